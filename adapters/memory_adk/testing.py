@@ -1,0 +1,114 @@
+"""A model that says what a script tells it, so that agents can be shown and tested without a network or a key.
+
+```python
+model = ScriptedLlm(script=[("load_memory", {"query": "tea"}), "You prefer jasmine tea."])
+agent = LlmAgent(name="helper", model=model, tools=[load_memory])
+```
+"""
+
+from __future__ import annotations
+
+try:
+    from google.adk.events.event import Event
+    from google.adk.models.base_llm import BaseLlm
+    from google.adk.models.llm_request import LlmRequest
+    from google.adk.models.llm_response import LlmResponse
+    from google.adk.runners import Runner
+    from google.genai import types
+    from pydantic import Field, PrivateAttr
+except ImportError as error:
+    raise ImportError("`memory_adk` needs google-adk: pip install 'memory-core[adk]'") from error
+
+import re
+from collections.abc import AsyncGenerator, Callable, Iterator
+from typing import Any, Final
+
+Said = str | tuple[str, dict[str, Any]] | list[types.Part]
+"""What the model answers: a text, a call of one tool `(name, arguments)`, or any parts."""
+
+Step = Said | Exception | Callable[[LlmRequest], "Said"]
+"""An answer, an error to raise, or a function that makes the answer from the request."""
+
+_CHUNK: Final = re.compile(r"\S+\s*")
+_USAGE: Final = types.GenerateContentResponseUsageMetadata(prompt_token_count=0, candidates_token_count=0)
+"""ADK logs a warning for an answer that does not say how many tokens it took."""
+
+
+class ScriptExhaustedError(RuntimeError):
+    """The model was asked more often than its script has steps."""
+
+
+class ScriptedLlm(BaseLlm):
+    """Answers the n-th request with the n-th step of its script; in streaming mode a text comes word by word first."""
+
+    model: str = "scripted"
+    script: list[Any] = Field(default_factory=list)
+    """The steps (`Step`), in order."""
+
+    _requests: list[LlmRequest] = PrivateAttr(default_factory=list[LlmRequest])
+
+    @property
+    def requests(self) -> list[LlmRequest]:
+        """Every request so far, as the model saw it."""
+        return self._requests
+
+    async def generate_content_async(
+        self,
+        llm_request: LlmRequest,
+        stream: bool = False,  # noqa: FBT001, FBT002  (ADK's signature)
+    ) -> AsyncGenerator[LlmResponse, None]:
+        """Yield the next step.
+
+        Raises:
+            ScriptExhaustedError: There is no next step.
+        """
+        self._requests.append(llm_request)
+        if len(self._requests) > len(self.script):
+            raise ScriptExhaustedError(f"request {len(self._requests)} to a script of {len(self.script)} steps")
+        step: Step = self.script[len(self._requests) - 1]
+        if isinstance(step, Exception):
+            raise step
+        answer = step(llm_request) if callable(step) else step
+        if stream and isinstance(answer, str):
+            for word in _CHUNK.findall(answer):
+                yield LlmResponse(content=_content([types.Part(text=word)]), partial=True)
+        yield LlmResponse(content=_content(_parts(answer)), usage_metadata=_USAGE)
+
+
+async def ask(runner: Runner, text: str, *, user_id: str, session_id: str) -> str:
+    """Send a user's message to an agent and return what it answers."""
+    events = runner.run_async(user_id=user_id, session_id=session_id, new_message=user_says(text))
+    return "\n".join([answer async for event in events for answer in answers(event)])
+
+
+def user_says(text: str) -> types.Content:
+    """A user's message."""
+    return types.Content(role="user", parts=[types.Part(text=text)])
+
+
+def answers(event: Event) -> Iterator[str]:
+    """The finished texts of an event."""
+    if event.content and not event.partial:
+        yield from (part.text for part in event.content.parts or [] if part.text and not part.thought)
+
+
+def prompt(request: LlmRequest) -> str:
+    """All text a request carries, tool results included: what the model could read."""
+    return "\n".join(_readable(part) for content in request.contents for part in content.parts or [])
+
+
+def _readable(part: types.Part) -> str:
+    return str(part.function_response.response) if part.function_response else part.text or ""
+
+
+def _parts(answer: Said) -> list[types.Part]:
+    if isinstance(answer, str):
+        return [types.Part(text=answer)]
+    if isinstance(answer, tuple):
+        name, arguments = answer
+        return [types.Part(function_call=types.FunctionCall(name=name, args=arguments))]
+    return answer
+
+
+def _content(parts: list[types.Part]) -> types.Content:
+    return types.Content(role="model", parts=parts)

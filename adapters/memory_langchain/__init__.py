@@ -1,0 +1,75 @@
+"""LangChain and LangGraph on memory-core: history, recall, retriever, tools and agents over one memory.
+
+| you want | take |
+|---|---|
+| a chain that remembers the conversation and the user | `with_memory` |
+| the messages of a conversation | `MemoryChatMessageHistory` |
+| memories as documents | `MemoryRetriever` |
+| tools with which a model stores and finds memories | `memory_tools` |
+| an agent (`create_agent`) that remembers | `MemoryMiddleware` |
+| the long-term store of a LangGraph graph | `MemoryStore` |
+| the `memory=` of a classic chain | `ConversationMemory` |
+
+Every name is imported at its first use, so that a chain does not load what only agents need.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from memory_langchain.classic import ConversationMemory
+    from memory_langchain.history import MemoryChatMessageHistory
+    from memory_langchain.middleware import MemoryMiddleware
+    from memory_langchain.namespaces import id_of_label, namespace_label
+    from memory_langchain.recall import format_memories
+    from memory_langchain.retriever import MemoryRetriever
+    from memory_langchain.runnable import MemoryRunnable, with_memory
+    from memory_langchain.scope import CallScope, ScopeResolver
+    from memory_langchain.store import MemoryStore
+    from memory_langchain.tools import memory_tools
+
+__all__ = [
+    "CallScope",
+    "ConversationMemory",
+    "MemoryChatMessageHistory",
+    "MemoryMiddleware",
+    "MemoryRetriever",
+    "MemoryRunnable",
+    "MemoryStore",
+    "ScopeResolver",
+    "format_memories",
+    "id_of_label",
+    "memory_tools",
+    "namespace_label",
+    "with_memory",
+]
+
+_HOME: Final = {
+    "CallScope": "scope",
+    "ConversationMemory": "classic",
+    "MemoryChatMessageHistory": "history",
+    "MemoryMiddleware": "middleware",
+    "MemoryRetriever": "retriever",
+    "MemoryRunnable": "runnable",
+    "MemoryStore": "store",
+    "ScopeResolver": "scope",
+    "format_memories": "recall",
+    "id_of_label": "namespaces",
+    "memory_tools": "tools",
+    "namespace_label": "namespaces",
+    "with_memory": "runnable",
+}
+
+
+def __getattr__(name: str) -> object:
+    if name not in _HOME:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value: object = getattr(import_module(f"{__name__}.{_HOME[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

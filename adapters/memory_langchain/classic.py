@@ -1,0 +1,131 @@
+"""A memory for the chains of `langchain-classic` (`ConversationChain`, `LLMChain` and their like)."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+from memory_core import BoundMemory, Memory, run_sync
+from memory_langchain.history import MemoryChatMessageHistory
+from memory_langchain.scope import CallScope, ScopeResolver
+from memory_langchain.turns import Plan, Turn
+
+try:
+    from langchain_classic.base_memory import BaseMemory
+    from langchain_core.messages import BaseMessage, get_buffer_string
+    from pydantic import Field, InstanceOf, NonNegativeInt, model_validator
+    from typing_extensions import override
+except ImportError as error:
+    raise ImportError("`ConversationMemory` needs langchain-classic: pip install 'memory-core[classic]'") from error
+
+
+class ConversationMemory(BaseMemory):
+    """The `memory=` of a classic chain: the conversation so far, and what is remembered of the user.
+
+    ```python
+    chain = ConversationChain(llm=model, memory=ConversationMemory(memory=ann, session_id="monday"))
+    ```
+
+    Such a memory belongs to one user and one conversation, named when it is made; classic chains do not pass
+    their configuration on. A turn is saved when the chain is done, question and answer in one transaction.
+    """
+
+    memory: InstanceOf[BoundMemory] | InstanceOf[Memory] = Field(exclude=True, repr=False)
+    """A handle on the user's memories, or a memory together with `user_id`."""
+    session_id: str | None = None
+    """The conversation; may be left out where the handle fixes one."""
+    user_id: str | None = None
+    """The user; a handle that is bound to one accepts only the same."""
+    agent_id: str | None = None
+    """The agent that answers."""
+    memory_key: str = "history"
+    """Where the prompt finds the history."""
+    memories_key: str | None = None
+    """Where the prompt finds recalled memories, as text; nowhere by default."""
+    input_key: str | None = None
+    """Of the question; needed if there are several inputs and none is `"input"`."""
+    output_key: str | None = None
+    """Of the answer; needed if there are several outputs and none is `"output"`."""
+    return_messages: bool = False
+    """Give the history as messages rather than as text."""
+    human_prefix: str = "Human"
+    """How a text history names the user."""
+    ai_prefix: str = "AI"
+    """How a text history names the model."""
+    k: NonNegativeInt = 4
+    """How many memories to recall at most."""
+    history_limit: NonNegativeInt | None = None
+    """Show only so many messages, the newest ones; all by default."""
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        self._scope()
+        return self
+
+    @property
+    @override
+    def memory_variables(self) -> list[str]:
+        """The keys this memory adds to a chain's inputs."""
+        return [self.memory_key] if self.memories_key is None else [self.memory_key, self.memories_key]
+
+    @override
+    def load_memory_variables(self, inputs: dict[str, Any]) -> dict[str, Any]:
+        """History and memories for the question among `inputs`, which may be empty."""
+        turn = self._turn(inputs)
+        run_sync(turn.load)
+        return self._variables(turn)
+
+    @override
+    async def aload_memory_variables(self, inputs: dict[str, Any]) -> dict[str, Any]:
+        """As `load_memory_variables`."""
+        turn = self._turn(inputs)
+        await turn.load()
+        return self._variables(turn)
+
+    @override
+    def save_context(self, inputs: dict[str, Any], outputs: dict[str, Any]) -> None:
+        """Append question and answer to the history."""
+        turn = self._turn(inputs)
+        run_sync(turn.save, turn.answer(outputs))
+
+    @override
+    async def asave_context(self, inputs: dict[str, Any], outputs: dict[str, Any]) -> None:
+        """As `save_context`."""
+        turn = self._turn(inputs)
+        await turn.save(turn.answer(outputs))
+
+    @override
+    def clear(self) -> None:
+        """Delete the messages of this conversation."""
+        self._history().clear()
+
+    @override
+    async def aclear(self) -> None:
+        """As `clear`."""
+        await self._history().aclear()
+
+    def _scope(self) -> CallScope:
+        return ScopeResolver(self.memory, self.user_id, self.session_id, self.agent_id).resolve(needs_session=True)
+
+    def _history(self) -> MemoryChatMessageHistory:
+        return MemoryChatMessageHistory(self.memory, self.session_id, user_id=self.user_id, agent_id=self.agent_id)
+
+    def _turn(self, inputs: dict[str, Any]) -> Turn:
+        plan = Plan(
+            self.input_key,
+            self.memory_key,
+            self.memories_key,
+            self.output_key,
+            self.k,
+            self.history_limit,
+            keep_partial=False,
+        )
+        given = {name: value for name, value in inputs.items() if name not in {*self.memory_variables, "stop"}}
+        return Turn(plan, self._scope(), given or {self.input_key or "input": ""})
+
+    def _variables(self, turn: Turn) -> dict[str, Any]:
+        filled: Any = turn.chain_input()
+        variables = {name: filled[name] for name in self.memory_variables}
+        if not self.return_messages:
+            history: list[BaseMessage] = variables[self.memory_key]
+            variables[self.memory_key] = get_buffer_string(history, self.human_prefix, self.ai_prefix)
+        return variables

@@ -1,0 +1,74 @@
+"""Filters of a LangGraph store as conditions on the data of a record."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final, cast
+
+from memory_core import DataCondition, InvalidInputError
+
+if TYPE_CHECKING:
+    from memory_core import Comparison
+
+_OPERATORS: Final[Mapping[str, Comparison]] = {
+    "$eq": "eq",
+    "$ne": "ne",
+    "$gt": "gt",
+    "$gte": "gte",
+    "$lt": "lt",
+    "$lte": "lte",
+}
+
+Path = tuple[str | int, ...]
+
+
+def conditions(given: Mapping[str, Any] | None, within: Path) -> list[DataCondition]:
+    """What a filter asks of the value found at the path `within`.
+
+    A plain value, a list included, must be equal; an object of operators must hold; any other object is a filter for
+    the object there. A key is a key, periods and all.
+
+    Raises:
+        InvalidInputError: The filter is no object, or names an operator that does not exist.
+    """
+    return [condition for key, wanted in _pairs(given or {}) for condition in _conditions((*within, key), wanted)]
+
+
+def _conditions(path: Path, wanted: object) -> Iterator[DataCondition]:
+    if not isinstance(wanted, Mapping):
+        yield DataCondition(path, "eq", _plain(wanted))
+        return
+    pairs = list(_pairs(cast("object", wanted)))
+    operators = [key.startswith("$") for key, _ in pairs]
+    if pairs and all(operators):
+        for name, value in pairs:
+            yield _comparison(path, name, value)
+    elif any(operators):
+        raise InvalidInputError(f"a filter mixes operators and keys at {path[-1]!r}: {wanted!r:.80}")
+    elif pairs:
+        for key, inner in pairs:
+            yield from _conditions((*path, key), inner)
+    else:
+        yield DataCondition(path, "eq", {})
+
+
+def _comparison(path: Path, name: str, value: object) -> DataCondition:
+    if name not in _OPERATORS:
+        raise InvalidInputError(f"a filter knows {', '.join(_OPERATORS)}, not {name!r}")
+    return DataCondition(path, _OPERATORS[name], _plain(value))
+
+
+def _pairs(given: object) -> Iterator[tuple[str, Any]]:
+    if not isinstance(given, Mapping):
+        raise InvalidInputError(f"a filter is a mapping of keys to values, not {given!r:.80}")
+    for key, value in cast("Mapping[object, Any]", given).items():
+        if not isinstance(key, str):
+            raise InvalidInputError(f"the keys of a filter are strings, not {key!r:.80}")
+        yield key, value
+
+
+def _plain(value: object) -> Any:
+    """Tuples are the lists of JSON here, as in LangGraph's own stores."""
+    if isinstance(value, Sequence) and not isinstance(value, str | bytes):
+        return [_plain(item) for item in cast("Sequence[object]", value)]
+    return value

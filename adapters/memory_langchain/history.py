@@ -1,0 +1,140 @@
+"""The messages of one conversation, kept in the memory."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Final
+
+from memory_core import BoundMemory, Draft, Memory, MemoryRecord, Where, on_core, run_sync
+from memory_langchain.messages import MESSAGE_KIND, key_of_message, message_id, to_draft, to_message
+from memory_langchain.scope import CallScope, ScopeResolver
+
+try:
+    from langchain_core.chat_history import BaseChatMessageHistory
+except ImportError as error:
+    raise ImportError("`memory_langchain` needs langchain-core: pip install 'memory-core[langchain]'") from error
+
+if TYPE_CHECKING:
+    from langchain_core.messages import BaseMessage
+
+_PAGE: Final = 1_000
+_OTHER_WRITERS: Final = 20
+"""How many turns others may have added to a conversation while one turn of an agent runs."""
+
+
+class MemoryChatMessageHistory(BaseChatMessageHistory):
+    """The history of one conversation: every kind of message comes back as it was, in the order it was added.
+
+    For `RunnableWithMessageHistory`, `ConversationBufferMemory` and code of your own; chains are better off with
+    `with_memory`, which also recalls.
+
+    ```python
+    history = MemoryChatMessageHistory(memory, user_id="ann", session_id="monday")
+    history.add_user_message("I drink jasmine tea")
+    ```
+
+    Adding is all or nothing. A message with an id is added once: adding the id again changes nothing, or replaces
+    the message if it differs. Messages without an id are always added, equal ones too, and come back without one.
+
+    What `clear` removed may be added again, under the same ids too. A message that was deleted by itself, by a tool
+    that forgets or by another framework, stays forgotten: its id is skipped from then on.
+
+    Args:
+        memory: A handle on the user's memories, or a memory together with `user_id`.
+        session_id: The conversation.
+        user_id: The user; a handle that is bound to one accepts only the same.
+        agent_id: The agent that takes part, as the author of what models say.
+
+    Raises:
+        ScopeError: User or session is missing or empty, or contradicts the handle.
+    """
+
+    def __init__(
+        self,
+        memory: BoundMemory | Memory,
+        session_id: str | None = None,
+        *,
+        user_id: str | None = None,
+        agent_id: str | None = None,
+    ) -> None:
+        super().__init__()
+        self._scope = ScopeResolver(memory, user_id, session_id, agent_id).resolve(needs_session=True)
+
+    @property
+    def messages(self) -> list[BaseMessage]:  # type: ignore[override]  # a property, as the base class documents
+        """All messages, oldest first; a new list at every access."""
+        return [to_message(record) for record in run_sync(read, self._scope)]
+
+    async def aget_messages(self) -> list[BaseMessage]:
+        """All messages, oldest first."""
+        return [to_message(record) for record in await on_core(read, self._scope)]
+
+    def add_messages(self, messages: Sequence[BaseMessage]) -> None:
+        """Add messages in order: all of them or, on an error, none.
+
+        Raises:
+            TypeError: One of them is not a message that could be read again.
+            MemoryCoreError: The memory could not be written.
+        """
+        run_sync(write, self._scope, list(messages))
+
+    async def aadd_messages(self, messages: Sequence[BaseMessage]) -> None:
+        """As `add_messages`."""
+        await on_core(write, self._scope, list(messages))
+
+    def clear(self) -> None:
+        """Delete the messages of this conversation; what tools stored during it stays."""
+        run_sync(self._scope.memory.delete_where, _turns(self._scope), forget=False)
+
+    async def aclear(self) -> None:
+        """As `clear`."""
+        await self._scope.memory.delete_where(_turns(self._scope), forget=False)
+
+
+async def read(scope: CallScope, last: int | None = None) -> list[MemoryRecord]:
+    """The turns of a conversation, oldest first.
+
+    Args:
+        scope: Its `session` is the conversation.
+        last: Only this many, the newest; `None` reads all.
+    """
+    records: list[MemoryRecord] = []
+    cursor: str | None = None
+    while last is None or len(records) < last:
+        limit = _PAGE if last is None else min(last - len(records), _PAGE)
+        page = await scope.memory.list(where=_turns(scope), order="newest", limit=limit, cursor=cursor)
+        records.extend(page.records)
+        cursor = page.cursor
+        if cursor is None:
+            break
+    records.reverse()
+    return records
+
+
+async def write(scope: CallScope, messages: Sequence[BaseMessage]) -> None:
+    """Append messages in one transaction; those whose id is known replace what is stored."""
+    await scope.memory.add_many([_draft(message, scope) for message in messages])
+
+
+async def capture(scope: CallScope, messages: Sequence[BaseMessage]) -> None:
+    """Append those messages that the conversation does not hold yet and that nobody deleted from it.
+
+    Unlike `write`, for messages that come by again and again (the thread of an agent): what was changed or deleted
+    through any framework stays as it is.
+    """
+    where = _turns(scope)
+    page = await scope.memory.list(where=where, order="newest", limit=len(messages) + _OTHER_WRITERS)
+    known = {message_id(record) for record in page.records} - {None}
+    drafts = [_draft(message, scope) for message in messages if message.id is None or message.id not in known]
+    if drafts:
+        await scope.memory.add_many(drafts)
+
+
+def _draft(message: BaseMessage, scope: CallScope) -> Draft:
+    identity = getattr(message, "id", None)
+    key = None if identity is None else key_of_message(scope.session or "", identity)
+    return to_draft(message, scope, source_key=key)
+
+
+def _turns(scope: CallScope) -> Where:
+    return Where(session=scope.session, kinds=(MESSAGE_KIND,))

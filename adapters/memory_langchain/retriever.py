@@ -1,0 +1,108 @@
+"""The memory as a retriever."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+from memory_core import BoundMemory, Hit, Memory, Where, run_sync
+from memory_langchain.messages import MESSAGE_KIND
+from memory_langchain.scope import CallScope, ScopeResolver
+
+try:
+    from langchain_core.documents import Document
+    from langchain_core.retrievers import BaseRetriever
+    from langchain_core.runnables import RunnableConfig, ensure_config
+    from pydantic import Field, InstanceOf
+    from typing_extensions import override
+except ImportError as error:
+    raise ImportError("`memory_langchain` needs langchain-core: pip install 'memory-core[langchain]'") from error
+
+if TYPE_CHECKING:
+    from langchain_core.callbacks import AsyncCallbackManagerForRetrieverRun, CallbackManagerForRetrieverRun
+
+_Count = Annotated[int, Field(ge=1, le=10_000)]
+
+
+class MemoryRetriever(BaseRetriever):
+    """Finds memories of the user that a call names, best first.
+
+    ```python
+    retriever = MemoryRetriever(memory=memory.bind(app="support"), k=3)
+    retriever.invoke("Which tea does she drink?", {"configurable": {"user_id": "ann"}})
+    ```
+
+    A document has the record's id and text; its metadata hold `score` (higher is better, comparable within one call),
+    `similarity` (cosine clamped to 0..1, or `None`), `kind`, `author`, `agent`, `session`, `occurred_at` (ISO 8601,
+    UTC) and `tags`, and `data` for what is no turn of a conversation.
+    """
+
+    memory: InstanceOf[BoundMemory] | InstanceOf[Memory] = Field(exclude=True, repr=False)
+    """A handle, whose user a call may name, or a memory."""
+    k: _Count = 4
+    """At most this many documents; `invoke(query, k=...)` overrides it for one call."""
+    where: Where = Field(default_factory=Where, exclude=True, repr=False)
+    """Conditions a memory must satisfy, such as `Where(kinds=("preference",))`."""
+    user_id: str | None = None
+    """Whose memory it is, unless a call says so."""
+
+    @override
+    def invoke(self, input: str, config: RunnableConfig | None = None, **kwargs: Any) -> list[Document]:
+        """Search the memory of the user named by the context, by `config`, or by the constructor.
+
+        Raises:
+            ScopeError: The user is missing, empty, or not the one the handle is bound to.
+        """
+        return super().invoke(input, config, **kwargs, scope=self._scope(config))
+
+    @override
+    async def ainvoke(self, input: str, config: RunnableConfig | None = None, **kwargs: Any) -> list[Document]:
+        """As `invoke`."""
+        return await super().ainvoke(input, config, **kwargs, scope=self._scope(config))
+
+    @override
+    def _get_relevant_documents(
+        self,
+        query: str,
+        *,
+        run_manager: CallbackManagerForRetrieverRun,
+        scope: CallScope | None = None,
+        k: int | None = None,
+    ) -> list[Document]:
+        return run_sync(self._search, query, scope, k)
+
+    @override
+    async def _aget_relevant_documents(
+        self,
+        query: str,
+        *,
+        run_manager: AsyncCallbackManagerForRetrieverRun,
+        scope: CallScope | None = None,
+        k: int | None = None,
+    ) -> list[Document]:
+        return await self._search(query, scope, k)
+
+    async def _search(self, query: str, scope: CallScope | None, k: int | None) -> list[Document]:
+        memory = (self._scope(None) if scope is None else scope).memory
+        hits = await memory.search(query, limit=self.k if k is None else k, where=self.where)
+        return [to_document(hit) for hit in hits]
+
+    def _scope(self, config: RunnableConfig | None) -> CallScope:
+        return ScopeResolver(self.memory, self.user_id).resolve(ensure_config(config))
+
+
+def to_document(hit: Hit) -> Document:
+    """A hit as a document; see `MemoryRetriever` for its metadata."""
+    record = hit.record
+    metadata: dict[str, Any] = {
+        "score": hit.score,
+        "similarity": hit.similarity,
+        "kind": record.kind,
+        "author": record.author,
+        "agent": record.agent,
+        "session": record.session,
+        "occurred_at": record.occurred_at.isoformat(),
+        "tags": list(record.tags),
+    }
+    if record.kind != MESSAGE_KIND:
+        metadata["data"] = dict(record.data)
+    return Document(id=record.id, page_content=record.text, metadata=metadata)

@@ -1,0 +1,243 @@
+"""A chain with a memory."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator
+from contextlib import aclosing
+from typing import TYPE_CHECKING, Any, cast
+
+from memory_core import BoundMemory, Memory, on_core, run_sync
+from memory_langchain.scope import ScopeResolver
+from memory_langchain.turns import Plan, Turn, joined
+
+try:
+    from langchain_core.runnables import ConfigurableFieldSpec, Runnable, RunnableConfig
+    from langchain_core.runnables.base import coerce_to_runnable
+    from langchain_core.runnables.utils import get_unique_config_specs
+    from typing_extensions import override
+except ImportError as error:
+    raise ImportError("`memory_langchain` needs langchain-core: pip install 'memory-core[langchain]'") from error
+
+if TYPE_CHECKING:
+    from langchain_core.callbacks import AsyncCallbackManagerForChainRun, CallbackManagerForChainRun
+    from langchain_core.runnables.base import RunnableLike
+
+# A chain takes and returns whatever it likes, so this wrapper is a Runnable[Any, Any], and the keyword arguments
+# of `invoke` and its sisters are the chain's own: LangChain's interface, handed on as they are. LangChain looks at the
+# number and the names of parameters, so `run_manager` is there although nothing here needs it.
+
+
+class MemoryRunnable(Runnable[Any, Any]):
+    """A chain that sees the conversation's history and what is remembered of the user, and whose turns are kept.
+
+    Made by `with_memory`. With a `history_key` the chain finds the history there, as messages; with a `memories_key` it
+    finds there, as text, the memories that the question brings up and the history does not show (empty, if none).
+    With neither, the chain takes one list of messages: instructions and memories, history, question.
+
+    A turn is saved when the chain is done, question and answer in one transaction, just before `invoke` returns or the
+    stream ends. An error of the memory is raised. When the chain fails, is cancelled, or its stream is abandoned, the
+    question alone is kept.
+    """
+
+    def __init__(self, chain: Runnable[Any, Any], scopes: ScopeResolver, plan: Plan) -> None:
+        self._chain = chain
+        self._scopes = scopes
+        self._plan = plan
+
+    @property
+    @override
+    def config_specs(self) -> list[ConfigurableFieldSpec]:
+        """What `config["configurable"]` may hold: the chain's own fields and whose memory it is."""
+        return get_unique_config_specs([*self._chain.config_specs, *_scope_specs(self._scopes)])
+
+    @property
+    @override
+    def InputType(self) -> Any:
+        """What the chain takes, less what this class puts in."""
+        return Any
+
+    @property
+    @override
+    def OutputType(self) -> Any:
+        """What the chain returns."""
+        return self._chain.OutputType
+
+    @override
+    def invoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Any:
+        """Run the chain and save the turn; returns when both are done."""
+        return self._call_with_config(self._invoke, input, config, **kwargs)
+
+    @override
+    async def ainvoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Any:
+        """As `invoke`."""
+        return await self._acall_with_config(self._ainvoke, input, config, **kwargs)
+
+    @override
+    def stream(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Iterator[Any]:
+        """The chain's chunks as they come; the turn is saved after the last one."""
+        yield from self.transform(iter([input]), config, **kwargs)
+
+    @override
+    async def astream(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> AsyncIterator[Any]:
+        """As `stream`."""
+
+        async def once() -> AsyncIterator[Any]:
+            yield input
+
+        async with aclosing(self.atransform(once(), config, **kwargs)) as chunks:
+            async for chunk in chunks:
+                yield chunk
+
+    @override
+    def transform(self, input: Iterator[Any], config: RunnableConfig | None = None, **kwargs: Any) -> Iterator[Any]:
+        """As `stream`, for an input that arrives in pieces; the chain starts when it is complete."""
+        turns: list[Turn] = []
+
+        def run(
+            pieces: Iterator[Any],
+            run_manager: CallbackManagerForChainRun,  # noqa: ARG001
+            config: RunnableConfig,
+        ) -> Iterator[Any]:
+            turn = self._turn(joined(pieces), config)
+            turns.append(turn)
+            run_sync(turn.load)
+            for chunk in self._chain.stream(turn.chain_input(), config, **kwargs):
+                turn.chunks.append(chunk)
+                yield chunk
+            run_sync(turn.save, turn.answer(joined(turn.chunks)))
+
+        try:
+            yield from self._transform_stream_with_config(input, run, config)
+        except BaseException as failure:  # closing the generator included: the question was asked all the same
+            for turn in turns:
+                run_sync(turn.keep, failure)
+            raise
+
+    @override
+    async def atransform(
+        self, input: AsyncIterator[Any], config: RunnableConfig | None = None, **kwargs: Any
+    ) -> AsyncGenerator[Any, None]:
+        """As `transform`."""
+        turns: list[Turn] = []
+
+        async def run(
+            pieces: AsyncIterator[Any],
+            run_manager: AsyncCallbackManagerForChainRun,  # noqa: ARG001
+            config: RunnableConfig,
+        ) -> AsyncIterator[Any]:
+            turn = self._turn(joined([piece async for piece in pieces]), config)
+            turns.append(turn)
+            await on_core(turn.load)
+            async for chunk in self._chain.astream(turn.chain_input(), config, **kwargs):
+                turn.chunks.append(chunk)
+                yield chunk
+            await asyncio.shield(on_core(turn.save, turn.answer(joined(turn.chunks))))
+
+        try:
+            traced = self._atransform_stream_with_config(input, run, config)
+            async with aclosing(cast("AsyncGenerator[Any, None]", traced)) as chunks:  # it is one, and has to be closed
+                async for chunk in chunks:
+                    yield chunk
+        except BaseException as failure:
+            for turn in turns:
+                await asyncio.shield(on_core(turn.keep, failure))
+            raise
+
+    def _invoke(
+        self,
+        given: Any,
+        run_manager: CallbackManagerForChainRun,  # noqa: ARG002
+        config: RunnableConfig,
+        **kwargs: Any,
+    ) -> Any:
+        turn = self._turn(given, config)
+        run_sync(turn.load)
+        try:
+            output = self._chain.invoke(turn.chain_input(), config, **kwargs)
+            answer = turn.answer(output)
+        except BaseException as failure:
+            run_sync(turn.keep, failure)
+            raise
+        run_sync(turn.save, answer)
+        return output
+
+    async def _ainvoke(
+        self,
+        given: Any,
+        run_manager: AsyncCallbackManagerForChainRun,  # noqa: ARG002
+        config: RunnableConfig,
+        **kwargs: Any,
+    ) -> Any:
+        turn = self._turn(given, config)
+        await on_core(turn.load)
+        try:
+            output = await self._chain.ainvoke(turn.chain_input(), config, **kwargs)
+            answer = turn.answer(output)
+        except BaseException as failure:
+            await asyncio.shield(on_core(turn.keep, failure))
+            raise
+        await asyncio.shield(on_core(turn.save, answer))
+        return output
+
+    def _turn(self, given: object, config: RunnableConfig) -> Turn:
+        return Turn(self._plan, self._scopes.resolve(config, needs_session=True), given)
+
+
+def with_memory(  # noqa: PLR0913  (the keywords that users of `RunnableWithMessageHistory` know)
+    chain: RunnableLike[Any, Any],
+    memory: BoundMemory | Memory,
+    *,
+    input_key: str | None = None,
+    history_key: str | None = None,
+    memories_key: str | None = None,
+    output_key: str | None = None,
+    k: int = 4,
+    history_limit: int | None = None,
+    keep_partial: bool = False,
+    user_id: str | None = None,
+    session_id: str | None = None,
+    agent_id: str | None = None,
+) -> MemoryRunnable:
+    """Give a chain a memory: the history of the conversation, recalled memories, every turn kept (`MemoryRunnable`).
+
+    ```python
+    prompt = ChatPromptTemplate([("system", "{memories}"), ("placeholder", "{history}"), ("human", "{question}")])
+    chain = with_memory(
+        prompt | model, memory, input_key="question", history_key="history", memories_key="memories"
+    )
+    chain.invoke({"question": "Which tea?"}, {"configurable": {"user_id": "ann", "session_id": "monday"}})
+    ```
+
+    Args:
+        chain: Takes text or messages, or a dict of them; returns the same.
+        memory: A handle (`memory.bind(app=..., user=...)`), whose user a call may name, or a memory.
+        input_key: Of the question, in a dict; needed if there are several keys and none is `"input"`.
+        history_key: Of the history the chain gets.
+        memories_key: Of the memories the chain gets.
+        output_key: Of the answer, if the chain returns a dict of several keys without `"output"`.
+        k: How many memories to recall at most.
+        history_limit: Show only so many messages, the newest ones; all by default.
+        keep_partial: Keep what was streamed of an answer that was never finished.
+        user_id: The user, unless a call names one; see `memory_langchain.scope`.
+        session_id: The conversation, unless a call names one.
+        agent_id: The agent that answers, unless a call names one.
+
+    Raises:
+        ScopeError: A default is empty or contradicts the handle; at each call, if user or conversation is missing.
+    """
+    if k < 0 or (history_limit is not None and history_limit < 0):
+        raise ValueError(f"k and history_limit count, so they cannot be negative: {k}, {history_limit}")
+    plan = Plan(input_key, history_key, memories_key, output_key, k, history_limit, keep_partial)
+    return MemoryRunnable(coerce_to_runnable(chain), ScopeResolver(memory, user_id, session_id, agent_id), plan)
+
+
+def _scope_specs(scopes: ScopeResolver) -> list[ConfigurableFieldSpec]:
+    def spec(name: str, meaning: str, default: object) -> ConfigurableFieldSpec:
+        return ConfigurableFieldSpec(id=name, annotation=str, description=meaning, default=default, is_shared=True)
+
+    return [
+        spec("user_id", "Whose memory it is.", scopes.user_id or scopes.handle.scope.user),
+        spec("session_id", "The conversation.", scopes.session_id or scopes.handle.scope.session),
+        spec("agent_id", "The agent that answers.", scopes.agent_id or scopes.handle.scope.agent),
+    ]

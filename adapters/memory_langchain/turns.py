@@ -1,0 +1,199 @@
+"""One turn of a chain: what goes in, what comes out, and what of it is kept."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final, cast
+
+from memory_core import Hit, MemoryCoreError, MemoryRecord
+from memory_langchain.history import read, write
+from memory_langchain.messages import searchable_text, to_message, to_messages
+from memory_langchain.recall import format_memories, recall
+from memory_langchain.scope import CallScope
+
+try:
+    from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, HumanMessage, SystemMessage
+except ImportError as error:
+    raise ImportError("`memory_langchain` needs langchain-core: pip install 'memory-core[langchain]'") from error
+
+logger = logging.getLogger(__name__)
+
+_DEFAULT_INPUT: Final = "input"
+_DEFAULT_OUTPUT: Final = "output"
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """Where in a chain's input and output the turn stands, and how much memory is put in."""
+
+    input_key: str | None
+    history_key: str | None
+    memories_key: str | None
+    output_key: str | None
+    k: int
+    history_limit: int | None
+    keep_partial: bool
+
+    @property
+    def merges(self) -> bool:
+        """Whether history and memories go before the question, as messages."""
+        return self.history_key is None and self.memories_key is None
+
+    @property
+    def wants_history(self) -> bool:
+        """Whether the chain has a place for the history."""
+        return self.merges or self.history_key is not None
+
+    @property
+    def recalls(self) -> int:
+        """How many memories the chain has a place for."""
+        return self.k if self.merges or self.memories_key is not None else 0
+
+    def question_key(self, given: Mapping[str, object]) -> str:
+        """The key of the question in a chain's input."""
+        key = self.input_key or (next(iter(given)) if len(given) == 1 else _DEFAULT_INPUT)
+        if key not in given:
+            raise ValueError(f"the input has no {key!r} but {sorted(given)}; name the question's key as input_key=")
+        return key
+
+    def answer_of(self, output: Mapping[str, object]) -> object:
+        """The answer in a chain's output."""
+        if self.output_key is None and len(output) == 1:
+            return next(iter(output.values()))
+        for key in (self.output_key,) if self.output_key else (_DEFAULT_OUTPUT, self.input_key):
+            if key is not None and key in output:
+                return output[key]
+        raise ValueError(f"no answer among the output's keys {sorted(output)}; name its key as output_key=")
+
+
+@dataclass(slots=True)
+class Turn:
+    """A question on its way through a chain. It is saved once: with its answer, or alone if there is none."""
+
+    plan: Plan
+    scope: CallScope
+    given: object
+    history: list[MemoryRecord] = field(default_factory=list[MemoryRecord])
+    hits: list[Hit] = field(default_factory=list[Hit])
+    chunks: list[object] = field(default_factory=list[object])
+    """What was streamed so far."""
+    sent: list[BaseMessage] = field(default_factory=list[BaseMessage])
+    """All that the chain was given as messages, when history and question go in as one list."""
+    _saved: bool = False
+
+    @property
+    def question(self) -> list[BaseMessage]:
+        """The question as messages, instructions included."""
+        named = _named(self.given)
+        if named is not None:
+            return to_messages(named[self.plan.question_key(named)], role=HumanMessage)
+        if self.plan.input_key is not None or not self.plan.merges:
+            key = self.plan.input_key or _DEFAULT_INPUT
+            raise TypeError(f"the input has to be a dict with the question under {key!r}, not {self.given!r:.80}")
+        return to_messages(self.given, role=HumanMessage)
+
+    async def load(self) -> None:
+        """Read the history and recall what it does not show already."""
+        plan, query = self.plan, "\n".join(filter(None, map(searchable_text, self.question)))
+        if plan.wants_history:
+            self.history = await read(self.scope, plan.history_limit)
+        shown = {record.id for record in self.history}
+        self.hits = await recall(
+            self.scope, query, k=plan.recalls, is_shown=lambda record: record.id in shown, shown=len(shown)
+        )
+
+    def chain_input(self) -> object:
+        """What the chain gets: the input with history and memories in their places."""
+        plan, history = self.plan, [to_message(record) for record in self.history]
+        memories = format_memories(self.hits)
+        if plan.merges:
+            self.sent = in_order(self.question, history, memories)
+        named = _named(self.given)
+        if named is None:
+            return list(self.sent)
+        filled = dict(named)
+        if plan.merges:
+            filled[plan.question_key(filled)] = list(self.sent)
+        if plan.history_key is not None:
+            filled[plan.history_key] = history
+        if plan.memories_key is not None:
+            filled[plan.memories_key] = memories
+        return filled
+
+    def answer(self, output: object) -> list[BaseMessage]:
+        """The messages of a chain's output that are new."""
+        if output is None:
+            return []
+        named = _named(output)
+        messages = to_messages(output if named is None else self.plan.answer_of(named), role=AIMessage)
+        return messages[len(self.sent) :] if _begins_with(messages, self.sent) else messages
+
+    async def save(self, answer: Sequence[BaseMessage]) -> None:
+        """Append question and answer to the history, in one transaction."""
+        self._saved = True
+        await write(self.scope, [*(m for m in self.question if not isinstance(m, SystemMessage)), *answer])
+
+    async def keep(self, failure: BaseException) -> None:
+        """After a failure or an abandoned stream: keep the question, and the answer so far if the plan says so.
+
+        The failure is what the caller gets to see; that the question could not be saved either is added as a note.
+        """
+        if self._saved:
+            return
+        try:
+            partial = self.answer(joined(self.chunks)) if self.plan.keep_partial else []
+            await self.save(partial)
+        except MemoryCoreError as lost:
+            failure.add_note(f"its question was not saved: {lost}")
+            logger.error("the question of a turn that failed was not saved: %s", lost)  # noqa: TRY400  (told above)
+
+
+def in_order(question: Sequence[BaseMessage], history: Sequence[BaseMessage], memories: str) -> list[BaseMessage]:
+    """One list of messages: instructions with the memories behind them, the history, the question."""
+    first = next((n for n, message in enumerate(question) if not isinstance(message, SystemMessage)), len(question))
+    instructions, rest = list(question[:first]), question[first:]
+    if memories:
+        last = instructions.pop() if instructions else None
+        instructions.append(with_memories(cast("SystemMessage | None", last), memories))
+    return [*instructions, *history, *rest]
+
+
+def with_memories(instruction: SystemMessage | None, memories: str) -> SystemMessage:
+    """A system message that ends with the memories; what stood before stays first, for caches of prompts."""
+    if instruction is None:
+        return SystemMessage(memories)
+    before = instruction.content
+    blocks = [{"type": "text", "text": before}] if isinstance(before, str) else before
+    return instruction.model_copy(update={"content": [*blocks, {"type": "text", "text": memories}]})
+
+
+def joined(chunks: Iterable[object]) -> object:
+    """Streamed chunks as the one output they stand for: their sum, or the last where they cannot be added."""
+    parts = list(chunks)
+    if not parts:
+        return None
+    if all(isinstance(part, str) for part in parts):
+        return "".join(cast("list[str]", parts))
+    first, *others = parts
+    if isinstance(first, AIMessageChunk) and all(isinstance(part, AIMessageChunk) for part in others):
+        return first + others
+    total: Any = first  # whatever the chain yields; only its `+` is used
+    for part in others:
+        try:
+            total = total + part
+        except TypeError:
+            total = part
+    return total
+
+
+def _named(value: object) -> Mapping[str, object] | None:
+    """The value if it is a dict of named values, as chains take and return them."""
+    return cast("Mapping[str, object]", value) if isinstance(value, Mapping) else None
+
+
+def _begins_with(messages: Sequence[BaseMessage], sent: Sequence[BaseMessage]) -> bool:
+    return len(messages) >= len(sent) and all(
+        (one.type, one.content) == (other.type, other.content) for one, other in zip(messages, sent, strict=False)
+    )

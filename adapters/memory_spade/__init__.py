@@ -1,0 +1,33 @@
+"""SPADE agents with memory: `MemoryLLMAgent`, or `MemoryMixin` before an agent class of your own.
+
+Names are imported when they are first used: `MemoryMixin` loads spade but not spade_llm, and the memories
+themselves load neither.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from memory_spade.llm import MemoryLLMAgent
+    from memory_spade.memory import AgentBaseMemory, AgentInteractionMemory, MemoryBackend, MemoryEntry, SqliteBackend
+    from memory_spade.mixin import MemoryMixin
+
+__all__ = [
+    "AgentBaseMemory",
+    "AgentInteractionMemory",
+    "MemoryBackend",
+    "MemoryEntry",
+    "MemoryLLMAgent",
+    "MemoryMixin",
+    "SqliteBackend",
+]
+
+_MODULES = {"MemoryLLMAgent": "memory_spade.llm", "MemoryMixin": "memory_spade.mixin"}
+
+
+def __getattr__(name: str) -> object:
+    if name not in __all__:
+        raise AttributeError(f"module 'memory_spade' has no attribute {name!r}")
+    return getattr(import_module(_MODULES.get(name, "memory_spade.memory")), name)

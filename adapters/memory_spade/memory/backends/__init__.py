@@ -1,0 +1,1 @@
+"""Storage behind `AgentBaseMemory`: the interface, and the implementation over a core store."""

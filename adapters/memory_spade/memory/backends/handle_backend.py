@@ -1,0 +1,203 @@
+"""One agent's long-term memories behind a handle of the core."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterable
+from datetime import UTC, datetime
+from typing import Any, Final
+
+from memory_core import (
+    BoundMemory,
+    Draft,
+    InvalidInputError,
+    Json,
+    MemoryRecord,
+    Patch,
+    RecordNotFoundError,
+    Where,
+)
+from memory_spade.memory.backends.base import MemoryBackend, MemoryEntry
+from memory_spade.memory.exceptions import (
+    MemoryBackendError,
+    MemoryInitializationError,
+    MemorySearchError,
+    MemoryStorageError,
+    reported_as,
+)
+from memory_spade.paths import identity
+
+CATEGORIES: Final = ("fact", "pattern", "preference", "capability")
+
+UPDATABLE: Final = ("content", "category", "context", "confidence")
+
+
+class HandleBackend(MemoryBackend):
+    """A backend for the one agent whose memories a handle reaches.
+
+    Reading by search or category counts as an access of what it returns, in one write; reading what is recent does
+    not, so that it gives the same list twice.
+
+    Args:
+        agent_id: The agent.
+        handle: Returns its handle; called for every operation, so that a memory can be opened again.
+        opened: Awaited by `initialize`.
+        closed: Awaited by `cleanup`.
+    """
+
+    def __init__(
+        self,
+        agent_id: str,
+        handle: Callable[[], BoundMemory],
+        *,
+        opened: Callable[[], Awaitable[object]],
+        closed: Callable[[], Awaitable[object]],
+    ) -> None:
+        self._agent_id = agent_id
+        self._handle = handle
+        self._open = opened
+        self._close = closed
+
+    async def initialize(self) -> None:
+        """See `MemoryBackend`; raises `MemoryInitializationError`."""
+        with reported_as(MemoryInitializationError):
+            await self._open()
+
+    async def store_memory(self, entry: MemoryEntry) -> str:
+        """See `MemoryBackend`; raises `MemoryStorageError`, also for an id that is taken."""
+        with reported_as(MemoryStorageError):
+            draft = Draft(
+                checked_content(entry.content),
+                kind=checked_category(entry.category, MemoryStorageError),
+                data={} if entry.context is None else {"context": entry.context},
+                confidence=entry.confidence,
+                occurred_at=entry.created_at.astimezone(UTC),
+                id=entry.id,
+                agent=self._agent_id,
+            )
+            return (await self._handle().add(draft)).id
+
+    async def search_memories(
+        self, agent_id: str, query: str, limit: int = 10, category: str | None = None
+    ) -> list[MemoryEntry]:
+        """See `MemoryBackend`; raises `MemorySearchError`."""
+        with reported_as(MemorySearchError):
+            hits = await self._of_agent(agent_id).search(query, limit=limit, where=_of(category))
+            return await self._used(hit.record for hit in hits)
+
+    async def get_memories_by_category(self, agent_id: str, category: str, limit: int = 10) -> list[MemoryEntry]:
+        """See `MemoryBackend`; raises `MemorySearchError`."""
+        with reported_as(MemorySearchError):
+            page = await self._of_agent(agent_id).list(where=_of(category), limit=limit, touch=True)
+            return [self._entry(record) for record in page.records]
+
+    async def get_recent_memories(self, agent_id: str, limit: int = 10) -> list[MemoryEntry]:
+        """See `MemoryBackend`; raises `MemorySearchError`."""
+        with reported_as(MemorySearchError):
+            page = await self._of_agent(agent_id).list(order="accessed", limit=limit)
+            return [self._entry(record) for record in page.records]
+
+    async def update_memory(self, memory_id: str, **updates: Any) -> bool:
+        """See `MemoryBackend`; `None` leaves a field as it is. Raises `MemoryStorageError`."""
+        unknown = set(updates) - set(UPDATABLE)
+        if unknown:
+            raise MemoryStorageError(f"a memory has no {', '.join(sorted(unknown))} to update; it has {UPDATABLE}")
+        given = {name: value for name, value in updates.items() if value is not None}
+        with reported_as(MemoryStorageError):
+            record = await self._handle().get(memory_id)
+            if record is None:
+                return False
+            data: dict[str, Json] = {**record.data}
+            if "context" in given:
+                data["context"] = given["context"]
+            patch = Patch(
+                text=checked_content(given.get("content", record.text)),
+                kind=checked_category(given["category"], MemoryStorageError) if "category" in given else record.kind,
+                confidence=given.get("confidence", record.confidence),
+                data=data,
+            )
+            try:
+                await self._handle().update(memory_id, patch)
+            except RecordNotFoundError:
+                return False
+            return True
+
+    async def delete_memory(self, memory_id: str) -> bool:
+        """See `MemoryBackend`; raises `MemoryStorageError`."""
+        with reported_as(MemoryStorageError):
+            try:
+                await self._handle().delete(memory_id)
+            except RecordNotFoundError:
+                return False
+            return True
+
+    async def get_memory_stats(self, agent_id: str) -> dict[str, Any]:
+        """The document's keys, and spade_llm's own `category_counts` with the same value as `categories`."""
+        with reported_as(MemorySearchError):
+            stats = await self._of_agent(agent_id).stats()
+        categories = {**dict.fromkeys(CATEGORIES, 0), **stats.by_kind}
+        return {
+            "total_memories": stats.records,
+            "categories": categories,
+            "category_counts": dict(categories),
+            "avg_confidence": stats.average_confidence or 0.0,
+            "oldest_memory": timestamp(stats.oldest),
+            "newest_memory": timestamp(stats.newest),
+        }
+
+    async def cleanup(self) -> None:
+        """See `MemoryBackend`."""
+        with reported_as(MemoryBackendError):
+            await self._close()
+
+    def _of_agent(self, agent_id: str) -> BoundMemory:
+        if identity(agent_id) != identity(self._agent_id):
+            raise MemorySearchError(f"these are the memories of {self._agent_id!r}, not of {agent_id!r}")
+        return self._handle()
+
+    async def _used(self, records: Iterable[MemoryRecord]) -> list[MemoryEntry]:
+        found = list(records)
+        if not found:
+            return []
+        where = Where(ids=[record.id for record in found])
+        page = await self._handle().list(where=where, limit=len(found), touch=True)
+        touched = {record.id: record for record in page.records}
+        return [self._entry(touched.get(record.id, record)) for record in found]
+
+    def _entry(self, record: MemoryRecord) -> MemoryEntry:
+        context = record.data.get("context")
+        return MemoryEntry(
+            id=record.id,
+            agent_id=self._agent_id,
+            category=record.kind,
+            content=record.text,
+            context=context if isinstance(context, str) else None,
+            confidence=record.confidence,
+            created_at=record.occurred_at,
+            last_accessed=record.accessed_at or record.created_at,
+            access_count=record.access_count,
+        )
+
+
+def timestamp(moment: datetime | None) -> str | None:
+    """As the document writes times: `2025-01-10T10:30:00.000Z`."""
+    if moment is None:
+        return None
+    return moment.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def checked_category(category: object, error: type[MemoryBackendError]) -> str:
+    """One of the four categories."""
+    if not isinstance(category, str) or category not in CATEGORIES:
+        raise error(f"category must be one of {', '.join(CATEGORIES)}, not {category!r}")
+    return category
+
+
+def checked_content(content: object) -> str:
+    """A text with something in it."""
+    if not isinstance(content, str) or not content.strip():
+        raise InvalidInputError(f"content must be a non-empty string, not {content!r}")
+    return content
+
+
+def _of(category: str | None) -> Where:
+    return Where() if category is None else Where(kinds=(checked_category(category, MemorySearchError),))

@@ -1,0 +1,92 @@
+"""The default backend: a core store in one SQLite file."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from memory_core import BoundMemory, Memory
+from memory_spade.memory.backends.base import MemoryBackend, MemoryEntry
+from memory_spade.memory.backends.handle_backend import HandleBackend
+from memory_spade.paths import identity
+
+COLLECTION = "agent_base_memory"
+
+
+class SqliteBackend(MemoryBackend):
+    """Long-term memories of any number of agents in one file.
+
+    Calls that name a memory but no agent (update, delete) reach the agents this object was asked about before;
+    `AgentBaseMemory` confines itself to its own with `for_agent`.
+
+    Args:
+        database_path: The file, or `":memory:"`.
+    """
+
+    def __init__(self, database_path: str | os.PathLike[str]) -> None:
+        self._path = database_path
+        self._memory: Memory | None = None
+        self._agents: dict[str, HandleBackend] = {}
+
+    def for_agent(self, agent_id: str) -> HandleBackend:
+        """The backend of one agent in this file; it opens and closes the file for all."""
+        who = identity(agent_id)
+        if who not in self._agents:
+            self._agents[who] = HandleBackend(
+                agent_id, lambda: self._handle(who), opened=self.initialize, closed=self.cleanup
+            )
+        return self._agents[who]
+
+    async def initialize(self) -> None:
+        """See `MemoryBackend`."""
+        await self._opened().open()
+
+    async def store_memory(self, entry: MemoryEntry) -> str:
+        """See `HandleBackend`."""
+        return await self.for_agent(entry.agent_id).store_memory(entry)
+
+    async def search_memories(
+        self, agent_id: str, query: str, limit: int = 10, category: str | None = None
+    ) -> list[MemoryEntry]:
+        """See `HandleBackend`."""
+        return await self.for_agent(agent_id).search_memories(agent_id, query, limit, category)
+
+    async def get_memories_by_category(self, agent_id: str, category: str, limit: int = 10) -> list[MemoryEntry]:
+        """See `HandleBackend`."""
+        return await self.for_agent(agent_id).get_memories_by_category(agent_id, category, limit)
+
+    async def get_recent_memories(self, agent_id: str, limit: int = 10) -> list[MemoryEntry]:
+        """See `HandleBackend`."""
+        return await self.for_agent(agent_id).get_recent_memories(agent_id, limit)
+
+    async def update_memory(self, memory_id: str, **updates: Any) -> bool:
+        """See `HandleBackend`."""
+        for backend in list(self._agents.values()):
+            if await backend.update_memory(memory_id, **updates):
+                return True
+        return False
+
+    async def delete_memory(self, memory_id: str) -> bool:
+        """See `HandleBackend`."""
+        for backend in list(self._agents.values()):
+            if await backend.delete_memory(memory_id):
+                return True
+        return False
+
+    async def get_memory_stats(self, agent_id: str) -> dict[str, Any]:
+        """See `HandleBackend`."""
+        return await self.for_agent(agent_id).get_memory_stats(agent_id)
+
+    async def cleanup(self) -> None:
+        """Close the file; the next call opens it again. What was in `":memory:"` is gone."""
+        memory, self._memory = self._memory, None
+        if memory is not None:
+            await memory.close()
+
+    def _handle(self, who: str) -> BoundMemory:
+        return self._opened().bind(user=who, collection=COLLECTION)
+
+    def _opened(self) -> Memory:
+        if self._memory is None:
+            self._memory = Memory(self._path)
+        return self._memory

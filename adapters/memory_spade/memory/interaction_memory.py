@@ -1,0 +1,126 @@
+"""Notes of an agent by conversation, as spade_llm's document describes them."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Protocol, Self
+
+from memory_spade.memory.exceptions import MemoryStorageError, reported_as
+from memory_spade.memory.notes_file import NotesFile
+from memory_spade.paths import IN_MEMORY, directory, identity
+
+
+class Notes(Protocol):
+    """Where notes are kept."""
+
+    def get(self, conversation_id: str) -> list[str]:
+        """The notes of a conversation, oldest first."""
+        ...
+
+    def conversations(self) -> list[str]:
+        """The conversations that have notes, in the order of their first one."""
+        ...
+
+    def add(self, conversation_id: str, information: str, now: datetime) -> None:
+        """Append a note; returns when it is safe."""
+        ...
+
+    def clear(self, conversation_id: str) -> bool:
+        """Drop the notes of a conversation; `False` if there are none."""
+        ...
+
+
+class AgentInteractionMemory:
+    """What an agent has noted in each of its conversations.
+
+    Every method is synchronous and sees what other processes have written; the two that begin with `a` do the same
+    in a thread, for event loops.
+
+    Args:
+        agent_id: The agent, usually a JID; resource and case make no difference.
+        memory_path: A directory for `{agent}_interactions.json`, or `":memory:"`. Without it the environment variable
+            SPADE_LLM_MEMORY_PATH names the directory, else it is `spade_llm/data/agent_memory`.
+    """
+
+    def __init__(self, agent_id: str, memory_path: str | os.PathLike[str] | None = None) -> None:
+        self.agent_id = agent_id
+        folder = directory(memory_path)
+        self._notes: Notes = _NotesInProcess()
+        if folder != IN_MEMORY:
+            self._notes = NotesFile(Path(folder).expanduser(), identity(agent_id))
+
+    @classmethod
+    def over(cls, agent_id: str, notes: Notes) -> Self:
+        """The same door to notes that are kept elsewhere."""
+        memory = cls(agent_id, IN_MEMORY)
+        memory._notes = notes
+        return memory
+
+    def add_information(self, conversation_id: str, information: str) -> str:
+        """Note something in a conversation; returns a confirmation once it is on disk.
+
+        Raises:
+            MemoryStorageError: An argument is empty or no text, or it cannot be written.
+        """
+        _check_text("conversation_id", conversation_id)
+        _check_text("information", information)
+        with reported_as(MemoryStorageError):
+            self._notes.add(conversation_id, information, datetime.now(UTC))
+        return f"Remembered information about this interaction: {information}"
+
+    def get_information(self, conversation_id: str) -> list[str]:
+        """The notes of a conversation, oldest first."""
+        with reported_as(MemoryStorageError):
+            return self._notes.get(conversation_id)
+
+    def get_context_summary(self, conversation_id: str) -> str | None:
+        """The notes of a conversation as one text, `None` if there are none."""
+        notes = self.get_information(conversation_id)
+        return "\n".join(["Previous interactions:", *(f"- {note}" for note in notes)]) if notes else None
+
+    def clear_conversation(self, conversation_id: str) -> bool:
+        """Forget the notes of a conversation; `False` if there are none."""
+        with reported_as(MemoryStorageError):
+            return self._notes.clear(conversation_id)
+
+    def get_all_conversations(self) -> list[str]:
+        """The conversations that have notes."""
+        with reported_as(MemoryStorageError):
+            return self._notes.conversations()
+
+    async def aadd_information(self, conversation_id: str, information: str) -> str:
+        """`add_information` without blocking the event loop."""
+        return await asyncio.to_thread(self.add_information, conversation_id, information)
+
+    async def aget_information(self, conversation_id: str) -> list[str]:
+        """`get_information` without blocking the event loop."""
+        return await asyncio.to_thread(self.get_information, conversation_id)
+
+
+class _NotesInProcess:
+    def __init__(self) -> None:
+        self._notes: dict[str, list[str]] = {}
+
+    def get(self, conversation_id: str) -> list[str]:
+        return list(self._notes.get(conversation_id, ()))
+
+    def conversations(self) -> list[str]:
+        return list(self._notes)
+
+    def add(self, conversation_id: str, information: str, now: datetime) -> None:  # noqa: ARG002
+        self._notes.setdefault(conversation_id, []).append(information)
+
+    def clear(self, conversation_id: str) -> bool:
+        return self._notes.pop(conversation_id, None) is not None
+
+
+def _check_text(name: str, value: object) -> None:
+    if not isinstance(value, str) or not value.strip():
+        raise MemoryStorageError(f"{name} must be a non-empty string, not {value!r}")
+    try:
+        value.encode()
+    except UnicodeEncodeError as error:
+        raise MemoryStorageError(f"{name} {value!r:.80} cannot be written as UTF-8: {error.reason}") from error

@@ -1,0 +1,52 @@
+"""Notes by conversation in a memory shared with others."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from datetime import datetime
+
+from memory_core import BoundMemory, Draft, MemoryRecord, Where, run_sync
+
+
+class NotesInStore:
+    """The notes of one agent behind a handle, for synchronous callers.
+
+    Args:
+        handle: Returns the handle; called for every operation.
+        agent: The agent's bare JID, stamped on what it writes and required of what it reads.
+    """
+
+    def __init__(self, handle: Callable[[], BoundMemory], agent: str) -> None:
+        self._handle = handle
+        self._agent = agent
+
+    def get(self, conversation_id: str) -> list[str]:
+        """The notes of a conversation, oldest first."""
+        return [record.text for record in self._records(conversation_id)]
+
+    def conversations(self) -> list[str]:
+        """The conversations that have notes, in the order of their first one."""
+        return list(dict.fromkeys(record.session for record in self._records(None) if record.session is not None))
+
+    def add(self, conversation_id: str, information: str, now: datetime) -> None:
+        """Append a note; returns when it is on disk."""
+        draft = Draft(information, session=conversation_id, agent=self._agent, occurred_at=now)
+        run_sync(self._handle().add, draft)
+
+    def clear(self, conversation_id: str) -> bool:
+        """Drop the notes of a conversation; `False` if there are none."""
+        return run_sync(self._handle().delete_where, self._where(conversation_id)) > 0
+
+    def _records(self, conversation_id: str | None) -> Iterator[MemoryRecord]:
+        cursor: str | None = None
+        while True:
+            page = run_sync(
+                self._handle().list, where=self._where(conversation_id), order="oldest", limit=1_000, cursor=cursor
+            )
+            yield from page.records
+            cursor = page.cursor
+            if cursor is None:
+                return
+
+    def _where(self, conversation_id: str | None) -> Where:
+        return Where(kinds=("note",), session=conversation_id, agent=self._agent)

@@ -1,0 +1,183 @@
+"""Memory for any SPADE agent: `class MyAgent(MemoryMixin, LLMAgent)`, or `MemoryMixin` before plain `Agent`."""
+
+from __future__ import annotations
+
+try:
+    from spade.agent import Agent
+    from spade.behaviour import CyclicBehaviour
+    from spade.message import Message
+    from spade.template import Template
+except ImportError as error:
+    raise ImportError("`memory_spade` needs SPADE: pip install 'memory-core[spade]'") from error
+
+import copy
+from asyncio import Task
+from typing import TYPE_CHECKING, Any, Final
+
+from memory_core import BoundMemory, core_loop
+from memory_spade.conversation import Threads, Turn, invented_thread, session_of
+from memory_spade.flags import Flag, Source, StrPath, check_arguments, check_values, read_flags
+from memory_spade.home import Home, Owner
+
+if TYPE_CHECKING:
+    from spade_llm.tools import LLMTool
+
+_OWN: Final = (
+    "interaction_memory",
+    "agent_base_memory",
+    "memory_path",
+    "memory",
+    "owner",
+    "memory_editing",
+    "inject_memories",
+)
+
+
+class MemoryMixin(Agent):
+    """Gives an agent class memory; stands before that class: `class MyAgent(MemoryMixin, LLMAgent)`.
+
+    All keywords that are not named here go to the classes behind. The two flags of spade_llm are taken over, so its
+    own memory is never made.
+
+    Args:
+        interaction_memory: Keep notes about each conversation: `True`, `False` or `(True, directory)`.
+        agent_base_memory: Keep long-term memories; same form.
+        memory_path: Directory of both kinds, unless a flag names its own. Without either it is what the environment
+            variable SPADE_LLM_MEMORY_PATH says, else `spade_llm/data/agent_memory`. `":memory:"` keeps everything in
+            the process, until the agent stops.
+        memory: Keep both kinds (or the one whose flag is `True`) in a memory shared with others: a `Memory`, a handle
+            of one, or the path of its file. The agent closes only what it was given as a path.
+        owner: Whose memories they are, unless a handle says so: the agent's own (`"agent"`), those of whom it talks
+            to (`"peer"`), or those of whoever a function makes of the peer's bare JID.
+        memory_editing: Offer the model `update_memory` and `forget_memory` too.
+        inject_memories: Before each call of the model, put the notes of the conversation and at most this many
+            long-term memories that fit the last message into the prompt, for that call only. 0 puts nothing there.
+
+    Raises:
+        TypeError: A flag has a wrong value, a keyword is unknown, or the class has its bases in the wrong order.
+    """
+
+    def __init_subclass__(cls, **kwargs: object) -> None:
+        super().__init_subclass__(**kwargs)
+        for base in cls.__mro__[: cls.__mro__.index(MemoryMixin)]:
+            if issubclass(base, Agent) and not issubclass(base, MemoryMixin):
+                raise TypeError(
+                    f"{cls.__name__} names MemoryMixin after {base.__name__}, whose constructor would keep the memory "
+                    f"flags to itself; write class {cls.__name__}(MemoryMixin, {base.__name__})"
+                )
+
+    def __init__(
+        self,
+        *args: Any,  # they belong to the agent class behind, whichever that is
+        interaction_memory: Flag = False,
+        agent_base_memory: Flag = False,
+        memory_path: StrPath | None = None,
+        memory: Source | None = None,
+        owner: Owner = "agent",
+        memory_editing: bool = False,
+        inject_memories: int = 5,
+        **kwargs: Any,
+    ) -> None:
+        name, order = type(self).__name__, type(self).__mro__
+        check_arguments(name, order[order.index(MemoryMixin) + 1 :], args, kwargs, _OWN)
+        check_values(owner=owner, inject_memories=inject_memories)
+        super().__init__(*args, **kwargs)
+        if "port" in kwargs:
+            self.xmpp_port = kwargs["port"]  # LLMAgent takes the keyword and forgets it
+        sources = read_flags(
+            self.address,
+            interaction_memory=interaction_memory,
+            agent_base_memory=agent_base_memory,
+            memory_path=memory_path,
+            memory=memory,
+        )
+        self.home = Home(self.address, sources, owner)
+        # LLMAgent has attributes of these names and types of its own; ours are `AgentInteractionMemory` and
+        # `AgentBaseMemory` of `memory_spade.memory`, or None.
+        self.interaction_memory: Any = self.home.interaction_memory()
+        self.agent_base_memory: Any = self.home.agent_base_memory()
+        self.inject_memories = inject_memories
+        self._threads = Threads()
+        core_loop()  # starts a thread: better now than inside a coroutine
+        if self._has_model():
+            from memory_spade.llm import equip  # noqa: PLC0415  (plain agents must not load spade_llm)
+
+            equip(self, editing=memory_editing)
+
+    @property
+    def address(self) -> str:
+        """The agent's bare JID: one identity, whatever its resource and case."""
+        return str(self.jid.bare)
+
+    @property
+    def memory(self) -> BoundMemory:
+        """The agent's long-term memories; with `owner="peer"` use `memory_of(message)`."""
+        return self.home.base(None)
+
+    def memory_of(self, message: Message) -> BoundMemory:
+        """The long-term memories that the conversation a message belongs to may reach."""
+        return self.home.base(_sender(message))
+
+    def turn(self, conversation_id: str, sender: str | None = None) -> Turn:
+        """What memory needs to know about a message being answered.
+
+        Args:
+            conversation_id: spade_llm's name of the conversation.
+            sender: Bare JID of who wrote it; without it, whoever wrote in that conversation, if it was one alone.
+        """
+        peer = sender or self._threads.peer_of(conversation_id)
+        return Turn(self.address, conversation_id, session_of(conversation_id, peer), peer)
+
+    def dispatch(self, msg: Message) -> list[Task[None]]:
+        """Deliver a message to the behaviours, as `Agent.dispatch`; one for the model gets a thread if it has none."""
+        peer = _sender(msg)
+        if peer is not None and self._has_model():
+            if msg.thread is None and msg.get_metadata("message_type") == "llm":
+                msg = copy.copy(msg)  # in one process the sender holds the same object
+                msg.thread = invented_thread(peer)
+            if msg.thread is not None:
+                self._threads.saw(msg.thread, peer)
+        return super().dispatch(msg)
+
+    def add_behaviour(self, behaviour: CyclicBehaviour, template: Template | None = None) -> None:
+        """See `Agent.add_behaviour`; behaviours that call a model recall memories first."""
+        if self._has_model():
+            from memory_spade.llm import attach  # noqa: PLC0415
+
+            attach(self, behaviour)
+        super().add_behaviour(behaviour, template)
+
+    def add_tool(self, tool: LLMTool) -> None:
+        """Offer a tool to the model; one of a name that is taken already is left out."""
+        if not self._has_model():
+            raise TypeError(f"{type(self).__name__} has no model that could use the tool {tool.name!r}")
+        from memory_spade.llm import offer  # noqa: PLC0415
+
+        offer(self, tool)
+
+    register_tool = add_tool
+
+    async def start(self, auto_register: bool = True) -> None:  # noqa: FBT001, FBT002  (spade's signature)
+        """Open the memory, then start as usual. If either fails, memory and connection are closed again."""
+        try:
+            await self.home.open()
+            await super().start(auto_register=auto_register)
+        except BaseException:
+            await self.home.close()
+            if self.client is not None:
+                await self.client.disconnect()  # `stop` does so only for an agent that got through its start
+            raise
+
+    async def stop(self) -> None:
+        """Stop as usual, then close what this agent opened. Stopping twice is fine."""
+        try:
+            await super().stop()
+        finally:
+            await self.home.close()
+
+    def _has_model(self) -> bool:
+        return "llm_behaviour" in vars(self)
+
+
+def _sender(message: Message) -> str | None:
+    return str(message.sender.bare) or None

@@ -1,0 +1,168 @@
+"""An XMPP server for tests, examples and demos: `async with xmpp_server() as server: await server.start(agent)`."""
+
+from __future__ import annotations
+
+import asyncio
+import importlib.util
+import os
+import selectors
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Final, Self
+
+if TYPE_CHECKING:
+    from spade.agent import Agent
+
+START_SECONDS: Final = 60.0
+"""How long a server may take to accept connections; it takes about one second on an idle machine."""
+
+STOP_SECONDS: Final = 2.0
+"""How long behaviours of a stopped agent may take to notice."""
+
+
+class XmppServer:
+    """A server process on a free port of the loopback interface, with a fresh set of accounts.
+
+    As a context manager it starts and ends the process; `async with` also stops the agents it started. Accounts are
+    made at the first login (`auto_register`), any password will do.
+    """
+
+    host: Final = "localhost"
+
+    def __init__(self) -> None:
+        self._directory: tempfile.TemporaryDirectory[str] | None = None
+        self._process: subprocess.Popen[bytes] | None = None
+        self._port: int | None = None
+        self._agents: list[Agent] = []
+
+    @property
+    def port(self) -> int:
+        """Where clients connect.
+
+        Raises:
+            RuntimeError: The server does not run.
+        """
+        if self._port is None:
+            raise RuntimeError(
+                "the XMPP server does not run; use it as a context manager: with xmpp_server() as server"
+            )
+        return self._port
+
+    @property
+    def process_group(self) -> int | None:
+        """The group of its processes, `None` when it does not run."""
+        return None if self._process is None else self._process.pid
+
+    def jid(self, name: str) -> str:
+        """The address of an account: `name@localhost`."""
+        return f"{name}@{self.host}"
+
+    async def start(self, agent: Agent, *, over_the_wire: bool = True) -> None:
+        """Start an agent on this server.
+
+        Args:
+            agent: Of any kind; its `xmpp_port` is set here.
+            over_the_wire: Let it be reached by stanzas only. SPADE hands messages between agents of one process
+                directly from one to the other, past the server, and both then hold the same message object.
+        """
+        agent.xmpp_port = self.port
+        self._agents.append(agent)
+        await agent.start()
+        # An account that logs in again is sent nothing by pyjabber unless its new presence has a priority.
+        assert agent.client is not None  # noqa: S101  (it has just connected)
+        agent.client.send_presence(ppriority=1)
+        # Stanzas of a connection are worked off in order: once this is answered, messages are delivered.
+        plugin: Any = agent.client["xep_0199"]
+        await plugin.ping(self.host)
+        if over_the_wire:
+            container: Any = agent.container  # a decorator hides its class
+            container.unregister(str(agent.jid))
+
+    async def stop(self, agent: Agent) -> None:
+        """Stop an agent and wait for its behaviours: on their own, they notice at their next message or timeout."""
+        if agent in self._agents:
+            self._agents.remove(agent)
+        await agent.stop()
+        behaviours = [behaviour for behaviour in agent.behaviours if behaviour.is_running]
+        for behaviour in behaviours:
+            behaviour.queue.put_nowait(None)  # what `receive` returns when its timeout passes
+        deadline = time.monotonic() + STOP_SECONDS
+        while any(behaviour.is_running for behaviour in behaviours) and time.monotonic() < deadline:  # noqa: ASYNC110
+            await asyncio.sleep(0.005)
+
+    def __enter__(self) -> Self:
+        self._directory = tempfile.TemporaryDirectory(prefix="xmpp-")
+        try:
+            directory = Path(self._directory.name)
+            self._process = self._launch(directory)
+            self._port = self._wait_until_ready(self._process, directory)
+        except BaseException:
+            self._end()
+            raise
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._end()
+
+    async def __aenter__(self) -> Self:
+        return await asyncio.to_thread(self.__enter__)
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        try:
+            for agent in list(self._agents):
+                await self.stop(agent)
+        finally:
+            await asyncio.to_thread(self._end)
+
+    def _command(self, directory: Path) -> Sequence[str]:
+        if importlib.util.find_spec("pyjabber") is None:
+            raise ImportError("`xmpp_server` needs SPADE: pip install 'memory-core[spade]'")
+        return [sys.executable, "-m", "memory_spade.testing.pyjabber_process", str(directory)]
+
+    def _launch(self, directory: Path) -> subprocess.Popen[bytes]:
+        with (directory / "server.log").open("wb") as log:
+            return subprocess.Popen(  # noqa: S603  (our own interpreter)
+                self._command(directory),
+                cwd=directory,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=log,
+                start_new_session=True,  # its process group is what is killed, worker processes included
+            )
+
+    def _wait_until_ready(self, process: subprocess.Popen[bytes], directory: Path) -> int:
+        assert process.stdout is not None  # noqa: S101  (it was asked for)
+        with selectors.DefaultSelector() as selector:
+            selector.register(process.stdout, selectors.EVENT_READ)
+            line = process.stdout.readline() if selector.select(START_SECONDS) else b""
+        if not line.strip():
+            log = (directory / "server.log").read_text(errors="replace")
+            raise RuntimeError(f"the XMPP server did not start:\n{log[-2000:]}")
+        return int(line)
+
+    def _end(self) -> None:
+        process, self._process, self._port = self._process, None, None
+        if process is not None:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+            for pipe in (process.stdin, process.stdout):
+                if pipe is not None:
+                    pipe.close()
+        if self._directory is not None:
+            self._directory.cleanup()
+            self._directory = None
+
+
+def xmpp_server() -> XmppServer:
+    """SPADE's own server in a process of its own, not started yet: use it with `with` or `async with`."""
+    return XmppServer()

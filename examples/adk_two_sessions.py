@@ -1,0 +1,59 @@
+"""An ADK agent recalls in one conversation what it was told in another, once by itself and once with a tool.
+
+python examples/adk_two_sessions.py
+
+The model is scripted, so that this runs without a key: it answers with what its prompt says about tea. Put a model's
+name, such as "gemini-flash-latest", in its place.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import tempfile
+from pathlib import Path
+
+from google.adk.agents import LlmAgent
+from google.adk.apps import App
+from google.adk.models.llm_request import LlmRequest
+from google.adk.runners import Runner
+from google.adk.sessions import InMemorySessionService
+
+from memory_adk import MemoryPlugin, MemoryService, MemoryToolset
+from memory_adk.testing import ScriptedLlm, ask, prompt
+
+
+def what_i_know(request: LlmRequest) -> str:
+    """Answer with what the prompt says about tea."""
+    known = re.search(r"My favourite tea is [^.]*", prompt(request))
+    return f"You told me: {known[0]}." if known else "I do not know."
+
+
+async def main() -> None:
+    """Tell, then ask twice."""
+    search = ("search_past_conversations", {"query": "favourite tea", "max_results": 3})
+    model = ScriptedLlm(script=["Noted.", what_i_know, search, what_i_know])
+    with tempfile.TemporaryDirectory() as folder:
+        service = MemoryService(Path(folder) / "memory.db")
+        plugin = MemoryPlugin()
+        agent = LlmAgent(name="helper", model=model, tools=[MemoryToolset(service)])
+        runner = Runner(
+            app=App(name="demo", root_agent=agent, plugins=[plugin]),
+            session_service=InMemorySessionService(),
+            memory_service=service,
+            auto_create_session=True,
+        )
+        async with runner:
+            for session, text in (
+                ("monday", "My favourite tea is jasmine, from the shop on Mill Road."),
+                ("tuesday", "Which tea do I like best?"),
+                ("friday", "Please look up where I buy tea."),
+            ):
+                print(f"{session:>8}  ann:    {text}")
+                print(f"{'':8}  helper: {await ask(runner, text, user_id='ann', session_id=session)}")
+                await plugin.flush()  # capture happens in the background; a person types slower than it works
+        await service.close()
+
+
+if __name__ == "__main__":
+    asyncio.run(main())

@@ -1,0 +1,56 @@
+"""A day with one memory: breakfast with SPADE, noon with Google ADK, two o'clock with LangChain."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Final
+
+from demo import cast, transcript
+from memory_core import Memory
+from memory_spade.testing.xmpp import xmpp_server
+
+TOLD: Final = (
+    "I prefer a window seat on trains",
+    "My daughter Mia is allergic to peanuts",
+    "The spare key is with Mrs Okafor on the second floor",
+    "My passport expires on 3 June 2027",
+)
+ASKED_NEXT_MORNING: Final = ("Who has the spare key?", "When does the passport run out?")
+
+
+async def told_and_asked(path: Path) -> None:
+    """A SPADE agent is told things over XMPP; an ADK runner and a LangChain chain are asked about them."""
+    async with Memory(path) as memory, xmpp_server() as server:
+        ann = memory.bind(app="demo", user="ann")
+        transcript.scene("Breakfast, SPADE", "Ann's phone tells her LLMAgent things, over XMPP")
+        for said, answered in zip(TOLD, await cast.tell_spade(ann, server, TOLD), strict=True):
+            transcript.line("Ann", said, color="magenta")
+            transcript.line("secretary", answered, color="green")
+        transcript.stored((await ann.list(order="oldest")).records)
+
+        transcript.scene("Noon, Google ADK", "another agent, another session: the Runner's model calls load_memory")
+        question = "What must the kitchen leave out for Mia?"
+        hits = await ann.search(question, limit=1, explain=True)
+        transcript.line("Ann", question, color="magenta")
+        transcript.line("agent", await cast.ask_adk(ann, question, TOLD), color="blue")
+        transcript.why("Why that one?", hits)
+
+        transcript.scene(
+            "Two o'clock, LangChain", "a chain with the same handle: what is recalled stands in its prompt"
+        )
+        question = "Where should I sit on the train?"
+        hits = await ann.search(question, limit=1, explain=True)
+        transcript.line("Ann", question, color="magenta")
+        transcript.line("chain", await cast.ask_langchain(ann, question, TOLD), color="yellow")
+        transcript.why("Why that one?", hits)
+
+
+def next_morning(path: Path) -> None:
+    """Everything of yesterday has ended; a process that knows only the file finds all of it."""
+    transcript.scene("Next morning, plain Python", "all of that has ended; a new process opens the file")
+    examples = str(Path(__file__).parents[1])
+    command = [sys.executable, "-m", "demo.reader", str(path), *ASKED_NEXT_MORNING]
+    subprocess.run(command, check=True, env={**os.environ, "PYTHONPATH": examples})  # noqa: S603  (our own reader)

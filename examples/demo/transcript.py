@@ -1,0 +1,74 @@
+"""What the demo prints: who stored what, who found it, and why it ranked."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager
+
+from rich.console import Console
+from rich.markup import escape
+from rich.panel import Panel
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.table import Table
+
+from memory_core import Hit, MemoryRecord
+
+console = Console(highlight=False)
+BAR = 24
+"""Cells of the longest bar."""
+
+
+def scene(title: str, subtitle: str) -> None:
+    """Announce who is on stage."""
+    console.print()
+    console.print(Panel(f"[dim]{escape(subtitle)}[/dim]", title=f"[bold]{escape(title)}[/bold]", title_align="left"))
+
+
+def line(who: str, text: str, *, color: str = "white") -> None:
+    """One line of dialogue."""
+    console.print(f"  [bold {color}]{escape(who):>9}[/]  {escape(text)}")
+
+
+def note(text: str) -> None:
+    """An aside."""
+    console.print(f"             [dim]{escape(text)}[/dim]")
+
+
+def error(text: str) -> None:
+    """What went wrong, in one line, on standard error."""
+    Console(stderr=True, highlight=False).print(f"[red]{escape(text)}[/red]")
+
+
+@contextmanager
+def progress(what: str, total: int) -> Generator[Callable[[int], None]]:
+    """A bar that the yielded function moves on."""
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=console) as bars:
+        task = bars.add_task(escape(what), total=total)
+        yield lambda done: bars.advance(task, done)
+
+
+def stored(records: Sequence[MemoryRecord]) -> None:
+    """The rows that are in the file now."""
+    table = Table("memory", "kind", "author", "via", "id", box=None, header_style="dim", padding=(0, 2, 0, 0))
+    for record in records:
+        table.add_row(escape(record.text), record.kind, record.author, record.agent, record.id[-8:])
+    console.print(table)
+
+
+def why(query: str, hits: Sequence[Hit], limit: int = 3) -> None:
+    """The best hits of a question, each with the parts of its score as bars."""
+    console.print(f"  [bold]{escape(query)}[/bold]")
+    if not hits:
+        console.print("     [dim]nothing relevant is remembered[/dim]")
+        return
+    best = max(part.weighted for hit in hits[:limit] for part in (hit.components or {}).values())
+    for rank, hit in enumerate(hits[:limit], 1):
+        record = hit.record
+        at = record.occurred_at.strftime("%Y-%m-%d %H:%M:%S")
+        console.print(f"   {rank}. [cyan]{escape(record.author or '-')}[/] [dim]{at}[/]  {escape(record.text[:160])}")
+        parts = sorted((hit.components or {}).items(), key=lambda item: -item[1].weighted)
+        for name, part in parts:
+            if part.weighted >= 0.05:
+                bar = "█" * max(1, round(BAR * part.weighted / best))
+                console.print(f"      [dim]{name:>18} {part.weighted:5.2f}[/] [green]{bar}[/]")

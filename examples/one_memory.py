@@ -1,0 +1,71 @@
+"""One memory, three frameworks: what a SPADE agent is told, an ADK runner and a LangChain chain remember.
+
+python examples/one_memory.py
+python examples/one_memory.py --input conversation.jsonl --questions questions.txt
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+import tempfile
+from pathlib import Path
+from typing import Annotated
+
+os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")  # keeps spade_llm's import off the network
+
+import typer
+
+from demo import transcript
+from demo.conversation import BadLine, ingest, read
+from memory_core import Draft, Memory, MemoryCoreError
+
+
+def main(
+    input: Annotated[Path | None, typer.Option(help="A conversation, one JSON object a line.")] = None,  # noqa: A002
+    questions: Annotated[Path | None, typer.Option(help="Questions to ask, one a line.")] = None,
+    store: Annotated[Path | None, typer.Option(help="The memory file; for a conversation .demo/NAME.db.")] = None,
+) -> None:
+    """Show three frameworks with one memory, or put your own conversation in and ask."""
+    if input is None:
+        from demo import day  # noqa: PLC0415  (three frameworks take seconds to import; a conversation needs none)
+
+        with tempfile.TemporaryDirectory() as folder:
+            path = store or Path(folder) / "ann.db"
+            asyncio.run(day.told_and_asked(path))
+            day.next_morning(path)
+    else:
+        asked = [] if questions is None else [line for line in questions.read_text().splitlines() if line.strip()]
+        bad = asyncio.run(own_conversation(input, asked, store or Path(".demo") / f"{input.stem}.db"))
+        raise typer.Exit(1 if bad else 0)
+
+
+async def own_conversation(path: Path, questions: list[str], store: Path) -> int:
+    """Put a conversation into a memory file, ask the questions, and return how many lines could not be used."""
+    lines = list(read(path))
+    turns = [line for line in lines if isinstance(line, Draft)]
+    bad = [line for line in lines if isinstance(line, BadLine)]
+    async with Memory(store) as memory:
+        owner = memory.bind(app="demo", user="ann")
+        before = (await owner.stats()).records
+        with transcript.progress(f"remembering {path.name}", len(turns)) as advance:
+            async for done in ingest(owner, turns):
+                advance(done)
+        after = (await owner.stats()).records
+        transcript.note(f"{len(turns)} lines read, {after - before} of them new, {after} memories in {store}")
+        for question in questions:
+            transcript.why(question, await owner.search(question, limit=3, explain=True))
+    for line in bad:
+        transcript.error(f"{path.name}, line {line.number}: {line.reason}")
+    if bad:
+        transcript.error(f"{len(bad)} of {len(lines)} lines could not be used")
+    return len(bad)
+
+
+if __name__ == "__main__":
+    try:
+        typer.run(main)
+    except (MemoryCoreError, OSError) as problem:
+        transcript.error(str(problem))
+        sys.exit(2)

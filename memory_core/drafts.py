@@ -1,0 +1,357 @@
+"""From what a caller hands over to a complete, valid record: pure functions."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import fields, replace
+from datetime import datetime
+from typing import Any, Final, cast
+
+from memory_core.errors import InvalidInputError, ScopeError
+from memory_core.models import (
+    COMPARISONS,
+    STATES,
+    TIER_OF_KIND,
+    TIERS,
+    UNSET,
+    DataCondition,
+    Draft,
+    Json,
+    MemoryRecord,
+    Patch,
+    Scope,
+    Tier,
+    Where,
+    check_key,
+    check_text,
+    check_time,
+    check_unit,
+    encode_data,
+    new_id,
+    utc_now,
+)
+
+MAX_TEXT_CHARS: Final = 1_000_000
+"""Longest text of one record."""
+MAX_TAGS: Final = 256
+
+
+def complete(draft: Draft | str, scope: Scope, now: datetime) -> MemoryRecord:
+    """The record that `draft` becomes when it is written through `scope` at `now`.
+
+    Raises:
+        InvalidInputError: A field cannot be stored; the message names it.
+        ScopeError: The draft names a provenance key other than the one the scope is bound to.
+    """
+    draft = _draft(draft)
+    user = scope.user
+    if user is None:
+        raise ScopeError("this handle leaves the user open; bind one first: handle.bind(user=...)")
+    text, data = _content(_text(draft.text), _data(draft.data))
+    kind = check_key("kind", draft.kind)
+    return MemoryRecord(
+        id=new_id() if draft.id is None else check_key("id", draft.id),
+        text=text,
+        kind=kind,
+        tier=_tier(draft.tier, kind),
+        author=_optional_key("author", draft.author),
+        data=data,
+        tags=_tags(draft.tags),
+        importance=check_unit("importance", draft.importance),
+        confidence=check_unit("confidence", draft.confidence),
+        emotion=_optional_key("emotion", draft.emotion),
+        created_at=now,
+        updated_at=now,
+        accessed_at=None,
+        occurred_at=now if draft.occurred_at is None else check_time("occurred_at", draft.occurred_at),
+        access_count=0,
+        expires_at=_optional_time("expires_at", draft.expires_at),
+        valid_from=_optional_time("valid_from", draft.valid_from),
+        valid_to=_optional_time("valid_to", draft.valid_to),
+        state="active",
+        source_key=_optional_key("source_key", draft.source_key),
+        rev=1,
+        app=scope.app,
+        user=user,
+        agent=_provenance("agent", draft.agent, scope.agent),
+        session=_provenance("session", draft.session, scope.session),
+        collection=_provenance("collection", draft.collection, scope.collection),
+    )
+
+
+def check_draft(draft: Draft) -> Draft:
+    """Return the draft if it could be stored, so that an importer can tell a bad line before it writes a batch.
+
+    Raises:
+        InvalidInputError: A field cannot be stored; the message names it.
+    """
+    complete(draft, Scope(app="nobody", user="nobody"), utc_now())
+    return draft
+
+
+def complete_all(drafts: Iterable[Draft | str], scope: Scope, now: datetime) -> list[MemoryRecord]:
+    """`complete` for each draft; an error says which one, counted from 0, and none is written."""
+    records: list[MemoryRecord] = []
+    for position, draft in enumerate(_several(drafts)):
+        try:
+            records.append(complete(draft, scope, now))
+        except InvalidInputError as error:
+            raise type(error)(f"draft {position}: {error}") from error
+    return records
+
+
+def complete_items(
+    drafts: Iterable[Draft], remove: Collection[str], scope: Scope, now: datetime
+) -> tuple[list[MemoryRecord], list[str]]:
+    """The records of `complete_all`, each with a source key, and the checked source keys to remove."""
+    records = complete_all(drafts, scope, now)
+    for position, record in enumerate(records):
+        if record.source_key is None:
+            raise InvalidInputError(f"draft {position}: what is put needs a source_key to be found under")
+    gone = list(_texts("remove")(remove) or ())
+    both = sorted({record.source_key or "" for record in records} & set(gone))
+    if both:
+        raise InvalidInputError(f"source key {both[0]!r} is put and removed in one call; do one of them")
+    return records, gone
+
+
+def check_expiries(expiries: object) -> dict[str, datetime | None]:
+    """Ids and the moments when their records are to expire."""
+    if not isinstance(expiries, Mapping):
+        raise InvalidInputError(f"expiries are given as a mapping of ids to moments or None, not {expiries!r:.80}")
+    given = cast("Mapping[object, object]", expiries)
+    return {_listed("the ids", id): _optional_time("expires_at", moment) for id, moment in given.items()}  # noqa: A001
+
+
+def patched(record: MemoryRecord, patch: Patch, now: datetime) -> MemoryRecord:
+    """`record` with the patch applied; the same object when the patch changes nothing.
+
+    A new text makes a new `rev`. A new kind takes its own tier unless the patch names one.
+    """
+    changes: dict[str, Any] = {}  # by field name; each value has passed the check of its field
+    for item in fields(_patch(patch)):
+        value = getattr(patch, item.name)
+        if value is not UNSET:
+            changes[item.name] = _CHECKS[item.name](value)
+    if "kind" in changes and "tier" not in changes and record.tier == _tier(None, record.kind):
+        changes["tier"] = _tier(None, str(changes["kind"]))
+    changes = {name: value for name, value in changes.items() if getattr(record, name) != value}
+    if not changes:
+        return record
+    if "text" in changes:
+        changes["rev"] = record.rev + 1
+    changed = replace(record, updated_at=now, **changes)
+    _content(changed.text, changed.data)
+    return changed
+
+
+def check_where(where: object) -> Where:
+    """`where` if every condition can be put to a store.
+
+    Raises:
+        InvalidInputError: One cannot; the message names it.
+    """
+    if not isinstance(where, Where):
+        raise InvalidInputError(f"conditions are given as a Where, such as Where(kinds=['fact']), not {where!r:.80}")
+    if where == _NO_CONDITION:
+        return where
+    return replace(where, **{name: check(getattr(where, name)) for name, check in _CONDITIONS.items()})
+
+
+def _draft(given: object) -> Draft:
+    if isinstance(given, str):
+        return Draft(text=given)
+    if not isinstance(given, Draft):
+        raise InvalidInputError(f"a memory is a text or a Draft, such as Draft('tea', kind='fact'), not {given!r:.80}")
+    return given
+
+
+def _several(given: object) -> Iterable[Draft | str]:
+    if isinstance(given, str | Draft | Mapping) or not isinstance(given, Iterable):
+        raise InvalidInputError(f"add_many takes a list of drafts and texts, not {given!r:.80}; add takes one")
+    return cast("Iterable[Draft | str]", given)  # each is looked at by `_draft`
+
+
+def _patch(given: object) -> Patch:
+    if not isinstance(given, Patch):
+        raise InvalidInputError(f"changes are given as a Patch, such as Patch(text='tea'), not {given!r:.80}")
+    return given
+
+
+def _content(text: str, data: Mapping[str, Json]) -> tuple[str, Mapping[str, Json]]:
+    if not text.strip() and not data:
+        raise InvalidInputError(f"nothing to remember: the text is empty ({text!r}) and there is no data")
+    return text, data
+
+
+def _text(value: object) -> str:
+    text = check_text("text", value)
+    if len(text) > MAX_TEXT_CHARS:
+        raise InvalidInputError(f"text has {len(text)} characters; at most {MAX_TEXT_CHARS} fit one record: split it")
+    return text
+
+
+def _tier(value: object, kind: str) -> Tier:
+    if value is None:
+        return TIER_OF_KIND.get(kind, "medium")
+    if value not in TIERS:
+        raise InvalidInputError(f"tier must be one of {', '.join(TIERS)}, not {value!r}")
+    return value
+
+
+def _state(value: object) -> str:
+    if value not in STATES:
+        raise InvalidInputError(f"state must be one of {', '.join(STATES)}, not {value!r}")
+    return value
+
+
+def _data(value: object) -> Mapping[str, Json]:
+    if not isinstance(value, Mapping):
+        raise InvalidInputError(f"data must be a JSON object, not {value!r:.80}")
+    return cast("Mapping[str, Json]", json.loads(encode_data(cast("Mapping[str, Json]", value))))
+
+
+def _tags(value: object) -> tuple[str, ...]:
+    if isinstance(value, str) or not isinstance(value, Sequence):
+        raise InvalidInputError(f"tags must be a sequence of strings, not {value!r:.80}")
+    tags = tuple(dict.fromkeys(check_key("a tag", tag) for tag in cast("Sequence[object]", value)))
+    if len(tags) > MAX_TAGS:
+        raise InvalidInputError(f"{len(tags)} tags; at most {MAX_TAGS} fit one record")
+    return tags
+
+
+def _optional_key(name: str, value: object) -> str | None:
+    return None if value is None else check_key(name, value)
+
+
+def _optional_time(name: str, value: object) -> datetime | None:
+    return None if value is None else check_time(name, value)
+
+
+def _provenance(name: str, given: str | None, bound: str | None) -> str | None:
+    if given is None:
+        return bound
+    if bound is not None and given != bound:
+        raise ScopeError(f"{name} {given!r} contradicts the handle, which is bound to {name} {bound!r}")
+    return check_key(name, given)
+
+
+def _key(name: str) -> Callable[[object], str]:
+    return lambda value: check_key(name, value)
+
+
+def _unit(name: str) -> Callable[[object], float]:
+    return lambda value: check_unit(name, value)
+
+
+def _or_none(check: Callable[[str, object], object], name: str) -> Callable[[object], object]:
+    return lambda value: None if value is None else check(name, value)
+
+
+_CHECKS: Final[Mapping[str, Callable[[object], object]]] = {
+    "text": _text,
+    "kind": _key("kind"),
+    "tier": lambda value: _tier(value, ""),
+    "author": _or_none(check_key, "author"),
+    "data": _data,
+    "tags": _tags,
+    "importance": _unit("importance"),
+    "confidence": _unit("confidence"),
+    "emotion": _or_none(check_key, "emotion"),
+    "occurred_at": lambda value: check_time("occurred_at", value),
+    "expires_at": _or_none(check_time, "expires_at"),
+    "valid_from": _or_none(check_time, "valid_from"),
+    "valid_to": _or_none(check_time, "valid_to"),
+    "state": _state,
+}
+
+
+def _texts(name: str, *, none: bool = False) -> Callable[[object], tuple[str, ...] | None]:
+    def check(value: object) -> tuple[str, ...] | None:
+        if value is None and none:
+            return None
+        if isinstance(value, str) or not isinstance(value, Collection):
+            raise InvalidInputError(f"{name} must be a sequence of strings, not {value!r:.80}")
+        return tuple(_listed(name, item) for item in cast("Collection[object]", value))
+
+    return check
+
+
+def _listed(name: str, value: object) -> str:
+    text = check_text(f"one of {name}", value)
+    if "\0" in text:
+        raise InvalidInputError(f"one of {name} holds a NUL character, which no name has: {text!r:.80}")
+    return text
+
+
+def _some_of(name: str, allowed: Sequence[str], *, least: int) -> Callable[[object], tuple[str, ...]]:
+    def check(value: object) -> tuple[str, ...]:
+        given = _texts(name)(value) or ()
+        if len(given) < least or not set(given) <= set(allowed):
+            raise InvalidInputError(f"{name} must be some of {', '.join(allowed)}, not {value!r:.80}")
+        return given
+
+    return check
+
+
+def _data_condition(value: object) -> Mapping[str, Json]:
+    data = _data(value)
+    for name, item in data.items():
+        if isinstance(item, list | dict):
+            raise InvalidInputError(f"data can be filtered by plain values only, not {name!r}: {item!r:.80}")
+    return data
+
+
+def _matching(value: object) -> tuple[DataCondition, ...]:
+    if isinstance(value, str) or not isinstance(value, Sequence):
+        raise InvalidInputError(f"matching must be a sequence of DataCondition, not {value!r:.80}")
+    return tuple(_data_comparison(item) for item in cast("Sequence[object]", value))
+
+
+def _data_comparison(given: object) -> DataCondition:
+    if not isinstance(given, DataCondition):
+        raise InvalidInputError(f"matching takes DataCondition(path, op, value), not {given!r:.80}")
+    path = tuple(_step(step) for step in _steps(given.path))
+    if given.op not in COMPARISONS:
+        raise InvalidInputError(f"op must be one of {', '.join(COMPARISONS)}, not {given.op!r:.80}")
+    value = _data({"value": given.value})["value"]
+    if given.op not in {"eq", "ne"} and (isinstance(value, bool) or not isinstance(value, int | float | str)):
+        raise InvalidInputError(f"{given.op} compares numbers or texts; {value!r:.80} has no order")
+    return replace(given, path=path, value=value)
+
+
+def _steps(path: object) -> Sequence[object]:
+    if isinstance(path, str) or not isinstance(path, Sequence) or not path:
+        raise InvalidInputError(f"path must be a tuple such as ('address', 'city'), not {path!r:.80}")
+    return cast("Sequence[object]", path)
+
+
+def _step(step: object) -> str | int:
+    if isinstance(step, str) or (isinstance(step, int) and not isinstance(step, bool) and step >= 0):
+        return step
+    raise InvalidInputError(f"a path is made of keys and of positions from 0 on, not of {step!r:.80}")
+
+
+_NO_CONDITION: Final = Where()
+_CONDITIONS: Final[Mapping[str, Callable[[object], Any]]] = {
+    "kinds": _texts("kinds"),
+    "tiers": _some_of("tiers", TIERS, least=0),
+    "tags_any": _texts("tags_any"),
+    "tags_all": _texts("tags_all"),
+    "author": _or_none(check_text, "author"),
+    "agent": _or_none(check_text, "agent"),
+    "session": _or_none(check_text, "session"),
+    "collection": _or_none(check_text, "collection"),
+    "under": _or_none(check_key, "under"),
+    "emotion": _or_none(check_text, "emotion"),
+    "min_importance": _or_none(check_unit, "min_importance"),
+    "min_confidence": _or_none(check_unit, "min_confidence"),
+    "since": _or_none(check_time, "since"),
+    "until": _or_none(check_time, "until"),
+    "states": _some_of("states", STATES, least=1),
+    "data": _data_condition,
+    "matching": _matching,
+    "ids": _texts("ids", none=True),
+    "source_keys": _texts("source_keys", none=True),
+}

@@ -1,0 +1,161 @@
+"""Embed with a synchronous library on one thread of our own."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import threading
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING, Final, ParamSpec, Protocol, TypeVar
+
+from memory_core.errors import EmbeddingError, InvalidInputError
+from memory_core.models import Fingerprint
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+TEXTS_A_JOB: Final = 32
+"""What the thread embeds before a question may have its turn."""
+
+
+class Model(Protocol):
+    """A loaded model, used by one thread only. What it raises becomes an `EmbeddingError`."""
+
+    def documents(self, texts: list[str]) -> Sequence[NDArray[np.float32]]:
+        """One vector per text, of any length."""
+        ...
+
+    def query(self, text: str) -> NDArray[np.float32]:
+        """The vector of a question."""
+        ...
+
+
+class ThreadedEmbedder:
+    """A model that is loaded and run on one thread; that thread starts with the first text.
+
+    After `close` the next call loads the model again. Use `FastEmbedEmbedder` or `SentenceTransformerEmbedder`.
+
+    Args:
+        fingerprint: What to store beside the vectors.
+        load: Makes the model; called on the thread.
+    """
+
+    def __init__(self, fingerprint: Fingerprint, load: Callable[[], Model]) -> None:
+        self._fingerprint = fingerprint
+        self._load = load
+        self._lock = threading.Lock()
+        self._worker: _Worker | None = None
+
+    @property
+    def fingerprint(self) -> Fingerprint:
+        """Known before the model is loaded."""
+        return self._fingerprint
+
+    async def embed_documents(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """One unit row per text, in the order given, shape `(len(texts), dimensions)`.
+
+        Raises:
+            EmbeddingError: The model cannot be loaded or run.
+        """
+        import numpy as np  # noqa: PLC0415  (takes 0.15 s, and not everybody embeds)
+
+        if isinstance(texts, str):
+            raise InvalidInputError(f"embed_documents takes a list of texts, not one text: [{texts[:40]!r}]")
+        worker = self._running()
+        given = [_clean(text) for text in texts]
+        jobs = [given[start : start + TEXTS_A_JOB] for start in range(0, len(given), TEXTS_A_JOB)]
+        parts = [await worker.run(self._documents, worker, job) for job in jobs]
+        return np.concatenate([np.zeros((0, self._fingerprint.dimensions), np.float32), *parts])
+
+    async def embed_query(self, text: str) -> NDArray[np.float32]:
+        """The unit vector of a question, shape `(dimensions,)`; raises as `embed_documents` does."""
+        worker = self._running()
+        rows = await worker.run(self._query, worker, _clean(text))
+        vector: NDArray[np.float32] = rows[0]
+        return vector
+
+    async def close(self) -> None:
+        """Let go of the model and the thread, without waiting for what it still runs."""
+        with self._lock:
+            worker, self._worker = self._worker, None
+        if worker is not None:
+            worker.stop()
+
+    def _running(self) -> _Worker:
+        with self._lock:
+            if self._worker is None:
+                self._worker = _Worker(self._load)
+            return self._worker
+
+    def _documents(self, worker: _Worker, texts: list[str]) -> NDArray[np.float32]:
+        return self._units(lambda: worker.model().documents(texts), len(texts))
+
+    def _query(self, worker: _Worker, text: str) -> NDArray[np.float32]:
+        return self._units(lambda: [worker.model().query(text)], 1)
+
+    def _units(self, embed: Callable[[], Sequence[NDArray[np.float32]]], count: int) -> NDArray[np.float32]:
+        import numpy as np  # noqa: PLC0415
+
+        name, dimensions = self._fingerprint.name, self._fingerprint.dimensions
+        try:
+            rows = np.asarray(embed(), np.float64)
+        except Exception as error:  # the libraries and what they load models with share no base class
+            raise EmbeddingError(f"{name} cannot be used: {type(error).__name__}: {error}") from error
+        if rows.shape != (count, dimensions):
+            raise EmbeddingError(
+                f"{name} made an array of shape {rows.shape} for {count} texts, its fingerprint says {dimensions} "
+                f"dimensions; give dimensions={rows.shape[-1] if rows.ndim else 0}"
+            )
+        lengths = np.linalg.norm(rows, axis=1, keepdims=True)
+        if not (np.isfinite(lengths) & (lengths > 0)).all():
+            raise EmbeddingError(f"{name} made a vector without a direction (zero, infinite or NaN)")
+        units: NDArray[np.float32] = (rows / lengths).astype(np.float32)
+        return units
+
+
+class _Worker:
+    """The thread and, once it has loaded it, its model."""
+
+    def __init__(self, load: Callable[[], Model]) -> None:
+        self._process = os.getpid()
+        self._load = load
+        self._model: Model | None = None
+        self._pool = ThreadPoolExecutor(1, "memory-core-model")
+
+    def model(self) -> Model:
+        """Loaded at the first call; on the thread only."""
+        if self._model is None:
+            self._model = self._load()
+        return self._model
+
+    async def run(self, function: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
+        if os.getpid() != self._process:
+            raise EmbeddingError("the embedder was used before fork(); make a new one in the child process")
+        try:
+            future = self._pool.submit(function, *args, **kwargs)
+        except RuntimeError as error:  # the pool was shut down, or the interpreter is ending
+            raise EmbeddingError("the embedder was closed while it had texts to embed") from error
+        return await asyncio.wrap_future(future)
+
+    def stop(self) -> None:
+        self._pool.shutdown(wait=False)
+
+
+def _clean(text: str) -> str:
+    """Half of a surrogate pair cannot be handed to a tokenizer written in Rust."""
+    return text.encode("utf-8", "replace").decode()
+
+
+def known_dimensions(model: str, given: int | None, table: dict[str, int]) -> int:
+    """The dimensions given, or those the table knows; raises `InvalidInputError` if there are none."""
+    dimensions = table.get(model) if given is None else given
+    if dimensions is None:
+        raise InvalidInputError(f"how long are the vectors of {model!r}? say it: dimensions=…")
+    if dimensions < 1:
+        raise InvalidInputError(f"dimensions is {dimensions}; it has to be at least 1")
+    return dimensions

@@ -1,0 +1,96 @@
+"""Everything that can go wrong, as one tree.
+
+```
+MemoryCoreError
+├── InvalidInputError (ValueError)   a value cannot be stored or asked for; the message names it
+│   └── ScopeError                   an owner is missing, empty, or not the one the handle is bound to
+├── RecordNotFoundError (LookupError)  no such id for this owner
+├── ForgottenError                   the source key was deleted on purpose; add it under another key
+├── DuplicateIdError                 the owner already has a record of this id
+├── StorageError
+│   ├── NotAStoreError               the file is something else
+│   ├── NewerStoreError              the file was written by a newer version of this library
+│   ├── StoreUnavailableError        cannot be opened, read or written right now
+│   └── ClosedError                  the memory was closed, or opened before a fork
+├── EmbeddingError                   the embedder failed; nothing was lost
+│   └── FingerprintError             the vectors on disk were made by another embedder
+└── WrongThreadError (RuntimeError)  a blocking call on the loop that has to do the work
+```
+
+A failed search raises one of these. It is never an empty result.
+"""
+
+from __future__ import annotations
+
+__all__ = [
+    "ClosedError",
+    "DuplicateIdError",
+    "EmbeddingError",
+    "FingerprintError",
+    "ForgottenError",
+    "InvalidInputError",
+    "MemoryCoreError",
+    "NewerStoreError",
+    "NotAStoreError",
+    "RecordNotFoundError",
+    "ScopeError",
+    "StorageError",
+    "StoreUnavailableError",
+    "WrongThreadError",
+]
+
+
+class MemoryCoreError(Exception):
+    """Base of every error this library raises on purpose."""
+
+
+class InvalidInputError(MemoryCoreError, ValueError):
+    """A value cannot be stored or asked for; the message names the value and what is allowed."""
+
+
+class ScopeError(InvalidInputError):
+    """An owner is missing, empty, or differs from the one the handle is bound to."""
+
+
+class RecordNotFoundError(MemoryCoreError, LookupError):
+    """The owner has no record of that id (another owner's record counts as none)."""
+
+
+class ForgottenError(MemoryCoreError):
+    """The source key was deleted on purpose, so adding it again is refused."""
+
+
+class DuplicateIdError(MemoryCoreError):
+    """The owner already has a record of this id."""
+
+
+class StorageError(MemoryCoreError):
+    """The store could not do its work; what was acknowledged before is safe."""
+
+
+class NotAStoreError(StorageError):
+    """The file exists and is not a memory store; it was not touched."""
+
+
+class NewerStoreError(StorageError):
+    """The file was written by a newer version of this library; it was not touched."""
+
+
+class StoreUnavailableError(StorageError):
+    """The store cannot be opened, read or written right now."""
+
+
+class ClosedError(StorageError):
+    """The memory was closed, or was opened by a parent process before a fork."""
+
+
+class EmbeddingError(MemoryCoreError):
+    """The embedder failed. Texts are stored all the same and their vectors are owed."""
+
+
+class FingerprintError(EmbeddingError):
+    """The vectors in the store were made by another embedder, and the two cannot be compared."""
+
+
+class WrongThreadError(MemoryCoreError, RuntimeError):
+    """A blocking call was made on the very event loop that has to do the work; `await` instead."""

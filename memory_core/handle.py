@@ -1,0 +1,289 @@
+"""A handle on the memories of one owner: everything an application or an adapter does goes through it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Coroutine, Iterable, Mapping
+from dataclasses import replace
+from datetime import datetime
+from typing import TYPE_CHECKING, Final, Literal, Self, TypeVar, get_args
+
+from memory_core.bridge import on_core
+from memory_core.drafts import check_expiries, check_where, complete, complete_all, complete_items
+from memory_core.errors import ForgottenError, InvalidInputError, RecordNotFoundError, ScopeError
+from memory_core.models import (
+    STATES,
+    Draft,
+    ErasureReceipt,
+    Hit,
+    MemoryRecord,
+    Mode,
+    Order,
+    Page,
+    Patch,
+    Scope,
+    Stats,
+    Where,
+    check_key,
+    check_text,
+)
+from memory_core.protocols import ListRequest, SearchRequest, Store
+
+if TYPE_CHECKING:
+    from memory_core.memory import Memory
+
+T = TypeVar("T")
+Hits = list[Hit]
+Records = list[MemoryRecord]
+Texts = list[str]
+
+MAX_LIMIT: Final = 10_000
+"""Most records one search or one page returns."""
+
+EVERYTHING: Final = Where()
+_ANY_STATE: Final = Where(states=STATES)
+
+
+class BoundMemory:
+    """The memories of one owner. Isolation lives here: every operation carries the handle's scope.
+
+    All methods are coroutines that may be awaited on any event loop; `run_sync(handle.search, "tea")` calls one from
+    synchronous code.
+    """
+
+    def __init__(self, memory: Memory, scope: Scope) -> None:
+        self._memory = memory
+        self._scope = scope
+
+    @property
+    def scope(self) -> Scope:
+        """What the handle is bound to."""
+        return self._scope
+
+    @property
+    def memory(self) -> Memory:
+        """The memory behind the handle, for whoever has to close it."""
+        return self._memory
+
+    def __repr__(self) -> str:
+        return f"BoundMemory({self._scope})"
+
+    def __deepcopy__(self, memo: dict[int, object]) -> Self:
+        return self
+
+    def bind(
+        self,
+        *,
+        user: str | None = None,
+        agent: str | None = None,
+        session: str | None = None,
+        collection: str | None = None,
+    ) -> BoundMemory:
+        """A narrower handle. A key that is bound already can only be given the same value.
+
+        Raises:
+            ScopeError: A key is bound to something else.
+        """
+        narrower: dict[str, str] = {}
+        for name, value in (("user", user), ("agent", agent), ("session", session), ("collection", collection)):
+            bound = getattr(self._scope, name)
+            if value is None:
+                continue
+            if bound is not None and bound != value:
+                raise ScopeError(f"this memory belongs to {name} {bound!r}; it cannot be used for {name} {value!r}")
+            narrower[name] = value
+        return BoundMemory(self._memory, replace(self._scope, **narrower)) if narrower else self
+
+    def owned_by(self, user: object) -> BoundMemory:
+        """The handle for the user a framework names on this call.
+
+        An open handle takes that user; a handle that fixes one accepts only the same, so that a shared handle never
+        mixes two people.
+
+        Raises:
+            ScopeError: The framework named nobody (missing, empty, not a string), or somebody else.
+        """
+        return self.bind(user=check_key("user", user, ScopeError))
+
+    async def add(self, entry: str | Draft, *, embed: Literal["now", "later"] = "now") -> MemoryRecord:
+        """Remember one thing; returns when it is on disk.
+
+        Args:
+            entry: The text, or a `Draft` with everything known about it.
+            embed: `"later"` returns before the vector is computed (words find the record at once).
+
+        Returns:
+            The stored record; for a known `source_key` the one already there, its text, author, data and tags
+            brought up to date.
+
+        Raises:
+            InvalidInputError: A field cannot be stored; the message names it.
+            ForgottenError: The `source_key` was deleted on purpose.
+            DuplicateIdError: The owner already has a record of the draft's id.
+        """
+        record = complete(entry, self._scope, self._memory.clock())
+        stored = (await self._run(lambda store, scope: store.add(scope, [record], embed_later=embed == "later")))[0]
+        if stored is None:
+            raise ForgottenError(f"source key {record.source_key!r} was deleted; add it under another key")
+        return stored
+
+    async def add_many(
+        self, entries: Iterable[str | Draft], *, embed: Literal["now", "later"] = "now"
+    ) -> list[MemoryRecord | None]:
+        """Remember many things in one transaction: all of them or, on an error, none.
+
+        Returns:
+            One record per entry, in order, as `add` would; `None` where the source key was deleted on purpose.
+        """
+        records = complete_all(entries, self._scope, self._memory.clock())
+        return await self._run(lambda store, scope: store.add(scope, records, embed_later=embed == "later"))
+
+    async def search(
+        self,
+        query: str,
+        *,
+        limit: int = 10,
+        where: Where = EVERYTHING,
+        mode: Mode = "hybrid",
+        floor: bool = True,
+        explain: bool = False,
+    ) -> Hits:
+        """Find memories by meaning and words, best first; nothing relevant means an empty list.
+
+        Args:
+            query: A question or some words; a blank one finds nothing.
+            limit: At most this many hits, 1 to 10,000.
+            where: Conditions a hit must satisfy; they apply before the limit.
+            mode: `hybrid` (words, meaning and conversation context), `lexical` (without vectors), `vector` (cosine
+                alone) or `substring` (contains the query, ignoring case; newest first).
+            floor: Leave out what is not relevant. `False` returns the best `limit` records however far away they are,
+                those without a vector last.
+            explain: Fill `Hit.components`.
+        """
+        check_text("query", query)
+        _one_of("mode", mode, get_args(Mode))
+        request = SearchRequest(
+            text=query, limit=_limit(limit), mode=mode, where=check_where(where), explain=explain, floor=floor
+        )
+        return await self._run(lambda store, scope: store.search(scope, request))
+
+    async def get(self, id: str) -> MemoryRecord | None:  # noqa: A002  (the record's own word)
+        """The record of this id in any state, or `None`; expired records are gone."""
+        page = await self.list(where=replace(_ANY_STATE, ids=(check_key("id", id),)), limit=1)
+        return page.records[0] if page.records else None
+
+    async def update(self, id: str, patch: Patch) -> MemoryRecord:  # noqa: A002
+        """Change a record and return it; a new text makes a new `rev` and is searchable when this returns.
+
+        Raises:
+            RecordNotFoundError: The owner has no such record.
+            InvalidInputError: A new value cannot be stored.
+        """
+        check_key("id", id)
+        return await self._run(lambda store, scope: store.update(scope, id, patch))
+
+    async def delete(self, id: str) -> None:  # noqa: A002
+        """Delete a record. Its `source_key`, if any, stays forgotten: adding it again is refused.
+
+        Raises:
+            RecordNotFoundError: The owner has no such record.
+        """
+        if not await self.delete_where(replace(_ANY_STATE, ids=(check_key("id", id),))):
+            raise RecordNotFoundError(f"there is no memory {id!r}")
+
+    async def delete_where(self, where: Where, *, forget: bool = True) -> int:
+        """Delete every record that satisfies `where`; returns how many.
+
+        Args:
+            where: Conditions a record must satisfy.
+            forget: Refuse their source keys from now on, so that no re-ingestion brings them back. `False` makes room
+                for others under the same keys.
+        """
+        checked = check_where(where)
+        return await self._run(lambda store, scope: store.delete(scope, checked, forget=forget))
+
+    async def put_many(self, entries: Iterable[Draft], *, remove: Collection[str] = ()) -> Records:
+        """Use the memory as a key-value store: write under source keys, and delete, in one transaction.
+
+        A draft whose `source_key` is known replaces that record entirely; only `id`, `created_at` and the counts of
+        reads stay, and `rev` is one more if the text differs. What was deleted on purpose can be put again.
+
+        Args:
+            entries: Drafts, each with a `source_key`; of two with the same one the later counts.
+            remove: Source keys whose records go, without being forgotten on purpose; unknown ones are fine.
+
+        Returns:
+            The stored record of each entry, in order.
+
+        Raises:
+            InvalidInputError: A draft has no source key or cannot be stored; or a key is both put and removed.
+            DuplicateIdError: A source key belongs to a record this handle does not reach, or a new id is taken.
+        """
+        records, gone = complete_items(entries, remove, self._scope, self._memory.clock())
+        return await self._run(lambda store, scope: store.put(scope, records, remove=gone))
+
+    async def collections(self, where: Where = EVERYTHING) -> Texts:
+        """The distinct collections of the records that satisfy `where`, sorted by code points."""
+        checked = check_where(where)
+        return await self._run(lambda store, scope: store.collections(scope, checked))
+
+    async def postpone(self, expiries: Mapping[str, datetime | None]) -> None:
+        """Let records expire at another moment, or never (`None`); given by id, in one transaction.
+
+        Nothing else changes, `updated_at` included. Ids that are unknown or have expired already are left alone.
+        """
+        checked = check_expiries(expiries)
+        await self._run(lambda store, scope: store.postpone(scope, checked))
+
+    async def sweep(self) -> int:
+        """Delete what has expired and return how many that were. No read returns it anyway; this frees the space."""
+        return await self._run(lambda store, scope: store.sweep(scope))
+
+    async def erase(self) -> ErasureReceipt:
+        """Remove everything this handle can reach, so that no file holds any of it."""
+        return await self._run(lambda store, scope: store.erase(scope))
+
+    async def stats(self) -> Stats:
+        """Count what this handle can reach."""
+        return await self._run(lambda store, scope: store.stats(scope))
+
+    async def list(
+        self,
+        *,
+        where: Where = EVERYTHING,
+        order: Order = "newest",
+        limit: int = 50,
+        cursor: str | None = None,
+        touch: bool = False,
+    ) -> Page:
+        """Records without ranking, a page at a time.
+
+        Args:
+            where: Conditions a record must satisfy.
+            order: By `occurred_at`, newest or oldest first; by importance, highest first; or by last access.
+            limit: At most this many a page, 1 to 10,000.
+            cursor: `Page.cursor` of the page before.
+            touch: Count this as a read of the records returned.
+        """
+        _one_of("order", order, get_args(Order))
+        request = ListRequest(where=check_where(where), order=order, limit=_limit(limit), cursor=cursor, touch=touch)
+        return await self._run(lambda store, scope: store.list(scope, request))
+
+    async def _run(self, work: Callable[[Store, Scope], Coroutine[object, object, T]]) -> T:
+        if self._scope.user is None:
+            raise ScopeError(f"{self._scope} leaves the user open; bind one first: handle.bind(user=...)")
+
+        async def on_store() -> T:
+            return await work(await self._memory.ready(), self._scope)
+
+        return await on_core(on_store)
+
+
+def _limit(value: object) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= MAX_LIMIT:
+        raise InvalidInputError(f"limit must be a whole number from 1 to {MAX_LIMIT}, not {value!r}")
+    return value
+
+
+def _one_of(name: str, value: object, allowed: tuple[str, ...]) -> None:
+    if value not in allowed:
+        raise InvalidInputError(f"{name} must be one of {', '.join(allowed)}, not {value!r}")

@@ -1,0 +1,213 @@
+"""The memory itself: open a file, bind it to an owner, add and search.
+
+```python
+from memory_core import Memory
+
+async with Memory(":memory:") as memory:
+    ann = memory.bind(app="demo", user="ann")
+    await ann.add("Ann drinks jasmine tea")
+    hits = await ann.search("What does she drink?")
+    assert hits[0].record.text == "Ann drinks jasmine tea"
+```
+"""
+
+from __future__ import annotations
+
+import asyncio
+import atexit
+import concurrent.futures
+import os
+import weakref
+from types import TracebackType
+from typing import Final, Self
+
+from memory_core.bridge import core_loop, on_core, run_sync
+from memory_core.errors import ClosedError, InvalidInputError
+from memory_core.handle import BoundMemory
+from memory_core.models import Scope, utc_now
+from memory_core.protocols import Clock, Embedder, Store
+
+EXIT_SECONDS: Final = 1.0
+"""How long an interpreter that ends waits for memories nobody closed; what was acknowledged is safe anyway."""
+
+
+class Default:
+    """The type of `DEFAULT_EMBEDDER`."""
+
+    def __repr__(self) -> str:
+        return "DEFAULT_EMBEDDER"
+
+
+DEFAULT_EMBEDDER: Final = Default()
+"""all-MiniLM-L6-v2, quantised to int8 and run offline on the CPU."""
+
+
+class Memory:
+    """A store of memories, opened at the first use and usable from any thread and any event loop.
+
+    Args:
+        store: A file (made when missing, mode 0600), `":memory:"` for a store that ends with the process, or a
+            `Store` such as a Qdrant one.
+        embedder: What turns text into vectors; `None` keeps a store that searches by words alone.
+        clock: The present moment, aware; tests inject their own.
+    """
+
+    def __init__(
+        self,
+        store: str | os.PathLike[str] | Store = "memory.db",
+        *,
+        embedder: Embedder | Default | None = DEFAULT_EMBEDDER,
+        clock: Clock = utc_now,
+    ) -> None:
+        self.clock = clock
+        self._given = store
+        self._embedder = embedder
+        self._store: Store | None = None
+        self._closed = False
+        self._opening = asyncio.Lock()
+        self._pid = os.getpid()
+        core_loop()
+
+    def bind(
+        self,
+        *,
+        app: str = "default",
+        user: str | None = None,
+        agent: str | None = None,
+        session: str | None = None,
+        collection: str | None = None,
+    ) -> BoundMemory:
+        """A handle that can reach only the memories of one owner, `(app, user)`.
+
+        Agent, session and collection, where given, are stamped on every write and required of every read. Without
+        `user` the handle is open: it works once it is bound to one.
+
+        Raises:
+            ScopeError: A key is empty, blank, too long, or not a string.
+        """
+        return BoundMemory(self, Scope(app=app, user=user, agent=agent, session=session, collection=collection))
+
+    async def open(self) -> Self:
+        """Open the store now rather than at the first use, so that errors appear here.
+
+        Raises:
+            StorageError: The file is not a memory store, is newer than this library, or cannot be written.
+            FingerprintError: Its vectors were made by another embedder.
+        """
+        await on_core(self.ready)
+        return self
+
+    async def reembed(self, embedder: Embedder | Default) -> int:
+        """Compute the vectors of all owners anew with another embedder, and go on with that one.
+
+        Searches and writes go on meanwhile: the old vectors serve until all new ones are there, then one transaction
+        takes them over. If it is interrupted, by an error or by the end of the process, nothing has changed for
+        anybody, and the next call with an embedder of the same fingerprint goes on where it stopped. A file whose
+        embedder is no more is opened with `embedder=None` first.
+
+        Other processes that have the file open keep what they write; their next search that would need the old
+        vectors raises `FingerprintError`, until they open it with the new embedder.
+
+        Args:
+            embedder: The memory's own once this has returned; until then it is the caller's to close.
+
+        Returns:
+            How many vectors this call computed, one for each piece of a text.
+
+        Raises:
+            EmbeddingError: The new embedder failed. The memory still serves with the old one.
+            FingerprintError: Somebody else began to re-embed the file for yet another embedder.
+            InvalidInputError: The store is not a SQLite file.
+        """
+        return await on_core(self._reembed, embedder)
+
+    async def close(self) -> None:
+        """Finish accepted writes and let go of files and models. Closing twice is fine."""
+        if self._pid == os.getpid():
+            await on_core(self._close)
+
+    async def __aenter__(self) -> Self:
+        return await self.open()
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()
+
+    def __enter__(self) -> Self:
+        return run_sync(self.open)
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        run_sync(self.close)
+
+    def __deepcopy__(self, memo: dict[int, object]) -> Self:
+        """Frameworks copy configuration that holds a memory; a copy of a connection would be no use."""
+        return self
+
+    async def ready(self) -> Store:
+        """The open store, for handles: everything it does happens on the core loop, where this is awaited too.
+
+        Raises:
+            ClosedError: The memory was closed, or belongs to the parent of a forked process.
+        """
+        if self._pid != os.getpid():
+            raise ClosedError("this memory was opened before fork(); open it again in the child process")
+        if self._store is not None:
+            return self._store
+        async with self._opening:
+            if self._closed:
+                raise ClosedError("this memory was closed; make a new Memory to open it again")
+            if self._store is None:
+                store = self._make_store()
+                await store.open()
+                self._store = store
+                _open_memories.add(self)
+            return self._store
+
+    async def _close(self) -> None:
+        async with self._opening:
+            self._closed = True
+            store, self._store = self._store, None
+        _open_memories.discard(self)
+        if store is not None:
+            await store.close()
+
+    def _make_store(self) -> Store:
+        if not isinstance(self._given, str | os.PathLike):
+            return self._given
+        # Imported at the first use: numpy and onnxruntime must not burden `import memory_core`.
+        from memory_core.storage.sqlite.store import SqliteStore  # noqa: PLC0415
+
+        embedder = None if self._embedder is None else _made(self._embedder)
+        return SqliteStore(self._given, embedder=embedder, clock=self.clock)
+
+    async def _reembed(self, embedder: Embedder | Default) -> int:
+        from memory_core.storage.sqlite.store import SqliteStore  # noqa: PLC0415
+
+        store = await self.ready()
+        if not isinstance(store, SqliteStore):
+            raise InvalidInputError(
+                f"a {type(store).__name__} cannot be re-embedded in place; copy its records to a store made with the "
+                "new embedder"
+            )
+        return await store.reembed(_made(embedder))
+
+
+def _made(embedder: Embedder | Default) -> Embedder:
+    if not isinstance(embedder, Default):
+        return embedder
+    from memory_core.embedding.minilm import MiniLmEmbedder  # noqa: PLC0415  (numpy and onnxruntime)
+
+    return MiniLmEmbedder()
+
+
+_open_memories: weakref.WeakSet[Memory] = weakref.WeakSet()
+
+
+@atexit.register
+def _close_forgotten() -> None:
+    """Close what nobody closed, so that the write-ahead log is folded into the file; never hang over it."""
+    waiting = [core_loop().submit(memory.close()) for memory in list(_open_memories)]
+    concurrent.futures.wait(waiting, timeout=EXIT_SECONDS)

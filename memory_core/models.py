@@ -1,0 +1,386 @@
+"""The values that go in and come out: frozen, no I/O."""
+
+from __future__ import annotations
+
+import json
+import os
+import threading
+import time
+import uuid
+from collections.abc import Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass, field
+from datetime import UTC, datetime
+from typing import Final, Literal
+
+from memory_core.errors import InvalidInputError, ScopeError
+
+Json = None | bool | int | float | str | Sequence["Json"] | Mapping[str, "Json"]
+"""What `Draft.data` holds and comes back as: the values of JSON."""
+
+State = Literal["active", "compacted", "archived"]
+Tier = Literal["raw", "medium", "high", "summary"]
+Mode = Literal["substring", "lexical", "vector", "hybrid"]
+Order = Literal["newest", "oldest", "importance", "accessed"]
+Comparison = Literal["eq", "ne", "gt", "gte", "lt", "lte"]
+
+COMPARISONS: Final[tuple[Comparison, ...]] = ("eq", "ne", "gt", "gte", "lt", "lte")
+STATES: Final[tuple[State, ...]] = ("active", "compacted", "archived")
+TIERS: Final[tuple[Tier, ...]] = ("raw", "medium", "high", "summary")
+
+TIER_OF_KIND: Final[Mapping[str, Tier]] = {
+    "message": "raw",
+    "conversation_turn": "raw",
+    "user_query": "raw",
+    "note": "raw",
+    "step": "raw",
+    "fact": "high",
+    "important_fact": "high",
+    "important_information": "high",
+    "preference": "high",
+    "capability": "high",
+    "summary": "summary",
+    "consolidated": "summary",
+}
+"""How coarse a memory of a kind is; a kind that is not listed is `medium`."""
+
+MAX_KEY_CHARS: Final = 512
+"""Longest scope key, id, kind, author or source key."""
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """Whose memories a handle reads and writes, and which provenance it insists on.
+
+    `(app, user)` is the owner: the unit of isolation. The other keys are provenance; a key that is
+    not `None` is stamped on every record written and required of every record read, changed or deleted.
+    """
+
+    app: str
+    user: str | None = None
+    """`None` leaves the user open: the handle has to be bound to one before it can do anything."""
+    agent: str | None = None
+    session: str | None = None
+    collection: str | None = None
+
+    def __post_init__(self) -> None:
+        check_key("app", self.app, ScopeError)
+        for name in ("user", "agent", "session", "collection"):
+            value = getattr(self, name)
+            if value is not None:
+                check_key(name, value, ScopeError)
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """What a caller hands over to be remembered: `Draft("Ann drinks tea", kind="preference")`.
+
+    Text or data is required, nothing else.
+
+    Times are aware datetimes; the core stores UTC microseconds. `agent`, `session` and `collection` may not
+    contradict what the handle is bound to.
+    """
+
+    text: str = ""
+    _: KW_ONLY
+    kind: str = "note"
+    """An open vocabulary; see `TIER_OF_KIND` for the kinds that have a tier of their own."""
+    tier: Tier | None = None
+    author: str | None = None
+    """Who said it, as a person would name them: it is searchable and part of how a hit ranks."""
+    data: Mapping[str, Json] = field(default_factory=dict[str, Json])
+    """Any JSON object; comes back exactly as given."""
+    tags: Sequence[str] = ()
+    importance: float = 0.5
+    confidence: float = 1.0
+    emotion: str | None = None
+    occurred_at: datetime | None = None
+    """When it was said or happened; now, if not given."""
+    expires_at: datetime | None = None
+    """From this moment on no read returns it."""
+    valid_from: datetime | None = None
+    valid_to: datetime | None = None
+    source_key: str | None = None
+    """Idempotency key within the owner, such as a message id: adding it again changes nothing, or updates the
+    text when that differs; once deleted it stays forgotten."""
+    id: str | None = None
+    """Chosen by the caller, unique within the owner; a UUIDv7, if not given."""
+    agent: str | None = None
+    session: str | None = None
+    collection: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MemoryRecord:
+    """One stored memory. Its fields are those of `Draft`, completed; times are UTC."""
+
+    id: str
+    text: str
+    kind: str
+    tier: Tier
+    author: str | None
+    data: Mapping[str, Json]
+    tags: tuple[str, ...]
+    importance: float
+    confidence: float
+    emotion: str | None
+    created_at: datetime
+    updated_at: datetime
+    accessed_at: datetime | None
+    occurred_at: datetime
+    access_count: int
+    expires_at: datetime | None
+    valid_from: datetime | None
+    valid_to: datetime | None
+    state: State
+    source_key: str | None
+    rev: int
+    """1 when written, one more with every change of the text."""
+    app: str
+    user: str
+    agent: str | None
+    session: str | None
+    collection: str | None
+
+
+class _Unset:
+    """The type of `UNSET`."""
+
+    def __repr__(self) -> str:
+        return "UNSET"
+
+
+UNSET: Final = _Unset()
+"""Leave this field of a `Patch` as it is (`None` would clear it)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Patch:
+    """What to change about a record; everything left `UNSET` stays."""
+
+    text: str | _Unset = UNSET
+    kind: str | _Unset = UNSET
+    tier: Tier | _Unset = UNSET
+    author: str | _Unset | None = UNSET
+    data: Mapping[str, Json] | _Unset = UNSET
+    tags: Sequence[str] | _Unset = UNSET
+    importance: float | _Unset = UNSET
+    confidence: float | _Unset = UNSET
+    emotion: str | _Unset | None = UNSET
+    occurred_at: datetime | _Unset = UNSET
+    expires_at: datetime | _Unset | None = UNSET
+    valid_from: datetime | _Unset | None = UNSET
+    valid_to: datetime | _Unset | None = UNSET
+    state: State | _Unset = UNSET
+
+
+@dataclass(frozen=True, slots=True)
+class DataCondition:
+    """A condition on one value inside `data`: `DataCondition(("address", "city"), "eq", "Oslo")`.
+
+    | op | holds if |
+    |---|---|
+    | `eq` | the path leads to an equal value; arrays and objects are compared whole, `1` equals `1.0` but not `true` |
+    | `ne` | `eq` does not hold, so also where nothing is at the path |
+    | `gt`, `gte`, `lt`, `lte` | a number compared with a number, or a text with a text by code points; anything else, \
+a missing path included, does not hold |
+    """
+
+    path: tuple[str | int, ...]
+    """Keys of objects and positions in arrays, counted from 0."""
+    op: Comparison
+    value: object
+    """Any JSON value. (Not `Json`: pydantic models that hold a `Where` cannot follow a recursive alias.)"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Where:
+    """Conditions on records, all of which must hold. Empty means no condition, except that only active,
+    unexpired records count unless `states` says otherwise."""
+
+    kinds: Sequence[str] = ()
+    tiers: Sequence[Tier] = ()
+    tags_any: Sequence[str] = ()
+    tags_all: Sequence[str] = ()
+    author: str | None = None
+    agent: str | None = None
+    session: str | None = None
+    collection: str | None = None
+    under: str | None = None
+    """`collection` is this, or begins with it and a slash: collections read as paths."""
+    emotion: str | None = None
+    min_importance: float | None = None
+    min_confidence: float | None = None
+    since: datetime | None = None
+    """`occurred_at` at or after this moment."""
+    until: datetime | None = None
+    """`occurred_at` before this moment."""
+    states: Sequence[State] = ("active",)
+    data: Mapping[str, str | int | float | bool | None] = field(
+        default_factory=dict[str, "str | int | float | bool | None"]
+    )
+    """Top-level keys of `data` and the value each must have."""
+    matching: Sequence[DataCondition] = ()
+    """Conditions on values anywhere in `data`."""
+    ids: Sequence[str] | None = None
+    """Records of these ids; unlike the other lists an empty one matches nothing, so that
+    `delete_where(Where(ids=chosen))` with nothing chosen deletes nothing."""
+    source_keys: Sequence[str] | None = None
+    """Records of these source keys; an empty list matches nothing, as for `ids`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Component:
+    """One reason why a record ranked where it did."""
+
+    raw: float
+    """What was measured, in the component's own unit: BM25, cosine, a 0..1 match."""
+    weighted: float
+    """What it added to the score."""
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """A record found by a search."""
+
+    record: MemoryRecord
+    score: float
+    """Higher is better; comparable only within one search."""
+    similarity: float | None
+    """Cosine between query and text clamped to [0, 1]; `None` where no vector was compared."""
+    components: Mapping[str, Component] | None = None
+    """With `explain=True`: every part of the score by name; the weighted parts sum to `score`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """One page of a listing."""
+
+    records: tuple[MemoryRecord, ...]
+    cursor: str | None
+    """Give it to the next call to go on after the last record; `None` at the end."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stats:
+    """What an owner (or the whole store) holds, expired records included until they are swept."""
+
+    records: int
+    by_kind: Mapping[str, int]
+    by_tier: Mapping[str, int]
+    by_state: Mapping[str, int]
+    sessions: int
+    oldest: datetime | None
+    newest: datetime | None
+    average_importance: float | None
+    average_confidence: float | None
+    vectors_owed: int
+    """Texts whose vector is still to be computed; they are found by their words meanwhile."""
+
+
+@dataclass(frozen=True, slots=True)
+class ErasureReceipt:
+    """Proof of an erasure: what was removed, and that no file still holds it."""
+
+    records: int
+    sessions: int
+    at: datetime
+    files_clean: bool
+    """Freed pages are overwritten and the write-ahead log is empty. `False` when another process was still
+    reading an older state: erase again (it then removes 0 records) once that reader is done."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fingerprint:
+    """Which embedder made a vector. Vectors of different fingerprints are never compared."""
+
+    name: str
+    revision: str
+    dimensions: int
+    normalised: bool = True
+
+
+def utc_now() -> datetime:
+    """The default clock."""
+    return datetime.now(UTC)
+
+
+def new_id() -> str:
+    """A UUIDv7 (RFC 9562 section 5.7): sortable by creation, strictly ascending within this process."""
+    global _last_id  # noqa: PLW0603  (monotonic within the process)
+    with _id_lock:
+        stamp = time.time_ns() // 1_000_000 << 80 | int.from_bytes(os.urandom(10), "big") & ~(0xF << 76 | 0x3 << 62)
+        if stamp >> 80 <= _last_id >> 80:
+            stamp = _last_id + 1 + (int.from_bytes(os.urandom(3), "big"))
+            stamp &= ~(0xF << 76 | 0x3 << 62)
+        _last_id = max(stamp, _last_id + 1)
+        return str(uuid.UUID(int=_last_id | 0x7 << 76 | 0x2 << 62))
+
+
+_last_id = 0
+_id_lock = threading.Lock()
+
+
+def check_key(name: str, value: object, error: type[InvalidInputError] = InvalidInputError) -> str:
+    """Return `value` if it can be a key: a non-blank string without NUL of at most `MAX_KEY_CHARS` characters."""
+    if not isinstance(value, str):
+        raise error(f"{name} must be a string, not {value!r}")
+    if not value.strip():
+        raise error(f"{name} must not be empty (got {value!r}); memories without an owner or name are never shared")
+    if len(value) > MAX_KEY_CHARS:
+        raise error(f"{name} has {len(value)} characters; at most {MAX_KEY_CHARS} are allowed: {value[:40]!r}…")
+    if "\0" in value:
+        raise error(f"{name} holds a NUL character, which no name has: {value!r}")
+    check_text(name, value, error)
+    return value
+
+
+def check_text(name: str, value: object, error: type[InvalidInputError] = InvalidInputError) -> str:
+    """Return `value` if it is text that UTF-8 can hold."""
+    if not isinstance(value, str):
+        raise error(f"{name} must be a string, not {type(value).__name__}: {value!r:.80}")
+    try:
+        value.encode()
+    except UnicodeEncodeError as cause:
+        bad = value[cause.start]
+        raise error(
+            f"{name} holds {bad!r} at position {cause.start}, half of a character that UTF-8 cannot store; "
+            "decode the input with errors='replace'"
+        ) from cause
+    return value
+
+
+def check_unit(name: str, value: object) -> float:
+    """Return `value` as a float in 0..1."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0.0 <= value <= 1.0:
+        raise InvalidInputError(f"{name} must be a number from 0 to 1, not {value!r}")
+    return float(value)
+
+
+def check_time(name: str, value: object) -> datetime:
+    """Return `value` in UTC if it is an aware datetime."""
+    if not isinstance(value, datetime):
+        raise InvalidInputError(f"{name} must be a datetime, not {value!r}")
+    if value.tzinfo is None:
+        raise InvalidInputError(f"{name} {value.isoformat()} has no time zone; add one, such as tzinfo=UTC")
+    try:
+        return value.astimezone(UTC)
+    except OverflowError as cause:
+        raise InvalidInputError(f"{name} {value.isoformat()} is outside the years 1 to 9999 in UTC") from cause
+
+
+def encode_json(value: object) -> str:
+    """Compact JSON in ASCII, the form in which data is stored."""
+    return json.dumps(value, separators=(",", ":"), allow_nan=False)
+
+
+def encode_data(data: object) -> str:
+    """`data` as JSON text, refused when it would not come back exactly."""
+    try:
+        text = encode_json(data)
+    except (TypeError, ValueError, RecursionError) as cause:
+        raise InvalidInputError(f"data must be a JSON object: {cause}") from cause
+    if not isinstance(data, Mapping) or json.loads(text) != data:
+        raise InvalidInputError(
+            f"data would not come back as given (tuples, numeric keys and the like are not JSON): {data!r:.200}"
+        )
+    return text

@@ -1,0 +1,173 @@
+"""The seams: everything a store or an embedder has to be.
+
+Implementations need not import or inherit anything from here; having the methods is enough.
+`memory_core.testing` ships a test class for each, which an implementation subclasses.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TYPE_CHECKING, Protocol
+
+from memory_core.models import (
+    ErasureReceipt,
+    Fingerprint,
+    Hit,
+    MemoryRecord,
+    Mode,
+    Order,
+    Page,
+    Patch,
+    Scope,
+    Stats,
+    Where,
+)
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Vectors = NDArray[np.float32]
+    """Shape (n, dimensions), unit rows."""
+    Vector = NDArray[np.float32]
+    """Shape (dimensions,), unit length."""
+
+Clock = Callable[[], datetime]
+"""Returns the present moment as an aware datetime."""
+
+
+class Embedder(Protocol):
+    """Turns text into unit vectors. Documents and queries may be embedded differently."""
+
+    @property
+    def fingerprint(self) -> Fingerprint:
+        """Stored beside every vector; a store refuses to mix two."""
+        ...
+
+    async def embed_documents(self, texts: Sequence[str]) -> Vectors:
+        """One unit row of float32 per text, in the order given; raises `EmbeddingError`."""
+        ...
+
+    async def embed_query(self, text: str) -> Vector:
+        """The unit vector of a question; raises `EmbeddingError`."""
+        ...
+
+    async def close(self) -> None:
+        """Let go of models and threads; may be called twice."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SearchRequest:
+    """One search, complete: what every store answers by the same rules."""
+
+    text: str
+    limit: int
+    mode: Mode
+    where: Where
+    explain: bool
+    floor: bool = True
+    """Leave out what is not relevant; without it the best `limit` come back, however far away they are."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ListRequest:
+    """One page of an unranked listing. `touch` counts the read in `accessed_at` and `access_count`."""
+
+    where: Where
+    order: Order
+    limit: int
+    cursor: str | None
+    touch: bool
+
+
+class Records(Protocol):
+    """The work on records. Every call is bounded by a scope whose user is set.
+
+    A write has returned only when it is durable; all or nothing of it happened.
+    """
+
+    async def add(
+        self, scope: Scope, records: Sequence[MemoryRecord], *, embed_later: bool
+    ) -> list[MemoryRecord | None]:
+        """Write the records, in order.
+
+        What comes back is what is stored: for a known source key the older record, with the new text, author, data and
+        tags where they differ; `None` for a source key that was forgotten on purpose. `embed_later` returns before
+        vectors are computed.
+
+        Raises:
+            DuplicateIdError: An id is taken by a record of another source key.
+        """
+        ...
+
+    async def search(self, scope: Scope, request: SearchRequest) -> list[Hit]:
+        """The best hits, best first."""
+        ...
+
+    async def list(self, scope: Scope, request: ListRequest) -> Page:
+        """Records that satisfy the request, without ranking."""
+        ...
+
+    async def update(self, scope: Scope, id: str, patch: Patch) -> MemoryRecord:  # noqa: A002  (the record's own word)
+        """Change a record; raises `RecordNotFoundError`."""
+        ...
+
+    async def delete(self, scope: Scope, where: Where, *, forget: bool) -> int:
+        """Delete what satisfies `where`; with `forget`, its source keys cannot be added again. Returns how many."""
+        ...
+
+
+class Items(Protocol):
+    """The work of a key-value store on records whose `source_key` is their name. Bounded, durable and atomic alike."""
+
+    async def put(
+        self, scope: Scope, records: Sequence[MemoryRecord], *, remove: Collection[str]
+    ) -> list[MemoryRecord]:
+        """Write records under their source keys and delete those of the source keys in `remove`, all or nothing.
+
+        A record under a known source key takes its place entirely, except for `id`, `created_at` and the counts of
+        reads; `rev` is one more if the text differs, and what is searched is never the old text. Of two records of one
+        source key the later counts. Tombstones neither block nor arise; unknown keys in `remove` are fine.
+
+        Returns:
+            What is stored for each record, in order.
+
+        Raises:
+            DuplicateIdError: A source key belongs to a record outside of the scope, or a new record's id is taken.
+        """
+        ...
+
+    async def collections(self, scope: Scope, where: Where) -> list[str]:
+        """The distinct collections of the records that satisfy `where`, sorted by code points."""
+        ...
+
+    async def postpone(self, scope: Scope, expiries: Mapping[str, datetime | None]) -> None:
+        """Set `expires_at` by id, and nothing else; ids that are unknown, out of reach or expired are left alone."""
+        ...
+
+    async def sweep(self, scope: Scope) -> int:
+        """Delete what has expired, without tombstones; returns how many."""
+        ...
+
+
+class Store(Records, Items, Protocol):
+    """`Records` and `Items` that somebody opens, looks after and closes."""
+
+    async def open(self) -> None:
+        """Make ready; called once, before anything else."""
+        ...
+
+    async def close(self) -> None:
+        """Finish what was accepted, then let go of files and connections; may be called twice."""
+        ...
+
+    async def erase(self, scope: Scope) -> ErasureReceipt:
+        """Remove everything in the scope from every file."""
+        ...
+
+    async def stats(self, scope: Scope) -> Stats:
+        """Count what is in the scope."""
+        ...

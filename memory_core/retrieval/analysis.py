@@ -1,0 +1,211 @@
+"""From text to index terms: the one place that decides which words of a memory can be found.
+
+A record and a query go through the same `analyse`, so what it does to a word matters less than that it does it twice.
+Words of segmented scripts are folded (case, width, ligatures, diacritics), freed of English stop words, taken back to
+their base form where English is irregular ("went" is "go") and stemmed by Porter's rules. Scripts that put no space
+between words become overlapping pairs of characters. Stemming and stop words are English; text in other languages is
+folded and split, which is safe, and finds exact word forms.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+
+from memory_core.retrieval.stemmer import stem
+
+_STOP_WORD_GROUPS = (
+    # articles, determiners, quantifiers
+    "a an the this that these those all any both each few more most other own same some such only",
+    # personal, possessive, reflexive pronouns
+    "i me my myself our ours ourselves we you your yours yourself yourselves he him his himself she her hers herself",
+    "it its itself they them their theirs themselves",
+    # question words and conjunctions
+    "what when where which while who whom why how and but or nor if because as than so",
+    # prepositions and particles
+    "about above after again against at before below between by down during for from further in into of off on once",
+    "out over through to under until up with",
+    # adverbs and fillers
+    "here there then now just like no not too very",
+    # auxiliary verbs; "may" stays a term, it is a month
+    "am are be been being is was were do does did doing has have had having can could might should will would",
+    # what an apostrophe leaves of "she's" and "don't"
+    "s t don",
+)
+STOP_WORDS = frozenset(" ".join(_STOP_WORD_GROUPS).split())
+"""Words that are never index terms, in lower case, before stemming."""
+
+_IRREGULAR_FORMS = """
+arise arose arisen, awake awoke awoken, become became, begin began begun, bend bent, bite bitten, bleed bled,
+blow blew blown, break broke broken, breed bred, bring brought, build built, burn burnt, buy bought, catch caught,
+choose chose chosen, cling clung, come came, creep crept, deal dealt, dig dug, draw drew drawn, dream dreamt,
+drink drank drunk, drive drove driven, eat ate eaten, fall fell fallen, feed fed, feel felt, fight fought, find found,
+flee fled, fly flew flown, forget forgot forgotten, forgive forgave forgiven, freeze froze frozen, get got gotten,
+give gave given, go goes went gone, grow grew grown, hang hung, hear heard, hide hid hidden, hold held, keep kept,
+kneel knelt, know knew known, lead led, leap leapt, learn learnt, leave left, lend lent, light lit, lose lost,
+make made, mean meant, meet met, mistake mistook mistaken, overcome overcame, pay paid, prove proven,
+rebuild rebuilt, ride rode ridden, ring rang rung, rise risen, run ran, say said, see saw seen, seek sought, sell sold,
+send sent, sew sewn, shake shook shaken, shine shone, shoot shot, show shown, shrink shrank shrunk, sing sang sung,
+sink sank sunk, sit sat, sleep slept, slide slid, speak spoke spoken, spend spent, spill spilt, spin spun,
+spring sprang sprung, stand stood, steal stole stolen, stick stuck, sting stung, strike struck, strive strove striven,
+swear swore sworn, sweep swept, swim swam swum, swing swung, take took taken, teach taught, tear torn, tell told,
+think thought, throw threw thrown, undergo underwent undergone, understand understood, undo undid undone,
+wake woke woken, wear wore worn, weave wove woven, weep wept, win won, withdraw withdrew withdrawn,
+write wrote written, die dies died dying, lie lies lied lying, tie ties tied tying,
+child children, foot feet, goose geese, knife knives, man men, mouse mice, shelf shelves, thief thieves, tooth teeth,
+wife wives, wolf wolves, woman women
+"""
+"""Base forms, each before the forms that no suffix rule leads back to it: questions ask "when did she go", memories
+say "I went". Forms that are more often another word are left out ("bit", "bore", "ground", "rose", "wound")."""
+_BASE_FORMS = {
+    form: base for base, *forms in (entry.split() for entry in _IRREGULAR_FORMS.split(",")) for form in forms
+}
+
+_LONGEST = 64
+"""Longer runs of letters and digits (base64, hashes) are cut into terms of this length, so that terms stay bounded."""
+
+_ASCII_WORD = re.compile(rf"[a-z0-9]{{1,{_LONGEST}}}")
+_HAN = r"\u3005-\u3007\u3021-\u3029\u3038-\u303b\u3400-\u4dbf\u4e00-\u9fff\U00020000-\U0003ffff"
+_HIRAGANA = r"\u3041-\u309f"
+_KATAKANA = r"\u30a1-\u30ff\u31f0-\u31ff"
+_PROLONGED = r"\u30fc"
+_THAI = r"\u0e00-\u0e7f"
+_LAO = r"\u0e80-\u0eff"
+_MYANMAR = r"\u1000-\u109f"
+_KHMER = r"\u1780-\u17ff"
+_HANGUL = r"\uac00-\ud7a3"
+_UNSEGMENTED = (_HAN, _HIRAGANA, _KATAKANA, _THAI, _LAO, _MYANMAR, _KHMER, _HANGUL)
+_PAIRED_RUN = "|".join(
+    rf"[{_HIRAGANA}][{_HIRAGANA}{_PROLONGED}]*" if script is _HIRAGANA else f"[{script}]+" for script in _UNSEGMENTED
+)
+_FOLDED_WORD = re.compile(rf"({_PAIRED_RUN})|([^ '{''.join(_UNSEGMENTED)}]{{1,{_LONGEST}}})")
+_UNSEGMENTED_CHARACTER = re.compile(f"[{''.join(_UNSEGMENTED)}]")
+
+_QUESTION_MARK = re.compile(r"[?\uff1f\u061f\u2e2e\u2047\u2048\u2049\u203d\ufe56\u037e](?!\w)")
+"""Of any script; one with a letter behind it is part of an address."""
+
+_APOSTROPHES = "'\u02bb\u02bc\u2018\u2019\u201b\u2032"
+
+_LETTERS = {
+    "\u00e6": "ae",
+    "\u00f0": "d",
+    "\u00f8": "o",
+    "\u00fe": "th",
+    "\u0111": "d",
+    "\u0127": "h",
+    "\u0131": "i",
+    "\u0142": "l",
+    "\u0153": "oe",
+}
+"""Latin letters with a stroke and ligatures, which Unicode does not decompose."""
+
+
+def analyse(text: str) -> list[str]:
+    """Return the index terms of a text, in order, repeated terms repeated.
+
+    Case, compatibility forms (full-width letters, ligatures) and the diacritics of Latin, Greek, Cyrillic, Hebrew and
+    Arabic do not matter; marks that make another letter, such as Japanese voicing marks and Indic vowel signs, do.
+    Composed and decomposed input give equal terms. Everything that is not a letter, digit or mark separates words,
+    the underscore and the apostrophe included. Characters of Han, Hiragana, Katakana, Thai, Lao, Myanmar, Khmer and
+    Hangul form overlapping pairs within each run of one script; a run of one character is one term.
+
+    Args:
+        text: Any text; lone surrogates and control characters separate words.
+
+    Returns:
+        Terms of 1 to 64 characters; empty if the text holds nothing but stop words and punctuation.
+    """
+    base_form = _BASE_FORMS.get
+    if text.isascii():
+        found = _ASCII_WORD.findall(_without_wont(text.lower()))
+        return [stem(base_form(word, word)) for word in found if word not in STOP_WORDS]
+    terms: list[str] = []
+    for run, word in _FOLDED_WORD.findall(_without_wont(_fold(text))):
+        if word:
+            if word not in STOP_WORDS:
+                terms.append(stem(base_form(word, word)))
+        elif len(run) == 1:
+            terms.append(run)
+        else:
+            terms.extend(run[i : i + 2] for i in range(len(run) - 1))
+    return terms
+
+
+def query_terms(query: str) -> list[str]:
+    """Return the distinct terms of a query, in order of first appearance.
+
+    Stop words are in no index, so a query of nothing else ("to be or not to be") has no terms and no lexical evidence
+    anywhere: the answer is the empty list, and such a query can be served by vectors or by substring search only.
+    """
+    return list(dict.fromkeys(analyse(query)))
+
+
+def words(text: str) -> int:
+    """Return about how many words a text has: runs between spaces, and two characters each of unspaced scripts."""
+    spaced = len(text.split())
+    return spaced if text.isascii() else spaced + len(_UNSEGMENTED_CHARACTER.findall(text)) // 2
+
+
+def asks(text: str) -> bool:
+    """Return whether the text asks something, anywhere in it.
+
+    People go on after a question ("Do you sail? I do.") and attachments follow it, and still the next turn answers.
+    """
+    return _QUESTION_MARK.search(text) is not None
+
+
+def _without_wont(text: str) -> str:
+    """Drop the one contraction whose first half is another word: "won't" is no victory."""
+    return text.replace("won't", " ")
+
+
+def _fold(text: str) -> str:
+    """Return the text in lower case, without diacritics, with spaces for all but letters, digits, marks and `'`."""
+    return unicodedata.normalize("NFC", unicodedata.normalize("NFKD", text).translate(_FOLDED))
+
+
+class _Folded(dict[int, str]):
+    """What `str.translate` puts for each code point of compatibility-decomposed text, found when first needed."""
+
+    _CAPACITY = 65536
+
+    def __missing__(self, code: int) -> str:
+        folded = _fold_character(chr(code))
+        if len(self) < self._CAPACITY:
+            self[code] = folded
+        return folded
+
+
+_FOLDED = _Folded()
+
+
+def _fold_character(character: str) -> str:
+    category = unicodedata.category(character)
+    if category == "Cf" or character == "\u0640" or _is_diacritic(character):  # U+0640 stretches Arabic words
+        return ""
+    if character in _APOSTROPHES:
+        return "'"
+    if category == "Nd":
+        return str(unicodedata.decimal(character))
+    if category[0] not in "LNM":
+        return " "
+    lower = character.casefold()
+    return _LETTERS.get(lower, lower)
+
+
+def _is_diacritic(character: str) -> bool:
+    """Return whether this is a mark that readers of its script leave out, or that only styles a symbol."""
+    return (
+        "\u0300" <= character <= "\u036f"  # Latin, Greek, Cyrillic
+        or "\u0483" <= character <= "\u0489"  # Cyrillic
+        or "\u0591" <= character <= "\u05c7"  # Hebrew points
+        or "\u0610" <= character <= "\u061a"  # Arabic
+        or "\u064b" <= character <= "\u065f"
+        or character == "\u0670"
+        or "\u06d6" <= character <= "\u06ed"
+        or "\u1ab0" <= character <= "\u1aff"  # extensions of the first block
+        or "\u1dc0" <= character <= "\u1dff"
+        or "\u20d0" <= character <= "\u20ff"
+        or "\ufe00" <= character <= "\ufe0f"  # variation selectors
+        or "\ufe20" <= character <= "\ufe2f"
+    )

@@ -1,0 +1,159 @@
+"""Everything the ranking needs to know of one owner's records, in memory, as columns.
+
+A corpus is derived from the store and follows it: rows are appended, and a row that changed or went is marked dead
+and appended anew. Term postings, vectors and the order of turns are kept up to date on the way, so that a search
+is a handful of numpy operations over all rows.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from typing import Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from memory_core.retrieval.columns import Column
+from memory_core.retrieval.dense import Dense
+from memory_core.retrieval.postings import Postings
+
+_WORD: Final = re.compile(r"[^\W_]+")
+
+NEVER: Final = np.iinfo(np.int64).max
+NOBODY: Final = -1
+"""Code of "no session" and "no author", and the link of a turn that has no neighbour."""
+
+
+class Entry(NamedTuple):
+    """One record as the ranking sees it. Times are microseconds since 1970 UTC."""
+
+    key: int
+    terms: str
+    flags: int
+    words: int
+    session: str | None
+    author: str | None
+    occurred_at: int
+    expires_at: int | None
+    active: bool
+    vectors: Sequence[bytes]
+    """float16, one per chunk; empty while they are owed."""
+
+
+class Corpus:
+    """The searchable columns of one owner. Not thread-safe: one connection's thread owns it."""
+
+    def __init__(self, dimensions: int | None) -> None:
+        self.dimensions = dimensions
+        self.row_of: dict[int, int] = {}
+        self.keys = Column(np.int64)
+        self.alive = Column(np.bool_)
+        self.active = Column(np.bool_)
+        self.flags = Column(np.uint8)
+        self.words = Column(np.float32)
+        self.lengths = Column(np.float32)
+        self.sessions = Column(np.int32)
+        self.authors = Column(np.int32)
+        self.occurred = Column(np.int64)
+        self.expires = Column(np.int64)
+        self.dense = None if dimensions is None else Dense(dimensions)
+        self._author_codes: dict[str, int] = {}
+        self._authors_alive: Counter[int] = Counter()
+        self._called: dict[str, list[int]] = {}
+        self.dead = 0
+        self._session_codes: dict[str, int] = {}
+        self.postings = Postings()
+        self._links: tuple[NDArray[np.int64], NDArray[np.int64]] | None = None
+
+    def __len__(self) -> int:
+        """Rows, dead ones included."""
+        return len(self.keys)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes held, roughly: vectors dominate, postings are counted by their terms."""
+        return (self.dense.nbytes if self.dense else 0) + self.postings.nbytes + 64 * len(self)
+
+    @property
+    def session_count(self) -> int:
+        return len(self._session_codes)
+
+    def named(self, words: Iterable[str]) -> dict[str, list[int]]:
+        """Which of these words (lower-case) name an author of a living row, and the codes of those authors."""
+        codes = {word: [code for code in self._called.get(word, ()) if self._authors_alive[code]] for word in words}
+        return {word: alive for word, alive in codes.items() if alive}
+
+    def extend(self, entries: Iterable[Entry]) -> None:
+        """Append entries; an entry whose key is known replaces the older row."""
+        batch = list(entries)
+        if not batch:
+            return
+        self.remove(entry.key for entry in batch)
+        first = len(self)
+        for row, entry in enumerate(batch, first):
+            self.row_of[entry.key] = row
+        self.keys.extend(np.array([entry.key for entry in batch], np.int64))
+        self.alive.extend(np.ones(len(batch), np.bool_))
+        self.active.extend(np.array([entry.active for entry in batch], np.bool_))
+        self.flags.extend(np.array([entry.flags for entry in batch], np.uint8))
+        self.words.extend(np.array([entry.words for entry in batch], np.float32))
+        self.sessions.extend(_codes([entry.session for entry in batch], self._session_codes))
+        authors = _codes([entry.author for entry in batch], self._author_codes)
+        self._note_names()
+        self.authors.extend(authors)
+        self._authors_alive.update(authors.tolist())
+        self.occurred.extend(np.array([entry.occurred_at for entry in batch], np.int64))
+        self.expires.extend(np.array([_or_never(entry.expires_at) for entry in batch], np.int64))
+        self.lengths.extend(self.postings.extend(first, [entry.terms for entry in batch]))
+        if self.dense is not None:
+            rows = [row for row, entry in enumerate(batch, first) for _ in entry.vectors]
+            self.dense.extend([blob for entry in batch for blob in entry.vectors], rows)
+        self._links = None
+
+    def remove(self, keys: Iterable[int]) -> None:
+        """Mark the rows of these keys dead; unknown keys are fine."""
+        for key in keys:
+            row = self.row_of.pop(key, None)
+            if row is not None:
+                self.dead += 1
+                self.alive.values[row] = False
+                self._authors_alive[int(self.authors.values[row])] -= 1
+                self._links = None
+
+    def links(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """For each row the row of the turn before and of the turn after it in its session, by time, or `NOBODY`."""
+        if self._links is None:
+            self._links = self._sorted_links()
+        return self._links
+
+    def _note_names(self) -> None:
+        known = sum(map(len, self._called.values()))
+        for author, code in list(self._author_codes.items())[known:]:
+            self._called.setdefault(first_name(author), []).append(code)
+
+    def _sorted_links(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        before = np.full(len(self), NOBODY, np.int64)
+        after = np.full(len(self), NOBODY, np.int64)
+        sessions = self.sessions.values
+        turns = np.flatnonzero(self.alive.values & (sessions >= 0))
+        order = turns[np.lexsort((self.keys.values[turns], self.occurred.values[turns], sessions[turns]))]
+        same = sessions[order[1:]] == sessions[order[:-1]]
+        before[order[1:][same]] = order[:-1][same]
+        after[order[:-1][same]] = order[1:][same]
+        return before, after
+
+
+def first_name(author: str) -> str:
+    """What a question calls an author: the first word, lower-case ("ann" of "Ann Lee" and of "ann@host")."""
+    found = _WORD.search(author)
+    return found[0].lower() if found else author.lower()
+
+
+def _codes(values: Sequence[str | None], codes: dict[str, int]) -> NDArray[np.int32]:
+    return np.array([NOBODY if v is None else codes.setdefault(v, len(codes)) for v in values], np.int32)
+
+
+def _or_never(value: int | None) -> int:
+    return int(NEVER) if value is None else value

@@ -1,0 +1,99 @@
+"""The dense arm: exact cosines of one query with all vectors of an owner.
+
+With the `accel` extra (numkong), vectors of large owners are also held as int8, four times less memory to read; the
+best by int8 are then scored again with the float32 vectors, so that what is returned is exact.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Sequence
+from functools import cache
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from memory_core.retrieval.columns import Column
+
+Floats = NDArray[np.float32]
+
+BLOCK: Final = 8_192
+"""Vectors of one int8 block; an owner with fewer is scanned as float32, which is as fast."""
+RESCORED: Final = 64
+"""How many of the best by int8 are scored exactly: at 100,000 vectors the exact ten best were always among them."""
+_LARGEST: Final = 127
+
+
+class Dense:
+    """Unit vectors, each belonging to a row; a row may have none, one or several."""
+
+    def __init__(self, dimensions: int) -> None:
+        self._dimensions = dimensions
+        self._vectors = Column(np.float32, dimensions)
+        self._rows = Column(np.int64)
+        self._one_each = True
+        self._blocks: list[_Block] = []
+
+    @property
+    def nbytes(self) -> int:
+        return self._vectors.nbytes + self._rows.nbytes + len(self._blocks) * BLOCK * self._dimensions
+
+    def extend(self, blobs: Sequence[bytes], rows: Sequence[int]) -> None:
+        """Append float16 vectors and the rows they belong to, ascending."""
+        first = len(self._rows)
+        self._one_each = self._one_each and list(rows) == list(range(first, first + len(rows)))
+        self._vectors.extend(np.frombuffer(b"".join(blobs), np.float16).reshape(len(blobs), self._dimensions))
+        self._rows.extend(np.array(rows, np.int64))
+
+    def cosines(self, vector: Floats, size: int) -> Floats:
+        """The best cosine of each of `size` rows; NaN where a row has no vector."""
+        chunks = self._scan(vector)
+        if self._one_each and len(chunks) == size:
+            return chunks
+        best: Floats = np.full(size, -np.inf, np.float32)
+        np.maximum.at(best, self._rows.values, chunks)
+        best[np.isneginf(best)] = np.nan
+        return best
+
+    def _scan(self, vector: Floats) -> Floats:
+        vectors = self._vectors.values
+        if len(vectors) < 2 * BLOCK or not _has_numkong():
+            exact: Floats = vectors @ vector
+            return exact
+        while len(self._blocks) < len(vectors) // BLOCK:
+            start = len(self._blocks) * BLOCK
+            self._blocks.append(_Block(vectors[start : start + BLOCK]))
+        packed = len(self._blocks) * BLOCK
+        parts = [block.dot(vector) for block in self._blocks]
+        scores: Floats = np.concatenate([*parts, vectors[packed:] @ vector])
+        best = np.argpartition(scores, -RESCORED)[-RESCORED:]
+        scores[best] = vectors[best] @ vector
+        return scores
+
+
+class _Block:
+    """Vectors as int8, laid out for numkong."""
+
+    def __init__(self, vectors: Floats) -> None:
+        import numkong  # noqa: PLC0415  (an extra)
+
+        self._dots: Any = numkong.dots_packed
+        self._scale = float(np.abs(vectors).max()) / _LARGEST or 1.0
+        self._packed: Any = numkong.dots_pack(_as_int8(vectors, self._scale))
+
+    def dot(self, vector: Floats) -> Floats:
+        scale = float(np.abs(vector).max()) / _LARGEST or 1.0
+        dots = np.asarray(self._dots(_as_int8(vector[None], scale), self._packed))[0]
+        scaled: Floats = dots.astype(np.float32) * np.float32(scale * self._scale)
+        return scaled
+
+
+def _as_int8(vectors: Floats, scale: float) -> NDArray[np.int8]:
+    small: NDArray[np.int8] = np.clip(np.rint(vectors / np.float32(scale)), -_LARGEST, _LARGEST).astype(np.int8)
+    return small
+
+
+@cache
+def _has_numkong() -> bool:
+    return importlib.util.find_spec("numkong") is not None

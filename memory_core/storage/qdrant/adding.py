@@ -1,0 +1,245 @@
+"""Adding records: survey what is there, embed, plan, write."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Final
+
+from memory_core.errors import EmbeddingError
+from memory_core.models import MemoryRecord, Scope
+from memory_core.protocols import Embedder
+from memory_core.storage.qdrant.changes import Changes, Overwrite, Owed, Rewrite
+from memory_core.storage.qdrant.client import models
+from memory_core.storage.qdrant.filters import all_of, any_of, owned
+from memory_core.storage.qdrant.outline import Outline, Survey, Update, bereaved, outline, predecessors
+from memory_core.storage.qdrant.payload import Point, Stored, point_id, record_fields, to_point, to_stored, token
+from memory_core.storage.qdrant.turns import Place, around, place_of, turns
+from memory_core.storage.qdrant.writing import Access, carry_out, removal
+from memory_core.storage.sqlite.prepared import Before, Prepared, Turn, embed, prepare, texts_to_embed
+
+logger = logging.getLogger(__name__)
+
+FAR_FUTURE: Final = 1 << 62
+"""Stands for the arrival of records that have not arrived yet: after everything that is stored."""
+
+
+Sort = Callable[[Scope, Sequence[Prepared], Survey], Outline]
+"""Tells new records from known ones."""
+
+
+@dataclass(frozen=True, slots=True)
+class Joining:
+    """New records with the turns around them."""
+
+    places: Sequence[Place]
+    """Of the new records, in their order."""
+    before: Mapping[str, str | None]
+    """The point before each of them that is in a session."""
+    changed: Mapping[str, str | None]
+    """Stored turns that get a new predecessor."""
+    turns: Mapping[str, Turn]
+    """What was said at each point that is before a new one."""
+
+    def turn_before(self, point: str) -> Turn | None:
+        """What a new record follows."""
+        before = self.before.get(point)
+        return None if before is None else self.turns.get(before)
+
+
+async def survey(access: Access, scope: Scope, batch: Sequence[Prepared], *, ids: bool = True) -> Survey:
+    """Look up ids (unless told otherwise), source keys, tombstones and the turns around new records."""
+    points = access.of(scope)
+    sources = {item.record.source_key for item in batch if item.record.source_key is not None}
+    spans: dict[str, list[Place]] = {}
+    for item in batch:
+        if item.record.session is not None:
+            spans.setdefault(item.record.session, []).append(place_of(item.record, FAR_FUTURE, ""))
+    (found, holders, forgotten), places = await asyncio.gather(
+        asyncio.gather(
+            points.read([point_id(scope, item.record.id) for item in batch] if ids else []),
+            points.all(all_of(owned(scope), any_of("source_key", sources))) if sources else _nothing(),
+            access.ledger.forgotten(scope, sources),
+        ),
+        asyncio.gather(*(around(points, scope, session, min(span), max(span)) for session, span in spans.items())),
+    )
+    by_point = [to_stored(str(record.id), record.payload) for record in found]
+    by_source = [to_stored(str(record.id), record.payload) for record in holders]
+    return Survey(
+        by_point={known.point: known for known in by_point},
+        by_source={known.record.source_key or "": known for known in by_source},
+        forgotten=frozenset(forgotten),
+        places=dict(zip(spans, places, strict=True)),
+    )
+
+
+async def with_vectors(
+    access: Access, scope: Scope, batch: Sequence[Prepared], embedder: Embedder, now: datetime, *, sort: Sort = outline
+) -> dict[str, Prepared]:
+    """The new records of the batch by id, with vectors; none (they are owed) if the embedder fails.
+
+    So are those that take another's place and stand alone (turns that do, owe theirs).
+    """
+    seen = (await survey(access, scope, batch, ids=False)).without_expired(now)
+    plan = sort(scope, batch, seen)
+    wanted = [item for item in plan.new if item.chunks] + plan.replacing(batch)
+    if not wanted:
+        return {}
+    joining = await _joining(access, scope, plan.new, seen, range(FAR_FUTURE, FAR_FUTURE + len(plan.new)))
+    point_of = {item.record.id: point_id(scope, item.record.id) for item in wanted}
+    texts = [texts_to_embed(item.record, item.chunks, _before(joining, point_of[item.record.id])) for item in wanted]
+    try:
+        blobs = iter(await embed(embedder, [text for some in texts for text in some]))
+    except EmbeddingError as error:
+        logger.warning("vectors of %d records are owed: %s", len(wanted), error)
+        return {}
+    return {
+        item.record.id: replace(
+            item, vectors=[next(blobs) for _ in item.chunks], seen=joining.turn_before(point_of[item.record.id])
+        )
+        for item in wanted
+    }
+
+
+async def add(
+    access: Access, scope: Scope, batch: Sequence[Prepared], embedded: Mapping[str, Prepared], now: datetime
+) -> list[MemoryRecord | None]:
+    """Write the batch as things stand now.
+
+    Args:
+        embedded: From `with_vectors`; a vector that saw another turn than the one before it now is left out.
+
+    Raises:
+        DuplicateIdError, ConflictError, StorageError: Nothing of the batch is stored.
+    """
+    seen = await undisturbed_survey(access, scope, batch, now)
+    plan = outline(scope, batch, seen)
+    changes = Changes(scope)
+    write = token()
+    await add_new(access, changes, plan.new, seen, embedded, write)
+    for update in plan.updates:
+        await add_update(access, changes, update, prepare(update.record), write)
+    await carry_out(access, changes, write)
+    return plan.records()
+
+
+async def undisturbed_survey(access: Access, scope: Scope, batch: Sequence[Prepared], now: datetime) -> Survey:
+    """A survey without expired records; those in the way are deleted first."""
+    seen = await survey(access, scope, batch)
+    expired = seen.expired(now)
+    if not expired:
+        return seen
+    await carry_out(access, await removal(access, scope, expired), token())
+    return await survey(access, scope, batch)
+
+
+async def add_new(
+    access: Access,
+    changes: Changes,
+    new: Sequence[Prepared],
+    seen: Survey,
+    embedded: Mapping[str, Prepared],
+    write: str,
+) -> None:
+    """Put new records into `changes`, with all that follows from them."""
+    scope = changes.scope
+    joining = await _joining(access, scope, new, seen, access.arrivals.take(len(new)))
+    changes.owed += [Owed(point, before) for point, before in joining.changed.items()]
+    for item, place in zip(new, joining.places, strict=True):
+        changes.inserts.append(_new_point(scope, _checked(item, embedded, joining, place), place, joining, write))
+
+
+async def add_update(access: Access, changes: Changes, update: Update, item: Prepared, write: str) -> None:
+    """Put the change of a stored record into `changes`, with all that follows from it.
+
+    Args:
+        item: The record as it is to be, with vectors unless they are owed.
+    """
+    known = replace(update.known, write=write)
+    if not update.is_searched_differently:
+        payload = {**record_fields(item.record), "_write": write}
+        changes.overwrites.append(Overwrite(known.point, payload, update.known.write))
+        return
+    before, follows = await moved(access, changes.scope, update)
+    changes.owed += [Owed(point, other) for point, other in follows.items()]
+    if item.vectors and item.seen != await _turn(access, changes.scope, before):
+        item = prepare(item.record)  # what it saw is not what is before it now
+    point = to_point(changes.scope, item, replace(known, before=before), debt=None if item.vectors else token())
+    changes.rewrites.append(Rewrite(point, update.known.write))
+
+
+async def moved(access: Access, scope: Scope, update: Update) -> tuple[str | None, dict[str, str | None]]:
+    """The point before a changed record, and the turns that followed it or follow it now, with those before them."""
+    points, known = access.of(scope), update.known
+    old = place_of(known.record, known.seq, known.point)
+    new = place_of(update.record, known.seq, known.point)
+    left: dict[str, str | None] = {}
+    if known.record.session is not None:
+        left = bereaved(await around(points, scope, known.record.session, old, old), [old.point])
+    if update.record.session is None:
+        return None, left
+    stored = await around(points, scope, update.record.session, new, new)
+    before, follows = predecessors((place for place in stored if place.point != old.point), [new])
+    return before[new.point], {**left, **follows}
+
+
+async def _turn(access: Access, scope: Scope, point: str | None) -> Turn | None:
+    return None if point is None else (await turns(access.of(scope), [point])).get(point)
+
+
+async def _joining(
+    access: Access, scope: Scope, new: Sequence[Prepared], seen: Survey, arrivals: Sequence[int]
+) -> Joining:
+    places = [
+        place_of(item.record, seq, point_id(scope, item.record.id)) for item, seq in zip(new, arrivals, strict=True)
+    ]
+    by_session: dict[str, list[Place]] = {}
+    for item, place in zip(new, places, strict=True):
+        if item.record.session is not None:
+            by_session.setdefault(item.record.session, []).append(place)
+    before: dict[str, str | None] = {}
+    changed: dict[str, str | None] = {}
+    for session, joining in by_session.items():
+        links, follows = predecessors(seen.places[session], joining)
+        before.update(links)
+        changed.update(follows)
+    said: dict[str, Turn] = {
+        place.point: (item.record.author, item.record.text) for item, place in zip(new, places, strict=True)
+    }
+    stored = {point for point in before.values() if point is not None} - said.keys()
+    if stored and access.has_vectors:
+        said.update(await turns(access.of(scope), stored))
+    return Joining(places, before, changed, said)
+
+
+def _checked(item: Prepared, embedded: Mapping[str, Prepared], joining: Joining, place: Place) -> Prepared:
+    """The record with its vectors, unless they were made of something else."""
+    made = embedded.get(item.record.id)
+    if made is None or made.record != item.record or made.seen != joining.turn_before(place.point):
+        return item
+    return made
+
+
+def _new_point(scope: Scope, item: Prepared, place: Place, joining: Joining, write: str) -> Point:
+    known = Stored(
+        point=place.point,
+        record=item.record,
+        seq=place.seq,
+        before=joining.before.get(place.point),
+        born=write,
+        write=write,
+        debt=None,
+    )
+    return to_point(scope, item, known, debt=None if item.vectors else token())
+
+
+def _before(joining: Joining, point: str) -> Before | None:
+    turn = joining.turn_before(point)
+    return None if turn is None else Before(0, turn)
+
+
+async def _nothing() -> list[models.Record]:
+    return []

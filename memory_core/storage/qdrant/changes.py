@@ -1,0 +1,104 @@
+"""What one write changes, as a value that can be put down in a journal and carried out by whoever finds it."""
+
+from __future__ import annotations
+
+import json
+from base64 import b64decode, b64encode
+from dataclasses import dataclass, field
+from typing import Any
+
+from memory_core.models import Scope
+from memory_core.storage.qdrant.payload import Payload, Point
+
+
+@dataclass(frozen=True, slots=True)
+class Rewrite:
+    """A point that is replaced, if it is still in the state that was read."""
+
+    point: Point
+    was: str
+    """`Stored.write` of that state."""
+
+
+@dataclass(frozen=True, slots=True)
+class Overwrite:
+    """Payload fields that are set, if the point is still in the state that was read; its vectors stay.
+
+    Where the payload says `_terms`, the sparse vector follows it.
+    """
+
+    point: str
+    payload: Payload
+    was: str
+
+
+@dataclass(frozen=True, slots=True)
+class Deletion:
+    """A point that goes; one that was born anew under its id since then stays."""
+
+    point: str
+    born: str
+
+
+@dataclass(frozen=True, slots=True)
+class Owed:
+    """A turn whose predecessor is another one now: its vectors saw something else."""
+
+    point: str
+    before: str | None
+
+
+@dataclass(slots=True)
+class Changes:
+    """Everything one write does to one owner, in any number of points."""
+
+    scope: Scope
+    inserts: list[Point] = field(default_factory=list[Point])
+    rewrites: list[Rewrite] = field(default_factory=list[Rewrite])
+    overwrites: list[Overwrite] = field(default_factory=list[Overwrite])
+    deletions: list[Deletion] = field(default_factory=list[Deletion])
+    tombstones: list[str] = field(default_factory=list[str])
+    """Ids of points in the ledger."""
+    owed: list[Owed] = field(default_factory=list[Owed])
+
+    def __len__(self) -> int:
+        """How many points are concerned; a tombstone without its deletion harms nobody and does not count."""
+        return len(self.inserts) + len(self.rewrites) + len(self.overwrites) + len(self.deletions) + len(self.owed)
+
+    def to_json(self) -> str:
+        """As text, complete."""
+        return json.dumps(
+            {
+                "app": self.scope.app,
+                "user": self.scope.user,
+                "inserts": [_from_point(point) for point in self.inserts],
+                "rewrites": [[_from_point(item.point), item.was] for item in self.rewrites],
+                "overwrites": [[item.point, item.payload, item.was] for item in self.overwrites],
+                "deletions": [[item.point, item.born] for item in self.deletions],
+                "tombstones": self.tombstones,
+                "owed": [[item.point, item.before] for item in self.owed],
+            },
+            separators=(",", ":"),
+        )
+
+    @classmethod
+    def from_json(cls, text: str) -> Changes:
+        """The inverse of `to_json`."""
+        held = json.loads(text)
+        return cls(
+            scope=Scope(held["app"], held["user"]),
+            inserts=[_to_point(item) for item in held["inserts"]],
+            rewrites=[Rewrite(_to_point(item), was) for item, was in held["rewrites"]],
+            overwrites=[Overwrite(*item) for item in held["overwrites"]],
+            deletions=[Deletion(*item) for item in held["deletions"]],
+            tombstones=held["tombstones"],
+            owed=[Owed(*item) for item in held["owed"]],
+        )
+
+
+def _from_point(point: Point) -> list[Any]:
+    return [point.id, point.payload, [b64encode(vector).decode() for vector in point.vectors]]
+
+
+def _to_point(held: list[Any]) -> Point:
+    return Point(held[0], held[1], [b64decode(vector) for vector in held[2]])

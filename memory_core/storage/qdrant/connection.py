@@ -1,0 +1,131 @@
+"""The client: opened on the core loop, used through one method, and tried again where that may help."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Coroutine
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, Final, Protocol, TypeVar
+
+from memory_core.errors import ClosedError, NewerStoreError, StorageError, StoreUnavailableError
+from memory_core.storage.qdrant.client import AsyncQdrantClient
+from memory_core.storage.qdrant.retry import MissingPointError, persist
+from memory_core.storage.qdrant.settings import IN_MEMORY, Patience, Server
+
+T_co = TypeVar("T_co", covariant=True)
+T = TypeVar("T")
+
+IDF_BY_OWNER: Final = (1, 20)
+"""From this release on the server is asked for term statistics of one owner; earlier ones may not know how."""
+MAX_REQUESTS: Final = 32
+"""Requests under way at once; the rest wait here instead of in the client's connection pool, which gives up."""
+
+
+_RECONNECT: Final = {"grpc.initial_reconnect_backoff_ms": 100, "grpc.max_reconnect_backoff_ms": 2_000}
+"""A channel that lost its server refuses requests until it has rested; by default longer than anybody's patience."""
+
+
+class Request(Protocol[T_co]):
+    """One request, made anew for every attempt."""
+
+    def __call__(self, client: AsyncQdrantClient, /) -> Coroutine[Any, Any, T_co]: ...
+
+
+class Connection:
+    """One client of one server. Lives on the core loop; qdrant_client's local mode, which blocks, in a thread."""
+
+    def __init__(self, server: Server, patience: Patience) -> None:
+        self.server = server
+        self.version = IDF_BY_OWNER
+        self._patience = patience
+        self._client: AsyncQdrantClient | None = None
+        self._thread: ThreadPoolExecutor | None = None
+        self._room = asyncio.Semaphore(MAX_REQUESTS)
+
+    async def open(self) -> None:
+        """Make the client and make sure that a server answers.
+
+        Raises:
+            StoreUnavailableError: Nobody answers, or the key is refused.
+            StorageError: It is something else than Qdrant 1.
+        """
+        server = self.server
+        if server.is_local:
+            self._thread = ThreadPoolExecutor(1, thread_name_prefix="memory-core qdrant")
+            self._client = await self._in_thread(lambda: _local_client(str(server.path)))
+            return
+        self._client = AsyncQdrantClient(
+            url=server.url,
+            host=server.host,
+            port=server.port,
+            api_key=server.api_key,
+            prefer_grpc=server.prefer_grpc,
+            grpc_port=server.grpc_port,
+            timeout=server.timeout_seconds,
+            grpc_options=dict(_RECONNECT),
+            check_compatibility=False,  # it would warn from a thread of its own; we check by what it does
+        )
+        self.version = _version((await self.call(lambda client: client.info())).version, server.name)
+
+    async def call(self, request: Request[T]) -> T:
+        """Send a request, several times if need be. It has to be one that may be repeated.
+
+        Raises:
+            StorageError: See `persist`.
+            ClosedError: The store was closed.
+        """
+
+        async def attempt() -> T:
+            client = self._client
+            if client is None:
+                raise ClosedError("this memory was closed; make a new Memory to open it again")
+            async with self._room:
+                if self._thread is not None:
+                    done: T = await self._in_thread(lambda: _finished(request(client)))
+                    return done
+                return await request(client)
+
+        return await persist(attempt, patience=self._patience, server=self.server.name)
+
+    async def close(self) -> None:
+        """Let go of sockets and threads; may be called twice."""
+        client, self._client = self._client, None
+        if client is None:
+            return
+        if self._thread is None:
+            await client.close()
+        else:
+            await self._in_thread(lambda: _finished(client.close()))
+            self._thread.shutdown(wait=False)
+
+    async def _in_thread(self, work: Any) -> Any:  # typed by `call` and `open`, whose lambdas it runs
+        return await asyncio.get_running_loop().run_in_executor(self._thread, work)
+
+
+def _local_client(path: str) -> AsyncQdrantClient:
+    try:
+        return AsyncQdrantClient(location=IN_MEMORY) if path == IN_MEMORY else AsyncQdrantClient(path=path)
+    except RuntimeError as error:
+        raise StoreUnavailableError(f"the folder {path!r} is in use: {error}") from error
+
+
+def _finished(coroutine: Coroutine[Any, Any, T]) -> T:
+    """The result of a coroutine that never waits, as those of qdrant_client's local mode."""
+    try:
+        coroutine.send(None)
+    except StopIteration as done:
+        result: T = done.value
+        return result
+    except KeyError as error:
+        raise MissingPointError(f"there is no point {error}") from error
+    raise AssertionError("qdrant_client's local mode waited for something")
+
+
+def _version(text: str, server: str) -> tuple[int, int]:
+    try:
+        major, minor = (int(part) for part in text.split(".")[:2])
+    except ValueError as error:
+        raise StorageError(f"{server} answers as version {text!r}, which is no version of Qdrant") from error
+    if major != 1:
+        raise NewerStoreError(f"{server} runs Qdrant {text}; this version of memory-core knows Qdrant 1")
+    return major, minor

@@ -1,0 +1,80 @@
+"""The work of a key-value store (`protocols.Items`)."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime
+
+from memory_core.models import STATES, MemoryRecord, Scope, Where
+from memory_core.storage.qdrant import adding
+from memory_core.storage.qdrant.changes import Changes, Overwrite
+from memory_core.storage.qdrant.filters import EVERYTHING, all_of, conditions, up_to
+from memory_core.storage.qdrant.outline import Update, outline_of_put, says_the_same
+from memory_core.storage.qdrant.payload import Stored, derived_fields, record_fields, stamp, to_stored, token
+from memory_core.storage.qdrant.reach import reachable
+from memory_core.storage.qdrant.writing import Access, carry_out, removal
+from memory_core.storage.sqlite.prepared import Prepared
+
+
+async def put(
+    access: Access,
+    scope: Scope,
+    batch: Sequence[Prepared],
+    embedded: Mapping[str, Prepared],
+    *,
+    remove: Collection[str],
+    now: datetime,
+) -> list[MemoryRecord]:
+    """See `Items.put`; `embedded` is from `adding.with_vectors`."""
+    seen = await adding.undisturbed_survey(access, scope, batch, now)
+    plan = outline_of_put(scope, batch, seen)
+    changes, write = Changes(scope), token()
+    if remove:
+        where = Where(states=STATES, source_keys=tuple(remove))
+        changes = await removal(access, scope, await matching(access, scope, where, now))
+    await adding.add_new(access, changes, plan.new, seen, embedded, write)
+    latest = {item.record.source_key: item for item in batch}
+    for update in plan.updates:
+        given = latest[update.record.source_key]
+        made = embedded.get(given.record.id, given)
+        item = replace(made if made.record == given.record else given, record=update.record)
+        await _replace(access, changes, update, item, write)
+    await carry_out(access, changes, write)
+    return [record for record in plan.records() if record is not None]
+
+
+async def postpone(access: Access, scope: Scope, expiries: Mapping[str, datetime | None], now: datetime) -> None:
+    """See `Items.postpone`."""
+    changes, write = Changes(scope), token()
+    for item in await matching(access, scope, Where(states=STATES, ids=tuple(expiries)), now):
+        expires = expiries[item.record.id]
+        if expires != item.record.expires_at:
+            payload = {"expires_at": None if expires is None else stamp(expires), "_write": write}
+            changes.overwrites.append(Overwrite(item.point, payload, item.write))
+    await carry_out(access, changes, write)
+
+
+async def sweep(access: Access, scope: Scope, now: datetime) -> int:
+    """See `Items.sweep`."""
+    found = conditions(scope, EVERYTHING, None) or []
+    records = await access.of(scope).all(all_of(*found, up_to("expires_at", now)))
+    expired = [to_stored(str(record.id), record.payload) for record in records]
+    await carry_out(access, await removal(access, scope, expired), token())
+    return len(expired)
+
+
+async def matching(access: Access, scope: Scope, where: Where, now: datetime | None) -> list[Stored]:
+    """All records that satisfy the conditions; those that have expired by `now` do not count."""
+    points = access.of(scope)
+    found = await reachable(points, scope, where, now)
+    records = [] if found is None else await points.all(all_of(*found))
+    return [to_stored(str(record.id), record.payload) for record in records]
+
+
+async def _replace(access: Access, changes: Changes, update: Update, item: Prepared, write: str) -> None:
+    if says_the_same(update.known.record, update.record):
+        payload = {**record_fields(update.record), **derived_fields(item), "_write": write}
+        changes.overwrites.append(Overwrite(update.known.point, payload, update.known.write))
+    else:
+        await adding.add_update(access, changes, update, item, write)

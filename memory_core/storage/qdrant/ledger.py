@@ -1,0 +1,166 @@
+"""The collection beside the records: what the store is, which source keys it forgot, and which writes are under way.
+
+A write that concerns several points is put down here first, complete; from then on it happens, even if this process
+dies: whoever finds the journal carries it out (again), which changes nothing that has been done already.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import secrets
+import uuid
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass
+from datetime import timedelta
+from typing import Any, Final
+
+from memory_core.errors import FingerprintError, NewerStoreError, StorageError
+from memory_core.models import Fingerprint, Scope, utc_now
+from memory_core.storage.qdrant.client import models
+from memory_core.storage.qdrant.collection import PAGE, Points
+from memory_core.storage.qdrant.filters import all_of, empty, same
+from memory_core.storage.qdrant.payload import named_id, owner_key, stamp
+from memory_core.storage.qdrant.schema import FORMAT
+
+_STORE: Final = named_id("store")
+_PROBE: Final = named_id("probe")
+PIECE_CHARS: Final = 4_000_000
+"""How much of a journal goes into one point; servers take requests of 32 MB by default."""
+
+GRACE: Final = timedelta(minutes=3)
+"""A journal older than this belongs to a process that is gone: a live one has finished or given up long before."""
+
+
+@dataclass(frozen=True, slots=True)
+class Description:
+    """What the store says about itself."""
+
+    secret: bytes
+    """Keys the hashes of forgotten source keys."""
+    records: str
+    """The collection that holds the records."""
+    fingerprint: Fingerprint | None
+    """Whose vectors it holds, if anybody's."""
+
+
+@dataclass(frozen=True, slots=True)
+class Journal:
+    """A write that was put down."""
+
+    id: str
+    text: str | None
+    """`Changes.to_json`; `None` if its writer was gone before it was complete, so that nothing of it may happen."""
+
+
+class Ledger:
+    """Reads and writes the ledger."""
+
+    def __init__(self, points: Points) -> None:
+        self._points = points
+        self._secret = b""
+
+    async def claim(self, records: str, fingerprint: Fingerprint | None) -> Description:
+        """The description of the store, made if there is none; `fingerprint` becomes its own if it has none.
+
+        Raises:
+            NewerStoreError: A newer version of this library made it.
+            FingerprintError: Its vectors were made by another embedder.
+        """
+        held = await self._held()
+        if held is None:
+            fresh = {"kind": "store", "format": FORMAT, "secret": secrets.token_hex(32), "records": records}
+            await self._points.write(self._points.insert([_point(_STORE, {**fresh, "fingerprint": None})]))
+            held = await self._held() or {}
+        if held["format"] > FORMAT:
+            raise NewerStoreError(
+                f"the store {self._points.name!r} was written by a newer version of memory-core "
+                f"(format {held['format']}, this version knows {FORMAT}); upgrade memory-core to open it"
+            )
+        if held["fingerprint"] is None and fingerprint is not None:
+            adopted = _point(_STORE, {**held, "fingerprint": asdict(fingerprint)})
+            await self._points.write(self._points.rewrite([adopted], all_of(empty("fingerprint"))))
+            held = await self._held() or {}
+        found = None if held["fingerprint"] is None else Fingerprint(**held["fingerprint"])
+        if found is not None and fingerprint is not None and found != fingerprint:
+            raise FingerprintError(
+                f"the vectors in {held['records']!r} were made by {found.name} {found.revision} "
+                f"({found.dimensions} dimensions), not by {fingerprint.name} {fingerprint.revision} "
+                f"({fingerprint.dimensions}); open it with that embedder, or compute them anew with reembed"
+            )
+        self._secret = bytes.fromhex(held["secret"])
+        return Description(self._secret, held["records"], found)
+
+    async def probe(self) -> None:
+        """Make sure that the server honours conditions on writes; an old one ignores what it does not know.
+
+        Raises:
+            StorageError: It does not, and concurrent writers would overwrite each other.
+        """
+        nobodys = all_of(same("state", "nobody's"))
+        await self._points.write(
+            self._points.insert([_point(_PROBE, {"kind": "probe", "state": "first"})]),
+            self._points.insert([_point(_PROBE, {"kind": "probe", "state": "second"})]),
+            self._points.rewrite([_point(_PROBE, {"kind": "probe", "state": "third"})], nobodys),
+        )
+        (found,) = await self._points.read([_PROBE])
+        if (found.payload or {}).get("state") != "first":
+            raise StorageError(
+                "this Qdrant server ignores update_mode and update_filter, by which writers notice each other; "
+                "upgrade it"
+            )
+
+    def tombstone(self, scope: Scope, source_key: str) -> str:
+        """The point that stands for a forgotten source key: a keyed hash that says nothing about it."""
+        name = f"{owner_key(scope)}\0{source_key}"
+        return str(uuid.UUID(bytes=hmac.digest(self._secret, name.encode(), hashlib.sha256)[:16]))
+
+    async def forgotten(self, scope: Scope, source_keys: Iterable[str]) -> set[str]:
+        """Those of the source keys that were deleted on purpose."""
+        keys = {self.tombstone(scope, key): key for key in source_keys}
+        return {keys[str(found.id)] for found in await self._points.read(list(keys), fields=False)}
+
+    async def bury(self, tombstones: Sequence[str]) -> None:
+        """Remember forgotten source keys."""
+        for start in range(0, len(tombstones), PAGE):
+            some = [_point(tombstone, {"kind": "tombstone"}) for tombstone in tombstones[start : start + PAGE]]
+            await self._points.write(self._points.insert(some))
+
+    async def put_down(self, journal: str, text: str) -> None:
+        """Put a write down; once this returns it is going to happen.
+
+        Its last piece makes it complete, and each piece is one point, so there is no state in between.
+        """
+        pieces = [text[start : start + PIECE_CHARS] for start in range(0, len(text), PIECE_CHARS)]
+        at = stamp(utc_now())
+        for n, piece in enumerate(pieces):
+            payload = {"kind": "journal", "journal": journal, "n": n, "of": len(pieces), "at": at, "text": piece}
+            await self._points.write(self._points.insert([_point(named_id(f"journal\0{journal}\0{n}"), payload)]))
+
+    async def strike(self, journal: str) -> None:
+        """A write has been carried out, or never became complete."""
+        await self._points.write(self._points.delete(all_of(same("journal", journal))))
+
+    async def abandoned(self) -> tuple[list[Journal], bool]:
+        """The writes whose writers are gone, oldest first; and whether there are younger ones to look at later."""
+        pieces: dict[str, list[dict[str, Any]]] = {}
+        for record in await self._points.all(all_of(same("kind", "journal"))):
+            payload = record.payload or {}
+            pieces.setdefault(payload["journal"], []).append(payload)
+        oldest_alive = stamp(utc_now() - GRACE)
+        old = {journal: held for journal, held in pieces.items() if min(piece["at"] for piece in held) < oldest_alive}
+        found = [
+            Journal(journal, "".join(piece["text"] for piece in sorted(held, key=lambda piece: piece["n"])))
+            if len(held) == held[0]["of"]
+            else Journal(journal, None)
+            for journal, held in sorted(old.items(), key=lambda item: item[1][0]["at"])
+        ]
+        return found, len(old) < len(pieces)
+
+    async def _held(self) -> dict[str, Any] | None:
+        found = await self._points.read([_STORE])
+        return None if not found else found[0].payload
+
+
+def _point(id: str, payload: dict[str, Any]) -> models.PointStruct:  # noqa: A002  (the client's own word)
+    return models.PointStruct(id=id, payload=payload, vector={})

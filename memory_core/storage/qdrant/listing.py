@@ -1,0 +1,239 @@
+"""Reads without ranking: pages of records, and counts."""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any, Final
+
+from memory_core.errors import InvalidInputError
+from memory_core.models import MemoryRecord, Order, Page, Scope, Stats, Where
+from memory_core.protocols import ListRequest
+from memory_core.storage.qdrant.client import models
+from memory_core.storage.qdrant.collection import Points
+from memory_core.storage.qdrant.filters import EVERYTHING, Condition, all_of, among, between, beyond, conditions, empty
+from memory_core.storage.qdrant.payload import Stored, point_id, stamp, to_stored
+from memory_core.storage.qdrant.reach import reachable
+from memory_core.storage.sqlite.listing import EMPTY
+from memory_core.storage.sqlite.rows import micros, moment
+
+_ORDERS: Final[dict[Order, tuple[str, bool]]] = {
+    "newest": ("occurred_at", True),
+    "oldest": ("occurred_at", False),
+    "importance": ("importance", True),
+    "accessed": ("_seen_at", True),
+}
+"""Field, and whether it descends. Ties go by arrival in the same direction."""
+
+_COUNTED: Final = ["kind", "tier", "state", "session", "occurred_at", "importance", "confidence", "_debt", "_pieces"]
+MAX_CURSOR_CHARS: Final = 256
+TOUCHED: Final = 100
+"""How many reads one request counts."""
+_HUGE: Final = 1 << 63
+
+Value = float | datetime
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """Where a page ended: in the order of its listing, then of arrival."""
+
+    value: Value
+    seq: int
+    point: str
+
+
+async def page(points: Points, scope: Scope, request: ListRequest, now: datetime) -> tuple[Page, list[Stored]]:
+    """One page, and its records with what the store knows besides."""
+    after = None if request.cursor is None else _decode(request.cursor, request.order)
+    where = await reachable(points, scope, request.where, now)
+    rows = [] if where is None else await _rows(points, where, request, after)
+    shown = rows[: request.limit]
+    stored = [to_stored(str(row.id), row.payload) for row in shown]
+    cursor = None
+    if len(rows) > len(shown):
+        field, _ = _ORDERS[request.order]
+        cursor = _encode(request.order, _place(shown[-1], field))
+    return Page(tuple(item.record for item in stored), cursor), stored
+
+
+async def one(points: Points, scope: Scope, id: str, now: datetime) -> Stored | None:  # noqa: A002
+    """The record of an id, in any state, if the scope reaches it."""
+    found = await points.read([point_id(scope, id)])
+    if not found:
+        return None
+    stored = to_stored(str(found[0].id), found[0].payload)
+    record = stored.record
+    if record.expires_at is not None and record.expires_at <= now:
+        return None
+    bound = [(getattr(scope, name), getattr(record, name)) for name in ("agent", "session", "collection")]
+    return stored if all(wanted is None or wanted == held for wanted, held in bound) else None
+
+
+async def touch(points: Points, stored: Sequence[Stored], now: datetime) -> tuple[MemoryRecord, ...]:
+    """Count a read; the records as they are then.
+
+    Each count is set on the condition that it is still what was read: sent twice, it counts once.
+    """
+    for start in range(0, len(stored), TOUCHED):
+        await points.write(
+            *(
+                points.set_fields(
+                    {"accessed_at": stamp(now), "_seen_at": stamp(now), "access_count": count + 1},
+                    all_of(among([item.point]), between("access_count", count, count)),
+                )
+                for item in stored[start : start + TOUCHED]
+                for count in [item.record.access_count]
+            )
+        )
+    return tuple(replace(item.record, accessed_at=now, access_count=item.record.access_count + 1) for item in stored)
+
+
+async def collections(points: Points, scope: Scope, where: Where, now: datetime) -> list[str]:
+    """The distinct collections of the records that satisfy `where`, sorted by code points."""
+    found = await reachable(points, scope, where, now)
+    if found is None:
+        return []
+    pages = points.pages(all_of(*found, but_not=[empty("collection")]), fields=["collection"])
+    return sorted({(record.payload or {})["collection"] async for page in pages for record in page})
+
+
+async def count(points: Points, scope: Scope, now: datetime, *, owes: bool) -> Stats:
+    """Count what a scope reaches, by reading a few fields of every record: a server adds nothing up.
+
+    Args:
+        owes: Whether there is an embedder that owes vectors.
+    """
+    found = conditions(scope, EVERYTHING, now)
+    if found is None:
+        return EMPTY
+    held = [record.payload or {} async for some in points.pages(all_of(*found), fields=_COUNTED) for record in some]
+    if not held:
+        return EMPTY
+    moments = [datetime.fromisoformat(item["occurred_at"]) for item in held]
+    return Stats(
+        records=len(held),
+        by_kind=Counter(item["kind"] for item in held),
+        by_tier=Counter(item["tier"] for item in held),
+        by_state=Counter(item["state"] for item in held),
+        sessions=len({item["session"] for item in held if item.get("session") is not None}),
+        oldest=min(moments),
+        newest=max(moments),
+        average_importance=sum(item["importance"] for item in held) / len(held),
+        average_confidence=sum(item["confidence"] for item in held) / len(held),
+        vectors_owed=sum(item["_pieces"] for item in held if owes and item.get("_debt") is not None),
+    )
+
+
+async def _rows(
+    points: Points, where: Sequence[Condition], request: ListRequest, after: _Place | None
+) -> list[models.ScoredPoint]:
+    """The records of a page in order, and one more if there is one.
+
+    A server orders by one field and leaves ties open, so those are fetched by themselves, in order of arrival: first
+    the rest of the ties the page before ended in, last those this page ends in.
+    """
+    field, descending = _ORDERS[request.order]
+    wanted = request.limit + 1
+    rows: list[models.ScoredPoint] = []
+    if after is not None:
+        rows = await _tied(points, where, field, after.value, descending=descending, limit=wanted, after=after)
+        where = [*where, beyond(field, after.value, descending=descending)]
+    if len(rows) >= wanted:
+        return rows[:wanted]
+    missing = wanted - len(rows)
+    more = await _ordered(points, where, field, descending=descending, limit=missing)
+    if len(more) == missing:
+        last = _place(more[-1], field).value
+        more = [row for row in more if _place(row, field).value != last]
+        limit = missing - len(more)
+        ties = await _tied(points, where, field, last, descending=descending, limit=limit, after=None)
+        return rows + _sorted(more, field, descending=descending) + ties[:limit]
+    return rows + _sorted(more, field, descending=descending)
+
+
+async def _tied(
+    points: Points,
+    where: Sequence[Condition],
+    field: str,
+    value: Value,
+    *,
+    descending: bool,
+    limit: int,
+    after: _Place | None,
+) -> list[models.ScoredPoint]:
+    """Records of one value, by arrival, after a place."""
+    here = [*where, between(field, value, value)]
+    if after is not None:
+        bounds = (None, after.seq) if descending else (after.seq, None)
+        here.append(between("_seq", *bounds))
+    # Writers that share a microsecond share an arrival: a few more, and those up to the place are left out.
+    rows = await _ordered(points, here, "_seq", descending=descending, limit=limit + 8)
+    rows = _sorted(rows, field, descending=descending)
+    if after is not None:
+        edge = (after.seq, after.point)
+        rows = [row for row in rows if (_key(row) < edge if descending else _key(row) > edge)]
+    return rows
+
+
+async def _ordered(
+    points: Points, where: Sequence[Condition], field: str, *, descending: bool, limit: int
+) -> list[models.ScoredPoint]:
+    direction = models.Direction.DESC if descending else models.Direction.ASC
+    request = models.QueryRequest(
+        query=models.OrderByQuery(order_by=models.OrderBy(key=field, direction=direction)),
+        filter=all_of(*where),
+        limit=limit,
+        with_payload=True,
+    )
+    return (await points.query([request]))[0]
+
+
+def _sorted(rows: Sequence[models.ScoredPoint], field: str, *, descending: bool) -> list[models.ScoredPoint]:
+    return sorted(rows, key=lambda row: (_place(row, field).value, *_key(row)), reverse=descending)
+
+
+def _key(row: models.ScoredPoint) -> tuple[int, str]:
+    return (row.payload or {})["_seq"], str(row.id)
+
+
+def _place(row: models.ScoredPoint, field: str) -> _Place:
+    held: dict[str, Any] = row.payload or {}
+    value = held[field]
+    return _Place(datetime.fromisoformat(value) if isinstance(value, str) else float(value), *_key(row))
+
+
+def _encode(order: Order, place: _Place) -> str:
+    value = micros(place.value) if isinstance(place.value, datetime) else place.value
+    return base64.urlsafe_b64encode(json.dumps([order, value, place.seq, place.point]).encode()).decode()
+
+
+def _decode(cursor: object, order: Order) -> _Place:
+    made_for, value, seq, point = _read(cursor)
+    if made_for == order and _is_number(value) and _is_number(seq) and isinstance(point, str):
+        if _ORDERS[order][0] == "importance":
+            return _Place(float(value), int(seq), point)
+        try:
+            return _Place(moment(int(value)), int(seq), point)
+        except OverflowError:
+            pass
+    raise InvalidInputError(f"cursor {cursor!r:.80} is not one that a page in the order {order!r} gave")
+
+
+def _read(cursor: object) -> tuple[Any, Any, Any, Any]:  # whatever somebody put there
+    if not isinstance(cursor, str) or len(cursor) > MAX_CURSOR_CHARS:
+        return None, None, None, None
+    try:
+        made_for, value, seq, point = json.loads(base64.urlsafe_b64decode(cursor))
+    except (ValueError, TypeError, RecursionError):
+        return None, None, None, None
+    return made_for, value, seq, point
+
+
+def _is_number(value: object) -> bool:
+    """Whether it is a number of no more than 64 bits, and not NaN."""
+    return isinstance(value, int | float) and -_HUGE < value < _HUGE

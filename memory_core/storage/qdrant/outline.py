@@ -1,0 +1,231 @@
+"""What adding records comes to, given what is stored: pure functions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from memory_core.errors import DuplicateIdError
+from memory_core.models import MemoryRecord, Scope
+from memory_core.storage.qdrant.payload import Stored, point_id
+from memory_core.storage.qdrant.turns import Place
+from memory_core.storage.sqlite.prepared import Prepared, prepare
+from memory_core.storage.sqlite.writing import updated
+
+
+@dataclass(frozen=True, slots=True)
+class Survey:
+    """What is stored of the records to be added and around them."""
+
+    by_point: Mapping[str, Stored]
+    by_source: Mapping[str, Stored]
+    forgotten: frozenset[str]
+    """Source keys."""
+    places: Mapping[str, Sequence[Place]]
+    """By session, from the turn before the first to the turn after the last of the records to be added."""
+
+    def expired(self, now: datetime) -> list[Stored]:
+        """What is in the way of the new records although no read returns it any more."""
+        found = {known.point: known for known in (*self.by_point.values(), *self.by_source.values())}
+        return [known for known in found.values() if _has_expired(known, now)]
+
+    def without_expired(self, now: datetime) -> Survey:
+        """The same as it is once what has expired is out of the way."""
+        by_point = {point: known for point, known in self.by_point.items() if not _has_expired(known, now)}
+        by_source = {source: known for source, known in self.by_source.items() if not _has_expired(known, now)}
+        return replace(self, by_point=by_point, by_source=by_source)
+
+
+@dataclass(frozen=True, slots=True)
+class Update:
+    """A stored record that is brought up to date."""
+
+    known: Stored
+    record: MemoryRecord
+
+    @property
+    def is_searched_differently(self) -> bool:
+        """Whether anything derived from it changes."""
+        return is_searched_differently(self.known.record, self.record)
+
+
+@dataclass(frozen=True, slots=True)
+class Outline:
+    """What adding comes to: new records and changed ones, and what the caller gets back."""
+
+    new: Sequence[Prepared]
+    updates: Sequence[Update]
+    results: Sequence[MemoryRecord | int | None]
+    """A number stands for the record at that position of `new`."""
+    is_put: bool = False
+    """Whether known records are replaced rather than brought up to date."""
+
+    def replacing(self, batch: Iterable[Prepared]) -> list[Prepared]:
+        """Those of the batch that replace a record with another text and are no turns."""
+        if not self.is_put:
+            return []
+        latest = {item.record.source_key: item for item in batch}
+        pairs = [(update.known.record, latest[update.record.source_key]) for update in self.updates]
+        return [
+            item
+            for before, item in pairs
+            if item.chunks and item.record.session is None and not says_the_same(before, item.record)
+        ]
+
+    def records(self) -> list[MemoryRecord | None]:
+        """What the caller gets back."""
+        return [self.new[item].record if isinstance(item, int) else item for item in self.results]
+
+
+def outline(scope: Scope, batch: Sequence[Prepared], survey: Survey) -> Outline:
+    """Sort records into new, known and forgotten ones.
+
+    Raises:
+        DuplicateIdError: An id is taken, or a source key belongs to a record outside of the scope.
+    """
+    new: list[Prepared] = []
+    position_of: dict[str, int] = {}  # in `new`, by source key
+    updates: dict[str, Update] = {}  # by point
+    results: list[MemoryRecord | int | None] = []
+    for item in batch:
+        source = item.record.source_key
+        known = None if source is None else survey.by_source.get(source)
+        if known is not None:
+            _insist_on_reach(scope, known.record)
+            record = updates[known.point].record if known.point in updates else known.record
+            newer = updated(record, item.record)
+            if newer is not record:
+                updates[known.point] = Update(known, newer)
+            results.append(newer)
+        elif source is not None and source in position_of:
+            position = position_of[source]
+            new[position] = _newer(new[position], item)
+            results.append(position)
+        elif source is not None and source in survey.forgotten:
+            results.append(None)
+        else:
+            if source is not None:
+                position_of[source] = len(new)
+            results.append(len(new))
+            new.append(item)
+    _insist_on_new_ids(scope, new, survey)
+    return Outline(new, list(updates.values()), results)
+
+
+def outline_of_put(scope: Scope, batch: Sequence[Prepared], survey: Survey) -> Outline:
+    """Sort items into new ones and those that take the place of a stored record.
+
+    Raises:
+        DuplicateIdError: An id is taken, or a source key belongs to a record outside of the scope.
+    """
+    new: list[Prepared] = []
+    updates: list[Update] = []
+    stored: dict[str, MemoryRecord | int] = {}
+    for source, item in {item.record.source_key or "": item for item in batch}.items():
+        known = survey.by_source.get(source)
+        if known is None:
+            stored[source] = len(new)
+            new.append(item)
+        else:
+            _insist_on_reach(scope, known.record)
+            updates.append(Update(known, _replacing(known.record, item.record)))
+            stored[source] = updates[-1].record
+    _insist_on_new_ids(scope, new, survey)
+    return Outline(new, updates, [stored[item.record.source_key or ""] for item in batch], is_put=True)
+
+
+def predecessors(stored: Iterable[Place], new: Iterable[Place]) -> tuple[dict[str, str | None], dict[str, str | None]]:
+    """The point before each new turn, and the new point before each stored turn that had another one.
+
+    Args:
+        stored: Turns of one session, those next to the new ones included.
+        new: Turns that join them.
+    """
+    joining = {place.point for place in new}
+    before: dict[str, str | None] = {}
+    changed: dict[str, str | None] = {}
+    last: str | None = None
+    for place in sorted({*stored, *new}):
+        if place.point in joining:
+            before[place.point] = last
+        elif last in joining:
+            changed[place.point] = last
+        last = place.point
+    return before, changed
+
+
+def bereaved(stored: Iterable[Place], gone: Iterable[str]) -> dict[str, str | None]:
+    """The stored turns whose predecessor goes, each with the point before it then.
+
+    Args:
+        stored: Turns of one session, those next to the going ones included.
+        gone: Points that go.
+    """
+    going = set(gone)
+    left: dict[str, str | None] = {}
+    last: str | None = None
+    follows_a_gap = False
+    for place in sorted(stored):
+        if place.point in going:
+            follows_a_gap = True
+            continue
+        if follows_a_gap:
+            left[place.point] = last
+        last, follows_a_gap = place.point, False
+    return left
+
+
+def says_the_same(before: MemoryRecord, after: MemoryRecord) -> bool:
+    """Whether two records outside of any session have the same vectors."""
+    return (before.text, before.author, before.session, after.session) == (after.text, after.author, None, None)
+
+
+def is_searched_differently(before: MemoryRecord, after: MemoryRecord) -> bool:
+    """Whether terms, vectors or the order of turns change."""
+    return _searched(before) != _searched(after)
+
+
+def _searched(record: MemoryRecord) -> tuple[object, ...]:
+    return record.text, record.author, record.occurred_at, record.session
+
+
+def _replacing(before: MemoryRecord, after: MemoryRecord) -> MemoryRecord:
+    return replace(
+        after,
+        id=before.id,
+        created_at=before.created_at,
+        accessed_at=before.accessed_at,
+        access_count=before.access_count,
+        rev=before.rev + (before.text != after.text),
+    )
+
+
+def _has_expired(known: Stored, now: datetime) -> bool:
+    return known.record.expires_at is not None and known.record.expires_at <= now
+
+
+def _newer(item: Prepared, later: Prepared) -> Prepared:
+    """One source key twice in a batch: the later version counts."""
+    newer = updated(item.record, later.record)
+    return item if newer is item.record else prepare(replace(newer, rev=1))
+
+
+def _insist_on_reach(scope: Scope, record: MemoryRecord) -> None:
+    for name in ("agent", "session", "collection"):
+        bound = getattr(scope, name)
+        if bound is not None and bound != getattr(record, name):
+            raise DuplicateIdError(
+                f"source key {record.source_key!r} belongs to a record outside of {name} {bound!r}; use another key"
+            )
+
+
+def _insist_on_new_ids(scope: Scope, new: Sequence[Prepared], survey: Survey) -> None:
+    seen: set[str] = set()
+    for item in new:
+        point = point_id(scope, item.record.id)
+        if point in seen or point in survey.by_point:
+            raise DuplicateIdError(
+                f"there is a record of id {item.record.id!r} already; update it, or leave the id out"
+            )
+        seen.add(point)

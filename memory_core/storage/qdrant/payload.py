@@ -1,0 +1,243 @@
+"""Records as points and back. What a caller sees keeps its name in the payload; what the store adds starts with `_`."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+import uuid
+import zlib
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+from datetime import datetime
+from hashlib import blake2b
+from typing import Any, Final
+
+import numpy as np
+
+from memory_core.models import MemoryRecord, Scope, encode_data, encode_json
+from memory_core.retrieval.bm25 import K1, B
+from memory_core.storage.qdrant.client import models
+from memory_core.storage.sqlite.prepared import Prepared
+
+TEXT: Final = "text"
+"""The dense vector: one row for each piece of the text, so that a record is one point; the best row counts."""
+WORDS: Final = "words"
+"""The sparse vector: BM25 weights of the analysed terms, without the IDF, which the server puts in at query time."""
+
+AVERAGE_TERMS: Final = 20
+"""Length by which the stored BM25 weights are normalised: the server only picks candidates by them."""
+MAX_FLOATS: Final = 1_000_000
+"""Most numbers in the vector of one point. Of a text with more pieces than fit, the rest is found by words only."""
+
+_NAMESPACE: Final = uuid.UUID("6e1f8f0e-6b5a-5d3b-9c6b-0d5f2f0c1a77")
+_TIMES: Final = (
+    "created_at",
+    "updated_at",
+    "accessed_at",
+    "occurred_at",
+    "expires_at",
+    "valid_from",
+    "valid_to",
+)
+_NAMES: Final = tuple(field.name for field in fields(MemoryRecord))
+_NEVER: Final = "1970-01-01T00:00:00.000000+00:00"
+
+RANKED_FIELDS: Final = (
+    "session",
+    "author",
+    "occurred_at",
+    "expires_at",
+    "state",
+    "_terms",
+    "_flags",
+    "_words",
+    "_seq",
+    "_before",
+)
+"""What the ranking reads of a candidate."""
+
+Payload = dict[str, Any]
+"""JSON of a point; values are checked where they become a record."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """A record with what the store knows besides."""
+
+    point: str
+    record: MemoryRecord
+    seq: int
+    """When it arrived, in microseconds since 1970 of the writing process's clock; ascending within a process."""
+    before: str | None
+    """The point of the turn before it in its session."""
+    born: str
+    """The write that made the point: a record added again under the same id is born anew."""
+    write: str
+    """The write that changed it last, by which a writer knows whether it was overtaken."""
+    debt: str | None
+    """Names the reason why its vectors are owed, `None` if they are not."""
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """A point to be written."""
+
+    id: str
+    payload: Payload
+    vectors: Sequence[bytes] = ()
+    """float16 rows; empty while they are owed."""
+
+    def to_struct(self) -> models.PointStruct:
+        vector: dict[str, Any] = {WORDS: sparse(self.payload["_terms"])}
+        if self.vectors:
+            vector[TEXT] = dense(self.vectors)
+        return models.PointStruct(id=self.id, payload=self.payload, vector=vector)
+
+
+class Arrivals:
+    """Numbers that ascend in the order in which records arrive."""
+
+    def __init__(self) -> None:
+        self._last = 0
+        self._lock = threading.Lock()
+
+    def take(self, count: int) -> range:
+        """As many numbers, in order."""
+        with self._lock:
+            first = max(self._last + 1, time.time_ns() // 1_000)
+            self._last = first + count - 1
+        return range(first, first + count)
+
+
+def owner_key(scope: Scope) -> str:
+    """One string for `(app, user)`; no two owners share one."""
+    return f"{len(scope.app)}:{scope.app}{scope.user}"
+
+
+def point_id(scope: Scope, id: str) -> str:  # noqa: A002  (the record's own word)
+    """Where a record of this owner and id lives. Keys hold no NUL, so no two records share a point."""
+    return named_id(f"{owner_key(scope)}\0{id}")
+
+
+def named_id(name: str) -> str:
+    """The same id for the same name, in every process."""
+    return str(uuid.uuid5(_NAMESPACE, name))
+
+
+def token() -> str:
+    """A name nobody else uses."""
+    return uuid.uuid4().hex
+
+
+def stamp(moment: datetime) -> str:
+    """A moment in UTC as Qdrant's datetime index reads it, exact to the microsecond."""
+    return moment.isoformat(timespec="microseconds")
+
+
+def to_point(scope: Scope, item: Prepared, known: Stored, *, debt: str | None) -> Point:
+    """The point of a record.
+
+    Args:
+        known: Its place in the store; of its record nothing is used.
+        debt: Names the reason if vectors are owed.
+    """
+    record = item.record
+    payload = {**record_fields(record), **derived_fields(item)}
+    payload.update(
+        _owner=owner_key(scope),
+        _seq=known.seq,
+        _before=known.before,
+        _born=known.born,
+        _write=known.write,
+        _debt=debt if item.chunks else None,
+    )
+    return Point(known.point, payload, item.vectors)
+
+
+def derived_fields(item: Prepared) -> Payload:
+    """The payload fields that follow from text, author and time."""
+    features = item.features
+    return {
+        "_terms": features.terms,
+        "_flags": features.flags,
+        "_words": features.words,
+        "_pieces": len(item.chunks),
+    }
+
+
+def record_fields(record: MemoryRecord) -> Payload:
+    """The payload fields that depend on nothing but the record's own."""
+    payload: Payload = {name: getattr(record, name) for name in _NAMES}
+    for name in _TIMES:
+        value = payload[name]
+        payload[name] = None if value is None else stamp(value)
+    payload["data"] = encode_data(record.data)  # as text: JSON on the way would lose digits and half characters
+    payload["tags"] = list(record.tags)
+    payload["_data"] = [data_key(name, value) for name, value in record.data.items() if is_plain(value)]
+    payload["_under"] = [] if record.collection is None else paths(record.collection)
+    payload["_seen_at"] = payload["accessed_at"] or _NEVER
+    return payload
+
+
+def paths(collection: str) -> list[str]:
+    """The collection read as a path, and everything it lies under."""
+    return [*(collection[:n] for n, character in enumerate(collection) if character == "/"), collection]
+
+
+def to_stored(point: str, payload: Mapping[str, Any] | None) -> Stored:
+    """The inverse of `to_point`."""
+    held = payload or {}
+    values: dict[str, Any] = {name: held.get(name) for name in _NAMES}
+    for name in _TIMES:
+        value = values[name]
+        values[name] = None if value is None else datetime.fromisoformat(value)
+    values["data"] = json.loads(values["data"])
+    values["tags"] = tuple(values["tags"])
+    values["importance"] = float(values["importance"])  # a server may give a whole number back as an integer
+    values["confidence"] = float(values["confidence"])
+    return Stored(
+        point=point,
+        record=MemoryRecord(**values),
+        seq=held["_seq"],
+        before=held.get("_before"),
+        born=held["_born"],
+        write=held["_write"],
+        debt=held.get("_debt"),
+    )
+
+
+def is_plain(value: object) -> bool:
+    """Whether a value of `data` can be filtered by."""
+    return value is None or isinstance(value, str | int | float)
+
+
+def data_key(name: str, value: object) -> str:
+    """What stands for one pair of `data` in the index; equal numbers share a key, `True` and `1` do not."""
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
+    return blake2b(encode_json([name, value]).encode(), digest_size=16).hexdigest()
+
+
+def sparse(terms: str) -> models.SparseVector:
+    """BM25 weights by hashed term; terms that share a hash share a dimension, which blurs candidates, not ranks."""
+    counts = Counter(zlib.crc32(term.encode()) for term in terms.split())
+    norm = K1 * (1 - B + B * sum(counts.values()) / AVERAGE_TERMS)
+    indices = sorted(counts)
+    return models.SparseVector(
+        indices=indices, values=[(K1 + 1) * counts[index] / (counts[index] + norm) for index in indices]
+    )
+
+
+def sparse_query(terms: Sequence[str]) -> models.SparseVector:
+    """The same dimensions for the distinct terms of a query."""
+    indices = sorted({zlib.crc32(term.encode()) for term in terms})
+    return models.SparseVector(indices=indices, values=[1.0] * len(indices))
+
+
+def dense(vectors: Sequence[bytes]) -> list[list[float]]:
+    """Rows of numbers, as many as one point may hold."""
+    rows = np.frombuffer(b"".join(vectors), np.float16).reshape(len(vectors), -1).astype(np.float32)
+    held: list[list[float]] = rows[: max(MAX_FLOATS // rows.shape[1], 1)].tolist()
+    return held

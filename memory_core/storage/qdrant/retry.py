@@ -1,0 +1,132 @@
+"""What may be tried again, and when: only failures that may pass, only for as long as the caller's patience lasts.
+
+Every request this store sends may be repeated without harm. Reads are; inserts go through once because a point that is
+there is left alone; changes carry the token of the state they replace; deletions and flags say what is to be, not what
+is to be added to it. So a request whose answer was lost is simply sent again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import time
+from collections.abc import Awaitable, Callable
+from typing import Final, TypeVar
+
+import httpx
+from grpc import StatusCode  # type: ignore[import-untyped]  # it has no stubs; nor has the next
+from grpc.aio import AioRpcError  # type: ignore[import-untyped]
+from qdrant_client.common.client_exceptions import ResourceExhaustedResponse
+from qdrant_client.http.exceptions import ResponseHandlingException, UnexpectedResponse
+
+from memory_core.errors import StorageError, StoreUnavailableError
+from memory_core.storage.qdrant.settings import Patience
+
+T = TypeVar("T")
+
+FAILURES: Final = (
+    AioRpcError,
+    ResourceExhaustedResponse,
+    ResponseHandlingException,
+    UnexpectedResponse,
+    TimeoutError,
+)
+"""What qdrant_client raises when a request fails."""
+
+_TRANSIENT_STATUS: Final = frozenset({408, 425, 429, 500, 502, 503, 504})
+_TRANSIENT_CODES: Final = frozenset(
+    {
+        StatusCode.ABORTED,
+        StatusCode.CANCELLED,
+        StatusCode.DEADLINE_EXCEEDED,
+        StatusCode.INTERNAL,
+        StatusCode.RESOURCE_EXHAUSTED,
+        StatusCode.UNAVAILABLE,
+    }
+)
+_REFUSED_STATUS: Final = frozenset({401, 403})
+_REFUSED_CODES: Final = frozenset({StatusCode.UNAUTHENTICATED, StatusCode.PERMISSION_DENIED})
+MAX_REASON_CHARS: Final = 200
+
+
+class NotAppliedError(Exception):
+    """The server took a write and did not apply it within its time; it may still do so."""
+
+
+class MissingPointError(StorageError):
+    """The request named a point or a collection that is not there."""
+
+
+async def persist(work: Callable[[], Awaitable[T]], *, patience: Patience, server: str) -> T:
+    """Await `work()` until it succeeds, pausing with exponential back-off and full jitter in between.
+
+    Raises:
+        StoreUnavailableError: The server did not answer, or refused the key.
+        StorageError: It understood the request and refused it.
+    """
+    started = time.monotonic()
+    for attempt in range(1, patience.attempts + 1):
+        try:
+            return await work()
+        except (*FAILURES, NotAppliedError) as error:
+            pause = pause_before_retry(error, attempt, patience)
+            late = time.monotonic() - started + pause > patience.deadline_seconds
+            if not is_transient(error) or attempt == patience.attempts or late:
+                raise translated(error, server, attempt) from error
+            await asyncio.sleep(pause)
+    raise AssertionError("unreachable: the last attempt returns or raises")
+
+
+def pause_before_retry(error: Exception, attempt: int, patience: Patience) -> float:
+    """Seconds to wait after the failure of this attempt, counted from 1; what the server asks for, if it does."""
+    asked = float(error.retry_after_s) if isinstance(error, ResourceExhaustedResponse) else 0.0
+    longest = min(patience.first_pause_seconds * 2 ** (attempt - 1), patience.longest_pause_seconds)
+    return asked + random.uniform(0, longest)  # noqa: S311  (spreads retries out, guards nothing)
+
+
+def is_transient(error: Exception) -> bool:
+    """Whether the same request may succeed later."""
+    if isinstance(error, UnexpectedResponse):
+        return error.status_code in _TRANSIENT_STATUS
+    if isinstance(error, AioRpcError):
+        return error.code() in _TRANSIENT_CODES
+    if isinstance(error, ResponseHandlingException):
+        return isinstance(error.source, httpx.TransportError)
+    return True
+
+
+def is_missing(error: Exception) -> bool:
+    """Whether the request named a point or collection that is not there."""
+    if isinstance(error, UnexpectedResponse):
+        return error.status_code == 404
+    return isinstance(error, AioRpcError) and error.code() is StatusCode.NOT_FOUND
+
+
+def translated(error: Exception, server: str, attempts: int) -> StorageError:
+    """The error a caller sees, in one sentence."""
+    tries = "" if attempts == 1 else f" after {attempts} attempts"
+    if _is_refusal(error):
+        return StoreUnavailableError(f"Qdrant at {server} refuses the API key; set QDRANT_API_KEY or pass api_key")
+    if is_missing(error):
+        return MissingPointError(f"Qdrant at {server} does not have what a request named: {_reason(error)}")
+    if is_transient(error):
+        return StoreUnavailableError(f"Qdrant at {server} does not answer{tries}: {_reason(error)}")
+    return StorageError(f"Qdrant at {server} refused a request: {_reason(error)}")
+
+
+def _is_refusal(error: Exception) -> bool:
+    if isinstance(error, UnexpectedResponse):
+        return error.status_code in _REFUSED_STATUS
+    return isinstance(error, AioRpcError) and error.code() in _REFUSED_CODES
+
+
+def _reason(error: Exception) -> str:
+    if isinstance(error, UnexpectedResponse):
+        text = f"{error.status_code} {error.reason_phrase} {error.content.decode(errors='replace')}"
+    elif isinstance(error, AioRpcError):
+        text = f"{error.code().name} {error.details() or ''}"
+    elif isinstance(error, ResponseHandlingException):
+        text = f"{type(error.source).__name__} {error.source}"
+    else:
+        text = f"{type(error).__name__} {error}"
+    return " ".join(text.split())[:MAX_REASON_CHARS]

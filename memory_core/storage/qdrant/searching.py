@@ -1,0 +1,279 @@
+"""A search: the server picks candidates by words and by meaning, and they are ranked here, by the rules of every store.
+
+At least `CANDIDATES` of each arm are fetched with the turns around them, and as many of the owner's newest records,
+whatever they say, for them to stand out against. The statistics of the ranking (how telling a term is, how much a
+cosine stands out) are those of what was fetched: for an owner of no more records than that the ranking is exact, for a
+larger one it is approximate.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from memory_core.models import Component, Hit, Scope, Where
+from memory_core.protocols import ListRequest, SearchRequest
+from memory_core.retrieval.corpus import Corpus, Entry
+from memory_core.retrieval.ranking import Query, Ranking, rank
+from memory_core.storage.qdrant import listing
+from memory_core.storage.qdrant.client import models
+from memory_core.storage.qdrant.collection import PAGE, Points
+from memory_core.storage.qdrant.filters import (
+    Condition,
+    all_of,
+    among,
+    any_of,
+    conditions,
+    is_selective,
+    owned,
+)
+from memory_core.storage.qdrant.payload import RANKED_FIELDS, TEXT, WORDS, sparse_query, to_stored
+from memory_core.storage.qdrant.reach import reachable
+from memory_core.storage.sqlite.rows import micros
+
+Vector = NDArray[np.float32]
+
+CANDIDATES: Final = 200
+"""Fewest candidates an arm gives; twice the limit if that is more."""
+NEIGHBOUR_STEPS: Final = 2
+"""How far the ranking looks around a turn."""
+MAX_PARTICIPANTS: Final = 1_000
+"""How many authors' names are recognised in a query, the most frequent first."""
+
+COSINE_DIGITS: Final = 4
+"""What float16 originals can tell. The digits behind differ from one computation to the next, and with them the order
+of records that say the same."""
+
+_RESCORED: Final = models.SearchParams(
+    quantization=models.QuantizationSearchParams(rescore=True, oversampling=2.0), hnsw_ef=256
+)
+_EXACT: Final = models.SearchParams(exact=True, quantization=models.QuantizationSearchParams(ignore=True))
+_ONES: Final = np.ones(2, np.float32)
+
+
+@dataclass(frozen=True, slots=True)
+class Search:
+    """A request with everything that was computed for it beforehand."""
+
+    scope: Scope
+    request: SearchRequest
+    query: Query
+    vector: Vector | None
+    now: datetime
+    owner_statistics: bool
+    """Whether the server can weigh terms by how common they are with this owner rather than with everybody."""
+    is_local: bool
+    """Whether there is no server, and so nothing that is approximate unless told otherwise."""
+
+
+@dataclass(slots=True)
+class _Found:
+    """What was fetched, by point."""
+
+    rows: dict[str, Mapping[str, Any]] = field(default_factory=dict[str, Mapping[str, Any]])
+    cosines: dict[str, float] = field(default_factory=dict[str, float])
+    allowed: set[str] = field(default_factory=set[str])
+    """Those that satisfy the caller's conditions."""
+
+
+async def participants(points: Points, scope: Scope) -> list[str]:
+    """The authors an owner's records name, so that their names can be cut out of the query."""
+    return await points.values("author", all_of(owned(scope)), limit=MAX_PARTICIPANTS)
+
+
+async def containing(points: Points, scope: Scope, request: SearchRequest, now: datetime) -> list[Hit]:
+    """Records whose text contains the query, ignoring case; newest first. Reads every record until enough are found."""
+    needle = request.text.casefold()
+    reason = {"substring": Component(1.0, 1.0)} if request.explain else None
+    hits: list[Hit] = []
+    cursor: str | None = None
+    while needle.strip():
+        wanted = ListRequest(where=request.where, order="newest", limit=PAGE, cursor=cursor, touch=False)
+        page, _ = await listing.page(points, scope, wanted, now)
+        hits += [Hit(record, 1.0, None, reason) for record in page.records if needle in record.text.casefold()]
+        cursor = page.cursor
+        if cursor is None or len(hits) >= request.limit:
+            break
+    return hits[: request.limit]
+
+
+async def ranked(points: Points, search: Search) -> list[Hit]:
+    """The best hits, best first."""
+    reach = await reachable(points, search.scope, search.request.where, search.now)
+    if reach is None:
+        return []
+    selective = is_selective(search.scope, search.request.where)
+    found = await _candidates(points, search, reach, selective=selective)
+    if search.request.mode != "vector":
+        await _add_neighbours(points, search.scope, found)
+    await _complete(points, search, found, reach if selective else None)
+    order = sorted(found.rows, key=lambda point: (found.rows[point]["_seq"], point))
+    ranking = _rank(search, found, order, selective=selective)
+    chosen = [order[int(row)] for row in ranking.rows]
+    held = {str(record.id): to_stored(str(record.id), record.payload).record for record in await points.read(chosen)}
+    # A record deleted since the candidates were fetched is left out.
+    return [hit(ranking, position, held[point]) for position, point in enumerate(chosen) if point in held]
+
+
+async def _candidates(points: Points, search: Search, reach: Sequence[Condition], *, selective: bool) -> _Found:
+    """The best of each arm. Where conditions are narrow, the best of all the owner's are fetched too: what may be
+    returned is measured against them."""
+    whole = conditions(Scope(search.scope.app, search.scope.user), Where(), search.now) or []
+    widths = [reach, whole] if selective and search.request.mode != "vector" else [reach]
+    arms = [(request, where is reach) for where in widths for request in _arms(search, where)]
+    if search.request.mode != "vector":
+        arms.append((_by_arrival([owned(search.scope)], CANDIDATES, models.Direction.DESC), False))
+    if not search.request.floor:
+        arms.append((_by_arrival(reach, _limit(search), models.Direction.ASC), True))
+    found = _Found()
+    answers = await points.query([request for request, _ in arms])
+    for (request, is_allowed), answer in zip(arms, answers, strict=True):
+        found.rows.update({str(scored.id): scored.payload or {} for scored in answer})
+        if request.using == TEXT:
+            found.cosines.update({str(scored.id): scored.score for scored in answer})
+        if is_allowed:
+            found.allowed.update(str(scored.id) for scored in answer)
+    return found
+
+
+def _arms(search: Search, where: Sequence[Condition]) -> list[models.QueryRequest]:
+    limit = _limit(search)
+    arms: list[models.QueryRequest] = []
+    if search.query.terms and search.request.mode != "vector":
+        corpus = models.IdfCorpusParams(corpus=all_of(owned(search.scope)))
+        arms.append(
+            models.QueryRequest(
+                query=models.NearestQuery(nearest=sparse_query(search.query.terms)),
+                using=WORDS,
+                filter=all_of(*where),
+                params=models.SearchParams(idf=corpus) if search.owner_statistics else None,
+                limit=limit,
+                with_payload=list(RANKED_FIELDS),
+            )
+        )
+    if search.vector is not None:
+        arms.append(_nearest(search, where, limit, _RESCORED, RANKED_FIELDS))
+    return arms
+
+
+def _limit(search: Search) -> int:
+    return max(CANDIDATES, 2 * search.request.limit)
+
+
+def _by_arrival(where: Sequence[Condition], limit: int, direction: models.Direction) -> models.QueryRequest:
+    """Records whatever they say."""
+    return models.QueryRequest(
+        query=models.OrderByQuery(order_by=models.OrderBy(key="_seq", direction=direction)),
+        filter=all_of(*where),
+        limit=limit,
+        with_payload=list(RANKED_FIELDS),
+    )
+
+
+def _nearest(
+    search: Search, where: Sequence[Condition], limit: int, params: models.SearchParams, fields: Sequence[str]
+) -> models.QueryRequest:
+    assert search.vector is not None  # noqa: S101  (the callers looked)
+    return models.QueryRequest(
+        query=models.NearestQuery(nearest=[search.vector.tolist()]),
+        using=TEXT,
+        filter=all_of(*where),
+        params=None if search.is_local else params,
+        limit=limit,
+        with_payload=list(fields) or False,
+    )
+
+
+async def _add_neighbours(points: Points, scope: Scope, found: _Found) -> None:
+    """Fetch the turns next to the candidates, step by step in both directions."""
+    earlier = later = set(found.rows)
+    for _ in range(NEIGHBOUR_STEPS):
+        wanted = {found.rows[point].get("_before") for point in earlier} - found.rows.keys() - {None}
+        before, after = await asyncio.gather(
+            points.read([str(point) for point in wanted], fields=RANKED_FIELDS),
+            _following(points, scope, later),
+        )
+        earlier = _take(found, before)
+        later = _take(found, after)
+
+
+async def _following(points: Points, scope: Scope, before: Collection[str]) -> list[models.Record]:
+    """The turns after these."""
+    ids = sorted(before)
+    found: list[models.Record] = []
+    for start in range(0, len(ids), PAGE):
+        condition = all_of(owned(scope), any_of("_before", ids[start : start + PAGE]))
+        found += await points.all(condition, fields=RANKED_FIELDS)
+    return found
+
+
+def _take(found: _Found, records: Iterable[models.Record]) -> set[str]:
+    """Add what is new; returns which that is."""
+    new = {str(record.id): record.payload or {} for record in records if str(record.id) not in found.rows}
+    found.rows.update(new)
+    return set(new)
+
+
+async def _complete(points: Points, search: Search, found: _Found, reach: Sequence[Condition] | None) -> None:
+    """Find out the cosines of what came by words or as a neighbour, and whether it may be returned."""
+    unmeasured = [] if search.vector is None else sorted(found.rows.keys() - found.cosines.keys())
+    unknown = [] if reach is None else sorted(found.rows.keys() - found.allowed)
+    measured, reached = await asyncio.gather(
+        points.query([_measuring(search, unmeasured[n : n + PAGE]) for n in range(0, len(unmeasured), PAGE)]),
+        points.query([_reaching(reach or (), unknown[n : n + PAGE]) for n in range(0, len(unknown), PAGE)]),
+    )
+    found.cosines.update({str(scored.id): scored.score for answer in measured for scored in answer})
+    found.allowed.update(str(scored.id) for answer in reached for scored in answer)
+
+
+def _measuring(search: Search, some: list[str]) -> models.QueryRequest:
+    return _nearest(search, [owned(search.scope), among(some)], len(some), _EXACT, ())
+
+
+def _reaching(reach: Sequence[Condition], some: list[str]) -> models.QueryRequest:
+    return models.QueryRequest(filter=all_of(*reach, among(some)), limit=len(some), with_payload=False)
+
+
+def _rank(search: Search, found: _Found, order: Sequence[str], *, selective: bool) -> Ranking:
+    corpus = Corpus(None if search.vector is None else len(_ONES))
+    corpus.extend(_entry(n, found.rows[point], found.cosines.get(point)) for n, point in enumerate(order))
+    allowed = np.array([point in found.allowed for point in order], np.bool_) if selective else None
+    vector = None if search.vector is None else _ONES
+    return rank(corpus, search.query, vector, search.request, now=micros(search.now), allowed=allowed)
+
+
+def _entry(key: int, row: Mapping[str, Any], cosine: float | None) -> Entry:
+    expires = row.get("expires_at")
+    return Entry(
+        key=key,
+        terms=row["_terms"],
+        flags=row["_flags"],
+        words=row["_words"],
+        session=row.get("session"),
+        author=row.get("author"),
+        occurred_at=micros(datetime.fromisoformat(row["occurred_at"])),
+        expires_at=None if expires is None else micros(datetime.fromisoformat(expires)),
+        active=row["state"] == "active",
+        vectors=() if cosine is None else (_as_vector(cosine),),
+    )
+
+
+def _as_vector(cosine: float) -> bytes:
+    """A vector whose product with `_ONES` is this number: two halves of float16, which together are exact enough."""
+    cosine = round(cosine, COSINE_DIGITS)
+    high = np.float16(cosine)
+    return np.array([high, cosine - float(high)], np.float16).tobytes()
+
+
+def hit(ranking: Ranking, position: int, record: Any) -> Hit:
+    """What the caller gets for one row of a ranking."""
+    cosine = None if ranking.cosines is None else float(ranking.cosines[position])
+    similarity = None if cosine is None or np.isnan(cosine) else min(max(cosine, 0.0), 1.0)
+    parts = None if ranking.components is None else ranking.components[position]
+    return Hit(record, float(ranking.scores[position]), similarity, parts)

@@ -1,0 +1,169 @@
+"""Where the server is, how a collection is laid out, and how long to try: values without I/O."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Final, Literal, Self
+from urllib.parse import parse_qsl, unquote, urlsplit
+
+from memory_core.errors import InvalidInputError
+
+IN_MEMORY: Final = ":memory:"
+DEFAULT_HOST: Final = "localhost"
+DEFAULT_PORT: Final = 6333
+DEFAULT_GRPC_PORT: Final = 6334
+
+Ordering = Literal["weak", "medium", "strong"]
+Consistency = Literal["majority", "quorum", "all"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Server:
+    """Where a Qdrant server is and how to talk to it.
+
+    At most one of `url`, `host` and `path`. What is left out is looked up in the environment by `resolved`:
+    `QDRANT_URL`, else `QDRANT_HOST` and `QDRANT_PORT`, else `localhost:6333`; `QDRANT_API_KEY`.
+    """
+
+    url: str | None = None
+    """`https://name:6333/prefix`."""
+    host: str | None = None
+    port: int | None = None
+    path: str | None = None
+    """A folder, or `":memory:"`: qdrant_client's own Python implementation, for tests only."""
+    api_key: str | None = field(default=None, repr=False)
+    prefer_grpc: bool = False
+    grpc_port: int = DEFAULT_GRPC_PORT
+    timeout_seconds: int = 10
+    """Of one request."""
+
+    def __post_init__(self) -> None:
+        given = [name for name in ("url", "host", "path") if getattr(self, name) is not None]
+        if len(given) > 1:
+            raise InvalidInputError(f"a Qdrant server is named by one of {' and '.join(given)}, not by both")
+        if self.url is not None and urlsplit(self.url).scheme not in ("http", "https"):
+            raise InvalidInputError(f"url {self.url!r} does not start with http:// or https://")
+        for name in ("port", "grpc_port"):
+            _check_port(name, getattr(self, name))
+        if self.timeout_seconds < 1:
+            raise InvalidInputError(f"timeout_seconds is {self.timeout_seconds}; it has to be at least 1")
+
+    def resolved(self, environment: Mapping[str, str] | None = None) -> Self:
+        """With what the environment says about whatever was left open; explicit values beat it."""
+        found = os.environ if environment is None else environment
+        server = self
+        if server.api_key is None and server.path is None:
+            server = replace(server, api_key=found.get("QDRANT_API_KEY") or None)
+        if server.url is not None or server.path is not None:
+            return server
+        if server.host is None and server.port is None and found.get("QDRANT_URL"):
+            return replace(server, url=found["QDRANT_URL"])
+        port = server.port if server.port is not None else _port(found.get("QDRANT_PORT"))
+        return replace(server, host=server.host or found.get("QDRANT_HOST") or DEFAULT_HOST, port=port)
+
+    @property
+    def is_local(self) -> bool:
+        """Whether there is no server at all, only qdrant_client's test double."""
+        return self.path is not None
+
+    @property
+    def name(self) -> str:
+        """For messages; never holds the key."""
+        if self.path is not None:
+            return self.path
+        if self.url is not None:
+            parts = urlsplit(self.url)
+            return f"{parts.scheme}://{parts.hostname or ''}{f':{parts.port}' if parts.port else ''}{parts.path}"
+        return f"{self.host}:{self.port}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Layout:
+    """How collections are made, and what is asked of every read and write.
+
+    An option that is `None` is left to the server when a collection is made and not looked at afterwards; one that is
+    given is compared with the collection that is there.
+    """
+
+    shards: int | None = None
+    """Shards of the collection (of each tenant, with `tenant_shards`); 2 to 4 times the number of nodes."""
+    replicas: int | None = None
+    """Copies of each shard: Qdrant does not wait for the disk, so durability comes from these."""
+    write_consistency: int | None = None
+    """Replicas that must have applied a write before it is acknowledged."""
+    tenant_shards: bool = False
+    """Custom sharding: owners live on the shard key `SHARED_SHARD` until the operator gives one a key of its own."""
+    ordering: Ordering = "medium"
+    """`medium` keeps concurrent writes to one record in one order, as optimistic concurrency needs with replicas."""
+    consistency: Consistency | int | None = None
+    """How many replicas a read asks; `None` is one."""
+    quantised: bool = True
+    """int8 vectors in memory, rescored with the originals on disk."""
+    on_disk_payload: bool = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Patience:
+    """How long an operation is tried before it fails."""
+
+    attempts: int = 6
+    first_pause_seconds: float = 0.1
+    """Doubles with every attempt; each pause is a random part of it (full jitter)."""
+    longest_pause_seconds: float = 5.0
+    deadline_seconds: float = 30.0
+    """No attempt starts later than this after the first."""
+
+
+SHARED_SHARD: Final = "shared"
+
+
+def from_uri(uri: str) -> tuple[Server, str | None]:
+    """A server and, if named, a collection, from `qdrant://[key@]host[:port][/collection][?options]`.
+
+    `qdrant+https://` speaks TLS. Options: `grpc=true`, `grpc_port=`, `timeout=` (seconds).
+
+    Raises:
+        InvalidInputError: It is something else.
+    """
+    parts = urlsplit(uri)
+    if parts.scheme not in ("qdrant", "qdrant+https") or not parts.hostname:
+        raise InvalidInputError(
+            f"{_without_key(uri)!r} is not a Qdrant address such as qdrant://localhost:6333/collection"
+        )
+    options = dict(parse_qsl(parts.query, keep_blank_values=True))
+    unknown = sorted(options.keys() - {"grpc", "grpc_port", "timeout"})
+    if unknown:
+        raise InvalidInputError(f"a Qdrant address knows grpc, grpc_port and timeout, not {', '.join(unknown)}")
+    scheme = "https" if parts.scheme.endswith("https") else "http"
+    host = f"[{parts.hostname}]" if ":" in parts.hostname else parts.hostname
+    server = Server(
+        url=f"{scheme}://{host}:{_port(str(parts.port)) if parts.port else DEFAULT_PORT}",
+        api_key=unquote(parts.username) if parts.username else None,
+        prefer_grpc=options.get("grpc", "false").lower() in ("1", "true", "yes"),
+        grpc_port=_whole("grpc_port", options.get("grpc_port", str(DEFAULT_GRPC_PORT))),
+        timeout_seconds=_whole("timeout", options.get("timeout", "10")),
+    )
+    return server, unquote(parts.path.strip("/")) or None
+
+
+def _without_key(uri: str) -> str:
+    head, at, tail = uri.rpartition("@")
+    return f"{head.partition('://')[0]}://…@{tail}" if at else uri
+
+
+def _port(text: str | None) -> int:
+    return DEFAULT_PORT if not text else _whole("QDRANT_PORT", text)
+
+
+def _whole(name: str, text: str) -> int:
+    try:
+        return int(text)
+    except ValueError as error:
+        raise InvalidInputError(f"{name} must be a whole number, not {text!r}") from error
+
+
+def _check_port(name: str, port: int | None) -> None:
+    if port is not None and not 0 < port < 1 << 16:
+        raise InvalidInputError(f"{name} must be from 1 to 65535, not {port!r}")

@@ -1,0 +1,310 @@
+"""The scale-out store: how the pieces of this folder work together. This is the file to read."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+from collections.abc import Callable, Collection, Coroutine, Mapping, Sequence
+from contextlib import AsyncExitStack
+from dataclasses import replace
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, Self, TypeVar
+
+from memory_core.drafts import patched
+from memory_core.errors import EmbeddingError, RecordNotFoundError
+from memory_core.models import (
+    ErasureReceipt,
+    Hit,
+    MemoryRecord,
+    Page,
+    Patch,
+    Scope,
+    Stats,
+    Where,
+    utc_now,
+)
+from memory_core.protocols import Clock, Embedder, ListRequest, SearchRequest
+from memory_core.retrieval.ranking import parse, without_names
+from memory_core.storage.qdrant import adding, items, listing, schema, searching
+from memory_core.storage.qdrant.changes import Changes
+from memory_core.storage.qdrant.collection import Points
+from memory_core.storage.qdrant.connection import IDF_BY_OWNER, Connection
+from memory_core.storage.qdrant.debts import Debts
+from memory_core.storage.qdrant.filters import EVERYTHING
+from memory_core.storage.qdrant.ledger import Ledger
+from memory_core.storage.qdrant.outline import Update, is_searched_differently, outline_of_put
+from memory_core.storage.qdrant.payload import Arrivals, Stored, token
+from memory_core.storage.qdrant.settings import IN_MEMORY, Layout, Patience, Server, from_uri
+from memory_core.storage.qdrant.turns import turns
+from memory_core.storage.qdrant.writing import Access, Locks, carry_out, removal, until_undisturbed
+from memory_core.storage.sqlite.prepared import Before, Prepared, embed, prepare, texts_to_embed
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+logger = logging.getLogger(__name__)
+
+T = TypeVar("T")
+Records = list[MemoryRecord]
+Texts = list[str]
+
+DEFAULT_COLLECTION = "memory-core"
+
+
+class QdrantStore:
+    """Records with their vectors and words in one collection of a Qdrant server, shared by any number of processes.
+
+    Args:
+        server: Where it is: a URL, a `Server`, or `":memory:"` and a folder for tests. What is left out comes from
+            the environment (`QDRANT_URL`, or `QDRANT_HOST` and `QDRANT_PORT`; `QDRANT_API_KEY`).
+        embedder: Owned by the store from here on; `None` keeps a store that searches by words alone.
+        collection: The first part of the names of its collections; stores of different names share nothing.
+        layout: How collections are made, and how reads and writes deal with replicas.
+        patience: How long a request is tried.
+    """
+
+    def __init__(
+        self,
+        server: str | os.PathLike[str] | Server | None = None,
+        *,
+        embedder: Embedder | None,
+        clock: Clock = utc_now,
+        collection: str = DEFAULT_COLLECTION,
+        layout: Layout | None = None,
+        patience: Patience | None = None,
+    ) -> None:
+        self._server = _server(server).resolved()
+        self._embedder = embedder
+        self._clock = clock
+        self._name = collection
+        self._layout = layout or Layout()
+        self._patience = patience or Patience()
+        self._to_close = AsyncExitStack()
+        self._writes: set[asyncio.Task[Any]] = set()
+        self._debts: Debts | None = None
+
+    @classmethod
+    def from_uri(cls, uri: str, *, embedder: Embedder | None, clock: Clock = utc_now) -> Self:
+        """A store at `qdrant://[key@]host[:port][/collection][?grpc=true]`; `qdrant+https://` speaks TLS."""
+        server, collection = from_uri(uri)
+        return cls(server, embedder=embedder, clock=clock, collection=collection or DEFAULT_COLLECTION)
+
+    async def open(self) -> None:
+        """Reach the server, make or check the collections and start the work in the background.
+
+        Raises:
+            StorageError: The server cannot be reached, or what is there cannot be used.
+            FingerprintError: Its vectors were made by another embedder.
+        """
+        try:
+            await self._open()
+        except BaseException:  # a cancelled caller included
+            await self.close()
+            raise
+
+    async def close(self) -> None:
+        """Finish accepted writes and let go of connections and embedder; may be called twice."""
+        if self._writes:
+            await asyncio.wait(self._writes)
+        await self._to_close.aclose()
+
+    async def _open(self) -> None:
+        if self._embedder is not None:
+            self._to_close.push_async_callback(self._embedder.close)
+        self._connection = Connection(self._server, self._patience)
+        self._to_close.push_async_callback(self._connection.close)
+        await self._connection.open()
+        ledger_name = schema.ledger_name(self._name)
+        await schema.ensure_ledger(self._connection, ledger_name, self._layout)
+        ledger = Ledger(Points(self._connection, ledger_name, self._layout))
+        await ledger.probe()
+        fingerprint = None if self._embedder is None else self._embedder.fingerprint
+        description = await ledger.claim(schema.records_name(self._name, fingerprint), fingerprint)
+        await schema.ensure_records(self._connection, description.records, self._layout, description.fingerprint)
+        self._access = Access(
+            records=Points(self._connection, description.records, self._layout),
+            ledger=ledger,
+            arrivals=Arrivals(),
+            locks=Locks(),
+            has_vectors=description.fingerprint is not None,
+        )
+        self._debts = Debts(self._access, self._embedder, self._clock)
+        self._to_close.push_async_callback(self._debts.close)
+
+    async def add(
+        self, scope: Scope, records: Sequence[MemoryRecord], *, embed_later: bool
+    ) -> list[MemoryRecord | None]:
+        """See `Records.add`."""
+        if not records:
+            return []
+        batch = [prepare(record) for record in records]
+        embedded: dict[str, Prepared] = {}
+        if self._embedder is not None and not embed_later:
+            embedded = await adding.with_vectors(self._access, scope, batch, self._embedder, self._clock())
+        return await self._write(scope, lambda: adding.add(self._access, scope, batch, embedded, self._clock()))
+
+    async def search(self, scope: Scope, request: SearchRequest) -> list[Hit]:
+        """See `Records.search`."""
+        points = self._access.of(scope)
+        now = self._clock()
+        if request.mode == "substring":
+            return await searching.containing(points, scope, request, now)
+        vector = await self._query_vector(scope, request) if request.mode in ("vector", "hybrid") else None
+        by_owner = self._connection.version >= IDF_BY_OWNER
+        return await searching.ranked(
+            points,
+            searching.Search(scope, request, parse(request.text), vector, now, by_owner, self._server.is_local),
+        )
+
+    async def list(self, scope: Scope, request: ListRequest) -> Page:
+        """See `Records.list`."""
+        points = self._access.of(scope)
+        now = self._clock()
+
+        async def read_and_touch() -> Page:
+            page, stored = await listing.page(points, scope, request, now)
+            return replace(page, records=await listing.touch(points, stored, now))
+
+        if request.touch:
+            return await self._write(scope, read_and_touch)
+        return (await listing.page(points, scope, request, now))[0]
+
+    async def update(self, scope: Scope, id: str, patch: Patch) -> MemoryRecord:  # noqa: A002
+        """See `Records.update`."""
+        now = self._clock()
+        known = await self._one(scope, id)
+        made = prepare(patched(known.record, patch, now))
+        if self._embedder is not None and is_searched_differently(known.record, made.record) and made.chunks:
+            made = await self._embedded(self._embedder, scope, known, made)
+
+        async def work() -> MemoryRecord:
+            current = await self._one(scope, id)
+            record = patched(current.record, patch, now)
+            if record is current.record:
+                return record
+            item = made if record == made.record else prepare(record)
+            write = token()
+            changes = Changes(scope)
+            await adding.add_update(self._access, changes, Update(current, record), item, write)
+            await carry_out(self._access, changes, write)
+            return record
+
+        return await self._write(scope, work)
+
+    async def delete(self, scope: Scope, where: Where, *, forget: bool) -> int:
+        """See `Records.delete`."""
+        return len(await self._delete(scope, where, forget=forget, expired=False))
+
+    async def put(self, scope: Scope, records: Sequence[MemoryRecord], *, remove: Collection[str]) -> Records:
+        """See `Items.put`."""
+        if not records and not remove:
+            return []
+        batch = [prepare(record) for record in records]
+        embedded: dict[str, Prepared] = {}
+        if self._embedder is not None and batch:
+            embedded = await adding.with_vectors(
+                self._access, scope, batch, self._embedder, self._clock(), sort=outline_of_put
+            )
+        return await self._write(
+            scope, lambda: items.put(self._access, scope, batch, embedded, remove=remove, now=self._clock())
+        )
+
+    async def collections(self, scope: Scope, where: Where) -> Texts:
+        """See `Items.collections`."""
+        return await listing.collections(self._access.of(scope), scope, where, self._clock())
+
+    async def postpone(self, scope: Scope, expiries: Mapping[str, datetime | None]) -> None:
+        """See `Items.postpone`."""
+        if expiries:
+            await self._write(scope, lambda: items.postpone(self._access, scope, expiries, self._clock()))
+
+    async def sweep(self, scope: Scope) -> int:
+        """See `Items.sweep`."""
+        return await self._write(scope, lambda: items.sweep(self._access, scope, self._clock()))
+
+    async def erase(self, scope: Scope) -> ErasureReceipt:
+        """See `Store.erase`: deletes, and pays the vectors that saw what went.
+
+        What a server keeps of deleted points in its files until it next tidies up cannot be seen from here, so the
+        receipt says `files_clean=False` unless there is no file.
+        """
+        now = self._clock()
+        gone = await self._delete(scope, EVERYTHING, forget=True, expired=True)
+        if self._debts is not None:
+            try:
+                await self._debts.drain(scope)
+            except EmbeddingError as error:  # those vectors are gone already; only their successors have to wait
+                logger.warning("vectors of turns next to erased ones stay owed: %s", error)
+        sessions = {item.record.session for item in gone} - {None}
+        return ErasureReceipt(len(gone), len(sessions), now, files_clean=self._server.path == IN_MEMORY)
+
+    async def stats(self, scope: Scope) -> Stats:
+        """See `Store.stats`."""
+        return await listing.count(self._access.of(scope), scope, self._clock(), owes=self._embedder is not None)
+
+    async def _delete(self, scope: Scope, where: Where, *, forget: bool, expired: bool) -> Sequence[Stored]:
+        async def work() -> Sequence[Stored]:
+            going = await items.matching(self._access, scope, where, None if expired else self._clock())
+            changes = await removal(self._access, scope, going)
+            if forget:
+                keys = (item.record.source_key for item in going)
+                changes.tombstones = [self._access.ledger.tombstone(scope, key) for key in keys if key is not None]
+            await carry_out(self._access, changes, token())
+            return going
+
+        return await self._write(scope, work)
+
+    async def _write(self, scope: Scope, attempt: Callable[[], Coroutine[Any, Any, T]]) -> T:
+        """Carry out a write of one owner, alone among this process's; once begun it is finished whoever waits."""
+
+        async def work() -> T:
+            async with self._access.locks.of(scope):
+                return await until_undisturbed(attempt)
+
+        task = asyncio.create_task(work(), name="memory-core qdrant write")
+        self._writes.add(task)
+        task.add_done_callback(self._writes.discard)
+        try:
+            return await asyncio.shield(task)
+        finally:
+            if self._debts is not None:
+                self._debts.wake()
+
+    async def _one(self, scope: Scope, id: str) -> Stored:  # noqa: A002
+        known = await listing.one(self._access.of(scope), scope, id, self._clock())
+        if known is None:
+            raise RecordNotFoundError(f"there is no memory {id!r}")
+        return known
+
+    async def _embedded(self, embedder: Embedder, scope: Scope, known: Stored, item: Prepared) -> Prepared:
+        """A changed record with vectors, or without (they are owed) if the embedder fails."""
+        before: Before | None = None
+        if item.record.session is not None:
+            point, _ = await adding.moved(self._access, scope, Update(known, item.record))
+            said = await turns(self._access.of(scope), [] if point is None else [point])
+            before = None if point not in said else Before(0, said[point])
+        texts = texts_to_embed(item.record, item.chunks, before)
+        try:
+            return replace(item, vectors=await embed(embedder, texts), seen=before.turn if before else None)
+        except EmbeddingError as error:
+            logger.warning("the vectors of a changed record are owed: %s", error)
+            return item
+
+    async def _query_vector(self, scope: Scope, request: SearchRequest) -> NDArray[np.float32] | None:
+        if self._embedder is None or not request.text.strip():
+            return None
+        text = request.text
+        if request.mode == "hybrid":
+            text = without_names(text, await searching.participants(self._access.of(scope), scope))
+        return await self._embedder.embed_query(text)
+
+
+def _server(given: str | os.PathLike[str] | Server | None) -> Server:
+    if isinstance(given, Server):
+        return given
+    if given is None:
+        return Server()
+    text = os.fspath(given)
+    return Server(url=text) if text.startswith(("http://", "https://")) else Server(path=text)

@@ -1,0 +1,204 @@
+"""How a write is carried out: checked against what is stored, put down if it concerns several points, and verified.
+
+Qdrant has no transactions. What stands in for them: a point carries the token of the write that made its state, a
+request names the tokens it expects, and a write of several points is in the ledger's journal before the first of them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Final, TypeVar
+from weakref import WeakValueDictionary
+
+from memory_core.errors import StoreUnavailableError
+from memory_core.models import Scope
+from memory_core.storage.qdrant.changes import Changes, Deletion, Overwrite, Owed
+from memory_core.storage.qdrant.client import models
+from memory_core.storage.qdrant.collection import PAGE, Points
+from memory_core.storage.qdrant.filters import all_of, among, any_of, between, owned, same
+from memory_core.storage.qdrant.ledger import Ledger
+from memory_core.storage.qdrant.outline import bereaved
+from memory_core.storage.qdrant.payload import TEXT, WORDS, Arrivals, Point, Stored, owner_key, sparse, token
+from memory_core.storage.qdrant.turns import Place, around
+
+T = TypeVar("T")
+
+MAX_POINTS: Final = 128
+MAX_CHARS: Final = 4_000_000
+"""Most points and characters of text of one upsert; with terms and vectors it stays far below 32 MB."""
+MAX_CONFLICTS: Final = 8
+"""How often a write is planned anew because another process was faster."""
+
+
+class ConflictError(Exception):
+    """Another process changed what this write was planned on; nothing of it is left."""
+
+
+class Locks:
+    """One lock for each owner that is being written to: this process does not get in its own way."""
+
+    def __init__(self) -> None:
+        self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
+
+    def of(self, scope: Scope) -> asyncio.Lock:
+        """The owner's lock; it lives as long as somebody holds or awaits it."""
+        return self._locks.setdefault(owner_key(scope), asyncio.Lock())
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """The collections of a store."""
+
+    records: Points
+    ledger: Ledger
+    arrivals: Arrivals
+    locks: Locks
+    has_vectors: bool
+    """Whether the records' collection has room for vectors."""
+
+    def of(self, scope: Scope) -> Points:
+        """The records as seen by an owner."""
+        return self.records.for_owner(owner_key(scope))
+
+
+async def carry_out(access: Access, changes: Changes, write: str) -> None:
+    """Make the changes: all of them, also if this process dies on the way, or, in case of a conflict, no insertion.
+
+    Args:
+        write: The token that the changed points carry.
+
+    Raises:
+        ConflictError: Another process was faster; plan again.
+        StorageError: The server failed. A write of several points that was put down already happens later.
+    """
+    if not changes and not changes.tombstones:
+        return
+    alone = len(changes) <= 1
+    journal = token()
+    if not alone:
+        await access.ledger.put_down(journal, changes.to_json())
+    await apply(access, changes)
+    conflicts = await _conflicts(access, changes, write)
+    if conflicts:
+        await _withdraw(access, changes, write)
+    if not alone:
+        await access.ledger.strike(journal)
+    if conflicts:
+        raise ConflictError
+
+
+async def apply(access: Access, changes: Changes) -> None:
+    """Make the changes; making them again changes nothing."""
+    points = access.of(changes.scope)
+    await access.ledger.bury(changes.tombstones)
+    await _delete(points, changes.deletions)
+    for some in _portions(changes.inserts, lambda point: point):
+        await points.write(points.insert([point.to_struct() for point in some]))
+    for replaced in _portions(changes.rewrites, lambda item: item.point):
+        expected = all_of(any_of("_write", {item.was for item in replaced}))
+        await points.write(points.rewrite([item.point.to_struct() for item in replaced], expected))
+    for start in range(0, len(changes.overwrites), MAX_POINTS):
+        overwritten = changes.overwrites[start : start + MAX_POINTS]
+        await points.write(*(operation for item in overwritten for operation in _overwriting(points, item)))
+    await owe(access, points, changes.owed)
+
+
+def _overwriting(points: Points, item: Overwrite) -> list[models.UpdateOperation]:
+    here = among([item.point])
+    operations: list[models.UpdateOperation] = [points.set_fields(item.payload, all_of(here, same("_write", item.was)))]
+    if "_terms" in item.payload:
+        words = models.PointVectors(id=item.point, vector={WORDS: sparse(item.payload["_terms"])})
+        operations.append(points.set_vectors([words], all_of(same("_write", item.payload["_write"]))))
+    return operations
+
+
+async def owe(access: Access, points: Points, owed: Sequence[Owed]) -> None:
+    """Note who comes before these turns now, and that their vectors saw somebody else."""
+    for start in range(0, len(owed), MAX_POINTS):
+        some = owed[start : start + MAX_POINTS]
+        here = among([item.point for item in some])
+        operations: list[models.UpdateOperation] = [
+            points.set_fields({"_before": item.before}, all_of(among([item.point]))) for item in some
+        ]
+        # The debt before the vectors go: should this stop half-way, a stale vector is one that is going to be replaced.
+        operations.append(points.set_fields({"_debt": token()}, all_of(here, between("_pieces", 1, None))))
+        if access.has_vectors:
+            operations.append(points.drop_vectors(TEXT, all_of(here)))
+        await points.write(*operations)
+
+
+async def removal(access: Access, scope: Scope, going: Collection[Stored]) -> Changes:
+    """Deleting these records: what goes, and who has another predecessor then."""
+    points = access.of(scope)
+    changes = Changes(scope, deletions=[Deletion(item.point, item.born) for item in going])
+    by_session: dict[str, list[Place]] = {}
+    for item in going:
+        if item.record.session is not None:
+            by_session.setdefault(item.record.session, []).append(Place(item.record.occurred_at, item.seq, item.point))
+    for session, places in by_session.items():
+        stored = await around(points, scope, session, min(places), max(places))
+        left = bereaved(stored, [place.point for place in places])
+        changes.owed += [Owed(point, before) for point, before in left.items()]
+    return changes
+
+
+async def until_undisturbed(attempt: Callable[[], Awaitable[T]]) -> T:
+    """The result of a write that is planned anew as often as other processes get in its way.
+
+    Raises:
+        StoreUnavailableError: They always do.
+    """
+    for conflict in range(MAX_CONFLICTS):
+        try:
+            return await attempt()
+        except ConflictError:
+            await asyncio.sleep(random.uniform(0, 0.02 * 2**conflict))  # noqa: S311  (spreads retries out)
+    raise StoreUnavailableError(f"{MAX_CONFLICTS} other writers changed the same records first; try again")
+
+
+async def _conflicts(access: Access, changes: Changes, write: str) -> bool:
+    """Whether a point that was to be written is in another state, or a source key has two records."""
+    written = [point.id for point in changes.inserts]
+    written += [item.point.id for item in changes.rewrites]
+    written += [item.point for item in changes.overwrites]
+    if not written:
+        return False
+    points = access.of(changes.scope)
+    found = await points.read(written, fields=["_write"])
+    if sum((record.payload or {}).get("_write") == write for record in found) < len(written):
+        return True
+    keys = {key for point in changes.inserts if (key := point.payload["source_key"]) is not None}
+    if not keys:
+        return False
+    holders = await points.all(all_of(owned(changes.scope), any_of("source_key", keys)), fields=False)
+    return len(holders) > len(keys)
+
+
+async def _withdraw(access: Access, changes: Changes, write: str) -> None:
+    """Take back what was inserted; it was acknowledged to nobody."""
+    await _delete(access.of(changes.scope), [Deletion(point.id, write) for point in changes.inserts])
+
+
+async def _delete(points: Points, deletions: Sequence[Deletion]) -> None:
+    for start in range(0, len(deletions), PAGE):
+        some = deletions[start : start + PAGE]
+        condition = all_of(among([item.point for item in some]), any_of("_born", {item.born for item in some}))
+        await points.write(points.delete(condition))
+
+
+def _portions(items: Sequence[T], point_of: Callable[[T], Point]) -> Iterable[Sequence[T]]:
+    """The items in requests of a size a server takes."""
+    some: list[T] = []
+    chars = 0
+    for item in items:
+        size = len(point_of(item).payload["text"])
+        if some and (len(some) == MAX_POINTS or chars + size > MAX_CHARS):
+            yield some
+            some, chars = [], 0
+        some.append(item)
+        chars += size
+    if some:
+        yield some

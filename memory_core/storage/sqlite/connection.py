@@ -1,0 +1,128 @@
+"""One connection of a store file: how it is checked, opened and used."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from collections.abc import Callable, Generator
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import Final, TypeVar
+
+import aiosqlite
+
+from memory_core.errors import ClosedError, NotAStoreError, StoreUnavailableError
+from memory_core.storage.sqlite.conditions import install
+from memory_core.storage.sqlite.schema import APPLICATION_ID, check_version, migrate
+
+T = TypeVar("T")
+
+PAGE_BYTES: Final = 16_384
+"""Rows are about a kilobyte with their vector; larger pages read an owner in fewer steps."""
+BUSY_MS: Final = 30_000
+"""How long a writer waits for another process's transaction."""
+
+IN_MEMORY: Final = ":memory:"
+_MAGIC: Final = b"SQLite format 3\0"
+
+
+class Connection(aiosqlite.Connection):
+    """An aiosqlite connection that runs a whole unit of work in one hop to its thread."""
+
+    async def run(self, work: Callable[[sqlite3.Connection], T]) -> T:
+        """Run `work` in the connection's thread, translating what SQLite reports."""
+        if not self._running or self._connection is None:
+            raise ClosedError("this memory was closed; make a new Memory to open it again")
+        with explained("the store"):
+            return await self._execute(work, self._conn)  # type: ignore[no-any-return,no-untyped-call]
+
+
+@contextmanager
+def explained(what: str) -> Generator[None]:
+    """Say in one sentence what SQLite or the system reports."""
+    try:
+        yield
+    except sqlite3.IntegrityError:
+        raise
+    except (OSError, sqlite3.OperationalError) as error:
+        raise StoreUnavailableError(f"{what} cannot be used: {error}") from error
+    except sqlite3.DatabaseError as error:
+        raise StoreUnavailableError(f"{what} is damaged ({error}); restore it from a backup") from error
+
+
+async def connect(path: str, *, synchronous: str) -> Connection:
+    """Open one connection to the file at `path`, which `prepare_file` has checked, or to `:memory:`."""
+
+    def connector() -> sqlite3.Connection:
+        db = sqlite3.connect(path, isolation_level=None, timeout=BUSY_MS / 1000, cached_statements=256)
+        try:
+            _set_up(db, synchronous)
+            if path == IN_MEMORY:
+                migrate(db)
+        except BaseException:
+            db.close()
+            raise
+        return db
+
+    connection = Connection(connector, 64)
+    with explained(f"the memory file {path!r}"):
+        await connection
+    return connection
+
+
+def _set_up(db: sqlite3.Connection, synchronous: str) -> None:
+    db.execute("PRAGMA journal_mode = WAL")
+    db.execute(f"PRAGMA synchronous = {synchronous}")
+    db.execute("PRAGMA secure_delete = ON")
+    db.execute("PRAGMA temp_store = MEMORY")
+    db.execute("PRAGMA cache_size = -65536")
+    install(db)
+
+
+def prepare_file(path: Path) -> str:
+    """Make the file if it is missing, else make sure it is a store of ours; bring it up to date and return its name.
+
+    Raises:
+        NotAStoreError, NewerStoreError, StoreUnavailableError: Each in one sentence; nothing was touched.
+    """
+    with explained(f"the memory file {str(path)!r}"):
+        path = _full(path)
+        _check(path)
+        _create(path)
+        with closing(sqlite3.connect(path, isolation_level=None, timeout=BUSY_MS / 1000)) as db:
+            db.execute(f"PRAGMA page_size = {PAGE_BYTES}")
+            migrate(db)
+    return str(path)
+
+
+def _full(path: Path) -> Path:
+    try:
+        return path.expanduser().absolute()
+    except RuntimeError as error:
+        raise OSError(str(error)) from error  # "~somebody" who has no home directory
+
+
+def _check(path: Path) -> None:
+    """Look at the header only; opening the file with SQLite could already change it."""
+    if "\0" in str(path):
+        raise OSError("a NUL character is in no file's name")
+    if not path.exists():
+        return
+    if not path.is_file():
+        raise NotAStoreError(f"{str(path)!r} is not a file; give the path of a memory file")
+    if not os.access(path, os.R_OK | os.W_OK):
+        raise StoreUnavailableError(f"the memory file {str(path)!r} is not readable and writable for this user")
+    with path.open("rb") as file:
+        header = file.read(100)
+    if not header:
+        return  # made by touch, or by a process that was killed before it wrote anything
+    if header[:16] != _MAGIC or int.from_bytes(header[68:72], "big") != APPLICATION_ID:
+        raise NotAStoreError(f"{str(path)!r} is not a memory store; give another path, or move that file away")
+    check_version(int.from_bytes(header[60:64], "big"))
+
+
+def _create(path: Path) -> None:
+    """An empty file nobody else can read, before the first byte of content is in it."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    descriptor = os.open(path, os.O_CREAT | os.O_RDWR, 0o600)
+    os.close(descriptor)

@@ -1,0 +1,113 @@
+"""The corpora of the owners searched lately, kept in step with the file.
+
+Runs in the reader's thread, inside a read transaction: what a search sees is one state of the file, whichever process
+wrote it.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections import OrderedDict
+from dataclasses import dataclass
+from typing import Final
+
+from memory_core.models import Fingerprint
+from memory_core.retrieval.corpus import Corpus, Entry
+from memory_core.storage.sqlite.conditions import owner_range
+from memory_core.storage.sqlite.fingerprints import insist
+from memory_core.storage.sqlite.owners import Owner
+from memory_core.storage.sqlite.schema import OWNER_BITS
+
+CACHE_BYTES: Final = 512 * 1024 * 1024
+"""How much the corpora of all owners may hold together; the one being searched is always kept."""
+
+_ENTRY: Final = (
+    "SELECT record.key, lexical.terms, lexical.flags, lexical.words, session, author, occurred_at, expires_at, state "
+    "FROM record JOIN lexical ON lexical.key = record.key WHERE record.key BETWEEN ? AND ? ORDER BY record.key"
+)
+_VECTORS: Final = (
+    "SELECT record, vector FROM chunk WHERE record BETWEEN ? AND ? AND vector IS NOT NULL ORDER BY record, n"
+)
+
+
+@dataclass(slots=True)
+class _Followed:
+    corpus: Corpus
+    next: int
+    version: int
+
+
+class Corpora:
+    """An LRU of corpora, validated by the owner's row on every use."""
+
+    def __init__(self, fingerprint: Fingerprint | None, max_bytes: int = CACHE_BYTES) -> None:
+        self._fingerprint = fingerprint
+        self._dimensions = None if fingerprint is None else fingerprint.dimensions
+        self._max_bytes = max_bytes
+        self._followed: OrderedDict[int, _Followed] = OrderedDict()
+
+    def of(self, db: sqlite3.Connection, owner: Owner) -> Corpus:
+        """The owner's corpus, up to date with this read transaction.
+
+        Raises:
+            FingerprintError: The file holds vectors of another embedder by now.
+        """
+        followed = self._followed.get(owner.id)
+        if self._fingerprint is not None and (followed is None or followed.version != owner.version):
+            insist(db, self._fingerprint)
+        if followed is None or not self._catch_up(db, owner, followed):
+            followed = _Followed(self._load(db, owner), owner.next, owner.version)
+            self._followed[owner.id] = followed
+        self._followed.move_to_end(owner.id)
+        self._evict()
+        return followed.corpus
+
+    def forget(self, owner: int) -> None:
+        """Let go of an owner's corpus."""
+        self._followed.pop(owner, None)
+
+    def _load(self, db: sqlite3.Connection, owner: Owner) -> Corpus:
+        corpus = Corpus(self._dimensions)
+        corpus.extend(self._entries(db, *owner_range(owner.id)))
+        return corpus
+
+    def _catch_up(self, db: sqlite3.Connection, owner: Owner, followed: _Followed) -> bool:
+        """Apply what happened since; False when that is no longer known or no longer worth it."""
+        corpus = followed.corpus
+        if corpus.dead > 64 + len(corpus) // 4:  # a quarter of the scan would be wasted
+            return False
+        if owner.version != followed.version:
+            rows = db.execute(
+                "SELECT version, key FROM outbox WHERE owner = ? AND version > ?", (owner.id, followed.version)
+            ).fetchall()
+            if len({version for version, _ in rows}) != owner.version - followed.version:
+                return False  # the outbox was trimmed in between
+            self._reread(db, corpus, sorted({key for _, key in rows}), owner.id << OWNER_BITS | followed.next)
+        if owner.next != followed.next:
+            first, last = owner_range(owner.id)
+            corpus.extend(self._entries(db, first | followed.next, last))
+        followed.next, followed.version = owner.next, owner.version
+        return True
+
+    def _reread(self, db: sqlite3.Connection, corpus: Corpus, keys: list[int], appended: int) -> None:
+        """Replace the rows of these keys; those from `appended` on are read with the appends."""
+        corpus.remove(keys)
+        for key in keys:
+            if key < appended:
+                corpus.extend(self._entries(db, key, key))
+
+    def _entries(self, db: sqlite3.Connection, first: int, last: int) -> list[Entry]:
+        vectors: dict[int, list[bytes]] = {}
+        if self._dimensions is not None:
+            for key, blob in db.execute(_VECTORS, (first, last)):
+                vectors.setdefault(key, []).append(blob)
+        return [
+            Entry(key, terms, flags, words, session, author, occurred, expires, state == "active", vectors.get(key, ()))
+            for key, terms, flags, words, session, author, occurred, expires, state in db.execute(_ENTRY, (first, last))
+        ]
+
+    def _evict(self) -> None:
+        total = sum(followed.corpus.nbytes for followed in self._followed.values())
+        while total > self._max_bytes and len(self._followed) > 1:
+            _, oldest = self._followed.popitem(last=False)
+            total -= oldest.corpus.nbytes

@@ -1,0 +1,73 @@
+"""Erasure: nothing of it left, neither in tables nor in the bytes of a file."""
+
+from __future__ import annotations
+
+import logging
+import sqlite3
+from typing import Final
+
+from memory_core.models import STATES, Scope, Where
+from memory_core.storage.sqlite import writing
+from memory_core.storage.sqlite.conditions import conditions
+from memory_core.storage.sqlite.connection import BUSY_MS
+from memory_core.storage.sqlite.owners import find
+
+logger = logging.getLogger(__name__)
+
+PATIENCE_MS: Final = 1_000
+"""How long an erasure waits for readers of older states, of this process or others; writers wait with it."""
+
+_BEFORE_EVERYTHING: Final = -(1 << 63)
+"""As the present moment it makes expired records count, which must go too."""
+
+
+def remove(db: sqlite3.Connection, scope: Scope) -> tuple[int, int, int | None]:
+    """Delete everything in the scope, and the owner itself if the scope is all of it.
+
+    Returns records, sessions and the owner's number, if there was one.
+    """
+    owner = find(db, scope)
+    if owner is None:
+        return 0, 0, None
+    found = conditions(owner.id, scope, Where(states=STATES), _BEFORE_EVERYTHING)
+    (sessions,) = db.execute(
+        f"SELECT count(DISTINCT session) FROM record WHERE {found.sql}",
+        found.parameters,
+    ).fetchone()
+    db.execute("INSERT OR IGNORE INTO meta VALUES ('slack', 1)")  # for `scrub`, even if this process ends before it
+    records = writing.delete(db, scope, owner.id, found, forget=True)
+    if scope.agent is None and scope.session is None and scope.collection is None:
+        db.execute("DELETE FROM outbox WHERE owner = ?", (owner.id,))
+        db.execute("DELETE FROM owner WHERE id = ?", (owner.id,))
+    return records, sessions, owner.id
+
+
+def scrub(db: sqlite3.Connection) -> bool:
+    """Make what was deleted unreadable in the files; True when that is complete.
+
+    Deleted rows are overwritten as they go (`secure_delete`), but three things outlive them: terms in a full-text
+    index until its segments are merged, copies in the slack of pages that were split until the file is written anew,
+    and older pages in the write-ahead log until it is cut off.
+    """
+    if db.execute("SELECT 1 FROM meta WHERE name = 'slack'").fetchone() is not None:
+        try:
+            _write_anew(db)
+        except sqlite3.OperationalError as error:  # such as a full disk; the mark makes the next erasure try again
+            logger.warning("the file still holds traces of what was erased: %s", error)
+            return False
+    db.execute(f"PRAGMA busy_timeout = {PATIENCE_MS}")
+    try:
+        (busy, _, _) = db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+    finally:
+        db.execute(f"PRAGMA busy_timeout = {BUSY_MS}")
+    return not busy
+
+
+def _write_anew(db: sqlite3.Connection) -> None:
+    db.execute("INSERT INTO fts (fts) VALUES ('optimize')")
+    db.execute("PRAGMA temp_store = FILE")  # the copy may be larger than the memory
+    try:
+        db.execute("VACUUM")
+    finally:
+        db.execute("PRAGMA temp_store = MEMORY")
+    db.execute("DELETE FROM meta WHERE name = 'slack'")

@@ -1,0 +1,42 @@
+"""Whose vectors the file holds: plain functions inside a transaction."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from dataclasses import asdict
+
+from memory_core.errors import FingerprintError
+from memory_core.models import Fingerprint
+
+
+def held(db: sqlite3.Connection, name: str = "fingerprint") -> Fingerprint | None:
+    """The embedder whose vectors searches read, if there is any (or another fingerprint kept in `meta`)."""
+    row = db.execute("SELECT value FROM meta WHERE name = ?", (name,)).fetchone()
+    return None if row is None else Fingerprint(**json.loads(row[0]))
+
+
+def hold(db: sqlite3.Connection, fingerprint: Fingerprint, name: str = "fingerprint") -> None:
+    """Make it the one the file holds."""
+    db.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (name, json.dumps(asdict(fingerprint))))
+
+
+def claim(db: sqlite3.Connection, wanted: Fingerprint) -> None:
+    """Make it the one the file holds, unless there is one already."""
+    if held(db) is None:
+        hold(db, wanted)
+
+
+def insist(db: sqlite3.Connection, wanted: Fingerprint) -> None:
+    """Refuse vectors of one embedder where the file holds those of another.
+
+    Raises:
+        FingerprintError: It says which, and what to do.
+    """
+    found = held(db)
+    if found is not None and found != wanted:
+        raise FingerprintError(
+            f"the vectors in the memory file were made by {found.name} {found.revision} ({found.dimensions} "
+            f"dimensions), not by {wanted.name} {wanted.revision} ({wanted.dimensions}); open it with that embedder, "
+            "or compute them anew: open it with embedder=None and call `await memory.reembed(embedder)`"
+        )

@@ -1,0 +1,104 @@
+"""The work of a key-value store (`protocols.Items`): plain functions inside the writer's or reader's transaction."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime
+from typing import Final
+
+from memory_core.models import STATES, MemoryRecord, Scope, Where
+from memory_core.storage.sqlite import writing
+from memory_core.storage.sqlite.conditions import conditions
+from memory_core.storage.sqlite.owners import Owner, find, find_or_add, note_changes
+from memory_core.storage.sqlite.prepared import Prepared
+from memory_core.storage.sqlite.rows import micros
+from memory_core.storage.sqlite.snapshot import snapshot
+
+_BEFORE_EVERYTHING: Final = -(1 << 63)
+"""As the present moment it makes expired records count."""
+
+
+def put(
+    db: sqlite3.Connection, scope: Scope, batch: Sequence[Prepared], remove: Collection[str], now: int
+) -> list[MemoryRecord]:
+    """See `Items.put`."""
+    owner = find_or_add(db, scope)
+    writing.sweep(db, scope, owner.id, now)
+    if remove:
+        gone = conditions(owner.id, scope, Where(states=STATES, source_keys=tuple(remove)), now)
+        writing.delete(db, scope, owner.id, gone, forget=False)
+    latest = {item.record.source_key or "": item for item in batch}
+    stored: dict[str, MemoryRecord] = {}
+    new: list[Prepared] = []
+    for source, item in latest.items():
+        known = writing.by_source(db, scope, owner.id, source)
+        if known is None:
+            new.append(item)
+            stored[source] = item.record
+        else:
+            writing.insist_on_reach(scope, known[1])
+            stored[source] = _replace(db, owner, known, item)
+    writing.append(db, owner, new)
+    return [stored[item.record.source_key or ""] for item in batch]
+
+
+def _replace(db: sqlite3.Connection, owner: Owner, known: tuple[int, MemoryRecord], item: Prepared) -> MemoryRecord:
+    key, before = known
+    record = replace(
+        item.record,
+        id=before.id,
+        created_at=before.created_at,
+        accessed_at=before.accessed_at,
+        access_count=before.access_count,
+        rev=before.rev + (before.text != item.record.text),
+    )
+    vectors = item.vectors or _kept_vectors(db, key, before, record)
+    writing.rewrite(db, owner.id, key, replace(item, record=record, vectors=vectors))
+    return record
+
+
+def _kept_vectors(db: sqlite3.Connection, key: int, before: MemoryRecord, after: MemoryRecord) -> Sequence[bytes]:
+    """The vectors of a record that still says the same; those of a turn depend on the turn before and are owed."""
+    if (before.text, before.author, before.session) != (after.text, after.author, None):
+        return ()
+    vectors = [vector for (vector,) in db.execute("SELECT vector FROM chunk WHERE record = ? ORDER BY n", (key,))]
+    return () if None in vectors else vectors
+
+
+def collections(db: sqlite3.Connection, scope: Scope, where: Where, now: int) -> list[str]:
+    """See `Items.collections`."""
+    with snapshot(db):
+        owner = find(db, scope)
+        if owner is None:
+            return []
+        found = conditions(owner.id, scope, where, now)
+        found.add("collection IS NOT NULL")
+        rows = db.execute(
+            f"SELECT DISTINCT collection FROM record WHERE {found.sql} ORDER BY collection", found.parameters
+        )
+        return [collection for (collection,) in rows]
+
+
+def postpone(db: sqlite3.Connection, scope: Scope, expiries: Mapping[str, datetime | None], now: int) -> None:
+    """See `Items.postpone`."""
+    owner = find(db, scope)
+    if owner is None:
+        return
+    found = conditions(owner.id, scope, Where(states=STATES, ids=tuple(expiries)), now)
+    rows = db.execute(f"SELECT key, id, expires_at FROM record WHERE {found.sql}", found.parameters).fetchall()
+    wanted = {id: None if moment is None else micros(moment) for id, moment in expiries.items()}  # noqa: A001
+    changes = [(wanted[id], key) for key, id, expires in rows if wanted[id] != expires]  # noqa: A001
+    db.executemany("UPDATE record SET expires_at = ? WHERE key = ?", changes)
+    note_changes(db, owner.id, sorted(key for _, key in changes))
+
+
+def sweep(db: sqlite3.Connection, scope: Scope, now: int) -> int:
+    """See `Items.sweep`."""
+    owner = find(db, scope)
+    if owner is None:
+        return 0
+    found = conditions(owner.id, scope, Where(states=STATES), _BEFORE_EVERYTHING)
+    found.add("expires_at <= ?", now)
+    return writing.delete(db, scope, owner.id, found, forget=False)

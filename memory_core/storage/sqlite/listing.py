@@ -1,0 +1,135 @@
+"""Reads without ranking: pages of records, and counts."""
+
+from __future__ import annotations
+
+import base64
+import json
+import sqlite3
+from typing import Any, Final
+
+from memory_core.errors import InvalidInputError
+from memory_core.models import STATES, MemoryRecord, Order, Page, Scope, Stats, Where
+from memory_core.protocols import ListRequest
+from memory_core.storage.sqlite.conditions import conditions
+from memory_core.storage.sqlite.owners import find
+from memory_core.storage.sqlite.rows import COLUMNS, moment, to_record
+from memory_core.storage.sqlite.snapshot import snapshot
+
+_ORDERS: Final[dict[Order, tuple[str, str, str]]] = {
+    "newest": ("occurred_at", "<", "DESC"),
+    "oldest": ("occurred_at", ">", "ASC"),
+    "importance": ("importance", "<", "DESC"),
+    "accessed": ("coalesce(accessed_at, created_at)", "<", "DESC"),
+}
+"""Column, how the rest of a page compares with its last record, direction. Ties go by key in the same direction."""
+
+MAX_CURSOR_CHARS: Final = 256
+_HUGE: Final = 1 << 63
+
+EMPTY: Final = Stats(0, {}, {}, {}, 0, None, None, None, None, 0)
+
+
+def page(db: sqlite3.Connection, scope: Scope, request: ListRequest, now: int) -> tuple[Page, list[int]]:
+    """One page, and the keys of its records."""
+    column, sign, direction = _ORDERS[request.order]
+    after = None if request.cursor is None else _decode(request.cursor, request.order)
+    owner = find(db, scope)
+    if owner is None:
+        return Page((), None), []
+    found = conditions(owner.id, scope, request.where, now)
+    if after is not None:
+        found.add(f"({column}, key) {sign} (?, ?)", *after)
+    # A plus keeps SQLite from walking the owner in order when it can look up the few records that are named.
+    named = request.where.ids is not None or request.where.source_keys is not None
+    rows = db.execute(
+        f"SELECT {COLUMNS}, {column}, key FROM record WHERE {found.sql} "
+        f"ORDER BY {'+' if named else ''}{column} {direction}, key {direction} LIMIT ?",
+        [*found.parameters, request.limit + 1],
+    ).fetchall()
+    shown = rows[: request.limit]
+    cursor = _encode(request.order, *shown[-1][-2:]) if len(rows) > len(shown) else None
+    records = tuple(to_record(row, scope.app, scope.user or "") for row in shown)
+    return Page(records, cursor), [row[-1] for row in shown]
+
+
+def one(db: sqlite3.Connection, scope: Scope, id: str, now: int) -> tuple[int, int, MemoryRecord] | None:  # noqa: A002
+    """Owner, key and record of an id, in any state, if the scope reaches it."""
+    owner = find(db, scope)
+    if owner is None:
+        return None
+    found = conditions(owner.id, scope, Where(states=STATES, ids=(id,)), now)
+    row = db.execute(f"SELECT {COLUMNS}, key FROM record WHERE {found.sql}", found.parameters).fetchone()
+    return None if row is None else (owner.id, row[-1], to_record(row, scope.app, scope.user or ""))
+
+
+def touch(db: sqlite3.Connection, keys: list[int], now: int) -> None:
+    """Count a read. No follower needs to know: nothing that is searched changed."""
+    db.executemany(
+        "UPDATE record SET accessed_at = ?, access_count = access_count + 1 WHERE key = ?", [(now, key) for key in keys]
+    )
+
+
+def count(db: sqlite3.Connection, scope: Scope, now: int) -> Stats:
+    """Count what a scope reaches."""
+    with snapshot(db):
+        owner = find(db, scope)
+        if owner is None:
+            return EMPTY
+        found = conditions(owner.id, scope, Where(states=STATES), now)
+        total = db.execute(
+            "SELECT count(*), count(DISTINCT session), min(occurred_at), max(occurred_at), avg(importance), "
+            f"avg(confidence) FROM record WHERE {found.sql}",
+            found.parameters,
+        ).fetchone()
+        (owed,) = db.execute(
+            f"SELECT count(*) FROM chunk WHERE vector IS NULL AND record IN (SELECT key FROM record WHERE {found.sql})",
+            found.parameters,
+        ).fetchone()
+        by = {
+            column: dict(
+                db.execute(
+                    f"SELECT {column}, count(*) FROM record WHERE {found.sql} GROUP BY {column}",
+                    found.parameters,
+                ).fetchall()
+            )
+            for column in ("kind", "tier", "state")
+        }
+    records, sessions, oldest, newest, importance, confidence = total
+    return Stats(
+        records,
+        by["kind"],
+        by["tier"],
+        by["state"],
+        sessions,
+        None if oldest is None else moment(oldest),
+        None if newest is None else moment(newest),
+        importance,
+        confidence,
+        owed,
+    )
+
+
+def _encode(order: Order, value: float, key: int) -> str:
+    return base64.urlsafe_b64encode(json.dumps([order, value, key]).encode()).decode()
+
+
+def _decode(cursor: object, order: Order) -> tuple[float, int]:
+    made_for, value, key = _read(cursor)
+    if made_for == order and _is_number(value) and _is_number(key):
+        return value, int(key)
+    raise InvalidInputError(f"cursor {cursor!r:.80} is not one that a page in the order {order!r} gave")
+
+
+def _read(cursor: object) -> tuple[Any, Any, Any]:  # whatever somebody put there
+    if not isinstance(cursor, str) or len(cursor) > MAX_CURSOR_CHARS:
+        return None, None, None
+    try:
+        made_for, value, key = json.loads(base64.urlsafe_b64decode(cursor))
+    except (ValueError, TypeError):
+        return None, None, None
+    return made_for, value, key
+
+
+def _is_number(value: object) -> bool:
+    """Whether SQLite can take it, which it cannot for NaN and for more than 64 bits."""
+    return isinstance(value, int | float) and -_HUGE < value < _HUGE

@@ -1,0 +1,72 @@
+"""A record with everything derived from it, ready to be written in one transaction."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from memory_core.chunking import split
+from memory_core.errors import EmbeddingError
+from memory_core.models import Fingerprint, MemoryRecord
+from memory_core.protocols import Embedder
+from memory_core.retrieval.features import Features, features, in_context, spoken
+from memory_core.storage.sqlite.rows import micros
+
+Turn = tuple[str | None, str]
+"""Author and text."""
+
+
+@dataclass(frozen=True, slots=True)
+class Before:
+    """The turn before another one in its session, by `occurred_at` and then arrival."""
+
+    occurred_at: int
+    turn: Turn
+
+    @classmethod
+    def of(cls, record: MemoryRecord) -> Before:
+        return cls(micros(record.occurred_at), (record.author, record.text))
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """What is written for one record. `vectors` is empty while they are owed."""
+
+    record: MemoryRecord
+    features: Features
+    chunks: Sequence[tuple[int, int]]
+    vectors: Sequence[bytes] = ()
+    seen: Turn | None = None
+    """The turn before that the first vector has seen."""
+    made_by: Fingerprint | None = None
+    """Whose vectors they are; not set for vectors that come from the file itself."""
+
+
+def prepare(record: MemoryRecord) -> Prepared:
+    """Analyse a record; its vectors are owed until somebody embeds `texts_to_embed`."""
+    return Prepared(record, features(record), split(record.text))
+
+
+def texts_to_embed(record: MemoryRecord, chunks: Sequence[tuple[int, int]], before: Before | None) -> list[str]:
+    """What is embedded for each chunk: the first one follows the turn before."""
+    pieces = [record.text[start:stop] for start, stop in chunks]
+    heads = [in_context(record.author, piece, before.turn if before else None) for piece in pieces[:1]]
+    return heads + [spoken(record.author, piece) for piece in pieces[1:]]
+
+
+async def embed(embedder: Embedder, texts: Sequence[str]) -> list[bytes]:
+    """The vectors of some texts as float16: half the bytes, and the order of cosines survives it.
+
+    Raises:
+        EmbeddingError: The embedder failed, or returned something that would make every later search fail.
+    """
+    import numpy as np  # noqa: PLC0415  (only stores that embed need it)
+
+    vectors = np.asarray(await embedder.embed_documents(texts))
+    wanted = (len(texts), embedder.fingerprint.dimensions)
+    if vectors.shape != wanted or not np.isfinite(vectors).all():
+        raise EmbeddingError(
+            f"{embedder.fingerprint.name} returned an array of shape {vectors.shape} for {len(texts)} texts; "
+            f"it must be {wanted}, and all of it finite"
+        )
+    return [row.tobytes() for row in vectors.astype(np.float16)]

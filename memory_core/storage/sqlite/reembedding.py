@@ -1,0 +1,142 @@
+"""New vectors for all that is stored, while the old ones still serve.
+
+The vectors of the new embedder are collected in a table of their own, batch by batch, each batch durable: whoever is
+interrupted goes on where it stopped, in this process or another. Triggers take a vector out again when its text
+changes or goes or gets another turn before it, whichever process does that. At the end one transaction puts the new
+vectors in the place of the old ones; what was written last has its vector owed and is paid by the backlog.
+
+The table exists only meanwhile, so it is not part of the schema.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from typing import Final
+
+from memory_core.errors import FingerprintError
+from memory_core.models import Fingerprint
+from memory_core.protocols import Embedder
+from memory_core.storage.sqlite.backlog import BATCH, Piece, texts_of
+from memory_core.storage.sqlite.connection import Connection
+from memory_core.storage.sqlite.fingerprints import held, hold
+from memory_core.storage.sqlite.owners import note_changes
+from memory_core.storage.sqlite.prepared import embed
+from memory_core.storage.sqlite.schema import OWNER_BITS
+from memory_core.storage.sqlite.snapshot import snapshot
+from memory_core.storage.sqlite.writer import Writer
+
+ROUNDS: Final = 2
+"""Through the whole file: the second round finds what was written during the first."""
+
+_TARGET: Final = "reembedding"
+"""The name in `meta` of the fingerprint that is being worked for."""
+
+_FORGET: Final = "BEGIN DELETE FROM renewal WHERE record = old.record AND n = old.n; END"
+_CREATE: Final = (
+    "CREATE TABLE renewal (record INTEGER, n INTEGER, vector BLOB NOT NULL, PRIMARY KEY (record, n)) WITHOUT ROWID",
+    f"CREATE TRIGGER renewal_gone AFTER DELETE ON chunk {_FORGET}",
+    f"CREATE TRIGGER renewal_owed AFTER UPDATE OF vector ON chunk WHEN new.vector IS NULL {_FORGET}",
+)
+_DROP: Final = ("DROP TRIGGER renewal_gone", "DROP TRIGGER renewal_owed", "DROP TABLE renewal")
+
+_MISSING: Final = (
+    "SELECT record, n FROM chunk WHERE (record, n) > (?, ?) AND NOT EXISTS "
+    "(SELECT 1 FROM renewal WHERE renewal.record = chunk.record AND renewal.n = chunk.n) ORDER BY record, n LIMIT ?"
+)
+_REPLACE: Final = (
+    "UPDATE chunk SET vector = (SELECT vector FROM renewal WHERE renewal.record = chunk.record AND renewal.n = chunk.n)"
+)
+
+
+async def collect(reader: Connection, writer: Writer, embedder: Embedder) -> int:
+    """Compute the vectors that are still missing; returns how many.
+
+    Raises:
+        EmbeddingError: The embedder failed; what was computed is kept for the next attempt.
+        FingerprintError: Somebody else began to re-embed the file for another embedder meanwhile.
+    """
+    target = embedder.fingerprint
+    if not await writer.write(lambda db: _begin(db, target)):
+        return 0
+    made = 0
+    for _ in range(ROUNDS):
+        last: Piece | None = (0, 0)
+        while last is not None:
+            last, texts = await _next(reader, last, target)
+            made += await _renew(writer, embedder, texts)
+    return made
+
+
+async def switch(writer: Writer, target: Fingerprint) -> None:
+    """Put the new vectors in the place of the old ones; nothing happens if another process has done it."""
+    await writer.write(lambda db: _switch(db, target))
+
+
+def _begin(db: sqlite3.Connection, target: Fingerprint) -> bool:
+    """Go on with what somebody left, or begin; False if there is nothing to do."""
+    if held(db) == target:
+        return False
+    left = held(db, _TARGET)
+    if left != target:
+        for statement in (_DROP if left else ()) + _CREATE:
+            db.execute(statement)
+        hold(db, target, _TARGET)
+    return True
+
+
+async def _next(reader: Connection, last: Piece, target: Fingerprint) -> tuple[Piece | None, dict[Piece, str]]:
+    """What to embed next, after the piece `last`; and the last of it, `None` at the end of the file."""
+
+    def read(db: sqlite3.Connection) -> tuple[Piece | None, dict[Piece, str]]:
+        with snapshot(db):
+            if not _is_wanted(db, target):
+                return None, {}
+            pieces: list[Piece] = db.execute(_MISSING, (*last, BATCH)).fetchall()
+            return max(pieces, default=None), texts_of(db, pieces)
+
+    return await reader.run(read)
+
+
+async def _renew(writer: Writer, embedder: Embedder, texts: dict[Piece, str]) -> int:
+    if not texts:
+        return 0
+    blobs = await embed(embedder, list(texts.values()))
+    return await writer.write(lambda db: _keep(db, embedder.fingerprint, texts, blobs))
+
+
+def _keep(db: sqlite3.Connection, target: Fingerprint, embedded: dict[Piece, str], blobs: list[bytes]) -> int:
+    """Keep the vectors of texts that are still what was embedded; returns how many."""
+    if not _is_wanted(db, target):
+        return 0
+    texts = texts_of(db, embedded)
+    rows = [
+        (*piece, blob) for (piece, text), blob in zip(embedded.items(), blobs, strict=True) if texts.get(piece) == text
+    ]
+    db.executemany("INSERT OR REPLACE INTO renewal VALUES (?, ?, ?)", rows)
+    return len(rows)
+
+
+def _switch(db: sqlite3.Connection, target: Fingerprint) -> None:
+    if not _is_wanted(db, target):
+        return
+    drop_gone, drop_owed, drop_table = _DROP
+    for statement in (drop_gone, drop_owed, _REPLACE, drop_table):
+        db.execute(statement)
+    db.execute("DELETE FROM meta WHERE name = ?", (_TARGET,))
+    hold(db, target)
+    for (owner,) in db.execute("SELECT id FROM owner").fetchall():
+        # Followers look at the fingerprint when the version has changed. Record 0 of an owner does not exist.
+        note_changes(db, owner, [owner << OWNER_BITS])
+
+
+def _is_wanted(db: sqlite3.Connection, target: Fingerprint) -> bool:
+    """Whether there is still work for this target; False if another process has finished it."""
+    if held(db) == target:
+        return False
+    other = held(db, _TARGET)
+    if other != target:
+        raise FingerprintError(
+            f"re-embedding for {target.name} {target.revision} was stopped: the file is being re-embedded for "
+            f"{other.name if other else 'nobody'} now; begin again when that is done"
+        )
+    return True

@@ -1,0 +1,103 @@
+"""Records as rows and back."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime, timedelta
+from typing import Any, Final
+
+from memory_core.models import MemoryRecord, encode_data
+
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+_MICROSECOND: Final = timedelta(microseconds=1)
+
+COLUMNS: Final = (
+    "id, text, kind, tier, author, data, tags, importance, confidence, emotion, created_at, updated_at, accessed_at, "
+    "occurred_at, access_count, expires_at, valid_from, valid_to, state, source_key, rev, agent, session, collection"
+)
+"""The columns of `record` that a caller sees, in the order of `to_row` and `to_record`."""
+
+MARKS: Final = ",".join("?" * (COLUMNS.count(",") + 1))
+
+Row = tuple[Any, ...]
+"""What sqlite3 gives and takes; its values are checked where they become a record."""
+
+
+def micros(moment: datetime) -> int:
+    """Microseconds since 1970 UTC, exactly (floats would lose the last digits)."""
+    return (moment - _EPOCH) // _MICROSECOND
+
+
+def moment(value: int) -> datetime:
+    """The inverse of `micros`."""
+    return _EPOCH + timedelta(microseconds=value)
+
+
+def to_row(record: MemoryRecord) -> Row:
+    """The values of `COLUMNS`."""
+    return (
+        record.id,
+        record.text,
+        record.kind,
+        record.tier,
+        record.author,
+        encode_data(record.data),
+        json.dumps(record.tags, separators=(",", ":")),
+        record.importance,
+        record.confidence,
+        record.emotion,
+        micros(record.created_at),
+        micros(record.updated_at),
+        _optional_micros(record.accessed_at),
+        micros(record.occurred_at),
+        record.access_count,
+        _optional_micros(record.expires_at),
+        _optional_micros(record.valid_from),
+        _optional_micros(record.valid_to),
+        record.state,
+        record.source_key,
+        record.rev,
+        record.agent,
+        record.session,
+        record.collection,
+    )
+
+
+def to_record(row: Row, app: str, user: str) -> MemoryRecord:
+    """The record of a row that starts with `COLUMNS`."""
+    return MemoryRecord(
+        id=row[0],
+        text=row[1],
+        kind=row[2],
+        tier=row[3],
+        author=row[4],
+        data={} if row[5] == "{}" else json.loads(row[5]),
+        tags=() if row[6] == "[]" else tuple(json.loads(row[6])),
+        importance=row[7],
+        confidence=row[8],
+        emotion=row[9],
+        created_at=moment(row[10]),
+        updated_at=moment(row[11]),
+        accessed_at=_optional_moment(row[12]),
+        occurred_at=moment(row[13]),
+        access_count=row[14],
+        expires_at=_optional_moment(row[15]),
+        valid_from=_optional_moment(row[16]),
+        valid_to=_optional_moment(row[17]),
+        state=row[18],
+        source_key=row[19],
+        rev=row[20],
+        agent=row[21],
+        session=row[22],
+        collection=row[23],
+        app=app,
+        user=user,
+    )
+
+
+def _optional_micros(value: datetime | None) -> int | None:
+    return None if value is None else micros(value)
+
+
+def _optional_moment(value: int | None) -> datetime | None:
+    return None if value is None else moment(value)

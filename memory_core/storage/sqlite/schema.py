@@ -1,0 +1,149 @@
+"""The tables of a store file, as ordered migrations.
+
+Every row that belongs to an owner has a key `owner << 32 | seq`, so that an owner is one contiguous range in
+every table: a scan of one owner reads pages that hold nothing else.
+
+| table | holds | why |
+|---|---|---|
+| `owner` | app, user, next seq, version | `version` grows with every change that is not an append: readers compare it |
+| `record` | the memories | the truth; everything below is derived from it in the same transaction |
+| `lexical`, `fts` | analysed terms of each record | `fts` is an FTS5 index over `lexical.terms` |
+| `chunk` | pieces of the text with their vectors | a NULL vector is owed |
+| `outbox` | what changed, in order | in-memory indexes of any process follow it, external ones later |
+| `tombstone` | keyed hashes of forgotten source keys | blocks re-ingestion without keeping what was deleted |
+| `meta` | the embedder's fingerprint, the tombstone key, and `slack` while an erasure is not complete | |
+| `renewal` | vectors of the next embedder | exists only while `reembedding.py` is under way |
+"""
+
+from __future__ import annotations
+
+import secrets
+import sqlite3
+from typing import Final
+
+from memory_core.errors import NewerStoreError
+
+APPLICATION_ID: Final = 0x4D454D43
+"""`MEMC` in the file header: how a store is told from any other SQLite file."""
+
+OWNER_BITS: Final = 32
+
+_M001: Final = """
+CREATE TABLE meta (name TEXT PRIMARY KEY, value BLOB NOT NULL) WITHOUT ROWID;
+
+CREATE TABLE owner (
+    id INTEGER PRIMARY KEY AUTOINCREMENT,   -- never used twice: caches of other processes go by it
+    app TEXT NOT NULL,
+    user TEXT NOT NULL,
+    next INTEGER NOT NULL DEFAULT 1,
+    version INTEGER NOT NULL DEFAULT 0,
+    UNIQUE (app, user)
+);
+
+CREATE TABLE record (
+    key INTEGER PRIMARY KEY,
+    owner INTEGER NOT NULL,
+    id TEXT NOT NULL,
+    text TEXT NOT NULL,
+    kind TEXT NOT NULL,
+    tier TEXT NOT NULL,
+    author TEXT,
+    data TEXT NOT NULL,
+    tags TEXT NOT NULL,
+    importance REAL NOT NULL,
+    confidence REAL NOT NULL,
+    emotion TEXT,
+    created_at INTEGER NOT NULL,            -- this and all times: microseconds since 1970 UTC
+    updated_at INTEGER NOT NULL,
+    accessed_at INTEGER,
+    occurred_at INTEGER NOT NULL,
+    access_count INTEGER NOT NULL,
+    expires_at INTEGER,
+    valid_from INTEGER,
+    valid_to INTEGER,
+    state TEXT NOT NULL,
+    source_key TEXT,
+    rev INTEGER NOT NULL,
+    agent TEXT,
+    session TEXT,
+    collection TEXT
+);
+CREATE UNIQUE INDEX record_id ON record (owner, id);
+CREATE UNIQUE INDEX record_source ON record (owner, source_key) WHERE source_key IS NOT NULL;
+CREATE INDEX record_time ON record (owner, occurred_at, key);
+CREATE INDEX record_expiry ON record (owner, expires_at) WHERE expires_at IS NOT NULL;
+CREATE INDEX record_session ON record (owner, session, occurred_at, key) WHERE session IS NOT NULL;
+
+CREATE TABLE lexical (
+    key INTEGER PRIMARY KEY,
+    terms TEXT NOT NULL,
+    flags INTEGER NOT NULL,
+    words INTEGER NOT NULL
+);
+CREATE VIRTUAL TABLE fts USING fts5 (
+    terms, content='lexical', content_rowid='key', tokenize='unicode61 remove_diacritics 0'
+);
+
+CREATE TABLE chunk (
+    record INTEGER NOT NULL,
+    n INTEGER NOT NULL,
+    start INTEGER NOT NULL,
+    stop INTEGER NOT NULL,
+    vector BLOB,                            -- float16, unit length
+    PRIMARY KEY (record, n)
+) WITHOUT ROWID;
+CREATE INDEX chunk_owed ON chunk (record, n) WHERE vector IS NULL;
+
+CREATE TABLE outbox (
+    seq INTEGER PRIMARY KEY AUTOINCREMENT,
+    owner INTEGER NOT NULL,
+    version INTEGER NOT NULL,
+    key INTEGER NOT NULL
+);
+CREATE INDEX outbox_owner ON outbox (owner, version);
+
+CREATE TABLE tombstone (digest BLOB PRIMARY KEY) WITHOUT ROWID;
+"""
+
+
+def m001_create(db: sqlite3.Connection) -> None:
+    """Records, full text, chunks with vectors, outbox, tombstones."""
+    for statement in _statements(_M001):
+        db.execute(statement)
+    db.execute("INSERT INTO meta VALUES ('tombstone_key', ?)", (secrets.token_bytes(32),))
+
+
+MIGRATIONS: Final = (m001_create,)
+"""In order; the number of those a file has seen is its `user_version`. Old ones are never edited."""
+
+
+def check_version(version: int) -> None:
+    """Refuse a format that this code does not know."""
+    if version > len(MIGRATIONS):
+        raise NewerStoreError(
+            f"the memory file was written by a newer version of memory-core (format {version}, this version knows "
+            f"{len(MIGRATIONS)}); upgrade memory-core to open it"
+        )
+
+
+def migrate(db: sqlite3.Connection) -> None:
+    """Bring the file up to date, one transaction a step."""
+    (version,) = db.execute("PRAGMA user_version").fetchone()
+    check_version(version)  # the header, which was checked before, may be behind the write-ahead log
+    for number, step in enumerate(MIGRATIONS[version:], version + 1):
+        db.execute("BEGIN IMMEDIATE")
+        try:
+            (seen,) = db.execute("PRAGMA user_version").fetchone()
+            if seen < number:  # else another process did it while this one waited for the lock
+                step(db)
+                db.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+                db.execute(f"PRAGMA user_version = {number}")
+        except BaseException:
+            db.execute("ROLLBACK")
+            raise
+        db.execute("COMMIT")
+
+
+def _statements(script: str) -> list[str]:
+    """`executescript` would commit on its own, so the script is run statement by statement."""
+    return [statement for statement in script.split(";\n") if statement.strip()]

@@ -1,0 +1,103 @@
+"""A search, in one hop to the reader's thread."""
+
+from __future__ import annotations
+
+import sqlite3
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from memory_core.models import Component, Hit, MemoryRecord, Scope
+from memory_core.protocols import SearchRequest
+from memory_core.retrieval.corpus import Corpus
+from memory_core.retrieval.ranking import Query, Ranking, rank
+from memory_core.storage.sqlite.conditions import conditions, is_selective
+from memory_core.storage.sqlite.corpora import Corpora
+from memory_core.storage.sqlite.owners import find
+from memory_core.storage.sqlite.rows import COLUMNS, to_record
+from memory_core.storage.sqlite.snapshot import snapshot
+
+
+@dataclass(frozen=True, slots=True)
+class Search:
+    """A request with everything that was computed for it beforehand."""
+
+    scope: Scope
+    request: SearchRequest
+    query: Query
+    vector: NDArray[np.float32] | None
+    without: frozenset[str] | None
+    """The participants' names that were cut out of the query for its vector; `None` if that does not matter."""
+    now: int
+    """Microseconds since 1970 UTC."""
+
+
+def ranked(db: sqlite3.Connection, corpora: Corpora, search: Search) -> list[Hit] | frozenset[str]:
+    """The best hits, best first; or, if the vector was made without knowing them, the names to cut out of the query."""
+    request = search.request
+    with snapshot(db):
+        owner = find(db, search.scope)
+        if owner is None:
+            return []
+        corpus = corpora.of(db, owner)
+        if search.without is not None and (names := frozenset(corpus.named(search.query.names))) != search.without:
+            return names
+        allowed = _allowed(db, corpus, owner.id, search)
+        ranking = rank(corpus, search.query, search.vector, request, now=search.now, allowed=allowed)
+        records = _records(db, search.scope, [int(key) for key in corpus.keys.values[ranking.rows]])
+    return _hits(ranking, records)
+
+
+def containing(db: sqlite3.Connection, search: Search) -> list[Hit]:
+    """Records whose text contains the query, ignoring case; newest first."""
+    needle = search.request.text.casefold()
+    reason = {"substring": Component(1.0, 1.0)} if search.request.explain else None
+    with snapshot(db):
+        owner = find(db, search.scope)
+        if owner is None or not needle.strip():
+            return []
+        found = conditions(owner.id, search.scope, search.request.where, search.now)
+        rows = db.execute(
+            f"SELECT {COLUMNS} FROM record WHERE {found.sql} ORDER BY occurred_at DESC, key DESC",
+            found.parameters,
+        )
+        hits: list[Hit] = []
+        for row in rows:
+            if needle in row[1].casefold():
+                hits.append(Hit(_owned(row, search.scope), 1.0, None, reason))
+                if len(hits) == search.request.limit:
+                    break
+        return hits
+
+
+def _allowed(db: sqlite3.Connection, corpus: Corpus, owner: int, search: Search) -> NDArray[np.bool_] | None:
+    """Which rows satisfy the caller's conditions; dead rows (not active) join in if the caller asks for them."""
+    if not is_selective(search.scope, search.request.where):
+        return None
+    found = conditions(owner, search.scope, search.request.where, search.now)
+    keys = db.execute(f"SELECT key FROM record WHERE {found.sql}", found.parameters)
+    allowed = np.zeros(len(corpus), np.bool_)
+    allowed[[corpus.row_of[key] for (key,) in keys]] = True
+    return allowed
+
+
+def _records(db: sqlite3.Connection, scope: Scope, keys: list[int]) -> list[MemoryRecord]:
+    marks = ",".join("?" * len(keys))
+    rows = db.execute(f"SELECT {COLUMNS}, key FROM record WHERE key IN ({marks})", keys)
+    by_key = {row[-1]: _owned(row, scope) for row in rows}
+    return [by_key[key] for key in keys]
+
+
+def _owned(row: tuple[object, ...], scope: Scope) -> MemoryRecord:
+    return to_record(row, scope.app, scope.user or "")
+
+
+def _hits(ranking: Ranking, records: list[MemoryRecord]) -> list[Hit]:
+    hits: list[Hit] = []
+    for position, record in enumerate(records):
+        cosine = None if ranking.cosines is None else float(ranking.cosines[position])
+        similarity = None if cosine is None or np.isnan(cosine) else min(max(cosine, 0.0), 1.0)
+        parts = None if ranking.components is None else ranking.components[position]
+        hits.append(Hit(record, float(ranking.scores[position]), similarity, parts))
+    return hits

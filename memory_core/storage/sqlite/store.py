@@ -1,0 +1,345 @@
+"""The embedded store: how the pieces of this folder work together. This is the file to read."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import sqlite3
+from collections.abc import Collection, Mapping, Sequence
+from contextlib import AsyncExitStack
+from dataclasses import replace
+from datetime import datetime
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+from memory_core.drafts import patched
+from memory_core.errors import EmbeddingError, RecordNotFoundError
+from memory_core.models import ErasureReceipt, Fingerprint, Hit, MemoryRecord, Page, Patch, Scope, Stats, Where
+from memory_core.protocols import Clock, Embedder, ListRequest, SearchRequest
+from memory_core.retrieval.ranking import parse, without_names
+from memory_core.storage.sqlite import erasing, fingerprints, items, listing, searching, writing
+from memory_core.storage.sqlite.backlog import Backlog
+from memory_core.storage.sqlite.conditions import conditions
+from memory_core.storage.sqlite.connection import IN_MEMORY, Connection, connect, prepare_file
+from memory_core.storage.sqlite.corpora import Corpora
+from memory_core.storage.sqlite.names import KnownNames
+from memory_core.storage.sqlite.owners import find
+from memory_core.storage.sqlite.prepared import Prepared, embed, prepare, texts_to_embed
+from memory_core.storage.sqlite.reembedding import collect, switch
+from memory_core.storage.sqlite.rows import micros, moment
+from memory_core.storage.sqlite.snapshot import snapshot
+from memory_core.storage.sqlite.turns import NEW, is_placed, turns_before
+from memory_core.storage.sqlite.writer import Writer
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+logger = logging.getLogger(__name__)
+
+Synchronous = Literal["FULL", "NORMAL"]
+Texts = list[str]
+
+
+class SqliteStore:
+    """Records, full text, vectors and change log in one SQLite file (WAL), shared by any number of processes.
+
+    Two connections with a thread each: one writes (see `Writer`), one reads and ranks. Readers never wait for
+    writers. `open` before use; everything runs on the loop that opened it.
+
+    Args:
+        path: The file, or `":memory:"`.
+        embedder: Owned by the store from here on; `None` keeps a store without vectors.
+        synchronous: `FULL` survives power loss at any moment; `NORMAL` survives the death of the process only.
+    """
+
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        embedder: Embedder | None,
+        clock: Clock,
+        synchronous: Synchronous = "FULL",
+    ) -> None:
+        self._path = path
+        self._embedder = embedder
+        self._clock = clock
+        self._synchronous = synchronous
+        self._names = KnownNames()
+        self._corpora = Corpora(None if embedder is None else embedder.fingerprint)
+        self._backlog: Backlog | None = None
+        self._switching = asyncio.Lock()
+        """Held while the file gets the vectors of another embedder and this store turns to that one."""
+        self._to_close = AsyncExitStack()
+
+    async def open(self) -> None:
+        """Check, create or migrate the file and start the writer.
+
+        Raises:
+            StorageError: The file cannot be used; nothing was touched.
+            FingerprintError: Its vectors were made by another embedder.
+        """
+        try:
+            await self._open()
+        except BaseException:  # a cancelled caller included
+            await self.close()
+            raise
+
+    async def close(self) -> None:
+        """Finish accepted writes and let go of connections and embedder; may be called twice."""
+        async with self._switching:
+            await self._to_close.aclose()
+
+    async def _open(self) -> None:
+        if self._embedder is not None:
+            self._to_close.push_async_callback(self._embedder.close)
+        in_memory = os.fspath(self._path) == IN_MEMORY
+        name = IN_MEMORY if in_memory else await asyncio.to_thread(prepare_file, Path(self._path))
+        self._write_connection = await self._connect(name)
+        # A private in-memory database is visible to its own connection only, so that one has to serve both.
+        self._reader = self._write_connection if in_memory else await self._connect(name)
+        self._writer = Writer(self._write_connection)
+        self._to_close.push_async_callback(self._writer.close)
+        if self._embedder is not None:
+            await self._check_fingerprint(self._embedder.fingerprint)
+            self._start_backlog(self._embedder)
+
+    async def _connect(self, name: str) -> Connection:
+        connection = await connect(name, synchronous=self._synchronous)
+        self._to_close.push_async_callback(connection.close)
+        return connection
+
+    async def add(
+        self, scope: Scope, records: Sequence[MemoryRecord], *, embed_later: bool
+    ) -> list[MemoryRecord | None]:
+        """See `Records.add`."""
+        if not records:
+            return []
+        batch = [prepare(record) for record in records]
+        if self._embedder is not None and not embed_later:
+            batch = await self._embedded(self._embedder, scope, batch)
+        results = await self._writer.write(writing.Insertion(scope, batch))
+        self._wake_backlog()
+        return results
+
+    async def search(self, scope: Scope, request: SearchRequest) -> list[Hit]:
+        """See `Records.search`."""
+        query, now = parse(request.text), self._now()
+        if request.mode == "substring":
+            plain = searching.Search(scope, request, query, None, None, now)
+            return await self._reader.run(lambda db: searching.containing(db, plain))
+        # Which of the query's words are names is known for sure only where the search reads; a wrong guess costs a
+        # second round, and the next query does not make it again.
+        while True:
+            embedder, corpora = self._embedder, self._corpora
+            without = self._names.guess(scope, query.names) if request.mode == "hybrid" and embedder else None
+            try:
+                vector = await _query_vector(embedder, request, without or ())
+                search = searching.Search(scope, request, query, vector, without, now)
+                found = await self._reader.run(partial(searching.ranked, corpora=corpora, search=search))
+            except EmbeddingError:
+                if not await self._has_turned_from(embedder):
+                    raise
+                continue
+            if isinstance(found, list):
+                return found
+            self._names.correct(scope, query.names, found)
+
+    async def update(self, scope: Scope, id: str, patch: Patch) -> MemoryRecord:  # noqa: A002
+        """See `Records.update`."""
+        now = self._clock()
+        known = await self._reader.run(lambda db: listing.one(db, scope, id, micros(now)))
+        if known is None:
+            raise RecordNotFoundError(f"there is no memory {id!r}")
+        item = prepare(patched(known[2], patch, now))
+        if self._embedder is not None and _is_searched_differently(known[2], item.record):
+            (item,) = await self._embedded(self._embedder, scope, [item], known[1])
+        record = await self._writer.write(lambda db: _update(db, scope, patch, item, now))
+        self._wake_backlog()
+        return record
+
+    async def delete(self, scope: Scope, where: Where, *, forget: bool) -> int:
+        """See `Records.delete`."""
+        now = self._now()
+
+        def work(db: sqlite3.Connection) -> int:
+            owner = find(db, scope)
+            if owner is None:
+                return 0
+            return writing.delete(db, scope, owner.id, conditions(owner.id, scope, where, now), forget=forget)
+
+        deleted = await self._writer.write(work)
+        self._wake_backlog()
+        return deleted
+
+    async def put(
+        self, scope: Scope, records: Sequence[MemoryRecord], *, remove: Collection[str]
+    ) -> list[MemoryRecord]:
+        """See `Items.put`."""
+        if not records and not remove:
+            return []
+        batch, now = [prepare(record) for record in records], self._now()
+        if self._embedder is not None and batch:
+            batch = await self._embedded(self._embedder, scope, batch)
+        stored = await self._writer.write(lambda db: items.put(db, scope, batch, remove, now))
+        self._wake_backlog()
+        return stored
+
+    async def collections(self, scope: Scope, where: Where) -> Texts:
+        """See `Items.collections`."""
+        now = self._now()
+        return await self._reader.run(lambda db: items.collections(db, scope, where, now))
+
+    async def postpone(self, scope: Scope, expiries: Mapping[str, datetime | None]) -> None:
+        """See `Items.postpone`."""
+        now = self._now()
+        if expiries:
+            await self._writer.write(lambda db: items.postpone(db, scope, expiries, now))
+
+    async def sweep(self, scope: Scope) -> int:
+        """See `Items.sweep`."""
+        now = self._now()
+        swept = await self._writer.write(lambda db: items.sweep(db, scope, now))
+        self._wake_backlog()
+        return swept
+
+    async def erase(self, scope: Scope) -> ErasureReceipt:
+        """See `Store.erase`: deletes, pays the vectors that saw what went, and leaves no trace in any file."""
+        now = self._clock()
+        records, sessions, owner = await self._writer.write(lambda db: erasing.remove(db, scope))
+        if owner is not None:
+            await self._reader.run(lambda _: self._corpora.forget(owner))
+        if self._backlog is not None:
+            await self._pay_what_saw_it(self._backlog)
+        clean = await self._write_connection.run(erasing.scrub)
+        return ErasureReceipt(records, sessions, now, clean)
+
+    async def stats(self, scope: Scope) -> Stats:
+        """See `Store.stats`."""
+        now = self._now()
+        return await self._reader.run(lambda db: listing.count(db, scope, now))
+
+    @staticmethod
+    async def _pay_what_saw_it(backlog: Backlog) -> None:
+        try:
+            await backlog.drain()
+        except EmbeddingError as error:  # those vectors are gone already; only their successors have to wait
+            logger.warning("vectors of turns next to erased ones stay owed: %s", error)
+
+    async def _embedded(
+        self, embedder: Embedder, scope: Scope, batch: Sequence[Prepared], key: int = NEW
+    ) -> list[Prepared]:
+        """The batch with vectors; as it was (vectors owed) if the embedder fails, since text is never lost."""
+        if any(is_placed(item) for item in batch):
+            befores = await self._reader.run(lambda db: turns_before(db, scope, batch, key))
+        else:
+            befores = dict.fromkeys((item.record.id for item in batch if item.chunks), None)
+        wanted = [item for item in batch if item.record.id in befores]
+        if not wanted:
+            return list(batch)
+        texts = [texts_to_embed(item.record, item.chunks, befores[item.record.id]) for item in wanted]
+        try:
+            blobs = iter(await embed(embedder, [text for some in texts for text in some]))
+        except EmbeddingError as error:
+            logger.warning("vectors of %d records are owed: %s", len(wanted), error)
+            return list(batch)
+        vectors = {item.record.id: [next(blobs) for _ in item.chunks] for item in wanted}
+        made_by = embedder.fingerprint
+        return [
+            replace(item, vectors=vectors[item.record.id], seen=before.turn if before else None, made_by=made_by)
+            if item.record.id in vectors
+            else item
+            for item in batch
+            for before in [befores.get(item.record.id)]
+        ]
+
+    async def reembed(self, embedder: Embedder) -> int:
+        """See `Memory.reembed`."""
+        made = await collect(self._reader, self._writer, embedder)
+        # Whoever waits for it may be cancelled, but between file and store nothing may come.
+        await asyncio.shield(asyncio.create_task(self._turn_to(embedder), name="memory-core switch"))
+        return made
+
+    async def _turn_to(self, embedder: Embedder) -> None:
+        async with self._switching:
+            old, backlog = self._embedder, self._backlog
+            if old is embedder:
+                return
+            await switch(self._writer, embedder.fingerprint)
+            self._embedder, self._corpora = embedder, Corpora(embedder.fingerprint)
+            self._to_close.push_async_callback(embedder.close)
+            self._start_backlog(embedder)
+        if backlog is not None:
+            await backlog.close()
+        if old is not None:
+            await old.close()
+
+    async def _has_turned_from(self, embedder: Embedder | None) -> bool:
+        """Whether what failed with this embedder may go well with the one that has taken its place."""
+        async with self._switching:
+            return self._embedder is not embedder
+
+    async def _check_fingerprint(self, wanted: Fingerprint) -> None:
+        if await self._reader.run(fingerprints.held) is None:
+            await self._writer.write(lambda db: fingerprints.claim(db, wanted))
+        await self._reader.run(lambda db: fingerprints.insist(db, wanted))
+
+    def _start_backlog(self, embedder: Embedder) -> None:
+        self._backlog = Backlog(self._reader, self._writer, embedder)
+        self._to_close.push_async_callback(self._backlog.close)
+
+    def _wake_backlog(self) -> None:
+        if self._backlog is not None:
+            self._backlog.wake()
+
+    def _now(self) -> int:
+        return micros(self._clock())
+
+    async def list(self, scope: Scope, request: ListRequest) -> Page:
+        """See `Records.list`."""
+        now = self._now()
+
+        def read(db: sqlite3.Connection) -> Page:
+            with snapshot(db):
+                return listing.page(db, scope, request, now)[0]
+
+        def read_and_touch(db: sqlite3.Connection) -> Page:
+            page, keys = listing.page(db, scope, request, now)
+            listing.touch(db, keys, now)
+            at = moment(now)
+            read = (replace(r, accessed_at=at, access_count=r.access_count + 1) for r in page.records)
+            return Page(tuple(read), page.cursor)
+
+        return await (self._writer.write(read_and_touch) if request.touch else self._reader.run(read))
+
+
+def _update(db: sqlite3.Connection, scope: Scope, patch: Patch, item: Prepared, now: datetime) -> MemoryRecord:
+    """Apply a patch to the record as it is now, which may be newer than the one that was prepared."""
+    known = listing.one(db, scope, item.record.id, micros(now))
+    if known is None:
+        raise RecordNotFoundError(f"there is no memory {item.record.id!r}")
+    owner, key, before = known
+    record = patched(before, patch, now)
+    if record is before:
+        return record
+    if not _is_searched_differently(before, record):
+        writing.overwrite_fields(db, owner, key, record)
+    elif record == item.record:
+        writing.rewrite(db, owner, key, item)
+    else:
+        writing.rewrite(db, owner, key, prepare(record))
+    return record
+
+
+def _is_searched_differently(before: MemoryRecord, after: MemoryRecord) -> bool:
+    return (before.text, before.author, before.occurred_at) != (after.text, after.author, after.occurred_at)
+
+
+async def _query_vector(
+    embedder: Embedder | None, request: SearchRequest, without: Collection[str]
+) -> NDArray[np.float32] | None:
+    if embedder is None or request.mode == "lexical" or not request.text.strip():
+        return None
+    return await embedder.embed_query(without_names(request.text, without))

@@ -1,0 +1,150 @@
+"""The writer: one task, one connection, and one commit for everything that is waiting (group commit).
+
+With `synchronous=FULL` a commit waits for the disk. Writers that arrive while one commit is under way share the next,
+so throughput grows with the number of writers and every write is durable when it returns.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, TypeVar
+
+from memory_core.errors import ClosedError
+from memory_core.storage.sqlite.connection import Connection
+from memory_core.storage.sqlite.writing import Insertion
+
+T = TypeVar("T")
+Work = Callable[[sqlite3.Connection], Any]
+Outcome = tuple[Any, Exception | None]
+
+MAX_GROUP: Final = 256
+"""Most writes of one commit; bounds how long the first of them waits."""
+OUTBOX_KEPT: Final = 50_000
+"""Changes kept for followers; one that fell further behind reads its owner anew."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Waiting:
+    work: Work
+    done: asyncio.Future[Any]
+
+
+class Writer:
+    """Carries out writes in the order they came. Lives on the core loop."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+        self._queue: asyncio.Queue[_Waiting | None] = asyncio.Queue()
+        self._task = asyncio.create_task(self._serve(), name="memory-core writer")
+        self._closed = False
+
+    async def write(self, work: Callable[[sqlite3.Connection], T]) -> T:
+        """Run `work` in a transaction and return once that is durable.
+
+        If `work` raises, nothing of it happened and the error is raised here; others of the same commit are not
+        affected. A caller that is cancelled meanwhile does not stop the write.
+        """
+        if self._closed:
+            raise ClosedError("this memory was closed; make a new Memory to open it again")
+        done: asyncio.Future[T] = asyncio.get_running_loop().create_future()
+        self._queue.put_nowait(_Waiting(work, done))
+        return await done
+
+    async def close(self) -> None:
+        """Finish everything that was accepted."""
+        if not self._closed:
+            self._closed = True
+            self._queue.put_nowait(None)
+        await self._task
+
+    async def _serve(self) -> None:
+        while (first := await self._queue.get()) is not None:
+            group = [first]
+            last = False
+            while len(group) < MAX_GROUP and not self._queue.empty():
+                waiting = self._queue.get_nowait()
+                if waiting is None:
+                    last = True
+                    break
+                group.append(waiting)
+            await self._commit(group)
+            if last:
+                return
+
+    async def _commit(self, group: Sequence[_Waiting]) -> None:
+        works = [waiting.work for waiting in group]
+        try:
+            outcomes = await self._connection.run(lambda db: commit(db, works))
+        except Exception as error:  # noqa: BLE001  (whatever it was, every caller of this group must hear of it)
+            outcomes = [(None, error)] * len(group)
+        for waiting, (result, failure) in zip(group, outcomes, strict=True):
+            if waiting.done.done():  # its caller was cancelled
+                continue
+            if failure is None:
+                waiting.done.set_result(result)
+            else:
+                waiting.done.set_exception(failure)
+
+
+def commit(db: sqlite3.Connection, works: Sequence[Work]) -> list[Outcome]:
+    """Run the works in one transaction, in order; one that raises is undone alone."""
+    db.execute("BEGIN IMMEDIATE")
+    try:
+        outcomes: list[Outcome] = []
+        for together in _runs(works):
+            outcomes += _insert_as_one(db, together) or [_run(db, work) for work in together]
+        _trim_outbox(db)
+        db.execute("COMMIT")
+    except BaseException:
+        if db.in_transaction:
+            db.execute("ROLLBACK")
+        raise
+    return outcomes
+
+
+def _runs(works: Sequence[Work]) -> list[list[Work]]:
+    """Neighbouring insertions of one owner together, everything else alone."""
+    runs: list[list[Work]] = []
+    for work in works:
+        last = runs[-1][-1] if runs else None
+        if isinstance(work, Insertion) and isinstance(last, Insertion) and work.scope == last.scope:
+            runs[-1].append(work)
+        else:
+            runs.append([work])
+    return runs
+
+
+def _insert_as_one(db: sqlite3.Connection, works: Sequence[Work]) -> list[Outcome]:
+    """Several insertions for the price of one; empty if that failed, and then each has to be run by itself."""
+    insertions = [work for work in works if isinstance(work, Insertion)]
+    if len(insertions) < 2:
+        return []
+    whole = Insertion(insertions[0].scope, [item for work in insertions for item in work.batch])
+    records, error = _run(db, whole)
+    if error is not None:
+        return []
+    rest = iter(records)
+    return [([next(rest) for _ in work.batch], None) for work in insertions]
+
+
+def _run(db: sqlite3.Connection, work: Work) -> Outcome:
+    db.execute("SAVEPOINT work")
+    try:
+        result = work(db)
+    except Exception as error:
+        if not db.in_transaction:  # SQLite gave up the whole transaction, such as on a full disk
+            raise
+        db.execute("ROLLBACK TO work")
+        db.execute("RELEASE work")
+        return None, error
+    db.execute("RELEASE work")
+    return result, None
+
+
+def _trim_outbox(db: sqlite3.Connection) -> None:
+    first, last = db.execute("SELECT min(seq), max(seq) FROM outbox").fetchone()
+    if last is not None and last - first > 2 * OUTBOX_KEPT:
+        db.execute("DELETE FROM outbox WHERE seq <= ?", (last - OUTBOX_KEPT,))

@@ -1,0 +1,265 @@
+"""What a write does to the tables: plain functions inside the writer's transaction."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import sqlite3
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from memory_core.errors import DuplicateIdError
+from memory_core.models import MemoryRecord, Scope
+from memory_core.storage.sqlite.conditions import Conditions
+from memory_core.storage.sqlite.fingerprints import held
+from memory_core.storage.sqlite.owners import Owner, find_or_add, note_changes
+from memory_core.storage.sqlite.prepared import Before, Prepared, prepare
+from memory_core.storage.sqlite.rows import COLUMNS, MARKS, micros, to_record, to_row
+from memory_core.storage.sqlite.schema import OWNER_BITS
+
+_SET: str = ", ".join(f"{name} = ?" for name in COLUMNS.split(", "))
+
+
+class Tombstones:
+    """Which source keys an owner deleted on purpose, known only by a keyed hash."""
+
+    def __init__(self, db: sqlite3.Connection, scope: Scope) -> None:
+        self._db = db
+        (self._secret,) = db.execute("SELECT value FROM meta WHERE name = 'tombstone_key'").fetchone()
+        self._owner = f"{len(scope.app)}:{scope.app}{scope.user}\0"
+
+    def bury(self, source_keys: Sequence[str]) -> None:
+        rows = [(self._digest(key),) for key in source_keys]
+        self._db.executemany("INSERT OR IGNORE INTO tombstone VALUES (?)", rows)
+
+    def holds(self, source_key: str) -> bool:
+        found = self._db.execute("SELECT 1 FROM tombstone WHERE digest = ?", (self._digest(source_key),))
+        return found.fetchone() is not None
+
+    def _digest(self, source_key: str) -> bytes:
+        return hmac.digest(self._secret, (self._owner + source_key).encode(), hashlib.sha256)[:16]
+
+
+@dataclass(frozen=True, slots=True)
+class Insertion:
+    """New records of one owner, as a unit of work for the writer, which may carry out several as one."""
+
+    scope: Scope
+    batch: Sequence[Prepared]
+
+    def __call__(self, db: sqlite3.Connection) -> list[MemoryRecord | None]:
+        return insert(db, self.scope, self.batch)
+
+
+def insert(db: sqlite3.Connection, scope: Scope, batch: Sequence[Prepared]) -> list[MemoryRecord | None]:
+    """Write new records; known source keys update, forgotten ones are left out (`None`)."""
+    owner = find_or_add(db, scope)
+    sweep(db, scope, owner.id, micros(batch[0].record.created_at))
+    tombstones = Tombstones(db, scope)
+    new: list[Prepared] = []
+    position_of: dict[str, int] = {}  # in `new`, by source key
+    results: list[MemoryRecord | int | None] = []  # a number stands for the record at that position of `new`
+    for item in batch:
+        source = item.record.source_key
+        if source is None:
+            results.append(len(new))
+            new.append(item)
+        elif source in position_of:
+            position = position_of[source]
+            new[position] = _newer(new[position], item)
+            results.append(position)
+        elif (known := by_source(db, scope, owner.id, source)) is not None:
+            insist_on_reach(scope, known[1])
+            results.append(_bring_up_to_date(db, owner.id, known, item))
+        elif tombstones.holds(source):
+            results.append(None)
+        else:
+            position_of[source] = len(new)
+            results.append(len(new))
+            new.append(item)
+    append(db, owner, new)
+    return [new[result].record if isinstance(result, int) else result for result in results]
+
+
+def append(db: sqlite3.Connection, owner: Owner, new: Sequence[Prepared]) -> None:
+    """Give new records their keys and write them with everything derived from them."""
+    if not new:
+        return
+    keys = [owner.id << OWNER_BITS | seq for seq in range(owner.next, owner.next + len(new))]
+    db.execute("UPDATE owner SET next = next + ? WHERE id = ?", (len(new), owner.id))
+    _write(db, owner.id, keys, new)
+    note_changes(db, owner.id, _owe_what_follows(db, owner.id, keys, new))
+
+
+def sweep(db: sqlite3.Connection, scope: Scope, owner: int, now: int) -> None:
+    """Delete what has expired, so that it neither stays on disk nor keeps its id and source key from being used."""
+    expired = Conditions()
+    expired.add("owner = ? AND expires_at <= ?", owner, now)
+    delete(db, scope, owner, expired, forget=False)
+
+
+def insist_on_reach(scope: Scope, record: MemoryRecord) -> None:
+    """Refuse a record outside of what the scope reaches; its source key is the owner's all the same."""
+    for name in ("agent", "session", "collection"):
+        bound = getattr(scope, name)
+        if bound is not None and bound != getattr(record, name):
+            raise DuplicateIdError(
+                f"source key {record.source_key!r} belongs to a record outside of {name} {bound!r}; use another key"
+            )
+
+
+def _newer(item: Prepared, later: Prepared) -> Prepared:
+    """One source key twice in a batch: the later version counts."""
+    newer = updated(item.record, later.record)
+    return item if newer is item.record else prepare(replace(newer, rev=1))
+
+
+def rewrite(db: sqlite3.Connection, owner: int, key: int, item: Prepared) -> None:
+    """Write a changed record over its row, with everything derived from it."""
+    changed = {key, *_owe_turns_after(db, owner, [key])}
+    _unindex(db, [key])
+    db.execute("DELETE FROM chunk WHERE record = ?", (key,))
+    db.execute(f"UPDATE record SET {_SET} WHERE key = ?", (*to_row(item.record), key))
+    _derive(db, [key], [item])
+    changed.update(_owe_what_follows(db, owner, [key], [item]))
+    note_changes(db, owner, sorted(changed))
+
+
+def overwrite_fields(db: sqlite3.Connection, owner: int, key: int, record: MemoryRecord) -> None:
+    """Write a record whose searchable parts did not change."""
+    db.execute(f"UPDATE record SET {_SET} WHERE key = ?", (*to_row(record), key))
+    note_changes(db, owner, [key])
+
+
+def delete(db: sqlite3.Connection, scope: Scope, owner: int, found: Conditions, *, forget: bool) -> int:
+    """Delete what satisfies the conditions; vectors that saw a deleted turn are owed."""
+    rows = db.execute(f"SELECT key, source_key FROM record WHERE {found.sql}", found.parameters).fetchall()
+    keys = [key for key, _ in rows]
+    if forget:
+        Tombstones(db, scope).bury([source for _, source in rows if source is not None])
+    changed = _owe_turns_after(db, owner, keys)
+    _unindex(db, keys)
+    ids = [(key,) for key in keys]
+    db.executemany("DELETE FROM chunk WHERE record = ?", ids)
+    db.executemany("DELETE FROM record WHERE key = ?", ids)
+    note_changes(db, owner, keys + changed)
+    return len(keys)
+
+
+def by_source(db: sqlite3.Connection, scope: Scope, owner: int, source: str) -> tuple[int, MemoryRecord] | None:
+    """The key and the record of a source key, if it is stored."""
+    row = db.execute(
+        f"SELECT {COLUMNS}, key FROM record WHERE owner = ? AND source_key = ?",
+        (owner, source),
+    ).fetchone()
+    return None if row is None else (row[-1], to_record(row, scope.app, scope.user or ""))
+
+
+def _bring_up_to_date(
+    db: sqlite3.Connection, owner: int, known: tuple[int, MemoryRecord], item: Prepared
+) -> MemoryRecord:
+    """A turn that grew or changed since it was stored is brought up to date; otherwise nothing happens."""
+    key, record = known
+    newer = updated(record, item.record)
+    if newer is record:
+        return record
+    if (newer.text, newer.author) == (record.text, record.author):
+        overwrite_fields(db, owner, key, newer)
+    else:
+        rewrite(db, owner, key, prepare(newer))
+    return newer
+
+
+def updated(record: MemoryRecord, later: MemoryRecord) -> MemoryRecord:
+    """The record of a source key with what a later version of it says; the same object if that is nothing new."""
+    said = (later.text, later.author, later.data, later.tags)
+    if said == (record.text, record.author, record.data, record.tags):
+        return record
+    rev = record.rev + (record.text != later.text)
+    text, author, data, tags = said
+    return replace(record, text=text, author=author, data=data, tags=tags, rev=rev, updated_at=later.updated_at)
+
+
+def _write(db: sqlite3.Connection, owner: int, keys: Sequence[int], items: Sequence[Prepared]) -> None:
+    rows = [(key, owner, *to_row(item.record)) for key, item in zip(keys, items, strict=True)]
+    try:
+        db.executemany(f"INSERT INTO record (key, owner, {COLUMNS}) VALUES (?, ?, {MARKS})", rows)
+    except sqlite3.IntegrityError as error:
+        ids = [item.record.id for item in items]
+        taken = next((given for given in ids if ids.count(given) > 1 or _has_id(db, owner, given, keys[0])), None)
+        raise DuplicateIdError(f"there is a record of id {taken!r} already; update it, or leave the id out") from error
+    _derive(db, keys, items)
+
+
+def _has_id(db: sqlite3.Connection, owner: int, id: str, before: int) -> bool:  # noqa: A002
+    """Whether a record older than the key `before` has this id."""
+    found = db.execute("SELECT 1 FROM record WHERE owner = ? AND id = ? AND key < ?", (owner, id, before))
+    return found.fetchone() is not None
+
+
+def _derive(db: sqlite3.Connection, keys: Sequence[int], items: Sequence[Prepared]) -> None:
+    pairs = list(zip(keys, items, strict=True))
+    lexical = [(key, item.features.terms, item.features.flags, item.features.words) for key, item in pairs]
+    db.executemany("INSERT INTO lexical VALUES (?, ?, ?, ?)", lexical)
+    db.executemany("INSERT INTO fts (rowid, terms) VALUES (?, ?)", [row[:2] for row in lexical])
+    wanted = (None, held(db)) if any(item.made_by for item in items) else (None,)  # it may change while we embed
+    chunks = [
+        (key, n, start, stop, item.vectors[n] if item.vectors and item.made_by in wanted else None)
+        for key, item in pairs
+        for n, (start, stop) in enumerate(item.chunks)
+    ]
+    db.executemany("INSERT INTO chunk VALUES (?, ?, ?, ?, ?)", chunks)
+
+
+def _unindex(db: sqlite3.Connection, keys: Sequence[int]) -> None:
+    """Take records out of the full text; an external-content index must be told what it held."""
+    for key in keys:
+        row = db.execute("SELECT terms FROM lexical WHERE key = ?", (key,)).fetchone()
+        db.execute("INSERT INTO fts (fts, rowid, terms) VALUES ('delete', ?, ?)", (key, row[0]))
+        db.execute("DELETE FROM lexical WHERE key = ?", (key,))
+
+
+def _owe_what_follows(db: sqlite3.Connection, owner: int, keys: Sequence[int], items: Sequence[Prepared]) -> list[int]:
+    """After an insert: owe first vectors that saw another turn than the one now before them.
+
+    Returns the keys of older records among them.
+    """
+    for key, item in zip(keys, items, strict=True):
+        if item.vectors and item.record.session is not None:
+            before = previous_turn(db, owner, item.record.session, micros(item.record.occurred_at), key)
+            if (before.turn if before else None) != item.seen:
+                _owe(db, key)
+    return _owe_turns_after(db, owner, keys)
+
+
+def previous_turn(db: sqlite3.Connection, owner: int, session: str, occurred_at: int, key: int) -> Before | None:
+    """The last turn of a session before this time, or at this time with a smaller key."""
+    row = db.execute(
+        "SELECT occurred_at, author, text FROM record "
+        "WHERE owner = ? AND session = ? AND (occurred_at, key) < (?, ?) ORDER BY occurred_at DESC, key DESC LIMIT 1",
+        (owner, session, occurred_at, key),
+    ).fetchone()
+    return None if row is None else Before(row[0], (row[1], row[2]))
+
+
+def _owe_turns_after(db: sqlite3.Connection, owner: int, keys: Sequence[int]) -> list[int]:
+    """The turns after these saw them: their first vectors are owed again. Turns among `keys` are left alone."""
+    among = set(keys)
+    after = {key for this in keys if (key := _next_turn(db, owner, this)) is not None and key not in among}
+    for key in after:
+        _owe(db, key)
+    return sorted(after)
+
+
+def _next_turn(db: sqlite3.Connection, owner: int, key: int) -> int | None:
+    row = db.execute(
+        "SELECT after.key FROM record AS this JOIN record AS after ON after.owner = this.owner "
+        "AND after.session = this.session AND (after.occurred_at, after.key) > (this.occurred_at, this.key) "
+        "WHERE this.key = ? AND this.owner = ? ORDER BY after.occurred_at, after.key LIMIT 1",
+        (key, owner),
+    ).fetchone()
+    return None if row is None else int(row[0])
+
+
+def _owe(db: sqlite3.Connection, key: int) -> None:
+    db.execute("UPDATE chunk SET vector = NULL WHERE record = ? AND n = 0", (key,))

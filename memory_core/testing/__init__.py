@@ -1,0 +1,28 @@
+"""Contracts as pytest classes: subclass one, give it a fixture, and your implementation is checked like ours.
+
+```python
+import pytest
+from memory_core import Memory
+from memory_core.testing import StoreContract
+
+
+class TestMyStore(StoreContract):
+    @pytest.fixture
+    def make_memory(self, tmp_path):
+        return lambda clock: Memory(MyStore(tmp_path, clock=clock), clock=clock)
+```
+"""
+
+try:
+    import pytest
+except ImportError as error:
+    raise ImportError("`memory_core.testing` needs pytest: pip install pytest") from error
+
+# Before the modules with the assertions are imported, so that a failure shows the values compared.
+for _module in ("base", "items", "listings", "owners", "records", "searches", "sources", "values"):
+    pytest.register_assert_rewrite(f"memory_core.testing.{_module}")
+
+from memory_core.testing.base import Ticks  # noqa: E402
+from memory_core.testing.store import StoreContract  # noqa: E402
+
+__all__ = ["StoreContract", "Ticks"]

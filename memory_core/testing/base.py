@@ -1,0 +1,69 @@
+"""What the parts of a contract share: a clock in the test's hand and a handle on a fresh store."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Iterable
+from datetime import UTC, datetime, timedelta
+from typing import ClassVar
+
+import pytest
+
+from memory_core import BoundMemory, Draft, Hit, Memory, MemoryRecord, run_sync
+from memory_core.protocols import Clock
+
+MakeMemory = Callable[[Clock], Memory]
+
+
+class Ticks:
+    """A clock that stands still until it is told to advance."""
+
+    def __init__(self) -> None:
+        self.now = datetime(2024, 5, 6, 7, 8, 9, 123_456, tzinfo=UTC)
+
+    def __call__(self) -> datetime:
+        return self.now
+
+    def advance(self, **by: float) -> datetime:
+        """Move on by `timedelta(**by)` and return the new present."""
+        self.now += timedelta(**by)
+        return self.now
+
+
+class Contract:
+    """The fixtures of a store contract. A subclass provides `make_memory`."""
+
+    has_vectors: ClassVar[bool] = True
+    """Whether the memories under test have an embedder."""
+
+    @pytest.fixture
+    def make_memory(self) -> MakeMemory:
+        """A function from a clock to a `Memory` over a fresh, empty store; called once a test."""
+        raise NotImplementedError("a subclass of the contract has to define the fixture `make_memory`")
+
+    @pytest.fixture
+    def clock(self) -> Ticks:
+        return Ticks()
+
+    @pytest.fixture
+    def memory(self, make_memory: MakeMemory, clock: Ticks) -> Generator[Memory]:
+        with make_memory(clock) as memory:
+            yield memory
+
+    @pytest.fixture
+    def ann(self, memory: Memory) -> BoundMemory:
+        return memory.bind(app="contract", user="ann")
+
+
+def add(handle: BoundMemory, *drafts: str | Draft) -> list[MemoryRecord]:
+    """Add drafts one by one; the records."""
+    return [run_sync(handle.add, draft) for draft in drafts]
+
+
+def everything(handle: BoundMemory) -> list[MemoryRecord]:
+    """All active records of a handle, oldest first."""
+    return list(run_sync(handle.list, order="oldest", limit=10_000).records)
+
+
+def texts(records: Iterable[MemoryRecord | Hit]) -> list[str]:
+    """The texts of records or hits, in order."""
+    return [item.record.text if isinstance(item, Hit) else item.text for item in records]

@@ -1,0 +1,139 @@
+"""Searching: what is found, in which mode, and why."""
+
+# ruff: noqa: S101  (a contract is made of assertions)
+
+from __future__ import annotations
+
+from typing import Any, Final, cast
+
+import pytest
+
+from memory_core import BoundMemory, Draft, InvalidInputError, Patch, Where, run_sync
+from memory_core.testing.base import Contract, add, texts
+
+MODES: Final = ("hybrid", "lexical", "vector", "substring")
+
+HOSTILE: Final = {
+    "quote": '"',
+    "quotes": "'\"'",
+    "percent": "%_%",
+    "near": "NEAR(tea, 5)",
+    "star": "*",
+    "prefix": "te*",
+    "column": "terms: tea",
+    "boolean": "AND OR NOT",
+    "brackets": "((((((",
+    "minus": "-tea ^tea +tea",
+    "sql": "'; DROP TABLE record; SELECT '1",
+    "pattern": "(?:a+)+$[",
+    "format": "{0} %s %n",
+    "nul": "tea\0",
+    "controls": "".join(map(chr, range(32))),
+    "bidi": "\u202e\u200b\ufeff",
+    "emoji": "🍵🍵🍵",
+    "stop words": "to be or not to be",
+    "punctuation": "?!.,;",
+    "long word": "x" * 100_000,
+    "long text": "tea and biscuits " * 6_000,
+    "dates": "99/99/9999 in year 0 on 31 February 99999 ago",
+}
+
+
+class SearchContract(Contract):
+    """The ranked read path."""
+
+    def test_words_find_records_best_first(self, ann: BoundMemory) -> None:
+        add(ann, "Ann drinks jasmine tea", "The train leaves at nine", "jasmine")
+        for mode in ("hybrid", "lexical"):
+            hits = run_sync(ann.search, "jasmine tea", mode=mode)
+            assert hits[0].record.text == "Ann drinks jasmine tea"
+            assert "The train leaves at nine" not in texts(hits)
+            assert [hit.score for hit in hits] == sorted((hit.score for hit in hits), reverse=True)
+
+    def test_a_vector_finds_its_text(self, ann: BoundMemory) -> None:
+        if not self.has_vectors:
+            pytest.skip("a store without vectors")
+        add(ann, "Ann drinks jasmine tea", "The train leaves at nine")
+        hits = run_sync(ann.search, "Ann drinks jasmine tea", mode="vector")
+        assert hits[0].record.text == "Ann drinks jasmine tea"
+        assert hits[0].similarity == pytest.approx(hits[0].score)
+        assert 0.0 <= (hits[0].similarity or -1.0) <= 1.0
+
+    def test_without_vectors_nothing_is_similar(self, ann: BoundMemory) -> None:
+        if self.has_vectors:
+            pytest.skip("a store with vectors")
+        add(ann, "tea")
+        assert [hit.similarity for hit in run_sync(ann.search, "tea")] == [None]
+
+    def test_a_substring_ignores_case_and_comes_newest_first(self, ann: BoundMemory) -> None:
+        add(ann, "JASMINE", "train", "xjasminey", "straße")
+        assert texts(run_sync(ann.search, "jasmine", mode="substring")) == ["xjasminey", "JASMINE"]
+        assert texts(run_sync(ann.search, "STRASSE", mode="substring")) == ["straße"]
+        assert run_sync(ann.search, "%", mode="substring") == []
+
+    @pytest.mark.parametrize("mode", MODES)
+    def test_nothing_relevant_is_an_empty_list(self, ann: BoundMemory, mode: Any) -> None:
+        if mode == "vector" and not self.has_vectors:
+            pytest.skip("a store without vectors")
+        assert run_sync(ann.search, "tea", mode=mode) == []
+        add(ann, "The train leaves at nine", Draft(data={"tea": "tea"}))
+        assert run_sync(ann.search, "zyxwvut", mode=mode) == []
+
+    @pytest.mark.parametrize("query", ["", " ", "\n\t"], ids=repr)
+    def test_a_blank_query_finds_nothing(self, ann: BoundMemory, query: str) -> None:
+        add(ann, "two  spaces \n\t and more")
+        for mode in ("hybrid", "lexical", "substring"):
+            assert run_sync(ann.search, query, mode=mode) == []
+
+    def test_the_limit_cuts_the_same_ranking(self, ann: BoundMemory) -> None:
+        run_sync(ann.add_many, [f"tea number {n} {'tea ' * (n % 4)}" for n in range(30)])
+        for mode in ("hybrid", "lexical", "substring"):
+            full = run_sync(ann.search, "tea", mode=mode, limit=100)
+            assert len(full) == 30
+            for limit in (1, 7, 29):
+                assert run_sync(ann.search, "tea", mode=mode, limit=limit) == full[:limit]
+
+    def test_filters_apply_before_the_limit(self, ann: BoundMemory) -> None:
+        run_sync(ann.add_many, [*["tea tea tea"] * 30, Draft("a tea", kind="fact")])
+        for mode in ("hybrid", "lexical", "substring"):
+            assert texts(run_sync(ann.search, "tea", mode=mode, limit=1, where=Where(kinds=("fact",)))) == ["a tea"]
+
+    @pytest.mark.parametrize("mode", MODES)
+    def test_the_parts_of_an_explanation_sum_to_the_score(self, ann: BoundMemory, mode: Any) -> None:
+        if mode == "vector" and not self.has_vectors:
+            pytest.skip("a store without vectors")
+        drafts = [("Ann", "When did you drink tea?"), ("Bob", "I drank tea on May 7"), ("Ann", "tea, Bob!")]
+        run_sync(ann.add_many, [Draft(text, author=author, session="s") for author, text in drafts])
+        hits = run_sync(ann.search, "tea, Bob!", mode=mode, explain=True)
+        assert hits
+        for hit in hits:
+            assert hit.components
+            assert sum(part.weighted for part in hit.components.values()) == pytest.approx(hit.score, abs=1e-5)
+        plain = run_sync(ann.search, "tea, Bob!", mode=mode)
+        assert [hit.components for hit in plain] == [None] * len(hits)
+        assert [(hit.record, hit.score) for hit in plain] == [(hit.record, hit.score) for hit in hits]
+
+    @pytest.mark.parametrize("query", HOSTILE.values(), ids=HOSTILE.keys())
+    def test_no_query_is_an_error(self, ann: BoundMemory, query: str) -> None:
+        add(ann, Draft("tea and biscuits", author=f"Ann {query[:500]}".replace("\0", "")), "percent % and \" and '")
+        for mode in ("hybrid", "lexical", "substring"):
+            run_sync(ann.search, query, mode=mode, explain=True)
+
+    def test_a_change_is_found_at_once(self, ann: BoundMemory) -> None:
+        (record,) = add(ann, "green tea")
+        assert len(run_sync(ann.search, "green")) == 1
+        run_sync(ann.update, record.id, Patch(text="black coffee", author="Zoe"))
+        assert run_sync(ann.search, "green", mode="lexical") == []
+        assert texts(run_sync(ann.search, "coffee", mode="lexical")) == ["black coffee"]
+        assert texts(run_sync(ann.search, "Zoe", mode="lexical")) == ["black coffee"]
+        assert texts(run_sync(ann.search, "coffee", mode="substring")) == ["black coffee"]
+
+    def test_what_is_added_for_later_is_found_by_its_words_at_once(self, ann: BoundMemory) -> None:
+        run_sync(ann.add, "green tea", embed="later")
+        assert texts(run_sync(ann.search, "tea", mode="lexical")) == ["green tea"]
+
+    def test_an_unknown_mode_is_refused(self, ann: BoundMemory) -> None:
+        with pytest.raises(InvalidInputError, match="mode must be one of substring"):
+            run_sync(ann.search, "tea", mode=cast("Any", "magic"))
+        with pytest.raises(InvalidInputError, match="query"):
+            run_sync(ann.search, cast("Any", None))

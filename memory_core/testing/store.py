@@ -1,0 +1,21 @@
+"""What every store has to do, whatever it is made of."""
+
+from __future__ import annotations
+
+from memory_core.testing.items import ItemContract
+from memory_core.testing.listings import ListingContract
+from memory_core.testing.owners import OwnerContract
+from memory_core.testing.records import RecordContract
+from memory_core.testing.searches import SearchContract
+from memory_core.testing.sources import SourceKeyContract
+from memory_core.testing.values import ValueContract
+
+
+class StoreContract(
+    RecordContract, SourceKeyContract, ItemContract, ValueContract, ListingContract, SearchContract, OwnerContract
+):
+    """Subclass it, define the fixture `make_memory`, and run pytest.
+
+    `make_memory` is a function from a clock to a `Memory` over a fresh, empty store; the contract opens and closes it.
+    Set `has_vectors = False` if its memories have no embedder.
+    """

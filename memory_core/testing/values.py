@@ -1,0 +1,221 @@
+"""Values: what goes in comes out exactly, or is refused by name."""
+
+# ruff: noqa: S101  (a contract is made of assertions)
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta, timezone
+from typing import Any, cast
+
+import pytest
+
+from memory_core import BoundMemory, Draft, InvalidInputError, Patch, Where, run_sync
+from memory_core.testing.base import Contract, add, everything, texts
+
+TEXTS = {
+    "nul": "before\0after",
+    "right to left": "שלום עולם مرحبا",
+    "emoji": "👩‍👩‍👧‍👦 went to 🇫🇷 🏳️‍🌈",
+    "combining": "e\u0301 \u00e9 o\u0308",
+    "bidi": "abc\u202edef\u202c",
+    "line ends": "one\r\ntwo\rthree\u2028four\x85five",
+    "controls": "".join(map(chr, range(1, 32))) + "end",
+    "astral": "\U0001d4af\U0001d452\U0001d4b6 \U00010348 \U0010ffff",
+    "sql": "'; DROP TABLE record; --",
+    "fts": '"tea" AND (NEAR(a b) OR c*) -d ^e',
+    "spaces": "  leading and trailing  ",
+    "japanese": "お茶を飲みます。ヴォイス",
+}
+
+DATA: dict[str, Any] = {
+    "empty": {},
+    "nested": {"a": [1, [2, {"b": None}]], "c": {"d": {"e": True}}},
+    "numbers": {"int": 2**53 + 1, "huge": 2**80, "float": 0.1, "tiny": 5e-324, "negative": -0.0, "zero": 0},
+    "strings": {"": "empty key", "é": "ключ", "q\"u'o\\te": "\0\n\u2028", "lone": "\ud800", "emoji 🍵": "🍵"},
+    "order": {"z": 1, "a": 2, "m": 3},
+}
+
+HALF = "tea \ud83c"
+"""Ends in one half of a character, as broken JSON escapes and cut UTF-16 do."""
+
+TIMES = (
+    datetime.min.replace(tzinfo=UTC),
+    datetime(1969, 12, 31, 23, 59, 59, 999_999, tzinfo=UTC),
+    datetime(2024, 2, 29, 12, 0, 0, 1, tzinfo=UTC),
+    datetime.max.replace(tzinfo=UTC),
+)
+
+
+class ValueContract(Contract):
+    """Exactness."""
+
+    @pytest.mark.parametrize("text", TEXTS.values(), ids=TEXTS.keys())
+    def test_any_text_comes_back_and_is_found(self, ann: BoundMemory, text: str) -> None:
+        key = text.replace("\0", "")  # the one character that a text may hold and a name may not
+        (record,) = add(ann, Draft(text, author=key, session=key, tags=(key,), source_key=key))
+        read = run_sync(ann.get, record.id)
+        assert read is not None
+        assert read == record
+        assert read.text == text
+        assert read.author == read.session == read.source_key == read.tags[0] == key
+        for where in (Where(author=key), Where(session=key), Where(tags_any=(key,)), Where(tags_all=(key,))):
+            assert everything(ann) == list(run_sync(ann.list, where=where).records) == [record]
+        assert texts(run_sync(ann.search, text, mode="substring")) == [text]
+        run_sync(ann.search, text)
+        run_sync(ann.delete, record.id)
+        assert everything(ann) == []
+
+    def test_a_text_of_a_million_characters(self, ann: BoundMemory) -> None:
+        text = ("The quick brown fox jumps over the lazy dog. " * 25_000)[:999_989] + " needle end"
+        (record,) = add(ann, text)
+        assert run_sync(ann.get, record.id) == record
+        assert record.text == text
+        assert [hit.record.id for hit in run_sync(ann.search, "needle", mode="lexical")] == [record.id]
+        with pytest.raises(InvalidInputError, match="1000001"):
+            run_sync(ann.add, text + "x")
+
+    @pytest.mark.parametrize("data", DATA.values(), ids=DATA.keys())
+    def test_data_comes_back_exactly(self, ann: BoundMemory, data: dict[str, Any]) -> None:
+        (record,) = add(ann, Draft("x", data=data))
+        read = run_sync(ann.get, record.id)
+        assert read is not None
+        assert repr(read.data) == repr(record.data) == repr(data)  # 1, 1.0 and True are equal but not the same
+
+    @pytest.mark.parametrize(
+        "data",
+        [{1: "a"}, {"a": (1, 2)}, {"a": {1, 2}}, {"a": float("nan")}, {"a": b"x"}, [1], "text", None],
+        ids=repr,
+    )
+    def test_data_that_would_not_come_back_is_refused(self, ann: BoundMemory, data: Any) -> None:
+        with pytest.raises(InvalidInputError, match="data"):
+            run_sync(ann.add, Draft("x", data=data))
+
+    def test_data_nested_too_deeply_is_refused(self, ann: BoundMemory) -> None:
+        deep: Any = 0
+        for _ in range(100_000):
+            deep = [deep]
+        with pytest.raises(InvalidInputError, match="data"):
+            run_sync(ann.add, Draft("x", data={"deep": deep}))
+
+    def test_half_a_character_is_refused_by_name(self, ann: BoundMemory) -> None:
+        drafts = {
+            "text": Draft(HALF),
+            "author": Draft("x", author=HALF),
+            "kind": Draft("x", kind=HALF),
+            "tag": Draft("x", tags=(HALF,)),
+            "session": Draft("x", session=HALF),
+            "source_key": Draft("x", source_key=HALF),
+            "id": Draft("x", id=HALF),
+        }
+        for name, draft in drafts.items():
+            with pytest.raises(InvalidInputError, match=rf"{name} holds '\\ud83c' at position 4"):
+                run_sync(ann.add, draft)
+        with pytest.raises(InvalidInputError, match="query"):
+            run_sync(ann.search, HALF)
+        with pytest.raises(InvalidInputError, match="session"):
+            run_sync(ann.list, where=Where(session=HALF))
+        assert everything(ann) == []
+
+    @pytest.mark.parametrize("moment", TIMES, ids=str)
+    def test_times_are_exact_to_the_microsecond(self, ann: BoundMemory, moment: datetime) -> None:
+        text = "I met her yesterday, next week I will see her again in three years"
+        (record,) = add(ann, Draft(text, occurred_at=moment, valid_from=moment, valid_to=moment))
+        read = run_sync(ann.get, record.id)
+        assert read is not None
+        assert (read.occurred_at, read.valid_from, read.valid_to) == (moment, moment, moment)
+        assert read.occurred_at.tzinfo is UTC
+        assert len(run_sync(ann.search, "When did I meet her on May 7?")) == 1
+        assert run_sync(ann.stats).oldest == moment
+
+    def test_other_time_zones_are_stored_as_utc(self, ann: BoundMemory) -> None:
+        tokyo = timezone(timedelta(hours=9))
+        (record,) = add(ann, Draft("x", occurred_at=datetime(2024, 1, 1, 8, 0, tzinfo=tokyo)))
+        assert record.occurred_at == datetime(2023, 12, 31, 23, 0, tzinfo=UTC)
+        assert record.occurred_at.tzinfo is UTC
+
+    def test_times_without_a_zone_are_refused(self, ann: BoundMemory) -> None:
+        naive = datetime(2024, 1, 1)  # noqa: DTZ001  (that is the point)
+        (record,) = add(ann, "x")
+        for name in ("occurred_at", "expires_at", "valid_from", "valid_to"):
+            value: dict[str, Any] = {name: naive}
+            with pytest.raises(InvalidInputError, match=f"{name} 2024-01-01T00:00:00 has no time zone"):
+                run_sync(ann.add, Draft("x", **value))
+            with pytest.raises(InvalidInputError, match=name):
+                run_sync(ann.update, record.id, Patch(**value))
+        for name in ("since", "until"):
+            condition: dict[str, Any] = {name: naive}
+            with pytest.raises(InvalidInputError, match=name):
+                run_sync(ann.list, where=Where(**condition))
+
+    def test_a_moment_beyond_the_calendar_in_utc_is_refused(self, ann: BoundMemory) -> None:
+        edge = datetime.min.replace(tzinfo=timezone(timedelta(hours=5)))
+        with pytest.raises(InvalidInputError, match=r"occurred_at .* years 1 to 9999"):
+            run_sync(ann.add, Draft("x", occurred_at=edge))
+
+    @pytest.mark.parametrize(
+        ("draft", "word"),
+        [
+            (Draft(""), "nothing to remember"),
+            (Draft(" \n\t "), "nothing to remember"),
+            (Draft("x", kind=""), "kind"),
+            (Draft("x", kind="k" * 513), "kind"),
+            (Draft("x", importance=1.01), "importance"),
+            (Draft("x", importance=float("nan")), "importance"),
+            (Draft("x", confidence=True), "confidence"),
+            (Draft("x", tags=cast("Any", "tag")), "tags"),
+            (Draft("x", tags=cast("Any", (1,))), "a tag"),
+            (Draft("x", tags=[str(n) for n in range(257)]), "257 tags"),
+            (Draft("x", tier=cast("Any", "highest")), "tier"),
+            (Draft("x", author=" "), "author"),
+            (Draft("x", id=""), "id"),
+            (Draft("x", session="a\0b"), "session holds a NUL"),
+            (Draft("x", occurred_at=cast("Any", "yesterday")), "occurred_at"),
+            (cast("Any", {"text": "x"}), "Draft"),
+            (cast("Any", None), "Draft"),
+        ],
+        ids=lambda value: value if isinstance(value, str) else "",
+    )
+    def test_what_cannot_be_stored_is_refused_by_name(self, ann: BoundMemory, draft: Draft, word: str) -> None:
+        with pytest.raises(InvalidInputError, match=word):
+            run_sync(ann.add, draft)
+        assert everything(ann) == []
+
+    def test_arguments_of_the_wrong_kind_are_refused_by_name(self, ann: BoundMemory) -> None:
+        (record,) = add(ann, "x")
+        text_only: Any = {"text": "y"}
+        with pytest.raises(InvalidInputError, match="Patch"):
+            run_sync(ann.update, record.id, text_only)
+        with pytest.raises(InvalidInputError, match="Where"):
+            run_sync(ann.list, where=text_only)
+        with pytest.raises(InvalidInputError, match="Where"):
+            run_sync(ann.search, "x", where=text_only)
+        with pytest.raises(InvalidInputError, match="Where"):
+            run_sync(ann.delete_where, text_only)
+        with pytest.raises(InvalidInputError, match="add_many"):
+            run_sync(ann.add_many, "one text is no list of texts")
+        assert everything(ann) == [record]
+
+    def test_data_without_text_is_a_record(self, ann: BoundMemory) -> None:
+        (record,) = add(ann, Draft(data={"cups": 2}))
+        assert everything(ann) == [record]
+        assert run_sync(ann.search, "cups") == []
+
+    def test_an_update_may_not_leave_nothing(self, ann: BoundMemory) -> None:
+        text, data = add(ann, "tea", Draft(data={"cups": 2}))
+        with pytest.raises(InvalidInputError, match="nothing to remember"):
+            run_sync(ann.update, text.id, Patch(text=""))
+        with pytest.raises(InvalidInputError, match="nothing to remember"):
+            run_sync(ann.update, data.id, Patch(data={}))
+        assert everything(ann) == [text, data]
+
+    def test_what_is_returned_is_a_copy(self, ann: BoundMemory) -> None:
+        given: dict[str, Any] = {"list": [1]}
+        (record,) = add(ann, Draft("tea", data=given))
+        given["list"].append(2)
+        cast("Any", record.data)["list"].append(3)
+        hits = run_sync(ann.search, "tea")
+        cast("Any", hits[0].record.data)["list"].append(4)
+        cast("Any", everything(ann)[0].data)["list"].append(5)
+        read = run_sync(ann.get, record.id)
+        assert read is not None
+        assert read.data == {"list": [1]}

@@ -1,0 +1,256 @@
+"""The tools an agent gets, defined once: name, description, JSON schema and handler.
+
+Adapters turn a `Tool` into their framework's kind of tool. Whose memory a call reaches comes from the `ToolContext`
+the adapter builds from the framework's own context, never from an argument the model controls.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final, Literal
+
+from memory_core.errors import MemoryCoreError
+from memory_core.handle import BoundMemory
+from memory_core.models import Draft, Json, MemoryRecord, Patch, Where
+
+CATEGORIES: Final = ("fact", "pattern", "preference", "capability")
+"""The kinds of long-term memory the tools offer to a model."""
+
+MAX_RESULTS: Final = 50
+MAX_SHOWN_CHARS: Final = 1_000
+"""Longest excerpt of one memory in a tool's answer."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolContext:
+    """Where a tool call comes from. Reads reach the whole handle; writes are stamped with the rest."""
+
+    memory: BoundMemory
+    agent: str | None = None
+    session: str | None = None
+    author: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ToolResult:
+    """A tool's answer: for models that read text and for frameworks that pass objects."""
+
+    status: Literal["ok", "error"]
+    text: str
+    """One or more lines for the model; on an error, the reason and the way out."""
+    data: Mapping[str, Json] = field(default_factory=dict[str, Json])
+
+
+Handler = Callable[[ToolContext, "Arguments"], Awaitable[ToolResult]]
+
+
+@dataclass(frozen=True, slots=True)
+class Tool:
+    """One tool, independent of any framework."""
+
+    name: str
+    description: str
+    parameters: Mapping[str, Json]
+    """A JSON schema of type object."""
+    handler: Handler
+
+    async def __call__(self, context: ToolContext, arguments: Mapping[str, object]) -> ToolResult:
+        """Run the tool; whatever is wrong with the call or the memory comes back as an error result."""
+        try:
+            return await self.handler(context, Arguments(arguments))
+        except MemoryCoreError as error:
+            return ToolResult("error", f"{self.name} failed: {error}")
+
+
+class Arguments:
+    """What a model passed, coerced: models write numbers as strings and leave out what they should not."""
+
+    def __init__(self, given: Mapping[str, object]) -> None:
+        self._given = given
+
+    def text(self, name: str) -> str:
+        """A required, non-blank string."""
+        value = self._given.get(name)
+        if not isinstance(value, str) or not value.strip():
+            raise ToolInputError(f"{name!r} must be a non-empty string, not {value!r}")
+        return value.strip()
+
+    def optional_text(self, name: str) -> str | None:
+        """A string, or `None` when missing, null or blank."""
+        return None if self._given.get(name) in (None, "") else self.text(name)
+
+    def choice(self, name: str, allowed: Sequence[str]) -> str | None:
+        """One of `allowed` (case and surrounding space do not matter), or `None` when missing."""
+        value = self.optional_text(name)
+        if value is not None and value.lower() not in allowed:
+            raise ToolInputError(f"{name!r} must be one of {', '.join(allowed)}, not {value!r}")
+        return None if value is None else value.lower()
+
+    def count(self, name: str, default: int) -> int:
+        """A whole number clamped to 1..MAX_RESULTS; `default` when it is missing or no number."""
+        value = self._given.get(name)
+        try:
+            number = default if value is None or isinstance(value, bool) else int(float(str(value)))
+        except (ValueError, OverflowError):
+            number = default
+        return min(max(number, 1), MAX_RESULTS)
+
+
+class ToolInputError(MemoryCoreError, ValueError):
+    """A model called a tool with an argument it cannot use."""
+
+
+async def _remember(context: ToolContext, given: Arguments) -> ToolResult:
+    if context.session is None:
+        raise ToolInputError("no conversation is running, so there is nothing to remember this for")
+    draft = Draft(
+        given.text("information"),
+        kind="note",
+        author=context.author,
+        agent=context.agent,
+        session=context.session,
+    )
+    record = await context.memory.add(draft)
+    return ToolResult("ok", f"Remembered for this conversation: {record.text}", {"id": record.id})
+
+
+async def _store(context: ToolContext, given: Arguments) -> ToolResult:
+    category = given.choice("category", CATEGORIES)
+    if category is None:
+        raise ToolInputError(f"'category' is missing; it is one of {', '.join(CATEGORIES)}")
+    reason = given.optional_text("context")
+    draft = Draft(
+        given.text("content"),
+        kind=category,
+        data={} if reason is None else {"context": reason},
+        author=context.author,
+        agent=context.agent,
+        session=context.session,
+    )
+    record = await context.memory.add(draft)
+    return ToolResult("ok", f"Stored {category} with ID {record.id}: {record.text}", {"id": record.id})
+
+
+async def _search(context: ToolContext, given: Arguments) -> ToolResult:
+    query, limit = given.text("query"), given.count("limit", 10)
+    hits = await context.memory.search(query, limit=limit, where=_of_category(given))
+    records = [hit.record for hit in hits]
+    return _listing(records, f"Found {len(records)} memories for {query!r}", f"No memories found for {query!r}.")
+
+
+async def _list(context: ToolContext, given: Arguments) -> ToolResult:
+    page = await context.memory.list(where=_of_category(given), limit=given.count("limit", 10))
+    return _listing(page.records, f"{len(page.records)} memories, newest first", "No memories stored yet.")
+
+
+async def _update(context: ToolContext, given: Arguments) -> ToolResult:
+    record = await context.memory.update(given.text("memory_id"), Patch(text=given.text("content")))
+    return ToolResult("ok", f"Updated {record.id}: {record.text}", {"id": record.id})
+
+
+async def _forget(context: ToolContext, given: Arguments) -> ToolResult:
+    memory_id = given.text("memory_id")
+    await context.memory.delete(memory_id)
+    return ToolResult("ok", f"Forgot {memory_id}.", {"id": memory_id})
+
+
+def _of_category(given: Arguments) -> Where:
+    category = given.choice("category", CATEGORIES)
+    return Where() if category is None else Where(kinds=(category,))
+
+
+def _listing(records: Sequence[MemoryRecord], heading: str, nothing: str) -> ToolResult:
+    if not records:
+        return ToolResult("ok", nothing, {"memories": []})
+    lines = [f"{number}. [{record.kind}] {_shown(record)} (ID {record.id})" for number, record in enumerate(records, 1)]
+    return ToolResult("ok", "\n".join([heading + ":", *lines]), {"memories": [_as_json(record) for record in records]})
+
+
+def _shown(record: MemoryRecord) -> str:
+    """One line, so that a memory cannot pose as another entry or as an instruction of its own."""
+    text = " ".join(record.text.split())
+    text = text if len(text) <= MAX_SHOWN_CHARS else text[: MAX_SHOWN_CHARS - 1] + "…"
+    return f"{record.author}: {text}" if record.author else text
+
+
+def _as_json(record: MemoryRecord) -> dict[str, Json]:
+    return {
+        "id": record.id,
+        "text": _shown(record),
+        "kind": record.kind,
+        "author": record.author,
+        "occurred_at": record.occurred_at.isoformat(),
+    }
+
+
+def _string(description: str) -> dict[str, Json]:
+    return {"type": "string", "description": description}
+
+
+def _category(description: str) -> dict[str, Json]:
+    return {"type": "string", "enum": list(CATEGORIES), "description": description}
+
+
+def _limit() -> dict[str, Json]:
+    return {"type": "integer", "description": "Maximum number of results to return (default: 10)"}
+
+
+def _schema(required: Sequence[str], **properties: Json) -> dict[str, Json]:
+    return {"type": "object", "properties": properties, "required": list(required)}
+
+
+REMEMBER_INTERACTION_INFO: Final = Tool(
+    "remember_interaction_info",
+    "Store important information for future reference in this conversation",
+    _schema(["information"], information=_string("Important information to remember for this conversation")),
+    _remember,
+)
+STORE_MEMORY: Final = Tool(
+    "store_memory",
+    "Store information in long-term memory with category classification",
+    _schema(
+        ["content", "category"],
+        content=_string("Information content to store"),
+        category=_category("Memory category for organization"),
+        context=_string("Additional context information (optional)"),
+    ),
+    _store,
+)
+SEARCH_MEMORIES: Final = Tool(
+    "search_memories",
+    "Search through stored memories for relevant information",
+    _schema(
+        ["query"],
+        query=_string("Search query string"),
+        limit=_limit(),
+        category=_category("Filter by memory category (optional)"),
+    ),
+    _search,
+)
+LIST_MEMORIES: Final = Tool(
+    "list_memories",
+    "List memories by category or view recent memories",
+    _schema(
+        [],
+        category=_category("Memory category to list (optional, lists recent if not specified)"),
+        limit=_limit(),
+    ),
+    _list,
+)
+UPDATE_MEMORY: Final = Tool(
+    "update_memory",
+    "Replace the content of a stored memory that is no longer right",
+    _schema(
+        ["memory_id", "content"],
+        memory_id=_string("ID of the memory, as a search shows it"),
+        content=_string("The new content"),
+    ),
+    _update,
+)
+FORGET_MEMORY: Final = Tool(
+    "forget_memory",
+    "Delete a stored memory for good",
+    _schema(["memory_id"], memory_id=_string("ID of the memory, as a search shows it")),
+    _forget,
+)

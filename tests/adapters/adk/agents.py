@@ -1,0 +1,83 @@
+"""What the tests of this folder share: runners around scripted models, and events as ADK makes them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from google.adk.agents import LlmAgent
+from google.adk.apps import App
+from google.adk.events.event import Event
+from google.adk.memory.memory_entry import MemoryEntry
+from google.adk.plugins.base_plugin import BasePlugin
+from google.adk.runners import Runner
+from google.adk.sessions import InMemorySessionService
+from google.adk.sessions.session import Session
+from google.adk.tools.base_tool import BaseTool
+from google.adk.tools.base_toolset import BaseToolset
+from google.genai import types
+
+from memory_adk import MemoryService
+from memory_adk.testing import ScriptedLlm
+
+APP, ANN = "demo", "ann"
+START = 1_700_000_000.0
+
+
+def runner_of(
+    service: MemoryService | None,
+    model: ScriptedLlm,
+    *tools: BaseTool | BaseToolset,
+    plugins: list[BasePlugin] | None = None,
+) -> Runner:
+    agent = LlmAgent(name="helper", model=model, tools=list(tools))
+    return Runner(
+        app=App(name=APP, root_agent=agent, plugins=plugins or []),
+        session_service=InMemorySessionService(),
+        memory_service=service,
+        auto_create_session=True,
+    )
+
+
+async def session_of(runner: Runner, user_id: str, session_id: str) -> Session:
+    session = await runner.session_service.get_session(app_name=APP, user_id=user_id, session_id=session_id)
+    assert session is not None
+    return session
+
+
+async def remember(runner: Runner, service: MemoryService, user_id: str, session_id: str) -> None:
+    await service.add_session_to_memory(await session_of(runner, user_id, session_id))
+
+
+def said_event(text: str, *, at: float = 0, author: str = "user", **fields: Any) -> Event:
+    """An event in which `author` says `text`, `at` seconds after the start of the test's time."""
+    role = "user" if author == "user" else "model"
+    content = types.Content(role=role, parts=[types.Part(text=text)])
+    merged: dict[str, Any] = {"invocation_id": "i1", "content": content} | fields
+    return Event(author=author, timestamp=START + at, **merged)
+
+
+def session_with(*events: Event, session_id: str = "s1", app: str = APP, user: str = ANN) -> Session:
+    return Session(id=session_id, app_name=app, user_id=user, events=list(events))
+
+
+def entry_of(text: str, **fields: Any) -> MemoryEntry:
+    return MemoryEntry(content=types.Content(parts=[types.Part(text=text)]), **fields)
+
+
+async def found(service: MemoryService, query: str, *, app: str = APP, user: str = ANN) -> list[MemoryEntry]:
+    return (await service.search_memory(app_name=app, user_id=user, query=query)).memories
+
+
+async def texts(service: MemoryService, query: str, *, app: str = APP, user: str = ANN) -> list[str]:
+    return [text_of(entry) for entry in await found(service, query, app=app, user=user)]
+
+
+def text_of(entry: MemoryEntry) -> str:
+    assert entry.content.parts
+    return "".join(part.text or "" for part in entry.content.parts)
+
+
+def bytes_in(folder: Path) -> bytes:
+    """Everything the files of a folder hold."""
+    return b"".join(path.read_bytes() for path in folder.iterdir())

@@ -1,0 +1,148 @@
+"""The pure parts: what an event says, when an answer is an echo, and how memories are quoted."""
+
+from __future__ import annotations
+
+import math
+from datetime import UTC, datetime
+
+import pytest
+from google.adk.events.event import Event
+from google.genai import types
+from hypothesis import given
+from hypothesis import strategies as st
+
+from memory_adk.convert import ECHO, content_text, event_drafts, labels, moment, said, shortened
+from memory_adk.echo import is_echo
+from memory_adk.recall import block, end_of_history, in_prompt
+from tests.adapters.adk.agents import entry_of, said_event
+
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
+PARTS = st.lists(
+    st.one_of(
+        st.builds(lambda text, thought: types.Part(text=text, thought=thought), st.text(), st.booleans()),
+        st.builds(lambda data: types.Part(inline_data=types.Blob(data=data, mime_type="image/png")), st.binary()),
+        st.builds(lambda name: types.Part(function_call=types.FunctionCall(name="f", args={"a": name})), st.text()),
+    ),
+    max_size=6,
+)
+
+
+@given(PARTS)
+def test_an_event_says_its_text_parts_and_nothing_else(parts: list[types.Part]) -> None:
+    text = said(said_event("", content=types.Content(parts=parts)))
+    spoken = [part.text.strip() for part in parts if part.text and not part.thought]
+    assert text == "\n".join(spoken).strip()
+
+
+@given(st.text(alphabet=st.characters(exclude_categories=()), min_size=1))
+def test_whatever_was_said_can_be_stored_as_utf_8(text: str) -> None:
+    content_text(types.Content(parts=[types.Part.model_construct(text=text)])).encode()
+
+
+@given(st.floats(allow_nan=True, allow_infinity=True))
+def test_every_timestamp_is_a_time_or_none(timestamp: float) -> None:
+    assert moment(timestamp) is None or math.isfinite(timestamp)
+
+
+def test_a_marked_echo_says_nothing() -> None:
+    assert said(said_event("You like tea", custom_metadata={ECHO: True})) == ""
+
+
+def test_content_wins_over_a_transcription_of_it() -> None:
+    heard = types.Transcription(text="i drink tee", finished=True)
+    assert said(said_event("I drink tea", input_transcription=heard)) == "I drink tea"
+
+
+@given(st.text(min_size=1, max_size=20), st.text(min_size=1, max_size=20), st.text(), st.text())
+def test_keys_of_different_sessions_and_events_differ(one: str, two: str, first: str, second: str) -> None:
+    def key(session: str, event_id: str) -> str | None:
+        return event_drafts([said_event("x", id=event_id)], session, {}, NOW)[0].source_key
+
+    same = (one, first or "?") == (two, second or "?")
+    assert (key(one, first or "?") == key(two, second or "?")) == same
+
+
+def test_only_small_public_labels_of_an_event_are_kept() -> None:
+    metadata = {"mood": "calm", "a2a:response": {"token": "x"}, "_internal": 1, "long": "x" * 600, "odd": {1, 2}}
+    assert labels(metadata) == {"mood": "calm", "odd": [1, 2]}
+
+
+@given(st.text(), st.integers(1, 50))
+def test_a_shortened_text_fits_and_a_short_one_stays(text: str, room: int) -> None:
+    short = shortened(text, room)
+    assert len(short) <= room
+    assert short == text or short.endswith("…")
+    assert short == text or len(text) > room
+
+
+@pytest.mark.parametrize(
+    ("answer", "question", "recalled", "echo"),
+    [
+        ("You like tea.", "what do I like?", "I like tea", True),
+        ("From memory: you prefer jasmine tea.", "What tea do I like?", "I prefer jasmine tea", True),
+        ("You told me that your sister lives in Oslo.", "Where does she live?", "My sister Kari lives in Oslo", True),
+        ("あなたの好きなお茶はジャスミンです", "好きなお茶は？", "私の好きなお茶はジャスミンです", True),  # noqa: RUF001
+        ("Done, I cancelled flight LH123.", "Cancel my flight please", "My flight LH123 leaves on Monday", False),
+        ("Your flight leaves on Monday at 11 now.", "When is my flight?", "My flight leaves on Monday at 9", False),
+        ("Your sister will arrive at noon with the children.", "Any news?", "My sister Kari lives in Oslo", False),
+        ("", "What?", "anything", False),
+        ("?!", "What?", "anything", False),
+    ],
+)
+def test_an_answer_that_mostly_repeats_what_was_recalled_is_an_echo(
+    answer: str, question: str, recalled: str, *, echo: bool
+) -> None:
+    assert is_echo(answer, question, [recalled]) is echo
+    assert not is_echo(answer, question, [])
+
+
+@given(st.text(), st.lists(st.text(), max_size=3))
+def test_a_repeated_memory_is_an_echo_unless_it_has_no_words(text: str, others: list[str]) -> None:
+    has_words = any(character.isalnum() or character == "_" for character in text)
+    assert is_echo(text, "What?", [text, *others]) == has_words
+
+
+@given(st.lists(st.text(alphabet="<>/&\nPAST_CONVERSATIONS a"), min_size=1, max_size=4))
+def test_quoted_memories_never_close_their_block_and_take_a_line_each(memories: list[str]) -> None:
+    quoted = block([entry_of(text, author=text) for text in memories])
+    assert quoted.count("<PAST_CONVERSATIONS>") == quoted.count("</PAST_CONVERSATIONS>") == 1
+    assert quoted.endswith("\n</PAST_CONVERSATIONS>")
+    assert len(quoted.splitlines()) == len(memories) + 3
+
+
+def test_what_a_compaction_summarised_is_not_in_the_prompt_any_more() -> None:
+    old, new = said_event("old", at=0), said_event("new", at=10)
+    summary = said_event(
+        "",
+        at=11,
+        content=None,
+        actions={
+            "compaction": {
+                "start_timestamp": old.timestamp,
+                "end_timestamp": old.timestamp + 5,
+                "compacted_content": {"parts": [{"text": "summary"}]},
+            }
+        },
+    )
+    assert old.id in in_prompt([old, new])
+    assert old.id not in in_prompt([old, new, summary])
+    assert new.id in in_prompt([old, new, summary])
+
+
+def _content(role: str, *, response: bool = False) -> types.Content:
+    part = types.Part(function_response=types.FunctionResponse(name="f")) if response else types.Part(text="x")
+    return types.Content(role=role, parts=[part])
+
+
+def test_memories_go_before_the_latest_user_messages_and_after_a_tools_answer() -> None:
+    user, model, answer = _content("user"), _content("model"), _content("user", response=True)
+    assert end_of_history([]) == 0
+    assert end_of_history([user]) == 0
+    assert end_of_history([user, model, user, user]) == 2
+    assert end_of_history([user, model, answer]) == 3
+    assert end_of_history([user, model, answer, user]) == 3
+
+
+def test_an_event_without_a_possible_time_is_stored_as_said_now() -> None:
+    event = Event(author="user", timestamp=math.inf, content=types.Content(parts=[types.Part(text="hi")]))
+    assert event_drafts([event], "s", {}, NOW)[0].occurred_at is None

@@ -1,0 +1,93 @@
+"""What a user took back by rewinding a session is not remembered."""
+
+from __future__ import annotations
+
+from google.adk.events.event import Event
+from google.adk.events.event_actions import EventActions
+from google.adk.runners import Runner
+from hypothesis import given
+from hypothesis import strategies as st
+
+from memory_adk import MemoryService
+from memory_adk.convert import resolve_rewinds
+from memory_adk.testing import ScriptedLlm, ask
+from tests.adapters.adk.agents import ANN, remember, runner_of, said_event, session_of, session_with, texts
+
+
+def rewind(to: str, *, at: float = 0, invocation_id: str = "r") -> Event:
+    actions = EventActions(rewind_before_invocation_id=to)
+    return said_event("", at=at, invocation_id=invocation_id, content=None, actions=actions)
+
+
+async def rewound(runner: Runner) -> None:
+    """Rewind the session `s1` to before its second turn."""
+    session = await session_of(runner, ANN, "s1")
+    (second,) = [e.invocation_id for e in session.events if e.author == "user" and "passphrase" in str(e.content)]
+    await runner.rewind_async(user_id=ANN, session_id="s1", rewind_before_invocation_id=second)
+
+
+async def test_a_rewound_turn_is_not_remembered_and_what_follows_is(service: MemoryService) -> None:
+    model = ScriptedLlm(script=["Noted.", "Noted, xyzzy.", "Nice weather."])
+    async with runner_of(service, model) as runner:
+        await ask(runner, "I drink jasmine tea", user_id=ANN, session_id="s1")
+        await ask(runner, "my passphrase is xyzzy", user_id=ANN, session_id="s1")
+        await rewound(runner)
+        await ask(runner, "the weather is fine", user_id=ANN, session_id="s1")
+        await remember(runner, service, ANN, "s1")
+    assert await texts(service, "passphrase xyzzy") == []
+    remembered = await texts(service, "jasmine tea") + await texts(service, "weather fine")
+    assert {"I drink jasmine tea", "the weather is fine"} <= set(remembered)
+    assert not any("xyzzy" in text for text in remembered)
+
+
+async def test_a_turn_remembered_before_it_was_rewound_is_forgotten(service: MemoryService) -> None:
+    model = ScriptedLlm(script=["Noted.", "Noted, xyzzy."])
+    async with runner_of(service, model) as runner:
+        await ask(runner, "I drink jasmine tea", user_id=ANN, session_id="s1")
+        await ask(runner, "my passphrase is xyzzy", user_id=ANN, session_id="s1")
+        await remember(runner, service, ANN, "s1")
+        assert "Noted, xyzzy." in await texts(service, "passphrase xyzzy")
+        await rewound(runner)
+        await remember(runner, service, ANN, "s1")
+    assert await texts(service, "passphrase xyzzy") == []
+    assert (await texts(service, "jasmine tea"))[0] == "I drink jasmine tea"
+
+
+async def test_a_truncated_session_with_only_the_rewind_still_forgets_the_turn(service: MemoryService) -> None:
+    kept = said_event("I drink tea", at=0, invocation_id="i0")
+    undone = [said_event("xyzzy", at=1, invocation_id="i1"), said_event("xyzzy again", at=2, invocation_id="i2")]
+    await service.add_session_to_memory(session_with(kept, *undone))
+    await service.add_session_to_memory(session_with(rewind("i1", at=3)))
+    assert await texts(service, "xyzzy") == []
+    assert await texts(service, "tea") == ["I drink tea"]
+
+
+async def test_a_rewind_leaves_other_sessions_alone(service: MemoryService) -> None:
+    event = said_event("xyzzy", at=1, invocation_id="i1")
+    await service.add_session_to_memory(session_with(event, session_id="other"))
+    await service.add_session_to_memory(session_with(event, rewind("i1", at=3), session_id="s1"))
+    assert await texts(service, "xyzzy") == ["xyzzy"]
+
+
+_TURNS = st.lists(st.tuples(st.sampled_from("abcd"), st.booleans()), max_size=12)
+
+
+@given(_TURNS)
+def test_rewinds_undo_exactly_what_adk_undoes(turns: list[tuple[str, bool]]) -> None:
+    from google.adk.events._rewind_events import _apply_rewinds  # what ADK's own prompts follow
+
+    events: list[Event] = []
+    for number, (invocation, is_rewind) in enumerate(turns):
+        known = any(event.invocation_id == invocation for event in events)
+        if is_rewind and known:
+            events.append(rewind(invocation, at=number, invocation_id=f"r{number}"))
+        else:
+            events.append(said_event(str(number), at=number, invocation_id=invocation))
+    live, _ = resolve_rewinds(events)
+    assert [event.id for event in live] == [event.id for event in _apply_rewinds(events)]
+
+
+@given(_TURNS)
+def test_a_list_without_rewinds_is_live_as_it_is(turns: list[tuple[str, bool]]) -> None:
+    events = [said_event(text, invocation_id=text) for text, _ in turns]
+    assert resolve_rewinds(events) == (events, [])

@@ -1,0 +1,65 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from memory_adk import memory_service
+from memory_core import InvalidInputError
+from tests.adapters.adk.agents import bytes_in, said_event, session_with, texts
+
+
+@pytest.mark.parametrize("slashes", ["memorycore://", "memorycore:///", "memorycore:"])
+async def test_a_uri_with_an_absolute_path_opens_that_file(tmp_path: Path, slashes: str) -> None:
+    path = tmp_path / "my memory.db"
+    service = memory_service(f"{slashes}{path}?embedder=none&app_name=tea".replace(" ", "%20"), agents_dir="agents")
+    assert not path.exists()
+    await service.add_session_to_memory(session_with(said_event("I drink tea"), app="folder"))
+    assert await texts(service, "tea", app="PrettyName") == ["I drink tea"]
+    await service.close()
+    assert path.exists()
+
+
+async def test_relative_paths_start_at_the_working_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    service = memory_service("memorycore:notes.db?embedder=none")
+    await service.add_session_to_memory(session_with(said_event("I drink tea")))
+    await service.close()
+    assert (tmp_path / "notes.db").exists()
+
+
+async def test_an_in_memory_uri_leaves_no_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    service = memory_service("memorycore::memory:?embedder=none")
+    await service.add_session_to_memory(session_with(said_event("I drink tea")))
+    await service.close()
+    assert bytes_in(tmp_path) == b""
+
+
+async def test_limits_can_be_set(tmp_path: Path) -> None:
+    service = memory_service(f"memorycore://{tmp_path}/m.db?embedder=none&max_results=2&max_chars=9")
+    await service.add_session_to_memory(session_with(*(said_event(f"tea number {n}", at=n) for n in range(5))))
+    found = await texts(service, "tea")
+    assert len(found) == 2
+    assert sum(map(len, found)) <= 9
+    await service.close()
+
+
+@pytest.mark.parametrize(
+    ("uri", "named"),
+    [
+        ("memorycore://notes.db", "memorycore:///absolute"),
+        ("memorycore:", "memorycore:///absolute"),
+        ("memorycore:///", "memorycore:///absolute"),
+        ("sqlite:///x.db", "sqlite:///x.db"),
+        ("memorycore:///x.db?limit=3", "'limit'"),
+        ("memorycore:///x.db?max_results=many", "'many'"),
+        ("memorycore:///x.db?max_results=0", "at least 1"),
+        ("memorycore:///x.db?max_chars=-5", "'-5'"),
+        ("memorycore:///x.db?embedder=gpt", "'gpt'"),
+        ("memorycore:///x.db?app_name=", "app_name"),
+    ],
+)
+def test_a_uri_that_cannot_be_used_is_refused_by_what_is_wrong(uri: str, named: str) -> None:
+    with pytest.raises(InvalidInputError, match=named):
+        memory_service(uri)

@@ -1,0 +1,225 @@
+"""The same six things done through each framework, the way its own users do them.
+
+As a script it is another process: `python frameworks.py FRAMEWORK FILE APP USER` reads a JSON list
+`[method, *arguments]` a line and answers each with a JSON value.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import re
+import sys
+import uuid
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from typing import Any, Protocol
+
+os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")
+
+from google.adk.agents import LlmAgent
+from google.adk.apps.app import App
+from google.adk.memory.memory_entry import MemoryEntry
+from google.adk.runners import Runner
+from google.adk.sessions import InMemorySessionService
+from langchain_core.messages import HumanMessage, ToolMessage
+
+from memory_adk import MemoryService, MemoryToolset
+from memory_adk.testing import ScriptedLlm, user_says
+from memory_core import BoundMemory, Memory
+from memory_langchain import MemoryChatMessageHistory, MemoryRetriever, memory_tools
+from memory_spade import MemoryLLMAgent
+from memory_spade.testing.peer import Peer
+from memory_spade.testing.provider import Request, ScriptedProvider, ToolCall
+from memory_spade.testing.xmpp import XmppServer
+
+
+class RefusedError(Exception):
+    """The framework said no."""
+
+
+class Framework(Protocol):
+    """What a test does through any of them."""
+
+    async def write(self, text: str) -> str: ...
+
+    async def find(self, query: str) -> list[str]: ...
+
+    async def update(self, memory_id: str, text: str) -> None: ...
+
+    async def delete(self, memory_id: str) -> None: ...
+
+    async def erase(self) -> None: ...
+
+
+class Spade:
+    """An LLMAgent told by another agent, over XMPP, which of its memory tools to use."""
+
+    def __init__(self, agent: MemoryLLMAgent, peer: Peer) -> None:
+        self._agent = agent
+        self._peer = peer
+
+    async def write(self, text: str) -> str:
+        answer = await self._use("store_memory", content=text, category="fact")
+        return _ids(answer)[0]
+
+    async def find(self, query: str) -> list[str]:
+        return _ids(await self._use("search_memories", query=query))
+
+    async def update(self, memory_id: str, text: str) -> None:
+        await self._use("update_memory", memory_id=memory_id, content=text)
+
+    async def delete(self, memory_id: str) -> None:
+        await self._use("forget_memory", memory_id=memory_id)
+
+    async def erase(self) -> None:
+        await self._agent.memory.erase()
+
+    async def _use(self, tool: str, **arguments: str) -> str:
+        answer = await self._peer.ask(str(self._agent.jid.bare), json.dumps([tool, arguments]), thread="t1")
+        text = str(answer.body)
+        if " failed: " in text:
+            raise RefusedError(text)
+        return text
+
+
+class Adk:
+    """The runner's memory service, and the memory tools of an agent in a runner."""
+
+    def __init__(self, handle: BoundMemory) -> None:
+        self._service = MemoryService(handle)
+        self._app = handle.scope.app
+        self._user = str(handle.scope.user)
+
+    async def write(self, text: str) -> str:
+        entry = MemoryEntry(content=user_says(text), id=str(uuid.uuid4()), author="user")
+        await self._service.add_memory(app_name=self._app, user_id=self._user, memories=[entry])
+        return str(entry.id)
+
+    async def find(self, query: str) -> list[str]:
+        found = await self._service.search_memory(app_name=self._app, user_id=self._user, query=query)
+        return [str(entry.id) for entry in found.memories]
+
+    async def update(self, memory_id: str, text: str) -> None:
+        model = ScriptedLlm(script=[("update_memory", {"memory_id": memory_id, "content": text}), "Done."])
+        agent = LlmAgent(name="helper", model=model, tools=[MemoryToolset(self._service)])
+        runner = Runner(
+            app=App(name="helper", root_agent=agent),
+            session_service=InMemorySessionService(),
+            memory_service=self._service,
+            auto_create_session=True,
+        )
+        async with runner:
+            said = user_says("that is not right any more")
+            events = [e async for e in runner.run_async(user_id=self._user, session_id="s", new_message=said)]
+        answers = [response.response for event in events for response in event.get_function_responses()]
+        if not answers or (answers[0] or {}).get("status") != "success":
+            raise RefusedError(str(answers))
+
+    async def delete(self, memory_id: str) -> None:
+        await self._service.delete_memory(app_name=self._app, user_id=self._user, memory_id=memory_id)
+
+    async def erase(self) -> None:
+        await self._service.clear_user(app_name=self._app, user_id=self._user)
+
+
+class LangChain:
+    """A chat message history, a retriever, and the tools, on the handle."""
+
+    def __init__(self, handle: BoundMemory) -> None:
+        self._handle = handle
+        self._history = MemoryChatMessageHistory(handle, session_id="s1")
+        self._retriever = MemoryRetriever(memory=handle, k=10)
+        self._tools = {tool.name: tool for tool in memory_tools(handle, session_id="s1")}
+
+    async def write(self, text: str) -> str:
+        before = {record.id for record in (await self._handle.list(limit=1000)).records}
+        await self._history.aadd_messages([HumanMessage(text, id=str(uuid.uuid4()))])
+        (new,) = {record.id for record in (await self._handle.list(limit=1000)).records} - before
+        return new
+
+    async def find(self, query: str) -> list[str]:
+        return [str(document.id) for document in await self._retriever.ainvoke(query)]
+
+    async def update(self, memory_id: str, text: str) -> None:
+        await self._use("update_memory", {"memory_id": memory_id, "content": text})
+
+    async def delete(self, memory_id: str) -> None:
+        await self._use("forget_memory", {"memory_id": memory_id})
+
+    async def erase(self) -> None:
+        await self._handle.erase()
+
+    async def _use(self, tool: str, arguments: Mapping[str, str]) -> None:
+        call = {"type": "tool_call", "id": "1", "name": tool, "args": dict(arguments)}
+        answer: ToolMessage = await self._tools[tool].ainvoke(call)
+        if answer.status == "error":
+            raise RefusedError(str(answer.content))
+
+
+FRAMEWORKS = ("spade", "adk", "langchain")
+
+
+@asynccontextmanager
+async def opened(name: str, handle: BoundMemory, server: XmppServer | None = None) -> AsyncIterator[Framework]:
+    """One framework on a handle; agents live on `server`."""
+    if name == "adk":
+        yield Adk(handle)
+    elif name == "langchain":
+        yield LangChain(handle)
+    else:
+        assert server is not None
+        number = uuid.uuid4().hex[:8]
+        agent = MemoryLLMAgent(
+            server.jid(f"bot-{number}"),
+            "secret",
+            ScriptedProvider(_obey),
+            memory=handle,
+            agent_base_memory=True,
+            memory_editing=True,
+        )
+        peer = Peer(server.jid(f"ann-{number}"))
+        await server.start(agent)
+        await server.start(peer)
+        try:
+            yield Spade(agent, peer)
+        finally:
+            await server.stop(peer)
+            await server.stop(agent)
+
+
+def _obey(request: Request) -> str | ToolCall:
+    if request.results:
+        return request.results[-1]
+    tool, arguments = json.loads(request.said)
+    return ToolCall(tool, arguments)
+
+
+def _ids(text: str) -> list[str]:
+    return re.findall(r"\bID ([0-9a-zA-Z-]+)", text)
+
+
+async def serve(name: str, path: str, app: str, user: str) -> None:
+    """Do what standard input says, in this process."""
+    async with Memory(path, embedder=None) as memory:
+        if name == "spade":
+            async with XmppServer() as server, opened(name, memory.bind(app=app, user=user), server) as framework:
+                await _obey_stdin(framework)
+        else:
+            async with opened(name, memory.bind(app=app, user=user)) as framework:
+                await _obey_stdin(framework)
+
+
+async def _obey_stdin(framework: Framework) -> None:
+    sys.stdout.write(json.dumps("ready") + "\n")
+    sys.stdout.flush()
+    while line := await asyncio.to_thread(sys.stdin.readline):
+        method, *arguments = json.loads(line)
+        result: Any = await getattr(framework, method)(*arguments)
+        sys.stdout.write(json.dumps(result) + "\n")
+        sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    asyncio.run(serve(*sys.argv[1:]))

@@ -1,0 +1,183 @@
+"""Chains with a memory when something fails, is abandoned, or happens at once."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import AsyncIterator, Iterator
+
+import pytest
+from langchain_core.messages import BaseMessage
+from langchain_core.output_parsers import StrOutputParser
+from langchain_core.runnables import RunnableConfig, RunnableGenerator, RunnableLambda
+
+from memory_core import BoundMemory, Memory, StorageError, run_sync
+from memory_langchain import MemoryChatMessageHistory, with_memory
+from memory_langchain.testing import ScriptedChatModel
+
+MONDAY: RunnableConfig = {"configurable": {"session_id": "monday"}}
+
+
+def echo() -> ScriptedChatModel:
+    return ScriptedChatModel(script=lambda prompt: f"you said {prompt[-1].text}")
+
+
+def saved(memory: BoundMemory, session: str = "monday") -> list[str]:
+    return [message.text for message in MemoryChatMessageHistory(memory, session).messages]
+
+
+async def test_a_model_failure_keeps_the_question(ann: BoundMemory) -> None:
+    chain = with_memory(ScriptedChatModel(script=[RuntimeError("overloaded")] * 4), ann)
+    with pytest.raises(RuntimeError, match="overloaded"):
+        chain.invoke("one", MONDAY)
+    with pytest.raises(RuntimeError, match="overloaded"):
+        await chain.ainvoke("two", MONDAY)
+    with pytest.raises(RuntimeError, match="overloaded"):
+        list(chain.stream("three", MONDAY))
+    with pytest.raises(RuntimeError, match="overloaded"):
+        [chunk async for chunk in chain.astream("four", MONDAY)]
+    assert saved(ann) == ["one", "two", "three", "four"]
+
+
+@pytest.mark.parametrize(("keep_partial", "kept"), [(False, ["go"]), (True, ["go", "one "])])
+def test_an_abandoned_stream_keeps_the_question_and_the_answer_so_far_on_request(
+    ann: BoundMemory, *, keep_partial: bool, kept: list[str]
+) -> None:
+    def speak(given: Iterator[object]) -> Iterator[str]:
+        yield "one "
+        yield "two"
+
+    stream = with_memory(RunnableGenerator(speak), ann, keep_partial=keep_partial).stream("go", MONDAY)
+    next(stream)
+    stream.close()  # type: ignore[attr-defined]  # a generator
+    assert saved(ann) == kept
+
+
+@pytest.mark.parametrize(("keep_partial", "kept"), [(False, ["go"]), (True, ["go", "one "])])
+async def test_an_abandoned_async_stream_does_the_same(
+    ann: BoundMemory, *, keep_partial: bool, kept: list[str]
+) -> None:
+    async def speak(given: AsyncIterator[object]) -> AsyncIterator[str]:
+        yield "one "
+        yield "two"
+
+    stream = with_memory(RunnableGenerator(speak), ann, keep_partial=keep_partial).astream("go", MONDAY)
+    await anext(stream)
+    await stream.aclose()  # type: ignore[attr-defined]
+    assert saved(ann) == kept
+
+
+async def test_a_cancelled_call_keeps_the_question(ann: BoundMemory) -> None:
+    asked = asyncio.Event()
+
+    async def think(given: object) -> str:
+        asked.set()
+        await asyncio.Event().wait()
+        return "never"
+
+    call = asyncio.create_task(with_memory(RunnableLambda(think), ann).ainvoke("go", MONDAY))
+    await asked.wait()
+    call.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await call
+    assert saved(ann) == ["go"]
+
+
+async def test_cancelling_at_any_moment_never_tears_a_turn(ann: BoundMemory) -> None:
+    chain = with_memory(echo(), ann)
+    for turn in range(40):
+        call = asyncio.create_task(chain.ainvoke(f"{turn}", MONDAY))
+        for _ in range(turn):
+            await asyncio.sleep(0)
+        call.cancel()
+        await asyncio.gather(call, return_exceptions=True)
+    await asyncio.sleep(0)
+    kept = saved(ann)
+    assert len(kept) == len(set(kept))
+    answers = [n for n, text in enumerate(kept) if text.startswith("you said")]
+    assert all(kept[n] == f"you said {kept[n - 1]}" for n in answers)
+
+
+class BrokenError(Exception):
+    """A model that fails."""
+
+
+def test_a_failing_write_reaches_the_caller(memory: Memory, ann: BoundMemory) -> None:
+    def close(given: object) -> str:
+        run_sync(memory.close)
+        return "answer"
+
+    with pytest.raises(StorageError, match="closed"):
+        with_memory(RunnableLambda(close), ann).invoke("hi", MONDAY)
+
+
+async def test_a_failing_write_reaches_the_caller_of_a_stream(memory: Memory, ann: BoundMemory) -> None:
+    async def speak(given: AsyncIterator[object]) -> AsyncIterator[str]:
+        yield "answer"
+        await memory.close()
+
+    with pytest.raises(StorageError, match="closed"):
+        [chunk async for chunk in with_memory(RunnableGenerator(speak), ann).astream("hi", MONDAY)]
+
+
+def test_a_model_failure_is_not_hidden_by_a_failing_write(memory: Memory, ann: BoundMemory) -> None:
+    def fail(given: object) -> str:
+        run_sync(memory.close)
+        raise BrokenError
+
+    with pytest.raises(BrokenError) as failure:
+        with_memory(RunnableLambda(fail), ann).invoke("hi", MONDAY)
+    assert "question was not saved" in failure.value.__notes__[0]
+
+
+def test_a_failing_search_reaches_the_caller_before_the_model_is_asked(memory: Memory, ann: BoundMemory) -> None:
+    model = echo()
+    run_sync(memory.close)
+    with pytest.raises(StorageError):
+        with_memory(model, ann).invoke("hi", MONDAY)
+    assert model.prompts == []
+
+
+def test_another_writer_in_the_same_conversation_loses_nothing(ann: BoundMemory) -> None:
+    def answer(given: object) -> str:
+        MemoryChatMessageHistory(ann, "monday").add_user_message("from elsewhere")
+        return "answer"
+
+    with_memory(RunnableLambda(answer), ann).invoke("question", MONDAY)
+    assert saved(ann) == ["from elsewhere", "question", "answer"]
+
+
+async def test_a_batch_in_one_conversation_keeps_questions_with_their_answers(ann: BoundMemory) -> None:
+    both = threading.Barrier(2)
+
+    def answer(given: list[BaseMessage]) -> str:
+        both.wait()
+        return f"re {given[-1].text}"
+
+    chain = with_memory(RunnableLambda(answer), ann)
+    chain.batch(["1", "2"], MONDAY)
+    await chain.abatch(["3", "4"], MONDAY)
+    kept = saved(ann)
+    assert sorted(kept[::2]) == ["1", "2", "3", "4"]
+    assert all(kept[n + 1] == f"re {kept[n]}" for n in range(0, 8, 2))
+
+
+def test_six_threads_with_loops_of_their_own_lose_nothing(ann: BoundMemory) -> None:
+    chain = with_memory(echo(), ann)
+
+    async def talk(worker: int) -> None:
+        for n in range(5):
+            await chain.ainvoke(f"{worker}.{n}", {"configurable": {"session_id": f"{worker}"}})
+
+    threads = [threading.Thread(target=asyncio.run, args=(talk(worker),)) for worker in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert [len(saved(ann, f"{worker}")) for worker in range(6)] == [10] * 6
+
+
+async def test_sync_calls_work_inside_a_running_loop(ann: BoundMemory) -> None:
+    chain = with_memory(echo() | StrOutputParser(), ann)
+    assert chain.invoke("hello", MONDAY) == "you said hello"
+    assert "".join(chain.stream("hello", MONDAY)) == "you said hello"

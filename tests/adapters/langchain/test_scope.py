@@ -1,0 +1,119 @@
+"""Whose memory a call reaches."""
+
+from __future__ import annotations
+
+import uuid
+from dataclasses import dataclass
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from langchain_core.runnables import RunnableConfig
+from pydantic import BaseModel
+
+from memory_core import BoundMemory, Memory, ScopeError
+from memory_langchain import ScopeResolver
+
+
+@dataclass
+class Context:
+    user_id: object
+    session_id: object = "from context"
+
+
+class Model(BaseModel):
+    user_id: str
+
+
+def config(**configurable: object) -> RunnableConfig:
+    return {"configurable": dict(configurable)}
+
+
+@pytest.mark.parametrize("context", [Context("ann"), {"user_id": "ann"}, Model(user_id="ann")])
+def test_the_context_may_be_a_dataclass_a_mapping_or_a_model(open_handle: BoundMemory, context: object) -> None:
+    assert ScopeResolver(open_handle).resolve(config(), context=context).user == "ann"
+
+
+def test_the_context_of_a_graph_run_is_found_in_its_config(open_handle: BoundMemory) -> None:
+    running = config(__pregel_runtime=SimpleNamespace(context=Context("ann")))
+    scope = ScopeResolver(open_handle).resolve(running)
+    assert (scope.user, scope.session) == ("ann", "from context")
+
+
+def test_context_goes_before_config_and_config_before_the_constructor(open_handle: BoundMemory) -> None:
+    resolver = ScopeResolver(open_handle, "made", "made", "made")
+    assert resolver.resolve(config()).user == "made"
+    asked = config(user_id="asked", thread_id="asked", agent_id="asked")
+    scope = resolver.resolve(asked)
+    assert (scope.user, scope.session, scope.agent) == ("asked", "asked", "asked")
+    given = resolver.resolve(asked, context=Context("given"))
+    assert (given.user, given.session, given.agent) == ("given", "from context", "asked")
+
+
+@pytest.mark.parametrize("name", ["session_id", "thread_id", "conversation_id"])
+def test_a_conversation_has_three_names_for_the_same_scope(ann: BoundMemory, name: str) -> None:
+    assert ScopeResolver(ann).resolve(config(**{name: "monday"}), needs_session=True).session == "monday"
+
+
+def test_among_the_names_of_a_conversation_session_id_comes_first(ann: BoundMemory) -> None:
+    both = config(conversation_id="c", thread_id="t", session_id="s")
+    assert ScopeResolver(ann).resolve(both).session == "s"
+
+
+@pytest.mark.parametrize("value", [None, "", "  ", True, 1.5, object(), ["ann"]])
+@pytest.mark.parametrize("name", ["user_id", "session_id", "thread_id", "agent_id"])
+def test_a_key_that_is_named_but_empty_is_an_error(ann: BoundMemory, name: str, value: object) -> None:
+    defaults = ScopeResolver(ann, "ann", "monday", "helper")
+    with pytest.raises(ScopeError, match=name):
+        defaults.resolve(config(**{name: value}), needs_session=True)
+
+
+def test_an_empty_context_is_not_filled_up_from_the_config(open_handle: BoundMemory) -> None:
+    with pytest.raises(ScopeError, match="user_id"):
+        ScopeResolver(open_handle).resolve(config(user_id="ann"), context=Context(None))
+
+
+def test_a_missing_user_or_conversation_is_an_error_that_names_the_way_out(open_handle: BoundMemory) -> None:
+    with pytest.raises(ScopeError, match=r"configurable.*user_id"):
+        ScopeResolver(open_handle).resolve(config(session_id="s"))
+    with pytest.raises(ScopeError, match=r"configurable.*session_id"):
+        ScopeResolver(open_handle).resolve(config(user_id="ann"), needs_session=True)
+
+
+@pytest.mark.parametrize("value", ["", " ", True, object()])
+def test_an_empty_default_is_refused_by_the_constructor(open_handle: BoundMemory, value: Any) -> None:
+    with pytest.raises(ScopeError, match="user_id"):
+        ScopeResolver(open_handle, value)
+
+
+def test_numbers_and_uuids_stand_for_their_text(open_handle: BoundMemory) -> None:
+    thread = uuid.uuid4()
+    scope = ScopeResolver(open_handle).resolve(config(user_id=7, thread_id=thread))
+    assert (scope.user, scope.session) == ("7", str(thread))
+
+
+def test_a_handle_that_fixes_the_user_accepts_no_other(ann: BoundMemory) -> None:
+    assert ScopeResolver(ann).resolve().user == "ann"
+    assert ScopeResolver(ann).resolve(config(user_id="ann")).user == "ann"
+    with pytest.raises(ScopeError, match="bob"):
+        ScopeResolver(ann).resolve(config(user_id="bob"))
+    with pytest.raises(ScopeError, match="bob"):
+        ScopeResolver(ann, user_id="bob")
+
+
+def test_a_handle_that_fixes_the_conversation_accepts_no_other(memory: Memory) -> None:
+    narrow = memory.bind(app="demo", user="ann", session="monday")
+    assert ScopeResolver(narrow).resolve(needs_session=True).session == "monday"
+    with pytest.raises(ScopeError, match="tuesday"):
+        ScopeResolver(narrow).resolve(config(session_id="tuesday"))
+
+
+def test_an_authenticated_user_is_the_owner_and_cannot_ask_for_another(open_handle: BoundMemory) -> None:
+    signed_in = SimpleNamespace(identity="ann")
+    assert ScopeResolver(open_handle).resolve(config(langgraph_auth_user=signed_in)).user == "ann"
+    with pytest.raises(ScopeError, match="authenticated as 'ann'"):
+        ScopeResolver(open_handle).resolve(config(langgraph_auth_user=signed_in, user_id="bob"))
+
+
+def test_a_memory_without_a_handle_stands_for_the_default_app(memory: Memory) -> None:
+    assert ScopeResolver(memory).resolve(config(user_id="ann")).memory.scope.app == "default"

@@ -1,0 +1,323 @@
+"""Notes of conversations in the documented JSON file: every documented call, and what a crash may not take away."""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import inspect
+import json
+import os
+import random
+import resource
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from spade_llm.memory import AgentInteractionMemory as StockInteractionMemory
+
+from memory_core import Memory
+from memory_spade.memory import AgentInteractionMemory
+from memory_spade.memory.exceptions import MemoryStorageError
+from memory_spade.memory.notes_in_store import NotesInStore
+
+AGENT = "agent@example.com"
+
+
+def file_in(folder: Path) -> Path:
+    return folder / "agent_example.com_interactions.json"
+
+
+def test_the_documented_signatures() -> None:
+    def signature(method: Any) -> str:
+        return str(inspect.signature(method))
+
+    assert list(inspect.signature(AgentInteractionMemory).parameters) == ["agent_id", "memory_path"]
+    assert signature(AgentInteractionMemory.add_information) == (
+        "(self, conversation_id: 'str', information: 'str') -> 'str'"
+    )
+    assert signature(AgentInteractionMemory.get_information) == "(self, conversation_id: 'str') -> 'list[str]'"
+    assert signature(AgentInteractionMemory.get_context_summary) == "(self, conversation_id: 'str') -> 'str | None'"
+    assert signature(AgentInteractionMemory.clear_conversation) == "(self, conversation_id: 'str') -> 'bool'"
+    assert signature(AgentInteractionMemory.get_all_conversations) == "(self) -> 'list[str]'"
+
+
+@pytest.fixture(params=["file", "process", "store"])
+def notes(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[AgentInteractionMemory]:
+    with Memory(tmp_path / "m.db", embedder=None) as memory:
+        made = {
+            "file": AgentInteractionMemory(AGENT, str(tmp_path)),
+            "process": AgentInteractionMemory(AGENT, ":memory:"),
+            "store": AgentInteractionMemory.over(AGENT, NotesInStore(lambda: memory.bind(user="ann"), AGENT)),
+        }
+        yield made[request.param]
+
+
+def test_every_documented_call_does_what_the_document_says(notes: AgentInteractionMemory) -> None:
+    assert notes.get_information("user1_session") == []
+    assert notes.get_context_summary("user1_session") is None
+    assert notes.clear_conversation("user1_session") is False
+    assert "User prefers JSON responses" in notes.add_information("user1_session", "User prefers JSON responses")
+    notes.add_information("user1_session", "API token: abc123")
+    notes.add_information("user2_session", "User prefers XML")
+    assert notes.get_information("user1_session") == ["User prefers JSON responses", "API token: abc123"]
+    assert notes.get_context_summary("user1_session") == (
+        "Previous interactions:\n- User prefers JSON responses\n- API token: abc123"
+    )
+    assert notes.get_all_conversations() == ["user1_session", "user2_session"]
+    assert notes.clear_conversation("user1_session") is True
+    assert notes.get_information("user1_session") == []
+    assert notes.get_all_conversations() == ["user2_session"]
+
+
+@pytest.mark.parametrize(
+    ("conversation", "text"), [("", "x"), (" ", "x"), ("c", ""), ("c", None), (5, "x"), ("c", "\ud800")]
+)
+def test_what_cannot_be_noted_is_named(notes: AgentInteractionMemory, conversation: Any, text: Any) -> None:
+    with pytest.raises(MemoryStorageError, match=r"conversation_id|information"):
+        notes.add_information(conversation, text)
+    assert notes.get_all_conversations() == []
+
+
+async def test_the_async_calls_do_the_same(notes: AgentInteractionMemory) -> None:
+    await notes.aadd_information("c", "one")
+    assert await notes.aget_information("c") == ["one"]
+
+
+def test_the_file_has_the_documented_shape_and_only_its_owner_reads_it(tmp_path: Path) -> None:
+    AgentInteractionMemory(AGENT, tmp_path).add_information("conversation_id", "User prefers JSON responses — Ä")
+    content = json.loads(file_in(tmp_path).read_text(encoding="utf-8"))
+    (note,) = content["interactions"]["conversation_id"]
+    assert content == {"agent_id": AGENT, "interactions": {"conversation_id": [note]}}
+    assert note["content"] == "User prefers JSON responses — Ä"
+    assert note["timestamp"][-5:-1].startswith(".")
+    assert note["timestamp"].endswith("Z")
+    assert {oct(path.stat().st_mode & 0o777) for path in tmp_path.iterdir()} == {"0o600"}
+
+
+def test_files_go_both_ways_between_here_and_stock(tmp_path: Path) -> None:
+    StockInteractionMemory(AGENT, str(tmp_path)).add_information("c", "from stock")
+    ours = AgentInteractionMemory(AGENT, tmp_path)
+    assert ours.get_information("c") == ["from stock"]
+    ours.add_information("c", "from here")
+    assert StockInteractionMemory(AGENT, str(tmp_path)).get_information("c") == ["from stock", "from here"]
+
+
+def test_the_environment_and_then_the_default_name_the_directory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("SPADE_LLM_MEMORY_PATH", raising=False)
+    AgentInteractionMemory(AGENT).add_information("c", "one")
+    assert file_in(tmp_path / "spade_llm/data/agent_memory").exists()
+    monkeypatch.setenv("SPADE_LLM_MEMORY_PATH", str(tmp_path / "elsewhere"))
+    AgentInteractionMemory(AGENT).add_information("c", "one")
+    assert file_in(tmp_path / "elsewhere").exists()
+
+
+def test_ids_that_make_the_same_file_name_stay_apart(tmp_path: Path) -> None:
+    ids = ["a@b.c", "a_b.c", "x" * 1_000 + "@b.c", "x" * 1_001 + "@b.c"]
+    for number, agent in enumerate(ids):
+        AgentInteractionMemory(agent, tmp_path).add_information("c", f"note {number}")
+    for number, agent in enumerate(ids):
+        assert AgentInteractionMemory(agent, tmp_path).get_information("c") == [f"note {number}"]
+
+
+def test_one_identity_whatever_case_and_resource(tmp_path: Path) -> None:
+    AgentInteractionMemory("Agent@Example.com/phone", tmp_path).add_information("c", "one")
+    assert AgentInteractionMemory("agent@example.com/desk", tmp_path).get_information("c") == ["one"]
+
+
+@pytest.mark.parametrize(
+    "content",
+    [b"", b"{", b"[]", b"null", b"{}", b'{"interactions": []}', b'{"interactions": {"c": [5]}}', b"\xff\xfe{}"],
+)
+def test_a_file_nobody_can_read_is_kept_aside_and_reported(
+    content: bytes, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    file_in(tmp_path).write_bytes(content)
+    notes = AgentInteractionMemory(AGENT, tmp_path)
+    notes.add_information("c", "after")
+    assert notes.get_information("c") == ["after"]
+    (kept,) = tmp_path.glob("*.corrupt-*")
+    assert kept.read_bytes() == content
+    assert kept.name in caplog.text
+
+
+def test_a_damaged_journal_is_kept_aside_with_nothing_of_the_rest_lost(tmp_path: Path) -> None:
+    notes = large(tmp_path)
+    for number in range(5):
+        notes.add_information("c", f"note {number}")
+    journal = file_in(tmp_path).with_suffix(".journal")
+    lines = journal.read_bytes().splitlines(keepends=True)
+    journal.write_bytes(b"".join(lines[:3]) + b"{damaged}\n" + b"".join(lines[3:]))
+    assert AgentInteractionMemory(AGENT, tmp_path).get_information("c") == ["note 0", "note 1"]
+    assert AgentInteractionMemory(AGENT, tmp_path).get_information("c") == ["note 0", "note 1"]
+    assert len(list(tmp_path.glob("*.journal.corrupt-*"))) == 1
+
+
+def large(folder: Path) -> AgentInteractionMemory:
+    """Notes beyond the size up to which the file is replaced whole."""
+    content = {"agent_id": AGENT, "interactions": {"old": [{"content": "x" * 100, "timestamp": "t"}] * 2_000}}
+    file_in(folder).write_text(json.dumps(content))
+    return AgentInteractionMemory(AGENT, folder)
+
+
+def test_one_more_note_does_not_rewrite_a_large_file(tmp_path: Path) -> None:
+    notes = large(tmp_path)
+    before = file_in(tmp_path).stat()
+    for number in range(100):
+        notes.add_information("c", f"note {number}")
+    assert file_in(tmp_path).stat() == before
+    fresh = AgentInteractionMemory(AGENT, tmp_path)
+    assert fresh.get_information("c") == [f"note {number}" for number in range(100)]
+    assert len(fresh.get_information("old")) == 2_000
+
+
+def test_a_journal_is_folded_into_the_file_before_it_grows_large(tmp_path: Path) -> None:
+    notes = large(tmp_path)
+    other = AgentInteractionMemory(AGENT, tmp_path)
+    for number in range(300):
+        (notes if number % 2 else other).add_information("c", f"note {number} {'y' * 1_000}")
+    content = json.loads(file_in(tmp_path).read_text())
+    assert len(content["interactions"]["c"]) > 150
+    journal = file_in(tmp_path).with_suffix(".journal")
+    assert not journal.exists() or journal.stat().st_size <= file_in(tmp_path).stat().st_size
+    for reader in (notes, other, AgentInteractionMemory(AGENT, tmp_path)):
+        assert [text.split()[1] for text in reader.get_information("c")] == [str(number) for number in range(300)]
+
+
+def test_a_journal_that_was_folded_just_before_a_crash_counts_once(tmp_path: Path) -> None:
+    notes = large(tmp_path)
+    notes.add_information("c", "before")
+    journal = file_in(tmp_path).with_suffix(".journal")
+    left_behind = journal.read_bytes()
+    notes.add_information("c", "z" * 200_000)  # folds
+    assert not journal.exists()
+    journal.write_bytes(left_behind)
+    fresh = AgentInteractionMemory(AGENT, tmp_path)
+    assert len(fresh.get_information("c")) == 2
+    fresh.add_information("c", "after")
+    assert len(AgentInteractionMemory(AGENT, tmp_path).get_information("c")) == 3
+
+
+@settings(max_examples=30)
+@given(st.lists(st.tuples(st.sampled_from("ab"), st.sampled_from(["x", "clear", "grow"])), max_size=25))
+def test_any_interleaving_of_two_writers_equals_a_dictionary(
+    tmp_path_factory: pytest.TempPathFactory, steps: list[tuple[str, str]]
+) -> None:
+    folder = tmp_path_factory.mktemp("notes")
+    writers = [large(folder), AgentInteractionMemory(AGENT, folder)]
+    model: dict[str, list[str]] = {}
+    for number, (conversation, step) in enumerate(steps):
+        writer = writers[number % 2]
+        if step == "clear":
+            assert writer.clear_conversation(conversation) == (model.pop(conversation, None) is not None)
+        else:
+            text = f"{number} " + "y" * (60_000 if step == "grow" else 1)
+            writer.add_information(conversation, text)
+            model.setdefault(conversation, []).append(text)
+    for reader in (*writers, AgentInteractionMemory(AGENT, folder)):
+        assert {c: reader.get_information(c) for c in reader.get_all_conversations() if c != "old"} == model
+
+
+def test_a_full_disk_is_an_error_and_leaves_the_old_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for notes in (AgentInteractionMemory(AGENT, tmp_path), large(tmp_path)):
+        notes.add_information("c", "kept")
+        with monkeypatch.context() as full:
+            full.setattr(os, "write", lambda descriptor, data: (_ for _ in ()).throw(OSError(errno.ENOSPC, "full")))
+            with pytest.raises(MemoryStorageError, match="full"):
+                notes.add_information("c", "lost")
+        assert notes.get_information("c") == ["kept"]
+        assert AgentInteractionMemory(AGENT, tmp_path).get_information("c") == ["kept"]
+        notes.clear_conversation("c")
+        assert list(tmp_path.glob("*.tmp")) == []
+
+
+def test_a_file_size_limit_of_the_system_loses_nothing_that_was_acknowledged(tmp_path: Path) -> None:
+    def limited() -> None:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (4_096, 4_096))
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+
+    done = subprocess.run(
+        [sys.executable, "-c", WRITER, str(tmp_path), "0", "500"],
+        preexec_fn=limited,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert "MemoryStorageError" in done.stderr
+    kept = AgentInteractionMemory(AGENT, tmp_path).get_information("c0")
+    assert kept == done.stdout.splitlines()
+    assert kept
+
+
+WRITER = """
+import sys
+from memory_spade.memory import AgentInteractionMemory
+notes = AgentInteractionMemory("agent@example.com", sys.argv[1])
+for number in range(int(sys.argv[3])):
+    notes.add_information(f"c{sys.argv[2]}", f"note {number}")
+    print(f"note {number}", flush=True)
+"""
+
+
+def writer(folder: Path, name: int, count: int) -> subprocess.Popen[str]:
+    command = [sys.executable, "-c", WRITER, str(folder), str(name), str(count)]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+
+
+def test_two_processes_lose_nothing_of_each_other(tmp_path: Path) -> None:
+    """Stock keeps 200 of these 400."""
+    running = [writer(tmp_path, name, 200) for name in range(2)]
+    for process in running:
+        process.communicate(timeout=60)
+    notes = AgentInteractionMemory(AGENT, tmp_path)
+    for name in range(2):
+        assert notes.get_information(f"c{name}") == [f"note {number}" for number in range(200)]
+
+
+@pytest.mark.parametrize("make", [AgentInteractionMemory, large], ids=["small", "large"])
+def test_killed_writers_lose_nothing_they_acknowledged(make: Any, tmp_path: Path) -> None:
+    make(*(() if make is large else (AGENT,)), tmp_path)
+    chance = random.Random(4)
+    for round_number in range(8):
+        running = [writer(tmp_path, 2 * round_number + name, 10_000) for name in range(2)]
+        time.sleep(0.25 + chance.random() / 4)
+        outputs = []
+        for process in running:
+            process.kill()
+            outputs.append(process.communicate()[0])
+        notes = AgentInteractionMemory(AGENT, tmp_path)
+        for name, output in enumerate(outputs):
+            acknowledged = [line for line in output.splitlines(keepends=True) if line.endswith("\n")]
+            kept = notes.get_information(f"c{2 * round_number + name}")
+            assert kept[: len(acknowledged)] == [line.strip() for line in acknowledged]
+            assert len(kept) <= len(acknowledged) + 2  # written, or written and printed in part
+        json.loads(file_in(tmp_path).read_text()) if file_in(tmp_path).exists() else None
+    assert list(tmp_path.glob("*.corrupt-*")) == []
+
+
+async def test_noting_in_a_large_file_does_not_hold_up_the_event_loop(tmp_path: Path) -> None:
+    """Stock rewrites the file on the loop. What is checked is that other tasks run meanwhile, not how fast."""
+    notes = large(tmp_path)
+    turns = 0
+
+    async def tick() -> None:
+        nonlocal turns
+        while True:
+            await asyncio.sleep(0)
+            turns += 1
+
+    ticking = asyncio.create_task(tick())
+    for number in range(20):
+        before = turns
+        await notes.aadd_information("c", f"note {number}")
+        assert turns > before
+    ticking.cancel()

@@ -1,0 +1,240 @@
+"""Opened before anything runs, closed when the agent stops, and never in the way of a process that wants to end."""
+
+from __future__ import annotations
+
+import runpy
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import spade_llm
+from spade.agent import Agent
+from spade_llm.agent import LLMAgent
+from spade_llm.providers.base_provider import BaseLLMProvider
+
+from memory_core import ClosedError, Memory, NotAStoreError
+from memory_spade import MemoryLLMAgent, MemoryMixin, llm
+from memory_spade.testing.xmpp import XmppServer
+
+Start = Callable[[Agent], Awaitable[None]]
+Jid = Callable[[str], str]
+
+
+async def test_stopping_closes_what_the_agent_opened_and_leaves_a_shared_memory_open(
+    start: Start, server: XmppServer, jid: Jid, memory: Memory, tmp_path: Path, provider: BaseLLMProvider
+) -> None:
+    own = MemoryLLMAgent(jid("own"), "pw", provider, memory=tmp_path / "own.db")
+    shared = MemoryLLMAgent(jid("shared"), "pw", provider, memory=memory)
+    for agent in (own, shared):
+        await start(agent)
+        await agent.memory.add("kept")
+    handle = own.memory
+
+    for agent in (own, shared):
+        await server.stop(agent)
+        await agent.stop()
+
+    assert (await shared.memory.stats()).records == 1
+    with pytest.raises(ClosedError):
+        await handle.stats()
+    with pytest.raises(ClosedError, match="was stopped"):
+        _ = own.memory
+    assert not (tmp_path / "own.db-wal").exists()
+
+
+async def test_a_tool_called_after_stop_answers_with_an_error_and_opens_nothing(
+    start: Start, server: XmppServer, jid: Jid, tmp_path: Path, provider: BaseLLMProvider
+) -> None:
+    agent = MemoryLLMAgent(jid("bot"), "pw", provider, memory=tmp_path / "own.db")
+    await start(agent)
+    await server.stop(agent)
+    tool: Any = agent.tools[0]
+
+    tool.set_conversation_id("t1")
+
+    assert "failed: agent" in await tool.execute(information="too late")
+    assert not (tmp_path / "own.db-wal").exists()
+
+
+async def test_a_memory_can_be_opened_again_after_it_was_closed(
+    container: None, tmp_path: Path, provider: BaseLLMProvider
+) -> None:
+    agent = MemoryLLMAgent("bot@localhost", "pw", provider, agent_base_memory=(True, tmp_path))
+    await agent.memory.add("before the start")
+    for _ in range(2):
+        await agent.home.close()
+        await agent.home.open()
+    assert (await agent.memory.stats()).records == 1
+    await agent.home.close()
+
+
+async def test_memory_in_the_process_leaves_no_file_and_is_nobody_elses(
+    container: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, provider: BaseLLMProvider
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    first, second = (
+        MemoryLLMAgent(f"{name}@localhost", "pw", provider, agent_base_memory=(True, ":memory:")) for name in "ab"
+    )
+    await first.memory.add("gone with me")
+    assert (await second.memory.stats()).records == 0
+    assert (await first.memory.search("gone"))[0].record.text == "gone with me"
+    for agent in (first, second):
+        await agent.home.close()
+    assert list(tmp_path.iterdir()) == []  # noqa: ASYNC240
+
+
+async def test_an_agent_whose_memory_cannot_be_opened_does_not_start_and_touches_nothing(
+    server: XmppServer, container: None, tmp_path: Path, provider: BaseLLMProvider
+) -> None:
+    foreign = tmp_path / "bot_localhost_base_memory.db"
+    foreign.write_bytes(b"somebody else's file, which is not a memory at all" * 9)
+    before = foreign.read_bytes()
+    agent = MemoryLLMAgent("bot@localhost", "pw", provider, agent_base_memory=True, memory_path=tmp_path)
+    agent.xmpp_port = server.port
+
+    with pytest.raises(NotAStoreError):
+        await agent.start()
+
+    assert not agent.is_alive()
+    assert agent.client is None
+    assert foreign.read_bytes() == before
+
+
+async def test_an_agent_that_fails_to_start_closes_its_memory(
+    start: Start, jid: Jid, tmp_path: Path, provider: BaseLLMProvider
+) -> None:
+    class Broken(MemoryMixin, LLMAgent):
+        async def setup(self) -> None:
+            await self.memory.add("setup finds the memory open")
+            raise LookupError("no setup today")
+
+    agent = Broken(jid("bot"), "pw", provider, memory=tmp_path / "own.db")
+
+    with pytest.raises(LookupError):
+        await start(agent)
+
+    assert agent.client is not None
+    assert not agent.client.is_connected()
+    with pytest.raises(ClosedError):
+        _ = agent.memory
+    async with Memory(tmp_path / "own.db") as memory:
+        assert (await memory.bind(user=jid("bot")).stats()).records == 1
+
+
+class Plugin:
+    """Hooks into an agent the way spade_pubsub and spade_artifact do."""
+
+    async def _hook_plugin_after_connection(self, *args: Any, **kwargs: Any) -> None:
+        self.hooked = True
+
+
+class First(MemoryMixin, Plugin, Agent): ...
+
+
+class Second(Plugin, MemoryMixin, Agent): ...
+
+
+@pytest.mark.parametrize("agent_class", [First, Second])
+async def test_plugins_of_spade_work_on_either_side_of_the_mixin(
+    agent_class: Any, start: Start, jid: Jid, memory: Memory
+) -> None:
+    agent = agent_class(jid("plugged"), "pw", memory=memory)
+    await start(agent)
+    assert agent.hooked
+    await agent.memory.add("kept")
+    assert (await agent.memory.stats()).records == 1
+
+
+async def test_no_thread_that_could_hold_up_the_interpreter_is_left(
+    start: Start, server: XmppServer, jid: Jid, tmp_path: Path, provider: BaseLLMProvider
+) -> None:
+    before = set(threading.enumerate())
+    agent = MemoryLLMAgent(jid("bot"), "pw", provider, memory=tmp_path / "own.db")
+    await start(agent)
+    await agent.memory.add("kept")
+    await server.stop(agent)
+    # The workers of an event loop's own pool are ended by Python itself.
+    left = [thread.name for thread in set(threading.enumerate()) - before if not thread.daemon]
+    assert [name for name in left if not name.startswith("asyncio_")] == []
+
+
+SCRIPT = """
+import asyncio
+import spade
+from memory_spade import MemoryMixin
+
+class Plain(MemoryMixin, spade.agent.Agent): ...
+
+async def main():
+    agent = Plain("{jid}", "pw", port={port}, memory="own.db")
+    await agent.start()
+    await agent.memory.add("kept")
+    print("ready", flush=True)
+    await {then}
+
+spade.run(main())
+"""
+
+
+def process(tmp_path: Path, server: XmppServer, jid: str, then: str) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [sys.executable, "-c", SCRIPT.format(jid=jid, port=server.port, then=then)],
+        cwd=tmp_path,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+
+
+@pytest.mark.parametrize("server", ["pyjabber"], indirect=True)  # which one makes no difference
+def test_a_process_ends_although_nobody_stopped_its_agent(server: XmppServer, jid: Jid, tmp_path: Path) -> None:
+    with process(tmp_path, server, jid("bot"), "asyncio.sleep(0)") as running:
+        running.communicate(timeout=60)
+    assert running.returncode == 0
+    assert not (tmp_path / "own.db-wal").exists()
+
+
+@pytest.mark.parametrize("server", ["pyjabber"], indirect=True)  # which one makes no difference
+def test_an_interrupted_process_folds_its_memory_into_the_file(server: XmppServer, jid: Jid, tmp_path: Path) -> None:
+    with process(tmp_path, server, jid("bot"), "asyncio.Event().wait()") as running:
+        assert running.stdout is not None
+        assert running.stdout.readline() == "ready\n"
+        running.send_signal(signal.SIGINT)
+        running.communicate(timeout=60)
+    assert running.returncode == 0
+    assert not (tmp_path / "own.db-wal").exists()
+
+
+def run(code: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, timeout=60)
+
+
+def test_the_mixin_loads_spade_only_and_the_package_not_even_that() -> None:
+    done = run(
+        "import sys, memory_spade\n"
+        "assert 'spade' not in sys.modules and 'numpy' not in sys.modules\n"
+        "from memory_spade import MemoryMixin\n"
+        "from spade.agent import Agent\n"
+        "class Plain(MemoryMixin, Agent): ...\n"
+        "assert not {'spade_llm', 'litellm', 'openai'} & set(sys.modules), sorted(sys.modules)"
+    )
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize(
+    ("missing", "name", "extra"),
+    [("spade", "MemoryMixin", "spade"), ("spade_llm", "MemoryLLMAgent", "spade-llm")],
+)
+def test_a_missing_framework_is_named_in_one_sentence(missing: str, name: str, extra: str) -> None:
+    done = run(f"import sys; sys.modules[{missing!r}] = None\nfrom memory_spade import {name}")
+    assert done.stderr.strip().splitlines()[-1].endswith(f": pip install 'memory-core[{extra}]'")
+
+
+def test_spade_llm_of_another_version_is_refused_with_the_pythons_it_needs(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(spade_llm, "__version__", "0.2.0")
+    with pytest.raises(ImportError, match=r"spade_llm 0\.3, which runs on Python 3\.11 and 3\.12, and found 0\.2\.0"):
+        runpy.run_path(str(Path(llm.__file__)))

@@ -1,0 +1,330 @@
+"""Agents with memory, told things by other agents over XMPP."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from spade.agent import Agent
+from spade.message import Message
+from spade_llm.agent import LLMAgent
+from spade_llm.behaviour import LLMBehaviour
+
+from memory_core import Memory, Where
+from memory_spade import MemoryLLMAgent, MemoryMixin
+from memory_spade.testing.peer import Peer
+from memory_spade.testing.provider import Request, ScriptedProvider, ToolCall
+from memory_spade.testing.xmpp import XmppServer
+
+Start = Callable[[Agent], Awaitable[None]]
+Jid = Callable[[str], str]
+
+
+async def told(peer: Peer, bot: Agent, text: str, thread: str | None = None) -> str:
+    return str((await peer.ask(str(bot.jid.bare), text, thread=thread)).body)
+
+
+async def test_all_four_tools_work_over_the_wire_and_write_what_was_said(
+    start: Start, jid: Jid, memory: Memory, provider: ScriptedProvider
+) -> None:
+    bot = MemoryLLMAgent(jid("bot"), "pw", provider, memory=memory)
+    ann = Peer(jid("ann"))
+    await start(bot)
+    await start(ann)
+
+    assert (
+        await told(ann, bot, "REMEMBER Ann pays in euros", "t1")
+        == "Remembered for this conversation: Ann pays in euros"
+    )
+    assert "Stored fact with ID" in await told(ann, bot, "STORE the API needs a token", "t1")
+    assert "the API needs a token" in await told(ann, bot, "SEARCH token API", "t1")
+    assert "the API needs a token" in await told(ann, bot, "LIST", "t1")
+
+    everything = await memory.bind(user=jid("bot")).list()
+    assert {(r.kind, r.text, r.session, r.author, r.agent) for r in everything.records} == {
+        ("note", "Ann pays in euros", "t1", jid("ann"), jid("bot")),
+        ("fact", "the API needs a token", "t1", jid("ann"), jid("bot")),
+    }
+
+
+async def test_a_shared_handle_makes_the_agent_write_where_its_owner_reads(
+    start: Start, jid: Jid, memory: Memory, provider: ScriptedProvider
+) -> None:
+    handle = memory.bind(app="demo", user="ann")
+    bot = MemoryLLMAgent(jid("bot"), "pw", provider, memory=handle)
+    ann = Peer(jid("ann"))
+    await start(bot)
+    await start(ann)
+    await handle.add("The parcel is at the harbour")
+
+    assert "harbour" in await told(ann, bot, "SEARCH parcel")
+    await told(ann, bot, "STORE Ann collects stamps")
+    await told(ann, bot, "REMEMBER Ann is in a hurry")
+
+    assert (await handle.search("stamps"))[0].record.text == "Ann collects stamps"
+    assert (await handle.search("hurry"))[0].record.text == "Ann is in a hurry"
+
+
+async def test_the_documented_files_are_written_and_recalled_after_a_restart(
+    start: Start, server: XmppServer, jid: Jid, tmp_path: Path, provider: ScriptedProvider
+) -> None:
+    ann = Peer(jid("ann"))
+    await start(ann)
+    for run in (1, 2):
+        bot = MemoryLLMAgent(
+            jid("bot"),
+            "pw",
+            provider,
+            interaction_memory=(True, tmp_path / "notes"),
+            agent_base_memory=True,
+            memory_path=tmp_path,
+        )
+        await start(bot)
+        if run == 1:
+            answer = await told(ann, bot, "REMEMBER Ann pays in euros", "t1")
+            assert answer == "Remembered information about this interaction: Ann pays in euros"
+            await told(ann, bot, "STORE User prefers JSON responses over XML", "t1")
+        else:
+            assert '"Ann pays in euros"' in await told(ann, bot, "Good morning", "t1")
+            assert "euros" not in await told(ann, bot, "Good morning", "t2")
+            assert '"User prefers JSON responses over XML"' in await told(
+                ann, bot, "Which API format does the user like?"
+            )
+            assert bot.interaction_memory.get_information("t1") == ["Ann pays in euros"]
+            (entry,) = await bot.agent_base_memory.search_memories("JSON")
+            assert (entry.agent_id, entry.category) == (jid("bot"), "fact")
+        await server.stop(bot)
+    name = jid("bot").replace("@", "_")
+    assert (tmp_path / "notes" / f"{name}_interactions.json").exists()
+    assert (tmp_path / f"{name}_base_memory.db").exists()
+
+
+async def test_a_shared_memory_opens_the_documented_doors_too(
+    start: Start, jid: Jid, memory: Memory, provider: ScriptedProvider
+) -> None:
+    bot = MemoryLLMAgent(jid("bot"), "pw", provider, memory=memory.bind(user="ann"))
+    ann = Peer(jid("ann"))
+    await start(bot)
+    await start(ann)
+    bot.interaction_memory.add_information("t1", "noted by the program")
+    await bot.agent_base_memory.store_memory("stored by the program", "fact")
+
+    await told(ann, bot, "REMEMBER noted by the model", "t1")
+
+    assert bot.interaction_memory.get_information("t1") == ["noted by the program", "noted by the model"]
+    assert bot.interaction_memory.get_all_conversations() == ["t1"]
+    assert "stored by the program" in await told(ann, bot, "SEARCH stored")
+
+
+async def test_a_restarted_agent_recalls_notes_and_memories_into_its_prompt(
+    start: Start, server: XmppServer, jid: Jid, tmp_path: Path, provider: ScriptedProvider
+) -> None:
+    ann = Peer(jid("ann"))
+    await start(ann)
+    for run in (1, 2):
+        async with Memory(tmp_path / "m.db", embedder=None) as memory:
+            bot = MemoryLLMAgent(jid("bot"), "pw", provider, memory=memory)
+            await start(bot)
+            if run == 1:
+                await told(ann, bot, "REMEMBER Ann pays in euros")
+                await told(ann, bot, "STORE the API needs a token")
+            else:
+                prompt = await told(ann, bot, "What does the API need?")
+                assert '"Ann pays in euros"' in prompt
+                assert '"the API needs a token"' in prompt
+            await server.stop(bot)
+
+
+async def test_messages_without_a_thread_keep_their_peers_notes_and_show_them_to_nobody_else(
+    start: Start, jid: Jid, memory: Memory, provider: ScriptedProvider
+) -> None:
+    bot = MemoryLLMAgent(jid("bot"), "pw", provider, memory=memory)
+    ann, bob = Peer(jid("ann")), Peer(jid("bob"))
+    for agent in (bot, ann, bob):
+        await start(agent)
+
+    await told(ann, bot, "REMEMBER Ann owes Bob a favour")
+
+    assert "Ann owes Bob a favour" in await told(ann, bot, "What do you know about a favour?")
+    assert "favour" not in await told(bob, bot, "What do you know about Ann owing me?")
+    assert "No memories found" in await told(bob, bot, "SEARCH favour")
+    # A thread like those made for Ann does not open her notes to Bob.
+    page = await memory.bind(user=jid("bot")).list()
+    assert "favour" not in await told(bob, bot, "What now?", page.records[0].session)
+    assert "favour" not in await told(bob, bot, "What now?", f"{page.records[0].session}:0")
+
+
+async def test_an_answer_in_an_invented_thread_still_belongs_to_its_peer(
+    start: Start, jid: Jid, memory: Memory, provider: ScriptedProvider
+) -> None:
+    bot = MemoryLLMAgent(jid("bot"), "pw", provider, memory=memory)
+    ann = Peer(jid("ann"))
+    await start(bot)
+    await start(ann)
+
+    answer = await ann.ask(jid("bot"), "REMEMBER Ann sails")
+    await told(ann, bot, "REMEMBER Ann rows", answer.thread)
+
+    page = await memory.bind(user=jid("bot")).list()
+    assert {record.session for record in page.records} == {f"peer:{jid('ann')}"}
+
+
+async def test_owner_peer_gives_everybody_a_memory_of_their_own(
+    start: Start, jid: Jid, memory: Memory, provider: ScriptedProvider
+) -> None:
+    bot = MemoryLLMAgent(jid("bot"), "pw", provider, memory=memory.bind(app="desk"), owner="peer")
+    ann, bob = Peer(jid("ann")), Peer(jid("bob"))
+    for agent in (bot, ann, bob):
+        await start(agent)
+
+    await told(ann, bot, "STORE Ann's code is 4711", "shared")
+
+    assert "4711" in await told(ann, bot, "SEARCH code")
+    assert "4711" not in await told(bob, bot, "SEARCH code")
+    assert "4711" not in await told(bob, bot, "What is the code?", "shared")
+    assert (await memory.bind(app="desk", user=jid("ann")).stats()).records == 1
+
+
+async def test_an_owner_function_maps_peers_to_users(
+    start: Start, jid: Jid, memory: Memory, provider: ScriptedProvider
+) -> None:
+    bot = MemoryLLMAgent(jid("bot"), "pw", provider, memory=memory, owner=lambda peer: peer.split("@")[0][:3])
+    ann = Peer(jid("ann"))
+    await start(bot)
+    await start(ann)
+
+    await told(ann, bot, "STORE Ann skates")
+
+    assert (await memory.bind(user="ann").stats()).records == 1
+
+
+async def test_a_shared_handle_of_another_user_is_refused_with_an_error_for_the_model(
+    start: Start, jid: Jid, memory: Memory, provider: ScriptedProvider
+) -> None:
+    bot = MemoryLLMAgent(jid("bot"), "pw", provider, memory=memory.bind(user="somebody"), owner="peer")
+    ann = Peer(jid("ann"))
+    await start(bot)
+    await start(ann)
+
+    assert "store_memory failed: this memory belongs to user 'somebody'" in await told(ann, bot, "STORE Ann skates")
+    assert (await memory.bind(user="somebody").stats()).records == 0
+
+
+class Hasty(LLMBehaviour):
+    """Answers every message in a task of its own, as one behaviour after another would not."""
+
+    async def run(self) -> None:
+        message = await self.receive(timeout=10)
+        if message is not None:
+            asyncio.get_running_loop().create_task(self.answer(message))
+
+    async def answer(self, message: Message) -> None:
+        thread = str(message.thread)
+        self.context.add_message(message, thread)
+        await self._process_message_with_llm(message, thread)
+
+
+class TwoBehaviours(MemoryMixin, LLMAgent):
+    """Two behaviours that share tools and provider, both working on many messages at once."""
+
+    async def setup(self) -> None:  # without super(): the memory must not depend on it
+        for kind in ("even", "odd"):
+            behaviour: Any = Hasty(self.provider, context_manager=self.context, tools=self.tools)
+            behaviour.match = lambda message, kind=kind: str(message.thread).startswith(kind)
+            self.add_behaviour(behaviour)
+
+
+async def test_fifty_interleaved_conversations_never_mix_their_notes(start: Start, jid: Jid, memory: Memory) -> None:
+    """Stock keeps the running conversation on the shared tool and mixes these up."""
+
+    class Slow(ScriptedProvider):
+        async def get_llm_response(self, *args: Any, **kwargs: Any) -> dict[str, Any]:
+            await asyncio.sleep(0.001)  # lets the other conversations in, between the model and its tools
+            return await super().get_llm_response(*args, **kwargs)
+
+    def note(request: Request) -> str | ToolCall:
+        if request.results:
+            return request.results[-1]
+        return ToolCall("remember_interaction_info", {"information": f"{request.conversation_id} said {request.said}"})
+
+    bot = TwoBehaviours(jid("bot"), "pw", Slow(note), memory=memory)
+    peers = [Peer(jid("ann")), Peer(jid("bob"))]
+    for agent in (bot, *peers):
+        await start(agent)
+    threads = [f"{kind}-{number}" for number in range(25) for kind in ("even", "odd")]
+
+    async def talk(number: int, thread: str) -> None:
+        for turn in range(3):
+            await told(peers[number % 2], bot, f"turn {turn}", thread)
+
+    await asyncio.gather(*(talk(number, thread) for number, thread in enumerate(threads)))
+
+    handle = memory.bind(user=jid("bot"))
+    for number, thread in enumerate(threads):
+        page = await handle.list(where=Where(session=thread), order="oldest")
+        assert [record.text for record in page.records] == [f"{thread} said turn {turn}" for turn in range(3)]
+        assert {record.author for record in page.records} == {peers[number % 2].jid.bare}
+    assert (await handle.stats()).records == 150
+
+
+async def test_two_thousand_messages_are_all_answered(start: Start, jid: Jid, memory: Memory) -> None:
+    """Stock drops messages from about the 1,500th on."""
+    bot = MemoryLLMAgent(jid("bot"), "pw", ScriptedProvider(lambda request: "yes"), memory=memory, inject_memories=0)
+    ann = Peer(jid("ann"))
+    await start(bot)
+    await start(ann)
+
+    for _ in range(20):
+        answers = await asyncio.gather(*(told(ann, bot, "Are you there?", f"t{number}") for number in range(100)))
+        assert answers == ["yes"] * 100
+
+
+async def test_a_tool_error_reaches_the_model_as_text_and_the_conversation_goes_on(
+    start: Start, jid: Jid, tmp_path: Path, provider: ScriptedProvider
+) -> None:
+    memory = Memory(tmp_path / "m.db", embedder=None)
+    bot = MemoryLLMAgent(jid("bot"), "pw", provider, memory=memory)
+    ann = Peer(jid("ann"))
+    await start(bot)
+    await start(ann)
+    await memory.close()
+
+    answer = await told(ann, bot, "REMEMBER this")
+
+    assert answer.startswith("remember_interaction_info failed: this memory was closed")
+    assert "Remembered" not in answer
+    assert await told(ann, bot, "Are you still there?") == "nothing is remembered"
+
+
+async def test_agents_of_one_process_remember_without_a_server_in_between(
+    start: Start, server: XmppServer, jid: Jid, memory: Memory, provider: ScriptedProvider
+) -> None:
+    """SPADE hands them the very same message object, which must not be changed under the sender."""
+    bot = MemoryLLMAgent(jid("bot"), "pw", provider, memory=memory)
+    ann = Peer(jid("ann"))
+    await start(bot)
+    await start(ann)
+    container: Any = bot.container
+    container.register(bot)
+    container.register(ann)
+
+    await told(ann, bot, "REMEMBER Ann is next door")
+
+    assert "next door" in await told(ann, bot, "What do you know?")
+    page = await memory.bind(user=jid("bot")).list()
+    assert [record.session for record in page.records] == [f"peer:{jid('ann')}"]
+
+
+@pytest.mark.parametrize("marker", ["<END>"])
+async def test_an_ended_conversation_does_not_end_the_memory_of_a_peer(
+    start: Start, jid: Jid, memory: Memory, marker: str
+) -> None:
+    bot = MemoryLLMAgent(jid("bot"), "pw", ScriptedProvider(lambda request: f"bye {marker}"), memory=memory)
+    ann = Peer(jid("ann"))
+    await start(bot)
+    await start(ann)
+
+    assert await told(ann, bot, "one") == await told(ann, bot, "two") == f"bye {marker}"

@@ -1,0 +1,39 @@
+"""What holds for every test: no network beyond this machine, and no clock in the verdict."""
+
+from __future__ import annotations
+
+import os
+import sys
+from ipaddress import ip_address
+
+from hypothesis import settings
+
+# spade_llm imports litellm, which would otherwise fetch its price table over the network.
+os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")
+os.environ.setdefault("HF_HUB_OFFLINE", "1")
+
+# A slow machine must not fail a property; `--hypothesis-profile=thorough` looks further.
+settings.register_profile("default", deadline=None)
+settings.register_profile("thorough", deadline=None, max_examples=2_000)
+settings.load_profile("default")
+
+
+def _is_local(host: object) -> bool:
+    if not isinstance(host, str | bytes) or not host:
+        return True  # None and "" mean this machine
+    name = host.decode() if isinstance(host, bytes) else host
+    try:
+        address = ip_address(name.partition("%")[0])
+    except ValueError:
+        return name == "localhost" or name.endswith(".localhost")
+    return address.is_loopback or address.is_unspecified
+
+
+def _refuse_network(event: str, arguments: tuple[object, ...]) -> None:
+    if event == "socket.connect" and isinstance(address := arguments[1], tuple) and not _is_local(address[0]):
+        raise RuntimeError(f"a test tried to connect to {address!r}; tests must work without a network")
+    if event == "socket.getaddrinfo" and not _is_local(arguments[0]):
+        raise RuntimeError(f"a test tried to look up {arguments[0]!r}; tests must work without a network")
+
+
+sys.addaudithook(_refuse_network)

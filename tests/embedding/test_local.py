@@ -1,0 +1,147 @@
+"""A local directory of any BERT sentence model; the models are tables of a few vectors, written on the spot."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from memory_core.embedding.local import OnnxEmbedder
+from memory_core.errors import EmbeddingError, InvalidInputError
+from memory_core.models import Fingerprint
+
+onnx = pytest.importorskip("onnx")
+
+VOCABULARY = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "tea", "cat", "query", "passage", ":"]
+TABLE = np.eye(len(VOCABULARY), dtype=np.float32)
+FINGERPRINT = Fingerprint("table", "1", len(VOCABULARY))
+BERT_INPUTS = ("input_ids", "attention_mask", "token_type_ids")
+
+
+def write_model(
+    directory: Path,
+    *,
+    file: str = "model.onnx",
+    inputs: Sequence[str] = BERT_INPUTS,
+    table: np.ndarray[tuple[int, ...], np.dtype[np.float32]] = TABLE,
+    sentence: bool = False,
+) -> None:
+    """A model that gives each token its row of `table`; with `sentence`, also three times the row of the last one."""
+    helper, proto = onnx.helper, onnx.TensorProto
+    nodes = [helper.make_node("Gather", ["table", "input_ids"], ["last_hidden_state"])]
+    outputs = [helper.make_tensor_value_info("last_hidden_state", proto.FLOAT, [1, "tokens", table.shape[1]])]
+    constants = [onnx.numpy_helper.from_array(table, "table")]
+    if sentence:
+        constants.append(onnx.numpy_helper.from_array(np.array(3, np.int64), "tea"))
+        nodes.append(helper.make_node("Gather", ["last_hidden_state", "tea"], ["sentence_embedding"], axis=1))
+        outputs.append(helper.make_tensor_value_info("sentence_embedding", proto.FLOAT, [1, table.shape[1]]))
+    values = [helper.make_tensor_value_info(name, proto.INT64, [1, "tokens"]) for name in inputs]
+    graph = helper.make_graph(nodes, "table", values, outputs, constants)
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9)
+    (directory / file).parent.mkdir(exist_ok=True)
+    (directory / file).write_bytes(model.SerializeToString())
+    (directory / "vocab.txt").write_text("\n".join(VOCABULARY) + "\n", encoding="utf-8")
+
+
+def unit(*tokens: str) -> list[float]:
+    """The mean of the tokens' rows of `TABLE`, at unit length."""
+    total = TABLE[[VOCABULARY.index(token) for token in tokens]].sum(axis=0)
+    return [float(value) for value in total / np.linalg.norm(total)]
+
+
+async def embed(embedder: OnnxEmbedder, text: str) -> list[float]:
+    vector = await embedder.embed_query(text)
+    await embedder.close()
+    return [float(value) for value in vector]
+
+
+@pytest.mark.parametrize("file", ["model.onnx", "onnx/model.onnx"])
+async def test_vectors_of_tokens_are_averaged(tmp_path: Path, file: str) -> None:
+    write_model(tmp_path, file=file)
+    vector = await embed(OnnxEmbedder(tmp_path, FINGERPRINT), "Tea tea cat")
+    assert vector == pytest.approx(unit("[CLS]", "tea", "tea", "cat", "[SEP]"))
+
+
+async def test_the_first_token_speaks_for_the_text_if_asked_to(tmp_path: Path) -> None:
+    write_model(tmp_path, inputs=("input_ids", "attention_mask"))
+    assert await embed(OnnxEmbedder(tmp_path, FINGERPRINT, pooling="cls"), "tea cat") == pytest.approx(unit("[CLS]"))
+
+
+async def test_a_model_that_pools_by_itself_is_taken_at_its_word(tmp_path: Path) -> None:
+    write_model(tmp_path, sentence=True)
+    assert await embed(OnnxEmbedder(tmp_path, FINGERPRINT), "tea cat tea") == pytest.approx(unit("tea"))
+
+
+async def test_questions_and_documents_get_their_prefixes(tmp_path: Path) -> None:
+    write_model(tmp_path)
+    embedder = OnnxEmbedder(tmp_path, FINGERPRINT, query_prefix="query: ", document_prefix="passage: ")
+    (row,) = await embedder.embed_documents(["tea"])
+    assert row.tolist() == pytest.approx(unit("[CLS]", "passage", ":", "tea", "[SEP]"))
+    assert await embed(embedder, "tea") == pytest.approx(unit("[CLS]", "query", ":", "tea", "[SEP]"))
+
+
+async def test_a_missing_model_is_named_and_may_come_later(tmp_path: Path) -> None:
+    embedder = OnnxEmbedder(tmp_path, FINGERPRINT)
+    with pytest.raises(EmbeddingError, match=r"vocab\.txt cannot be read: No such file"):
+        await embedder.embed_query("tea")
+    (tmp_path / "vocab.txt").write_text("\n".join(VOCABULARY))
+    with pytest.raises(EmbeddingError, match=r"model\.onnx cannot be read: No such file"):
+        await embedder.embed_documents(["tea"] * 100)
+    write_model(tmp_path)
+    assert await embed(embedder, "tea") == pytest.approx(unit("[CLS]", "tea", "[SEP]"))
+
+
+@pytest.mark.parametrize("keep", [0, 10, 200])
+async def test_a_damaged_model_is_named(tmp_path: Path, keep: int) -> None:
+    write_model(tmp_path)
+    path = tmp_path / "model.onnx"
+    path.write_bytes(path.read_bytes()[:keep])
+    embedder = OnnxEmbedder(tmp_path, FINGERPRINT)
+    with pytest.raises(EmbeddingError, match=r"model\.onnx is damaged, or no ONNX model that onnxruntime can run"):
+        await embedder.embed_query("tea")
+    await embedder.close()
+
+
+async def test_other_dimensions_than_the_fingerprint_says_are_refused(tmp_path: Path) -> None:
+    write_model(tmp_path)
+    embedder = OnnxEmbedder(tmp_path, Fingerprint("table", "1", 384))
+    with pytest.raises(EmbeddingError, match=r"makes vectors of shape \(10,\), its fingerprint says 384 dimensions"):
+        await embedder.embed_query("tea")
+    await embedder.close()
+
+
+async def test_a_model_of_another_kind_is_refused(tmp_path: Path) -> None:
+    write_model(tmp_path, inputs=("input_ids", "pixel_values"))
+    embedder = OnnxEmbedder(tmp_path, FINGERPRINT)
+    with pytest.raises(EmbeddingError, match="wants pixel_values; only BERT models are read"):
+        await embedder.embed_query("tea")
+    await embedder.close()
+
+
+@pytest.mark.parametrize("value", [0.0, np.nan, np.inf])
+async def test_a_vector_without_a_direction_is_refused(tmp_path: Path, value: float) -> None:
+    write_model(tmp_path, table=np.full_like(TABLE, value))
+    embedder = OnnxEmbedder(tmp_path, FINGERPRINT)
+    with pytest.raises(EmbeddingError, match="made a vector of length"):
+        await embedder.embed_documents(["tea"])
+    await embedder.close()
+
+
+async def test_a_model_that_fails_on_a_text_is_named(tmp_path: Path) -> None:
+    write_model(tmp_path, table=TABLE[:3])  # the other words have no row
+    embedder = OnnxEmbedder(tmp_path, FINGERPRINT)
+    with pytest.raises(EmbeddingError, match="failed on a text of 3 tokens"):
+        await embedder.embed_query("tea")
+    await embedder.close()
+
+
+async def test_one_text_in_place_of_a_list_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(InvalidInputError, match=r"a list of texts, not one text: \['tea'\]"):
+        await OnnxEmbedder(tmp_path, FINGERPRINT).embed_documents("tea")
+
+
+def test_a_limit_that_leaves_no_token_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(InvalidInputError, match="max_tokens is 2"):
+        OnnxEmbedder(tmp_path, FINGERPRINT, max_tokens=2)

@@ -1,0 +1,113 @@
+"""Facts about the repository that no linter checks."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import memory_core
+
+ROOT = Path(__file__).parents[2]
+SOURCES = sorted(path for folder in ("memory_core", "adapters", "examples") for path in (ROOT / folder).rglob("*.py"))
+ADAPTERS = sorted((ROOT / "adapters").glob("memory_*/"))
+TOP_LEVEL = {
+    *("pyproject.toml", "README.md", "CHANGELOG.md", "CONTRIBUTING.md", "LICENSE", "Makefile"),
+    *("memory_core", "adapters", "tests", "examples", "docs"),
+}
+
+
+def tracked_files() -> list[Path]:
+    if not (ROOT / ".git").exists():
+        pytest.skip("not a git clone, so nothing says which files belong to the project")
+    names = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    return [path for name in names.split("\0") if name and (path := ROOT / name).is_file()]
+
+
+def imported_modules(path: Path) -> Iterator[str]:
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            yield node.module or ""
+
+
+def test_top_level_holds_only_what_the_layout_names() -> None:
+    names = {path.relative_to(ROOT).parts[0] for path in tracked_files()}
+    assert {name for name in names if not name.startswith(".")} <= TOP_LEVEL
+
+
+def test_adapters_folder_is_not_a_package() -> None:
+    """`adapters` is another project's package on PyPI; ours is only a folder."""
+    assert not (ROOT / "adapters" / "__init__.py").exists()
+
+
+def test_importing_the_core_loads_no_framework_and_no_numerical_package() -> None:
+    code = "import sys, memory_core; print(*{name.partition('.')[0] for name in sys.modules})"
+    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
+    frameworks = {"google", "langchain", "langchain_classic", "langchain_core", "langgraph", "mcp", "spade", "xaibo"}
+    heavy = {"fastembed", "numkong", "numpy", "onnxruntime", "openai", "pydantic", "qdrant_client", "rich", "typer"}
+    assert not (frameworks | heavy | {"spade_llm"}) & set(loaded)
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_files_and_functions_stay_readable(path: Path) -> None:
+    source = path.read_text(encoding="utf-8")
+    assert source.count("\n") <= 400
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            assert node.end_lineno is not None
+            assert node.end_lineno - node.lineno < 50, node.name
+
+
+@pytest.mark.parametrize("folder", ADAPTERS, ids=lambda path: path.name)
+def test_adapters_use_only_the_public_core_and_not_each_other(folder: Path) -> None:
+    """Globbed, so that a new adapter is covered the moment its folder exists."""
+    others = {other.name for other in ADAPTERS} - {folder.name}
+    for path in folder.rglob("*.py"):
+        for name in imported_modules(path):
+            assert name.partition(".")[0] not in others, f"{path.name} imports {name}"
+            assert not name.startswith("memory_core."), f"{path.name} imports {name}; import it from memory_core"
+
+
+def test_no_file_names_a_path_of_one_machine_or_outside_the_repository() -> None:
+    absolute = re.compile(r"(?<![\w./:])/(?:home|root|work|Users)/\w")
+    upward = re.compile(r"(?<![\w./])(?:\.\./)+(?=\w)")
+    for path in tracked_files():
+        if path.suffix in {".gz", ".onnx", ".png"}:
+            continue
+        text, name = path.read_text(encoding="utf-8"), path.relative_to(ROOT)
+        assert not absolute.search(text), f"{name} names {absolute.findall(text)}"
+        climbed = max((found.count("../") for found in upward.findall(text)), default=0)
+        assert climbed < len(name.parts), f"{name} names a file outside the repository"
+
+
+def test_every_public_name_is_exported_once_and_explained() -> None:
+    assert len(set(memory_core.__all__)) == len(memory_core.__all__)
+    for name in memory_core.__all__:
+        value = getattr(memory_core, name)
+        if inspect.isclass(value) or inspect.isfunction(value):
+            doc = value.__doc__ or ""
+            assert doc.strip(), name
+            assert not doc.startswith(f"{name}("), f"{name} has only the docstring that dataclasses make"
+        else:
+            assert is_explained_constant(name), f"{name} has neither a docstring nor a comment"
+
+
+def is_explained_constant(name: str) -> bool:
+    """Whether a string or a comment follows or precedes the assignment, or the value says what it is for by itself."""
+    value = getattr(memory_core, name)
+    if isinstance(getattr(value, "description", None), str):
+        return True
+    for path in (ROOT / "memory_core").rglob("*.py"):
+        found = re.search(rf"(?m)^(.*\n)?{name}\b[^=\n]*= (?:.*\n)(.*\n)?", path.read_text(encoding="utf-8"))
+        if found:
+            before, after = found.group(1) or "", found.group(2) or ""
+            return before.startswith("#") or after.startswith('"""') or "  # " in found.group()
+    return False

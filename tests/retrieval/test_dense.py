@@ -1,0 +1,53 @@
+"""Cosines of one query with all vectors of an owner, with and without int8 blocks."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from memory_core.retrieval import dense
+from memory_core.retrieval.dense import BLOCK, Dense
+
+DIMENSIONS = 48
+
+
+def unit(count: int, seed: int) -> NDArray[np.float32]:
+    vectors = np.random.default_rng(seed).standard_normal((count, DIMENSIONS))
+    rounded: NDArray[np.float16] = (vectors / np.linalg.norm(vectors, axis=1, keepdims=True)).astype(np.float16)
+    return rounded.astype(np.float32)
+
+
+def blobs(vectors: NDArray[np.float32]) -> list[bytes]:
+    return [vector.astype(np.float16).tobytes() for vector in vectors]
+
+
+def test_a_row_has_the_best_cosine_of_its_vectors_and_nan_without_one() -> None:
+    vectors, query = unit(4, 1), unit(1, 2)[0]
+    held = Dense(DIMENSIONS)
+    held.extend(blobs(vectors), [0, 2, 2, 3])
+    expected = vectors @ query
+    found = held.cosines(query, 5)
+    assert found[[0, 2, 3]] == pytest.approx([expected[0], max(expected[1:3]), expected[3]], abs=1e-6)
+    assert np.isnan(found[[1, 4]]).all()
+
+
+@pytest.mark.parametrize("scan", ["int8", "float32"])
+def test_the_best_of_many_vectors_are_exact(scan: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    if scan == "int8":
+        pytest.importorskip("numkong", reason="the accel extra is not installed")
+    else:
+        monkeypatch.setattr(dense, "_has_numkong", lambda: False)
+    vectors = unit(3 * BLOCK + 17, 3)
+    held = Dense(DIMENSIONS)
+    for start in range(0, len(vectors), 5_000):  # blocks are made of whatever arrived
+        part = vectors[start : start + 5_000]
+        held.extend(blobs(part), range(start, start + len(part)))
+        held.cosines(unit(1, 4)[0], start + len(part))
+    for seed in range(5, 15):
+        query = unit(1, seed)[0]
+        expected, found = vectors @ query, held.cosines(query, len(vectors))
+        best = np.argsort(-expected)[:10]
+        assert list(np.argsort(-found)[:10]) == list(best)
+        assert found[best] == pytest.approx(expected[best], abs=1e-6)
+        assert np.abs(found - expected).max() < 0.02

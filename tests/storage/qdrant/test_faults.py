@@ -1,0 +1,249 @@
+"""What happens when requests fail: nothing acknowledged is lost, nothing is stored twice or by halves."""
+
+from __future__ import annotations
+
+import os
+import random
+from collections.abc import Callable, Sequence
+from datetime import timedelta
+from itertools import count, cycle
+
+import pytest
+
+from memory_core import (
+    BoundMemory,
+    Draft,
+    MemoryRecord,
+    Patch,
+    StorageError,
+    StoreUnavailableError,
+    Where,
+    run_sync,
+)
+from memory_core.storage.qdrant import ledger
+from memory_core.storage.qdrant.settings import Patience, Server
+from memory_core.testing.base import everything, texts
+from tests.storage.qdrant.conftest import ONCE, Open
+from tests.storage.qdrant.engine import Call, Decide, Fault
+from tests.storage.qdrant.loopback import Loopback
+from tests.storage.qdrant.settled import journals, settle
+
+ADDS = int(os.environ.get("MEMORY_CORE_FAULT_ADDS", "120"))
+"""How many records the fault runs add; 10000 for the figure in the documentation."""
+
+QUICK_FAULTS = (Fault.UNAVAILABLE, Fault.BUSY, Fault.RESET, Fault.LOST, Fault.HALF)
+
+
+def every(nth: int) -> Decide:
+    """Each nth request fails, in one way after the other."""
+    following = cycle(QUICK_FAULTS)
+    requests = count(1)
+    return lambda _: next(following) if next(requests) % nth == 0 else None
+
+
+def from_write(first: Fault, then: Fault) -> Decide:
+    """Everything from the first write to the records on fails."""
+    begun: list[Call] = []
+
+    def decide(call: Call) -> Fault | None:
+        if call.is_write and not call.collection.endswith("-ledger"):
+            begun.append(call)
+            return first if len(begun) == 1 else then
+        return then if begun else None
+
+    return decide
+
+
+@pytest.mark.parametrize("fault", QUICK_FAULTS, ids=lambda fault: fault.name)
+@pytest.mark.parametrize("step", [37, pytest.param(3, marks=pytest.mark.slow)])
+def test_no_single_fault_is_noticed(loopback: Loopback, server: Server, connect: Open, fault: Fault, step: int) -> None:
+    """Whichever request it hits: a day of every operation is lived again and again, until the fault comes too late."""
+    ann = connect(server).bind(user="ann")
+    nth, reached = fault.value, True
+    while reached:
+        hit: list[int] = []
+        requests = count(1)
+
+        def decide(_: Call, nth: int = nth, hit: list[int] = hit, requests: count[int] = requests) -> Fault | None:
+            number = next(requests)
+            if number == nth:
+                hit.append(number)
+            return fault if number == nth else None
+
+        loopback.fail(decide)
+        live_a_day(ann, nth)
+        loopback.fail()
+        settle(loopback)
+        reached = bool(hit)
+        nth += step  # the requests of a day move a little with what the background does
+    assert nth > 3 * step
+
+
+def test_an_answer_that_comes_too_late_changes_nothing(loopback: Loopback, server: Server, connect: Open) -> None:
+    ann = connect(server).bind(user="ann")
+    loopback.fail(lambda call: Fault.LATE if call.number in late else None)
+    late = {len(loopback.engine.calls) + 3}
+    live_a_day(ann, 1)
+    settle(loopback)
+
+
+def live_a_day(ann: BoundMemory, day: int) -> None:
+    """Every kind of operation, each with what it should give; nothing is left."""
+    one = run_sync(ann.add, Draft("tea at noon", session="s", source_key=f"tea {day}"))
+    two, three = run_sync(ann.add_many, [Draft("tea at one", session="s"), Draft("", data={"v": 1})])
+    assert two is not None
+    assert three is not None
+    (item,) = run_sync(ann.put_many, [Draft("coffee", source_key=f"coffee {day}", session="s")])
+    changed = run_sync(ann.update, one.id, Patch(text="jasmine tea at noon"))
+    assert (changed.rev, changed.id) == (2, one.id)
+    again = run_sync(ann.add, Draft("jasmine tea at noon", session="s", source_key=f"tea {day}"))
+    assert again == changed
+    assert texts(run_sync(ann.search, "jasmine", mode="lexical", limit=1)) == ["jasmine tea at noon"]
+    assert texts(run_sync(ann.search, "jasmine tea", limit=1)) == ["jasmine tea at noon"]
+    (read,) = run_sync(ann.list, where=Where(ids=(two.id,)), touch=True).records
+    assert read.access_count == 1
+    assert run_sync(ann.stats).records == 4
+    assert everything(ann) == [changed, read, three, item]
+    run_sync(ann.delete_where, Where(ids=(two.id,)))
+    assert everything(ann) == [changed, three, item]
+    run_sync(ann.erase)
+    assert everything(ann) == []
+    assert run_sync(ann.add_many, [Draft("x", source_key=f"tea {day}")]) == [None]
+
+
+def test_with_a_fault_on_every_tenth_request_everything_is_stored_once(
+    loopback: Loopback, server: Server, connect: Open
+) -> None:
+    loopback.engine.keep_calls = False
+    ann = connect(server).bind(user="ann")
+    loopback.fail(every(10))
+    acknowledged, errors = add_under_faults(ann, ADDS)
+    loopback.fail()
+    settle(loopback)
+    assert errors == 0
+    assert len(acknowledged) >= ADDS
+    assert_stored(ann, acknowledged, at_most=len(acknowledged))
+
+
+def test_without_patience_the_caller_hears_of_everything_that_is_not_stored(
+    loopback: Loopback, server: Server, connect: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    loopback.engine.keep_calls = False
+    ann = connect(server, patience=ONCE).bind(user="ann")
+    loopback.fail(every(10))
+    acknowledged, errors = add_under_faults(ann, ADDS)
+    loopback.fail()
+    assert errors > 0
+    monkeypatch.setattr(ledger, "GRACE", timedelta(0))
+    connect(server)  # whoever comes next finishes what was begun
+    settle(loopback)
+    assert_stored(ann, acknowledged, at_most=len(acknowledged) + 3 * errors)
+
+
+def add_under_faults(ann: BoundMemory, number: int) -> tuple[list[MemoryRecord], int]:
+    """Add records, alone and three at once; those that were acknowledged, and how many calls failed."""
+    acknowledged: list[MemoryRecord] = []
+    errors = added = 0
+    while added < number:
+        size = 3 if added % 4 == 0 else 1
+        drafts = [Draft(f"word{n} of many", session=f"s{n % 7}" if n % 2 else None) for n in range(added, added + size)]
+        added += size
+        try:
+            acknowledged += [record for record in run_sync(ann.add_many, drafts) if record is not None]
+        except StorageError:
+            errors += 1
+    return acknowledged, errors
+
+
+def assert_stored(ann: BoundMemory, acknowledged: Sequence[MemoryRecord], *, at_most: int) -> None:
+    """Each acknowledged record is there once, exactly, and findable."""
+    stored: dict[str, MemoryRecord] = {}
+    cursor: str | None = None
+    while cursor is not None or not stored:
+        page = run_sync(ann.list, limit=1_000, cursor=cursor)
+        stored |= {record.id: record for record in page.records}
+        cursor = page.cursor
+        if cursor is None:
+            break
+    assert run_sync(ann.stats).records == len(stored) <= at_most
+    assert {record.id: stored.get(record.id) for record in acknowledged} == {r.id: r for r in acknowledged}
+    for record in random.Random(0).sample(list(acknowledged), 5):
+        (hit, *_) = run_sync(ann.search, record.text.split()[0], mode="lexical")
+        assert hit.record == record
+
+
+@pytest.mark.parametrize("first", [Fault.HALF, Fault.RESET, Fault.LOST], ids=lambda fault: fault.name)
+def test_a_batch_that_stopped_half_way_is_finished_by_whoever_comes_next(
+    loopback: Loopback, server: Server, connect: Open, monkeypatch: pytest.MonkeyPatch, first: Fault
+) -> None:
+    ann = connect(server).bind(user="ann")
+    before = run_sync(ann.add, Draft("tea", source_key="k"))
+    loopback.fail(from_write(first, Fault.UNAVAILABLE))
+    drafts = [Draft("jasmine tea", source_key="k"), *(Draft(f"n{n}", session="s") for n in range(9))]
+    with pytest.raises(StoreUnavailableError, match="does not answer after 6 attempts"):
+        run_sync(ann.add_many, drafts)
+    loopback.fail()
+    assert journals(loopback) != []
+    other = connect(server).bind(user="ann")  # the writer might still be alive
+    assert journals(loopback) != []
+    monkeypatch.setattr(ledger, "GRACE", timedelta(0))
+    connect(server)
+    settle(loopback)
+    assert sorted(texts(everything(other))) == sorted(["jasmine tea", *(f"n{n}" for n in range(9))])
+    assert run_sync(other.get, before.id) == next(r for r in everything(other) if r.text == "jasmine tea")
+
+
+def test_a_batch_that_was_not_put_down_never_happened(loopback: Loopback, server: Server, connect: Open) -> None:
+    ann = connect(server).bind(user="ann")
+    loopback.fail(lambda call: Fault.RESET if call.is_write else None)
+    with pytest.raises(StoreUnavailableError):
+        run_sync(ann.add_many, ["one", "two"])
+    with pytest.raises(StoreUnavailableError):
+        run_sync(ann.add, "three")
+    loopback.fail()
+    connect(server)
+    assert everything(ann) == []
+    assert journals(loopback) == []
+
+
+def test_a_delete_that_stopped_half_way_is_finished_too(
+    loopback: Loopback, server: Server, connect: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ann = connect(server).bind(user="ann")
+    run_sync(ann.add_many, [Draft(f"n{n}", session="s", kind="fact" if n % 2 else "note") for n in range(10)])
+    loopback.fail(from_write(Fault.LOST, Fault.UNAVAILABLE))
+    with pytest.raises(StoreUnavailableError):
+        run_sync(ann.delete_where, Where(kinds=("fact",)))
+    loopback.fail()
+    monkeypatch.setattr(ledger, "GRACE", timedelta(0))
+    connect(server)
+    settle(loopback)
+    assert texts(everything(ann)) == ["n0", "n2", "n4", "n6", "n8"]
+
+
+def test_a_server_that_restarts_is_not_noticed(loopback: Loopback, server: Server, connect: Open) -> None:
+    ann = connect(server, patience=Patience()).bind(user="ann")
+    for n in range(3):
+        run_sync(ann.add, f"n{n}")
+        loopback.stop()
+        loopback.start()
+    assert texts(everything(ann)) == [f"n{n}" for n in range(3)]
+
+
+def test_a_server_that_is_gone_is_named_in_one_sentence(loopback: Loopback, server: Server, connect: Open) -> None:
+    ann = connect(server).bind(user="ann")
+    loopback.stop()
+    calls: list[Callable[[], object]] = [
+        lambda: run_sync(ann.add, "x"),
+        lambda: run_sync(ann.search, "x"),
+        lambda: run_sync(ann.list),
+        lambda: run_sync(ann.delete_where, Where()),
+        lambda: run_sync(ann.stats),
+    ]
+    for call in calls:
+        with pytest.raises(StoreUnavailableError, match=rf"Qdrant at .*{server.name} does not answer") as caught:
+            call()
+        assert "\n" not in str(caught.value)
+        assert len(str(caught.value)) < 300
+    with pytest.raises(StoreUnavailableError):
+        connect(server)

@@ -1,0 +1,188 @@
+"""What is sent: how collections are made, and what every request says."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from qdrant_client import models
+
+from memory_core import Draft, InvalidInputError, StorageError, StoreUnavailableError, Where, run_sync
+from memory_core.storage.qdrant.payload import TEXT, WORDS
+from memory_core.storage.qdrant.schema import LEDGER_INDEXES, RECORD_INDEXES
+from memory_core.storage.qdrant.searching import CANDIDATES
+from memory_core.storage.qdrant.settings import SHARED_SHARD, Layout, Server
+from tests.storage.embedders import DIMENSIONS
+from tests.storage.qdrant.conftest import Open
+from tests.storage.qdrant.engine import Call, Engine
+from tests.storage.qdrant.loopback import Loopback
+from tests.storage.qdrant.settled import records_collection
+
+
+def bodies(engine: Engine, name: str) -> list[Any]:
+    return [call.body for call in engine.calls if call.name == name]
+
+
+def test_the_records_live_in_a_collection_for_many_owners(loopback: Loopback, connect: Open) -> None:
+    connect(layout=Layout(shards=6, replicas=2, write_consistency=2))
+    body = loopback.engine.created[records_collection(loopback)]
+    assert body.hnsw_config is not None
+    assert (body.hnsw_config.m, body.hnsw_config.payload_m) == (0, 16)
+    assert (body.shard_number, body.replication_factor, body.write_consistency_factor) == (6, 2, 2)
+    assert isinstance(body.vectors, dict)
+    vectors = body.vectors[TEXT]
+    assert (vectors.size, vectors.distance, vectors.datatype) == (DIMENSIONS, "Cosine", "float16")
+    assert vectors.multivector_config == models.MultiVectorConfig(comparator=models.MultiVectorComparator.MAX_SIM)
+    assert (body.sparse_vectors or {})[WORDS].modifier == models.Modifier.IDF
+    assert isinstance(body.quantization_config, models.ScalarQuantization)
+    assert body.quantization_config.scalar.type == models.ScalarType.INT8
+
+
+def test_every_field_that_is_filtered_or_ordered_by_has_an_index(loopback: Loopback, connect: Open) -> None:
+    connect()
+    name = records_collection(loopback)
+    assert loopback.engine.indexes[name].keys() == RECORD_INDEXES.keys()
+    assert loopback.engine.indexes[name]["_owner"].is_tenant is True
+    for field, kind in (("user", "keyword"), ("occurred_at", "datetime"), ("kind", "keyword"), ("importance", "float")):
+        assert loopback.engine.indexes[name][field].type == kind
+
+
+def test_a_request_filters_by_indexed_fields_only(loopback: Loopback, connect: Open) -> None:
+    ann = connect().bind(user="ann", session="s")
+    run_sync(ann.add_many, [Draft("tea", source_key="k", tags=("t",)), Draft("tea", author="Ann", collection="a/b")])
+    where = Where(
+        kinds=("note",), tiers=("raw",), tags_any=("t",), tags_all=("t",), author="x", agent="x", collection="c",
+        under="a", emotion="x", min_importance=0.1, min_confidence=0.1, since=run_sync(ann.list).records[0].created_at,
+        states=("archived",), data={"a": 1}, source_keys=("k",),
+    )  # fmt: skip
+    for order in ("newest", "importance", "accessed"):
+        run_sync(ann.list, order=order, where=where)
+    run_sync(ann.search, "tea", where=where)
+    run_sync(ann.list, touch=True)
+    run_sync(ann.delete_where, Where())
+    run_sync(ann.erase)
+    named: set[str] = set()
+    for call in loopback.engine.calls:
+        if hasattr(call.body, "model_dump"):
+            collect_keys(call.body.model_dump(exclude_none=True), named)
+    assert named
+    assert named <= RECORD_INDEXES.keys() | LEDGER_INDEXES.keys()
+
+
+def collect_keys(body: Any, into: set[str]) -> None:
+    """The fields that conditions and orders name, anywhere in a body."""
+    if isinstance(body, list):
+        for item in body:
+            collect_keys(item, into)
+    elif isinstance(body, dict):
+        if "key" in body and ({"match", "range", "direction"} & body.keys()):
+            into.add(body["key"])
+        if "is_empty" in body and isinstance(body["is_empty"], dict):
+            into.add(body["is_empty"]["key"])
+        for name, item in body.items():
+            if name not in ("payload", "points"):
+                collect_keys(item, into)
+
+
+def test_a_search_asks_for_enough_candidates_rescored_and_weighed_by_owner(loopback: Loopback, connect: Open) -> None:
+    ann = connect().bind(user="ann")
+    run_sync(ann.add, "tea at noon")
+    loopback.engine.calls.clear()
+    run_sync(ann.search, "tea", limit=5)
+    (batch,) = [body for body in bodies(loopback.engine, "query") if len(body.searches) == 3]
+    words, meaning, newest = batch.searches
+    assert [search.limit for search in (words, meaning, newest)] == [CANDIDATES] * 3
+    assert meaning.params.quantization.rescore is True
+    (corpus,) = words.params.idf.corpus.must
+    assert (corpus.key, corpus.match.value) == ("_owner", "7:defaultann")
+    for search in (words, meaning, newest):
+        assert search.filter.must[0].key == "_owner"
+
+
+def test_tenants_can_have_shards_of_their_own(loopback: Loopback, connect: Open) -> None:
+    ann = connect(layout=Layout(tenant_shards=True)).bind(user="ann")
+    name = records_collection(loopback)
+    assert loopback.engine.created[name].sharding_method == models.ShardingMethod.CUSTOM
+    assert loopback.engine.shard_keys[name] == [SHARED_SHARD]
+    loopback.engine.calls.clear()
+    run_sync(ann.add_many, [Draft("tea", session="s", source_key="k"), Draft("cake", session="s")])
+    run_sync(ann.search, "tea")
+    run_sync(ann.list, touch=True)
+    run_sync(ann.delete_where, Where())
+    wanted = models.ShardKeyWithFallback(target="7:defaultann", fallback=SHARED_SHARD)
+    mine = [call for call in loopback.engine.calls if call.collection == name and not is_anybodys(call)]
+    assert mine
+    for call in mine:
+        for key in shard_keys(call):
+            assert key == wanted, call
+
+
+def is_anybodys(call: Call) -> bool:
+    """Whether it is the background looking for work, whoever's it is."""
+    return call.name in ("query", "scroll") and "_owner" not in repr(call.body)
+
+
+def shard_keys(call: Call) -> list[Any]:
+    if call.name == "query":
+        return [search.shard_key for search in call.body.searches]
+    if call.name != "write":
+        return [call.body.shard_key]
+    return [next(iter(vars(operation).values())).shard_key for operation in call.body.operations]
+
+
+def test_a_collection_that_is_laid_out_differently_is_refused(loopback: Loopback, connect: Open) -> None:
+    connect(layout=Layout(replicas=2))
+    connect(layout=Layout())
+    with pytest.raises(InvalidInputError, match="replicas=2, not 3; change the collection, or leave"):
+        connect(layout=Layout(replicas=3))
+    with pytest.raises(InvalidInputError, match="tenant_shards=False, not True"):
+        connect(layout=Layout(tenant_shards=True))
+
+
+def test_a_server_that_ignores_conditions_on_writes_is_refused(loopback: Loopback, connect: Open) -> None:
+    run = loopback.engine._write
+
+    def forgetful(collection: str, body: models.UpdateOperations) -> Any:
+        for operation in body.operations:
+            if isinstance(operation, models.UpsertOperation):
+                operation.upsert.update_mode = operation.upsert.update_filter = None
+        return run(collection, body)
+
+    loopback.engine._write = forgetful  # type: ignore[method-assign]
+    with pytest.raises(StorageError, match="ignores update_mode and update_filter"):
+        connect()
+
+
+def test_something_else_at_the_address_is_refused() -> None:
+    import http.server
+    import threading
+
+    class Stranger(http.server.BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_response(200)
+            self.end_headers()
+            self.wfile.write(b'{"title": "something", "version": "none of your business"}')
+
+        def log_message(self, format: str, *args: object) -> None:  # noqa: A002
+            pass
+
+    with http.server.HTTPServer(("127.0.0.2", 0), Stranger) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        from memory_core import Memory
+        from memory_core.storage.qdrant.store import QdrantStore
+
+        memory = Memory(QdrantStore(Server(url=f"http://127.0.0.2:{server.server_port}"), embedder=None))
+        with pytest.raises(StorageError, match="which is no version of Qdrant"):
+            run_sync(memory.open)
+        server.shutdown()
+
+
+def test_a_refused_key_is_said_to_be_one(loopback: Loopback, connect: Open, monkeypatch: pytest.MonkeyPatch) -> None:
+    answer = loopback._answer
+
+    async def refuse(method: str, path: str, body: bytes) -> tuple[int, bytes, str]:
+        return (await answer(method, path, body)) if path == "/" else (403, b"{}", "")
+
+    monkeypatch.setattr(loopback, "_answer", refuse)
+    with pytest.raises(StoreUnavailableError, match="refuses the API key; set QDRANT_API_KEY"):
+        connect()

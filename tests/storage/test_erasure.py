@@ -1,0 +1,199 @@
+"""Erasure, judged by the bytes of the files."""
+
+from __future__ import annotations
+
+import random
+import sqlite3
+from contextlib import closing
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from memory_core import BoundMemory, Draft, Memory, Patch, Where, run_sync
+from memory_core.testing import Ticks
+from tests.storage.consistency import assert_consistent, owed, vectors
+from tests.storage.embedders import MoodyEmbedder, WordEmbedder
+
+SECRET = "zq7x"
+"""Starts every word that must not be found in any file afterwards. No word of the rest has it."""
+
+
+def secret_draft(number: int, rng: random.Random) -> Draft:
+    words = [
+        f"{SECRET}text{rng.randrange(10**6)}" if rng.random() < 0.3 else "filler" for _ in range(rng.randrange(400))
+    ]
+    return Draft(
+        f"{SECRET}begin{number} {' '.join(words)} {SECRET}end{number}",
+        kind=f"{SECRET}kind",
+        author=f"{SECRET}author{number % 3}",
+        data={f"{SECRET}key": f"{SECRET}value{number}"},
+        tags=(f"{SECRET}tag{number}",),
+        emotion=f"{SECRET}emotion",
+        source_key=f"{SECRET}source{number}",
+        id=f"{SECRET}id{number}",
+        agent=f"{SECRET}agent",
+        session=f"{SECRET}session{number % 7}",
+        collection=f"{SECRET}collection",
+        expires_at=Ticks().now + timedelta(hours=1) if number % 9 == 0 else None,
+    )
+
+
+def plain_draft(number: int, rng: random.Random) -> Draft:
+    return Draft(f"harmless number {number} {'filler ' * rng.randrange(400)}", session=f"s{number % 7}", author="Bob")
+
+
+def fill(secret: BoundMemory, plain: BoundMemory, clock: Ticks, size: int = 300) -> None:
+    """Write, change and delete in turns, so that pages split and rows move."""
+    rng = random.Random(5)
+    number = 0
+    while number < size:
+        count = rng.randrange(1, 30)
+        run_sync(secret.add_many, [secret_draft(n, rng) for n in range(number, number + count)])
+        run_sync(plain.add_many, [plain_draft(n, rng) for n in range(number, number + count)])
+        number += count
+    for n in range(0, number, 5):
+        if n % 9:
+            longer = f"{SECRET}changed{n} " * rng.randrange(1, 300)
+            run_sync(secret.update, f"{SECRET}id{n}", Patch(text=longer, author=f"{SECRET}author again"))
+    for n in range(0, number, 7):
+        run_sync(secret.delete, f"{SECRET}id{n}")
+    clock.advance(hours=2)  # some expire
+
+
+def traces(folder: Path) -> list[str]:
+    """Where the secret is still to be read: file and what stands there."""
+    found: list[str] = []
+    for path in folder.iterdir():
+        content = path.read_bytes()
+        start = content.find(SECRET.encode())
+        if start >= 0:
+            count = content.count(SECRET.encode())
+            found.append(f"{path.name}: {count} times, first {content[start - 20 : start + 60]!r} at {start}")
+        assert SECRET not in path.name
+    return found
+
+
+@pytest.mark.parametrize("embedder", [None, WordEmbedder()], ids=["words", "vectors"])
+def test_no_file_holds_anything_of_an_erased_owner(tmp_path: Path, embedder: WordEmbedder | None) -> None:
+    path, clock = tmp_path / "memory.db", Ticks()
+    with Memory(path, embedder=embedder, clock=clock) as memory:
+        secret = memory.bind(app=f"{SECRET}app", user=f"{SECRET}user")
+        plain = memory.bind(app="demo", user="bob")
+        fill(secret, plain, clock)
+        held = run_sync(plain.stats).records
+        assert traces(tmp_path)
+        receipt = run_sync(secret.erase)
+        assert receipt.files_clean
+        assert receipt.records >= 200
+        assert receipt.sessions == 6  # of seven, one was deleted before
+        assert traces(tmp_path) == [], "while the memory is open"
+        assert run_sync(plain.stats).records == held
+        assert len(run_sync(plain.search, "harmless", limit=1_000)) == held
+        assert run_sync(secret.search, "filler") == []
+        again = run_sync(secret.add_many, [Draft("back again", source_key=f"{SECRET}source{n}") for n in range(20)])
+        assert again == [None] * 20
+        assert run_sync(secret.erase).files_clean
+    assert traces(tmp_path) == [], "after it was closed"
+    assert_consistent(path, embedder)
+
+
+def test_no_file_holds_anything_of_an_erased_session(tmp_path: Path) -> None:
+    path, clock = tmp_path / "memory.db", Ticks()
+    with Memory(path, embedder=WordEmbedder(), clock=clock) as memory:
+        bob = memory.bind(app="demo", user="bob")
+        secret, rest = bob.bind(session=f"{SECRET}session"), bob.bind(session="other")
+        rng = random.Random(3)
+        for start in range(0, 200, 10):
+            drafts = [Draft(f"{SECRET}turn{n} {SECRET}word " + "filler " * rng.randrange(300)) for n in range(10)]
+            run_sync(secret.add_many, drafts)
+            run_sync(rest.add_many, [f"harmless number {n} {'filler ' * n}" for n in range(start, start + 10)])
+        receipt = run_sync(secret.erase)
+        assert (receipt.records, receipt.sessions, receipt.files_clean) == (200, 1, True)
+        assert traces(tmp_path) == []
+        assert len(run_sync(bob.search, "harmless", limit=1_000)) == 200
+        assert run_sync(bob.stats).sessions == 1
+    assert_consistent(path, WordEmbedder())
+
+
+def test_deleted_and_changed_texts_are_gone_with_the_next_erasure(tmp_path: Path) -> None:
+    """What was deleted or overwritten long before is in no file either."""
+    path, clock = tmp_path / "memory.db", Ticks()
+    with Memory(path, embedder=None, clock=clock) as memory:
+        bob = memory.bind(user="bob")
+        rng = random.Random(3)
+        for n in range(150):
+            run_sync(bob.add, Draft(f"{SECRET}{n} " * rng.randrange(1, 200), id=str(n)))
+        for n in range(150):
+            if n % 2:
+                run_sync(bob.update, str(n), Patch(text="harmless"))
+            else:
+                run_sync(bob.delete_where, Where(ids=(str(n),)), forget=False)
+        receipt = run_sync(bob.bind(session="none of these").erase)
+        assert (receipt.records, receipt.files_clean) == (0, True)
+        assert traces(tmp_path) == []
+        assert run_sync(bob.stats).records == 75
+
+
+def test_vectors_that_saw_an_erased_turn_are_computed_again(tmp_path: Path) -> None:
+    """The first vector of a turn has seen the turn before it, here one of another handle's part."""
+    clock = Ticks()
+    drafts = [Draft("secret plan", agent="spy", session="s"), Draft("yes on friday", session="s")]
+    with Memory(tmp_path / "a.db", embedder=WordEmbedder(), clock=clock) as memory:
+        ann = memory.bind(user="ann")
+        run_sync(ann.add_many, drafts)
+        run_sync(ann.bind(agent="spy").erase)
+        assert owed(tmp_path / "a.db") == 0
+    with Memory(tmp_path / "b.db", embedder=WordEmbedder(), clock=clock) as memory:
+        run_sync(memory.bind(user="ann").add_many, drafts[1:])
+    assert vectors(tmp_path / "a.db") == vectors(tmp_path / "b.db")
+
+
+def test_erasure_does_not_wait_for_a_failing_embedder(tmp_path: Path) -> None:
+    path, embedder = tmp_path / "memory.db", MoodyEmbedder()
+    embedder.failing = False
+    with Memory(path, embedder=embedder) as memory:
+        ann = memory.bind(user="ann")
+        drafts = [Draft(f"{SECRET} plan", agent="spy", session="s"), Draft("yes on friday", session="s")]
+        run_sync(ann.add_many, drafts)
+        embedder.failing = True
+        assert run_sync(ann.bind(agent="spy").erase).files_clean
+        assert traces(tmp_path) == []
+        assert run_sync(ann.stats).vectors_owed == 1
+
+
+def test_a_reader_in_another_process_delays_the_last_step(tmp_path: Path) -> None:
+    path = tmp_path / "memory.db"
+    with Memory(path, embedder=None) as memory, closing(sqlite3.connect(path, isolation_level=None)) as reader:
+        bob = memory.bind(user="bob")
+        run_sync(bob.add, f"{SECRET} text")
+        reader.execute("BEGIN")
+        reader.execute("SELECT count(*) FROM record").fetchone()
+        receipt = run_sync(bob.erase)
+        assert (receipt.records, receipt.files_clean) == (1, False)
+        assert run_sync(bob.list).records == ()
+        assert traces(tmp_path), "the reader may still look at it"
+        reader.execute("COMMIT")
+        receipt = run_sync(bob.erase)
+        assert (receipt.records, receipt.files_clean) == (0, True)
+        assert traces(tmp_path) == []
+
+
+def test_erasing_and_adding_at_once_leaves_only_what_came_after(tmp_path: Path) -> None:
+    """Waiting writes are committed together; what goes in and out in one commit leaves no trace either."""
+    import asyncio
+
+    async def churn(bob: BoundMemory) -> None:
+        await asyncio.gather(
+            *(bob.add(f"{SECRET}{n} tea") for n in range(20)),
+            bob.erase(),
+            *(bob.add(f"{SECRET}{n} again") for n in range(20)),
+            bob.erase(),
+        )
+
+    with Memory(tmp_path / "memory.db", embedder=None) as memory:
+        bob = memory.bind(user="bob")
+        for _ in range(5):
+            run_sync(churn, bob)
+        run_sync(bob.erase)
+        assert traces(tmp_path) == []

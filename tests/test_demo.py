@@ -1,0 +1,98 @@
+"""The demo with a conversation of one's own: what it says of bad lines, and that a second time adds nothing."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+EXAMPLES = Path(__file__).parents[1] / "examples"
+CONVERSATION = EXAMPLES / "data" / "conversation.jsonl"
+
+
+def demo(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, str(EXAMPLES / "one_memory.py"), *arguments],
+        cwd=folder,
+        env={**os.environ, "COLUMNS": "200"},
+        capture_output=True,
+        text=True,
+        timeout=100,
+        check=False,
+    )
+
+
+def test_a_conversation_is_remembered_once_and_answers_questions(tmp_path: Path) -> None:
+    arguments = ("--input", str(CONVERSATION), "--questions", str(EXAMPLES / "data" / "questions.txt"))
+    first = demo(tmp_path, *arguments)
+    assert first.returncode == 0, first.stdout + first.stderr
+    assert "18 lines read, 18 of them new" in first.stdout
+    expected = {
+        "What must Tom not eat?": "Peanuts are the bad ones",
+        "Where are the spare fuses?": "In the tin box under the chart table",
+        "When were the insurance papers sent?": "I sent the insurance papers to the harbour office",
+        "Which berth do we have?": "berth 14 on the east pier",
+    }
+    questions = [*expected, "Why does the old bracket not work?"]
+    for question, answer in expected.items():
+        _, _, hits = first.stdout.partition(question)
+        others = [hits.find(other) for other in questions if other in hits]
+        assert answer in hits[: min(others, default=None)], question
+    second = demo(tmp_path, *arguments)
+    assert second.returncode == 0
+    assert "18 lines read, 0 of them new" in second.stdout
+
+
+def test_bad_lines_are_named_and_the_rest_is_remembered(tmp_path: Path) -> None:
+    good = {"at": "2026-03-02T09:12:00+01:00", "session": "s", "author": "Nadia", "text": "The tide turns at noon"}
+    lines = [
+        json.dumps(good),
+        "{not json",
+        json.dumps({**good, "at": "yesterday"}),
+        json.dumps({**good, "at": "2026-03-02T09:12:00"}),
+        json.dumps({key: value for key, value in good.items() if key != "author"}),
+        '["a", "list"]',
+        "",
+        json.dumps({**good, "text": "The ferry leaves at one"}),
+        '"half a surrogate \\ud800"',
+        json.dumps({**good, "text": "half \ud800"}),
+    ]
+    path = tmp_path / "talk.jsonl"
+    path.write_text("\n".join(lines) + "\n")
+    done = demo(tmp_path, "--input", str(path))
+    assert done.returncode == 1
+    assert "2 lines read, 2 of them new" in done.stdout
+    for number, reason in {
+        2: "not JSON",
+        3: "bad time 'yesterday'",
+        4: "has no offset from UTC",
+        5: "'author' is missing",
+        6: "not a JSON object but list",
+        9: "not a JSON object but str",
+        10: "half of a character",
+    }.items():
+        assert f"line {number}: " in done.stderr
+        assert reason in done.stderr.split(f"line {number}: ")[1].splitlines()[0]
+    assert "7 of 9 lines could not be used" in done.stderr
+
+
+@pytest.mark.parametrize("content", [b"my shopping list", b"SQLite format 3\0" + bytes(84)])
+def test_a_store_file_that_is_something_else_is_one_sentence(tmp_path: Path, content: bytes) -> None:
+    store = tmp_path / "notes.db"
+    store.write_bytes(content)
+    done = demo(tmp_path, "--input", str(CONVERSATION), "--store", str(store))
+    assert done.returncode == 2
+    assert "is not a memory store" in done.stderr
+    assert "Traceback" not in done.stderr
+    assert store.read_bytes() == content
+
+
+def test_a_missing_conversation_is_one_sentence(tmp_path: Path) -> None:
+    done = demo(tmp_path, "--input", str(tmp_path / "nowhere.jsonl"))
+    assert done.returncode == 2
+    assert "No such file" in done.stderr
+    assert "Traceback" not in done.stderr

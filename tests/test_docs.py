@@ -1,0 +1,94 @@
+"""Every Python block of the README and of docs/ runs, in order, one namespace a page.
+
+A block is only compiled where its fence says so, with a reason: `python no-run needs a Qdrant server`.
+"""
+
+from __future__ import annotations
+
+import ast
+import asyncio
+import doctest
+import inspect
+import re
+import sys
+import textwrap
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from types import CodeType, ModuleType
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
+FENCE = re.compile(
+    r"^(?P<indent> *)```(?:python|pycon|py)\b(?P<info>[^\n]*)\n(?P<code>.*?)^(?P=indent)```", re.MULTILINE | re.DOTALL
+)
+LINK = re.compile(r"\]\((?!\w+:|#)([^)#\s]+)")
+
+
+@dataclass(frozen=True)
+class Block:
+    page: Path
+    line: int
+    info: str
+    code: str
+
+    @property
+    def place(self) -> str:
+        return f"{self.page.relative_to(ROOT)}:{self.line}"
+
+    def compile(self) -> CodeType:
+        """Compile the block, its lines numbered as on the page, with `await` allowed outside of functions."""
+        source = "\n" * self.line + self.code
+        flags = ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
+        code: CodeType = compile(source, str(self.page), "exec", flags, dont_inherit=True)
+        return code
+
+
+def blocks(page: Path) -> Iterator[Block]:
+    text = page.read_text(encoding="utf-8")
+    for found in FENCE.finditer(text):
+        line = text.count("\n", 0, found.start()) + 1
+        yield Block(page, line, found["info"].strip(), textwrap.dedent(found["code"]))
+
+
+def run(block: Block, page: ModuleType, runner: asyncio.Runner) -> None:
+    if re.search(r"^>>> ", block.code, re.MULTILINE):
+        test = doctest.DocTestParser().get_doctest(block.code, vars(page), block.place, str(block.page), block.line)
+        outcome = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS).run(test, clear_globs=False)
+        assert outcome.failed == 0, f"{block.place}: the printed values differ, see above"
+        vars(page).update(test.globs)
+        return
+    code = block.compile()
+    if code.co_flags & inspect.CO_COROUTINE:
+        runner.run(eval(code, vars(page)))
+    else:  # not inside a loop, so that a block may call `asyncio.run` or a framework's synchronous door
+        exec(code, vars(page))
+
+
+def page_id(page: Path) -> str:
+    return str(page.relative_to(ROOT))
+
+
+@pytest.mark.parametrize("page", PAGES, ids=page_id)
+def test_every_block_of_the_page_runs(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    module = ModuleType("__main__")
+    monkeypatch.setitem(sys.modules, "__main__", module)
+    with asyncio.Runner() as runner:
+        for block in blocks(page):
+            if block.info.startswith("no-run"):
+                assert len(block.info.split()) > 2, f"{block.place}: `no-run` needs a reason after it"
+                block.compile()
+            else:
+                run(block, module, runner)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=page_id)
+def test_every_link_of_the_page_leads_somewhere(page: Path) -> None:
+    broken = [
+        target for target in LINK.findall(page.read_text(encoding="utf-8")) if not (page.parent / target).exists()
+    ]
+    assert not broken
