@@ -195,10 +195,9 @@ def _params(params: models.SearchParams | None) -> Any:
 
 def _operation(operation: Any) -> Any:
     make = edge.UpdateOperation
-    upsert: Any
-    selector: Any
     match operation:
-        case models.UpsertOperation(upsert=upsert):
+        case models.UpsertOperation():
+            upsert: Any = operation.upsert
             mode = {
                 None: None,
                 models.UpdateMode.UPSERT: edge.UpdateMode.Upsert,
@@ -207,7 +206,8 @@ def _operation(operation: Any) -> Any:
             }[upsert.update_mode]
             points = [edge.Point(str(p.id), _vectors(p.vector), p.payload) for p in upsert.points]
             return make.upsert_points(points, _filter(upsert.update_filter), mode)
-        case models.DeleteOperation(delete=selector):
+        case models.DeleteOperation():
+            selector: Any = operation.delete
             return make.delete_points_by_filter(_filter(selector.filter))
         case models.SetPayloadOperation(set_payload=change):
             return make.set_payload_by_filter(_filter(change.filter), change.payload)
