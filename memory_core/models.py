@@ -22,6 +22,7 @@ Tier = Literal["raw", "medium", "high", "summary"]
 Mode = Literal["substring", "lexical", "vector", "hybrid"]
 Order = Literal["newest", "oldest", "importance", "accessed"]
 Comparison = Literal["eq", "ne", "gt", "gte", "lt", "lte"]
+"""How a `DataCondition` compares: the names MongoDB made common, without the `$`."""
 
 COMPARISONS: Final[tuple[Comparison, ...]] = ("eq", "ne", "gt", "gte", "lt", "lte")
 STATES: Final[tuple[State, ...]] = ("active", "compacted", "archived")
