@@ -20,6 +20,7 @@ from memory_core.errors import (
     ScopeError,
     StorageError,
     StoreUnavailableError,
+    SupersededError,
     WrongThreadError,
 )
 from memory_core.handle import BoundMemory
@@ -34,11 +35,13 @@ from memory_core.models import (
     Fingerprint,
     Hit,
     Json,
+    Link,
     MemoryRecord,
     Page,
     Patch,
     Scope,
     Stats,
+    Version,
     Where,
 )
 from memory_core.protocols import Embedder, Store
@@ -82,6 +85,7 @@ __all__ = [
     "Hit",
     "InvalidInputError",
     "Json",
+    "Link",
     "Memory",
     "MemoryCoreError",
     "MemoryRecord",
@@ -96,10 +100,12 @@ __all__ = [
     "StorageError",
     "Store",
     "StoreUnavailableError",
+    "SupersededError",
     "Tool",
     "ToolContext",
     "ToolInputError",
     "ToolResult",
+    "Version",
     "Where",
     "WrongThreadError",
     "check_draft",

@@ -6,35 +6,34 @@ import json
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import fields, replace
 from datetime import datetime
-from typing import Any, Final, cast
+from typing import Any, Final, TypeVar, cast
 
+from memory_core.checks import check_key, check_listed, check_text, check_texts, check_time, check_unit
 from memory_core.errors import InvalidInputError, ScopeError
+from memory_core.ids import new_id
 from memory_core.models import (
-    COMPARISONS,
+    RELATIONS,
     STATES,
     TIER_OF_KIND,
     TIERS,
     UNSET,
-    DataCondition,
     Draft,
     Json,
+    Link,
     MemoryRecord,
     Patch,
     Scope,
     Tier,
-    Where,
-    check_key,
-    check_text,
-    check_time,
-    check_unit,
     encode_data,
-    new_id,
     utc_now,
 )
+
+T = TypeVar("T")
 
 MAX_TEXT_CHARS: Final = 1_000_000
 """Longest text of one record."""
 MAX_TAGS: Final = 256
+MAX_LINKS: Final = 1_000
 
 
 def complete(draft: Draft | str, scope: Scope, now: datetime) -> MemoryRecord:
@@ -44,11 +43,11 @@ def complete(draft: Draft | str, scope: Scope, now: datetime) -> MemoryRecord:
         InvalidInputError: A field cannot be stored; the message names it.
         ScopeError: The draft names a provenance key other than the one the scope is bound to.
     """
-    draft = _draft(draft)
+    draft = as_draft(draft)
     user = scope.user
     if user is None:
         raise ScopeError("this handle leaves the user open; bind one first: handle.bind(user=...)")
-    text, data = _content(_text(draft.text), _data(draft.data))
+    text, data = _content(_text(draft.text), check_data(draft.data))
     kind = check_key("kind", draft.kind)
     return MemoryRecord(
         id=new_id() if draft.id is None else check_key("id", draft.id),
@@ -77,6 +76,7 @@ def complete(draft: Draft | str, scope: Scope, now: datetime) -> MemoryRecord:
         agent=_provenance("agent", draft.agent, scope.agent),
         session=_provenance("session", draft.session, scope.session),
         collection=_provenance("collection", draft.collection, scope.collection),
+        links=check_links(draft.links),
     )
 
 
@@ -109,7 +109,7 @@ def complete_items(
     for position, record in enumerate(records):
         if record.source_key is None:
             raise InvalidInputError(f"draft {position}: what is put needs a source_key to be found under")
-    gone = list(_texts("remove")(remove) or ())
+    gone = list(check_texts("remove", remove))
     both = sorted({record.source_key or "" for record in records} & set(gone))
     if both:
         raise InvalidInputError(f"source key {both[0]!r} is put and removed in one call; do one of them")
@@ -121,7 +121,7 @@ def check_expiries(expiries: object) -> dict[str, datetime | None]:
     if not isinstance(expiries, Mapping):
         raise InvalidInputError(f"expiries are given as a mapping of ids to moments or None, not {expiries!r:.80}")
     given = cast("Mapping[object, object]", expiries)
-    return {_listed("the ids", id): _optional_time("expires_at", moment) for id, moment in given.items()}  # noqa: A001
+    return {check_listed("the ids", id): _optional_time("expires_at", moment) for id, moment in given.items()}  # noqa: A001
 
 
 def patched(record: MemoryRecord, patch: Patch, now: datetime) -> MemoryRecord:
@@ -146,20 +146,8 @@ def patched(record: MemoryRecord, patch: Patch, now: datetime) -> MemoryRecord:
     return changed
 
 
-def check_where(where: object) -> Where:
-    """`where` if every condition can be put to a store.
-
-    Raises:
-        InvalidInputError: One cannot; the message names it.
-    """
-    if not isinstance(where, Where):
-        raise InvalidInputError(f"conditions are given as a Where, such as Where(kinds=['fact']), not {where!r:.80}")
-    if where == _NO_CONDITION:
-        return where
-    return replace(where, **{name: check(getattr(where, name)) for name, check in _CONDITIONS.items()})
-
-
-def _draft(given: object) -> Draft:
+def as_draft(given: object) -> Draft:
+    """What a caller hands over to be remembered: a draft, or a bare text."""
     if isinstance(given, str):
         return Draft(text=given)
     if not isinstance(given, Draft):
@@ -206,7 +194,8 @@ def _state(value: object) -> str:
     return value
 
 
-def _data(value: object) -> Mapping[str, Json]:
+def check_data(value: object) -> Mapping[str, Json]:
+    """Return a copy of `value` if it is a JSON object that would come back exactly."""
     if not isinstance(value, Mapping):
         raise InvalidInputError(f"data must be a JSON object, not {value!r:.80}")
     return cast("Mapping[str, Json]", json.loads(encode_data(cast("Mapping[str, Json]", value))))
@@ -219,6 +208,23 @@ def _tags(value: object) -> tuple[str, ...]:
     if len(tags) > MAX_TAGS:
         raise InvalidInputError(f"{len(tags)} tags; at most {MAX_TAGS} fit one record")
     return tags
+
+
+def check_links(value: object) -> tuple[Link, ...]:
+    """Return `value` without repetitions if it is some links."""
+    if isinstance(value, str) or not isinstance(value, Sequence):
+        raise InvalidInputError(f"links must be a sequence of Link, not {value!r:.80}")
+    links = tuple(dict.fromkeys(_link(item) for item in cast("Sequence[object]", value)))
+    if len(links) > MAX_LINKS:
+        raise InvalidInputError(f"{len(links)} links; at most {MAX_LINKS} fit one record")
+    return links
+
+
+def _link(value: object) -> Link:
+    if not isinstance(value, Link) or value.relation not in RELATIONS:
+        raise InvalidInputError(f"a link is a Link of {', '.join(RELATIONS)} and an id, not {value!r:.80}")
+    check_key("the id of a link", value.id)
+    return value
 
 
 def _optional_key(name: str, value: object) -> str | None:
@@ -245,7 +251,8 @@ def _unit(name: str) -> Callable[[object], float]:
     return lambda value: check_unit(name, value)
 
 
-def _or_none(check: Callable[[str, object], object], name: str) -> Callable[[object], object]:
+def or_none(check: Callable[[str, object], T], name: str) -> Callable[[object], T | None]:
+    """The check of a field that may be left out."""
     return lambda value: None if value is None else check(name, value)
 
 
@@ -253,105 +260,16 @@ _CHECKS: Final[Mapping[str, Callable[[object], object]]] = {
     "text": _text,
     "kind": _key("kind"),
     "tier": lambda value: _tier(value, ""),
-    "author": _or_none(check_key, "author"),
-    "data": _data,
+    "author": or_none(check_key, "author"),
+    "data": check_data,
     "tags": _tags,
     "importance": _unit("importance"),
     "confidence": _unit("confidence"),
-    "emotion": _or_none(check_key, "emotion"),
+    "emotion": or_none(check_key, "emotion"),
     "occurred_at": lambda value: check_time("occurred_at", value),
-    "expires_at": _or_none(check_time, "expires_at"),
-    "valid_from": _or_none(check_time, "valid_from"),
-    "valid_to": _or_none(check_time, "valid_to"),
+    "expires_at": or_none(check_time, "expires_at"),
+    "valid_from": or_none(check_time, "valid_from"),
+    "valid_to": or_none(check_time, "valid_to"),
     "state": _state,
-}
-
-
-def _texts(name: str, *, none: bool = False) -> Callable[[object], tuple[str, ...] | None]:
-    def check(value: object) -> tuple[str, ...] | None:
-        if value is None and none:
-            return None
-        if isinstance(value, str) or not isinstance(value, Collection):
-            raise InvalidInputError(f"{name} must be a sequence of strings, not {value!r:.80}")
-        return tuple(_listed(name, item) for item in cast("Collection[object]", value))
-
-    return check
-
-
-def _listed(name: str, value: object) -> str:
-    text = check_text(f"one of {name}", value)
-    if "\0" in text:
-        raise InvalidInputError(f"one of {name} holds a NUL character, which no name has: {text!r:.80}")
-    return text
-
-
-def _some_of(name: str, allowed: Sequence[str], *, least: int) -> Callable[[object], tuple[str, ...]]:
-    def check(value: object) -> tuple[str, ...]:
-        given = _texts(name)(value) or ()
-        if len(given) < least or not set(given) <= set(allowed):
-            raise InvalidInputError(f"{name} must be some of {', '.join(allowed)}, not {value!r:.80}")
-        return given
-
-    return check
-
-
-def _data_condition(value: object) -> Mapping[str, Json]:
-    data = _data(value)
-    for name, item in data.items():
-        if isinstance(item, list | dict):
-            raise InvalidInputError(f"data can be filtered by plain values only, not {name!r}: {item!r:.80}")
-    return data
-
-
-def _matching(value: object) -> tuple[DataCondition, ...]:
-    if isinstance(value, str) or not isinstance(value, Sequence):
-        raise InvalidInputError(f"matching must be a sequence of DataCondition, not {value!r:.80}")
-    return tuple(_data_comparison(item) for item in cast("Sequence[object]", value))
-
-
-def _data_comparison(given: object) -> DataCondition:
-    if not isinstance(given, DataCondition):
-        raise InvalidInputError(f"matching takes DataCondition(path, op, value), not {given!r:.80}")
-    path = tuple(_step(step) for step in _steps(given.path))
-    if given.op not in COMPARISONS:
-        raise InvalidInputError(f"op must be one of {', '.join(COMPARISONS)}, not {given.op!r:.80}")
-    value = _data({"value": given.value})["value"]
-    if given.op not in {"eq", "ne"} and (isinstance(value, bool) or not isinstance(value, int | float | str)):
-        raise InvalidInputError(f"{given.op} compares numbers or texts; {value!r:.80} has no order")
-    return replace(given, path=path, value=value)
-
-
-def _steps(path: object) -> Sequence[object]:
-    if isinstance(path, str) or not isinstance(path, Sequence) or not path:
-        raise InvalidInputError(f"path must be a tuple such as ('address', 'city'), not {path!r:.80}")
-    return cast("Sequence[object]", path)
-
-
-def _step(step: object) -> str | int:
-    if isinstance(step, str) or (isinstance(step, int) and not isinstance(step, bool) and step >= 0):
-        return step
-    raise InvalidInputError(f"a path is made of keys and of positions from 0 on, not of {step!r:.80}")
-
-
-_NO_CONDITION: Final = Where()
-_CONDITIONS: Final[Mapping[str, Callable[[object], Any]]] = {
-    "kinds": _texts("kinds"),
-    "tiers": _some_of("tiers", TIERS, least=0),
-    "tags_any": _texts("tags_any"),
-    "tags_all": _texts("tags_all"),
-    "author": _or_none(check_text, "author"),
-    "agent": _or_none(check_text, "agent"),
-    "session": _or_none(check_text, "session"),
-    "collection": _or_none(check_text, "collection"),
-    "under": _or_none(check_key, "under"),
-    "emotion": _or_none(check_text, "emotion"),
-    "min_importance": _or_none(check_unit, "min_importance"),
-    "min_confidence": _or_none(check_unit, "min_confidence"),
-    "since": _or_none(check_time, "since"),
-    "until": _or_none(check_time, "until"),
-    "states": _some_of("states", STATES, least=1),
-    "data": _data_condition,
-    "matching": _matching,
-    "ids": _texts("ids", none=True),
-    "source_keys": _texts("source_keys", none=True),
+    "links": check_links,
 }

@@ -7,6 +7,7 @@ MemoryCoreError
 ├── RecordNotFoundError (LookupError)  no such id for this owner
 ├── ForgottenError                   the source key was deleted on purpose; add it under another key
 ├── DuplicateIdError                 the owner already has a record of this id
+├── SupersededError                  another record has superseded this one already; supersede that one
 ├── StorageError
 │   ├── NotAStoreError               the file is something else
 │   ├── NewerStoreError              the file was written by a newer version of this library
@@ -36,6 +37,7 @@ __all__ = [
     "ScopeError",
     "StorageError",
     "StoreUnavailableError",
+    "SupersededError",
     "WrongThreadError",
 ]
 
@@ -62,6 +64,10 @@ class ForgottenError(MemoryCoreError):
 
 class DuplicateIdError(MemoryCoreError):
     """The owner already has a record of this id."""
+
+
+class SupersededError(MemoryCoreError):
+    """Another record has taken this one's place already; supersede that one."""
 
 
 class StorageError(MemoryCoreError):

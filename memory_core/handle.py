@@ -8,8 +8,11 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Final, Literal, Self, TypeVar, get_args
 
 from memory_core.bridge import on_core
-from memory_core.drafts import check_expiries, check_where, complete, complete_all, complete_items
+from memory_core.checks import check_key, check_text
+from memory_core.conditions import check_where
+from memory_core.drafts import check_expiries, complete, complete_all, complete_items
 from memory_core.errors import ForgottenError, InvalidInputError, RecordNotFoundError, ScopeError
+from memory_core.lineage import lineage, superseding
 from memory_core.models import (
     STATES,
     Draft,
@@ -22,9 +25,8 @@ from memory_core.models import (
     Patch,
     Scope,
     Stats,
+    Version,
     Where,
-    check_key,
-    check_text,
 )
 from memory_core.protocols import ListRequest, SearchRequest, Store
 
@@ -180,6 +182,40 @@ class BoundMemory:
         """
         check_key("id", id)
         return await self._run(lambda store, scope: store.update(scope, id, patch))
+
+    async def supersede(self, id: str, entry: str | Draft) -> MemoryRecord:  # noqa: A002
+        """Put a new record in the place of one that is no longer true; returns the new one.
+
+        In one transaction the new record gets a `supersedes` link and the old one is archived, valid until the new one
+        is: from `Draft.valid_from`, or from now on. Reads find the new one only; with `Where(as_of=...)` they find what
+        was true then, and `get` and `history` find both.
+
+        Args:
+            id: Of the old record.
+            entry: A `Draft`; a bare text takes kind, author, tags, importance and collection over from the old one.
+
+        Raises:
+            RecordNotFoundError: The owner has no such record.
+            SupersededError: Another record has taken its place already.
+        """
+        old = await self.get(id)
+        if old is None:
+            raise RecordNotFoundError(f"there is no memory {id!r}")
+        return await self.add(superseding(old, entry, self._memory.clock()))
+
+    async def history(self, id: str) -> list[Version]:  # noqa: A002
+        """What the memory said about it, oldest first: the texts of the records before it, its own, of those after it.
+
+        Each version holds until the next one. Up to 20 earlier texts of a record are kept.
+
+        Raises:
+            RecordNotFoundError: The owner has no such record.
+        """
+        check_key("id", id)
+        chain = await self._run(lambda store, scope: lineage(store, scope, id))
+        if not chain:
+            raise RecordNotFoundError(f"there is no memory {id!r}")
+        return chain
 
     async def delete(self, id: str) -> None:  # noqa: A002
         """Delete a record. Its `source_key`, if any, stays forgotten: adding it again is refused.

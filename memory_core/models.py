@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import json
-import os
-import threading
-import time
-import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from datetime import UTC, datetime
 from typing import Final, Literal
 
+from memory_core.checks import check_key
 from memory_core.errors import InvalidInputError, ScopeError
 
 Json = None | bool | int | float | str | Sequence["Json"] | Mapping[str, "Json"]
@@ -21,11 +18,13 @@ State = Literal["active", "compacted", "archived"]
 Tier = Literal["raw", "medium", "high", "summary"]
 Mode = Literal["substring", "lexical", "vector", "hybrid"]
 Order = Literal["newest", "oldest", "importance", "accessed"]
+Relation = Literal["supersedes", "summarizes", "derived_from", "follows"]
 Comparison = Literal["eq", "ne", "gt", "gte", "lt", "lte"]
 """How a `DataCondition` compares: the names MongoDB made common, without the `$`."""
 
 COMPARISONS: Final[tuple[Comparison, ...]] = ("eq", "ne", "gt", "gte", "lt", "lte")
 STATES: Final[tuple[State, ...]] = ("active", "compacted", "archived")
+RELATIONS: Final[tuple[Relation, ...]] = ("supersedes", "summarizes", "derived_from", "follows")
 TIERS: Final[tuple[Tier, ...]] = ("raw", "medium", "high", "summary")
 
 TIER_OF_KIND: Final[Mapping[str, Tier]] = {
@@ -43,9 +42,6 @@ TIER_OF_KIND: Final[Mapping[str, Tier]] = {
     "consolidated": "summary",
 }
 """How coarse a memory of a kind is; a kind that is not listed is `medium`."""
-
-MAX_KEY_CHARS: Final = 512
-"""Longest scope key, id, kind, author or source key."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +65,18 @@ class Scope:
             value = getattr(self, name)
             if value is not None:
                 check_key(name, value, ScopeError)
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Link:
+    """What a record has to do with another one of its owner: `Link("summarizes", id)`.
+
+    A record that is added with a `supersedes` link takes the other one's place: that is archived in the same
+    transaction, valid until the new one is. When a record is deleted, the links to it go too.
+    """
+
+    relation: Relation
+    id: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +107,10 @@ class Draft:
     expires_at: datetime | None = None
     """From this moment on no read returns it."""
     valid_from: datetime | None = None
+    """What it says is true from this moment on; from `occurred_at`, if not given."""
     valid_to: datetime | None = None
+    """What it says is no longer true from this moment on; `Where.as_of` goes by it, other reads do not."""
+    links: Sequence[Link] = ()
     source_key: str | None = None
     """Idempotency key within the owner, such as a message id: adding it again changes nothing, or updates the
     text when that differs; once deleted it stays forgotten."""
@@ -141,6 +152,7 @@ class MemoryRecord:
     agent: str | None
     session: str | None
     collection: str | None
+    links: tuple[Link, ...] = ()
 
 
 class _Unset:
@@ -172,6 +184,7 @@ class Patch:
     valid_from: datetime | _Unset | None = UNSET
     valid_to: datetime | _Unset | None = UNSET
     state: State | _Unset = UNSET
+    links: Sequence[Link] | _Unset = UNSET
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,6 +228,11 @@ class Where:
     """`occurred_at` at or after this moment."""
     until: datetime | None = None
     """`occurred_at` before this moment."""
+    as_of: datetime | None = None
+    """True at this moment: from `valid_from` (or, where that is not set, `occurred_at`) until before `valid_to`.
+    Archived records, such as superseded ones, then count beside active ones."""
+    links: Sequence[Link] = ()
+    """The record has all of these links."""
     states: Sequence[State] = ("active",)
     data: Mapping[str, str | int | float | bool | None] = field(
         default_factory=dict[str, "str | int | float | bool | None"]
@@ -250,6 +268,19 @@ class Hit:
     """Cosine between query and text clamped to [0, 1]; `None` where no vector was compared."""
     components: Mapping[str, Component] | None = None
     """With `explain=True`: every part of the score by name; the weighted parts sum to `score`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Version:
+    """What the memory said in a span of time, as `history` tells it."""
+
+    id: str
+    """Of the record that said it."""
+    rev: int
+    text: str
+    since: datetime
+    until: datetime | None
+    """When another text took its place; `None` if none has."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -303,70 +334,6 @@ class Fingerprint:
 def utc_now() -> datetime:
     """The default clock."""
     return datetime.now(UTC)
-
-
-def new_id() -> str:
-    """A UUIDv7 (RFC 9562 section 5.7): sortable by creation, strictly ascending within this process."""
-    global _last_id  # noqa: PLW0603  (monotonic within the process)
-    with _id_lock:
-        stamp = time.time_ns() // 1_000_000 << 80 | int.from_bytes(os.urandom(10), "big") & ~(0xF << 76 | 0x3 << 62)
-        if stamp >> 80 <= _last_id >> 80:
-            stamp = _last_id + 1 + (int.from_bytes(os.urandom(3), "big"))
-            stamp &= ~(0xF << 76 | 0x3 << 62)
-        _last_id = max(stamp, _last_id + 1)
-        return str(uuid.UUID(int=_last_id | 0x7 << 76 | 0x2 << 62))
-
-
-_last_id = 0
-_id_lock = threading.Lock()
-
-
-def check_key(name: str, value: object, error: type[InvalidInputError] = InvalidInputError) -> str:
-    """Return `value` if it can be a key: a non-blank string without NUL of at most `MAX_KEY_CHARS` characters."""
-    if not isinstance(value, str):
-        raise error(f"{name} must be a string, not {value!r}")
-    if not value.strip():
-        raise error(f"{name} must not be empty (got {value!r}); memories without an owner or name are never shared")
-    if len(value) > MAX_KEY_CHARS:
-        raise error(f"{name} has {len(value)} characters; at most {MAX_KEY_CHARS} are allowed: {value[:40]!r}…")
-    if "\0" in value:
-        raise error(f"{name} holds a NUL character, which no name has: {value!r}")
-    check_text(name, value, error)
-    return value
-
-
-def check_text(name: str, value: object, error: type[InvalidInputError] = InvalidInputError) -> str:
-    """Return `value` if it is text that UTF-8 can hold."""
-    if not isinstance(value, str):
-        raise error(f"{name} must be a string, not {type(value).__name__}: {value!r:.80}")
-    try:
-        value.encode()
-    except UnicodeEncodeError as cause:
-        bad = value[cause.start]
-        raise error(
-            f"{name} holds {bad!r} at position {cause.start}, half of a character that UTF-8 cannot store; "
-            "decode the input with errors='replace'"
-        ) from cause
-    return value
-
-
-def check_unit(name: str, value: object) -> float:
-    """Return `value` as a float in 0..1."""
-    if isinstance(value, bool) or not isinstance(value, int | float) or not 0.0 <= value <= 1.0:
-        raise InvalidInputError(f"{name} must be a number from 0 to 1, not {value!r}")
-    return float(value)
-
-
-def check_time(name: str, value: object) -> datetime:
-    """Return `value` in UTC if it is an aware datetime."""
-    if not isinstance(value, datetime):
-        raise InvalidInputError(f"{name} must be a datetime, not {value!r}")
-    if value.tzinfo is None:
-        raise InvalidInputError(f"{name} {value.isoformat()} has no time zone; add one, such as tzinfo=UTC")
-    try:
-        return value.astimezone(UTC)
-    except OverflowError as cause:
-        raise InvalidInputError(f"{name} {value.isoformat()} is outside the years 1 to 9999 in UTC") from cause
 
 
 def encode_json(value: object) -> str:

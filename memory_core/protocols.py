@@ -22,6 +22,7 @@ from memory_core.models import (
     Patch,
     Scope,
     Stats,
+    Version,
     Where,
 )
 
@@ -96,10 +97,12 @@ class Records(Protocol):
 
         What comes back is what is stored: for a known source key the older record, with the new text, author, data and
         tags where they differ; `None` for a source key that was forgotten on purpose. `embed_later` returns before
-        vectors are computed.
+        vectors are computed. Records that a new one supersedes, and that the scope reaches, are retired with it
+        (`drafts.retired`).
 
         Raises:
             DuplicateIdError: An id is taken by a record of another source key.
+            SupersededError: Another record has superseded one of those already.
         """
         ...
 
@@ -170,4 +173,8 @@ class Store(Records, Items, Protocol):
 
     async def stats(self, scope: Scope) -> Stats:
         """Count what is in the scope."""
+        ...
+
+    async def versions(self, scope: Scope, id: str) -> list[Version]:  # noqa: A002
+        """What a record said and says, oldest first, the last of them open; empty if there is no such record."""
         ...

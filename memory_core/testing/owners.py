@@ -148,6 +148,16 @@ def cannot_sweep(handle: BoundMemory, _foreign: MemoryRecord) -> None:
     assert run_sync(handle.sweep) == 0
 
 
+def cannot_supersede(stranger: BoundMemory, record: MemoryRecord) -> None:
+    with pytest.raises(RecordNotFoundError):
+        run_sync(stranger.supersede, record.id, "changed")
+
+
+def cannot_read_history(stranger: BoundMemory, record: MemoryRecord) -> None:
+    with pytest.raises(RecordNotFoundError):
+        run_sync(stranger.history, record.id)
+
+
 ATTEMPTS: Final[dict[str, Callable[[BoundMemory, MemoryRecord], None]]] = {
     "add": cannot_learn_by_adding,
     "add_many": cannot_learn_by_adding_many,
@@ -163,6 +173,8 @@ ATTEMPTS: Final[dict[str, Callable[[BoundMemory, MemoryRecord], None]]] = {
     "collections": cannot_list_collections,
     "postpone": cannot_postpone,
     "sweep": cannot_sweep,
+    "supersede": cannot_supersede,
+    "history": cannot_read_history,
 }
 """For each operation of a handle, what it must not do to a record outside it."""
 
@@ -213,6 +225,8 @@ class OwnerContract(Contract):
             "add_many": lambda: run_sync(open_handle.add_many, []),
             "search": lambda: run_sync(open_handle.search, "x"),
             "get": lambda: run_sync(open_handle.get, "x"),
+            "supersede": lambda: run_sync(open_handle.supersede, "x", "y"),
+            "history": lambda: run_sync(open_handle.history, "x"),
             "update": lambda: run_sync(open_handle.update, "x", Patch(text="y")),
             "delete": lambda: run_sync(open_handle.delete, "x"),
             "delete_where": lambda: run_sync(open_handle.delete_where, Where()),

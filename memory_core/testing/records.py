@@ -16,6 +16,7 @@ from memory_core import (
     Draft,
     DuplicateIdError,
     InvalidInputError,
+    Link,
     Memory,
     MemoryRecord,
     Patch,
@@ -83,6 +84,7 @@ class RecordContract(Contract):
             agent="planner",
             session="monday",
             collection="trips/2020",
+            links=(Link("derived_from", "mem_0"),),
         )
         record = run_sync(ann.add, draft)
         assert record == run_sync(ann.get, "mem_1")
@@ -162,13 +164,16 @@ class RecordContract(Contract):
             valid_from=moment,
             valid_to=clock.now,
             state="archived",
+            links=[Link("follows", "somebody")],
         )
         run_sync(ann.update, record.id, patch)
         after = run_sync(ann.get, record.id)
         assert after is not None
         for field in fields(patch):
             expected = getattr(patch, field.name)
-            assert getattr(after, field.name) == (tuple(expected) if field.name == "tags" else expected), field.name
+            assert getattr(after, field.name) == (tuple(expected) if field.name in {"tags", "links"} else expected), (
+                field.name
+            )
         assert after.rev == 2
 
     def test_only_a_new_text_makes_a_new_revision(self, ann: BoundMemory, clock: Ticks) -> None:

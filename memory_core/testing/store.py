@@ -8,11 +8,19 @@ from memory_core.testing.owners import OwnerContract
 from memory_core.testing.records import RecordContract
 from memory_core.testing.searches import SearchContract
 from memory_core.testing.sources import SourceKeyContract
+from memory_core.testing.times import TimeContract
 from memory_core.testing.values import ValueContract
 
 
 class StoreContract(
-    RecordContract, SourceKeyContract, ItemContract, ValueContract, ListingContract, SearchContract, OwnerContract
+    RecordContract,
+    SourceKeyContract,
+    ItemContract,
+    ValueContract,
+    ListingContract,
+    SearchContract,
+    TimeContract,
+    OwnerContract,
 ):
     """Subclass it, define the fixture `make_memory`, and run pytest.
 

@@ -10,11 +10,12 @@ from datetime import datetime
 from typing import Final
 
 from memory_core.errors import EmbeddingError
-from memory_core.models import MemoryRecord, Scope
+from memory_core.lineage import already_superseded, retired, superseded_by
+from memory_core.models import STATES, MemoryRecord, Scope, Where
 from memory_core.protocols import Embedder
 from memory_core.storage.qdrant.changes import Changes, Overwrite, Owed, Rewrite
 from memory_core.storage.qdrant.client import models
-from memory_core.storage.qdrant.filters import all_of, any_of, owned
+from memory_core.storage.qdrant.filters import all_of, any_of, conditions, owned
 from memory_core.storage.qdrant.outline import Outline, Survey, Update, bereaved, outline, predecessors
 from memory_core.storage.qdrant.payload import Point, Stored, point_id, record_fields, to_point, to_stored, token
 from memory_core.storage.qdrant.turns import Place, around, place_of, turns
@@ -113,7 +114,7 @@ async def add(
         embedded: From `with_vectors`; a vector that saw another turn than the one before it now is left out.
 
     Raises:
-        DuplicateIdError, ConflictError, StorageError: Nothing of the batch is stored.
+        DuplicateIdError, SupersededError, ConflictError, StorageError: Nothing of the batch is stored.
     """
     seen = await undisturbed_survey(access, scope, batch, now)
     plan = outline(scope, batch, seen)
@@ -122,6 +123,7 @@ async def add(
     await add_new(access, changes, plan.new, seen, embedded, write)
     for update in plan.updates:
         await add_update(access, changes, update, prepare(update.record), write)
+    await _retire(access, changes, plan.new, write)
     await carry_out(access, changes, write)
     return plan.records()
 
@@ -158,7 +160,7 @@ async def add_update(access: Access, changes: Changes, update: Update, item: Pre
     Args:
         item: The record as it is to be, with vectors unless they are owed.
     """
-    known = replace(update.known, write=write)
+    known = replace(update.known, write=write, revisions=update.known.followed_by(item.record))
     if not update.is_searched_differently:
         payload = {**record_fields(item.record), "_write": write}
         changes.overwrites.append(Overwrite(known.point, payload, update.known.write))
@@ -169,6 +171,24 @@ async def add_update(access: Access, changes: Changes, update: Update, item: Pre
         item = prepare(item.record)  # what it saw is not what is before it now
     point = to_point(changes.scope, item, replace(known, before=before), debt=None if item.vectors else token())
     changes.rewrites.append(Rewrite(point, update.known.write))
+
+
+async def _retire(access: Access, changes: Changes, new: Sequence[Prepared], write: str) -> None:
+    """Let the records in reach that new ones supersede give way to them."""
+    scope = changes.scope
+    by_id = {old: item.record for item in new for old in superseded_by(item.record)}
+    if not by_id:
+        return
+    points = access.of(scope)
+    rivals = [f"supersedes:{id}" for id in by_id]  # noqa: A001
+    for rival in await points.all(all_of(owned(scope), any_of("links", rivals))):
+        raise already_superseded(superseded_by(to_stored(str(rival.id), rival.payload).record)[0])
+    bound = conditions(scope, Where(states=STATES, ids=tuple(by_id)), None) or []
+    for found in await points.all(all_of(*bound)):
+        old = to_stored(str(found.id), found.payload)
+        after = retired(old.record, by_id[old.record.id])
+        if after is not old.record:
+            changes.overwrites.append(Overwrite(old.point, {**record_fields(after), "_write": write}, old.write))
 
 
 async def moved(access: Access, scope: Scope, update: Update) -> tuple[str | None, dict[str, str | None]]:

@@ -41,6 +41,15 @@ class Deletion:
 
 
 @dataclass(frozen=True, slots=True)
+class Unlinked:
+    """A record that loses links, because what they name goes."""
+
+    point: str
+    links: list[str]
+    """Those that stay, as in the payload."""
+
+
+@dataclass(frozen=True, slots=True)
 class Owed:
     """A turn whose predecessor is another one now: its vectors saw something else."""
 
@@ -57,13 +66,15 @@ class Changes:
     rewrites: list[Rewrite] = field(default_factory=list[Rewrite])
     overwrites: list[Overwrite] = field(default_factory=list[Overwrite])
     deletions: list[Deletion] = field(default_factory=list[Deletion])
+    unlinked: list[Unlinked] = field(default_factory=list[Unlinked])
     tombstones: list[str] = field(default_factory=list[str])
     """Ids of points in the ledger."""
     owed: list[Owed] = field(default_factory=list[Owed])
 
     def __len__(self) -> int:
         """How many points are concerned; a tombstone without its deletion harms nobody and does not count."""
-        return len(self.inserts) + len(self.rewrites) + len(self.overwrites) + len(self.deletions) + len(self.owed)
+        written = len(self.inserts) + len(self.rewrites) + len(self.overwrites)
+        return written + len(self.deletions) + len(self.unlinked) + len(self.owed)
 
     def to_json(self) -> str:
         """As text, complete."""
@@ -75,6 +86,7 @@ class Changes:
                 "rewrites": [[_from_point(item.point), item.was] for item in self.rewrites],
                 "overwrites": [[item.point, item.payload, item.was] for item in self.overwrites],
                 "deletions": [[item.point, item.born] for item in self.deletions],
+                "unlinked": [[item.point, item.links] for item in self.unlinked],
                 "tombstones": self.tombstones,
                 "owed": [[item.point, item.before] for item in self.owed],
             },
@@ -91,6 +103,7 @@ class Changes:
             rewrites=[Rewrite(_to_point(item), was) for item, was in held["rewrites"]],
             overwrites=[Overwrite(*item) for item in held["overwrites"]],
             deletions=[Deletion(*item) for item in held["deletions"]],
+            unlinked=[Unlinked(*item) for item in held.get("unlinked", ())],
             tombstones=held["tombstones"],
             owed=[Owed(*item) for item in held["owed"]],
         )

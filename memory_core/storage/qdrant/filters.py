@@ -10,6 +10,7 @@ from memory_core.drafts import MAX_TAGS
 from memory_core.models import STATES, DataCondition, Scope, Where
 from memory_core.storage.qdrant.client import models
 from memory_core.storage.qdrant.payload import data_key, is_plain, owner_key, point_id
+from memory_core.storage.sqlite.rows import link_keys
 
 Condition = models.Condition
 
@@ -112,6 +113,7 @@ def _fields(where: Where) -> list[Condition]:
     listed = {"state": states, "kind": where.kinds, "tier": where.tiers, "tags": where.tags_any}
     found += [any_of(name, values) for name, values in listed.items() if values]
     found += [same("tags", tag) for tag in dict.fromkeys(where.tags_all)]
+    found += [same("links", link) for link in link_keys(where.links)]
     if where.under is not None:
         found.append(same("_under", where.under))
     if where.source_keys is not None:
@@ -137,4 +139,14 @@ def _ranges(where: Where) -> list[Condition]:
         found.append(
             models.FieldCondition(key="occurred_at", range=models.DatetimeRange(gte=where.since, lt=where.until))
         )
+    if where.as_of is not None:
+        found += _true_at(where.as_of)
     return found
+
+
+def _true_at(moment: datetime) -> list[Condition]:
+    happened = all_of(empty("valid_from"), up_to("occurred_at", moment))
+    return [
+        models.Filter(should=[up_to("valid_from", moment), happened]),
+        models.Filter(should=[empty("valid_to"), beyond("valid_to", moment, descending=False)]),
+    ]

@@ -20,6 +20,8 @@ from memory_core.models import MemoryRecord, Scope, encode_data, encode_json
 from memory_core.retrieval.bm25 import K1, B
 from memory_core.storage.qdrant.client import models
 from memory_core.storage.sqlite.prepared import Prepared
+from memory_core.storage.sqlite.rows import link_keys, to_links
+from memory_core.storage.sqlite.schema import REVISIONS_KEPT
 
 TEXT: Final = "text"
 """The dense vector: one row for each piece of the text, so that a record is one point; the best row counts."""
@@ -78,6 +80,15 @@ class Stored:
     """The write that changed it last, by which a writer knows whether it was overtaken."""
     debt: str | None
     """Names the reason why its vectors are owed, `None` if they are not."""
+    revisions: Sequence[Sequence[Any]] = ()
+    """The texts it had before, oldest first: rev, text, and when the next one came, as JSON holds them."""
+
+    def followed_by(self, record: MemoryRecord) -> Sequence[Sequence[Any]]:
+        """The revisions of the record that takes this one's place."""
+        if record.text == self.record.text:
+            return self.revisions
+        replaced = (self.record.rev, self.record.text, stamp(record.updated_at))
+        return (*self.revisions, replaced)[-REVISIONS_KEPT:]
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,6 +163,7 @@ def to_point(scope: Scope, item: Prepared, known: Stored, *, debt: str | None) -
         _born=known.born,
         _write=known.write,
         _debt=debt if item.chunks else None,
+        _revisions=list(known.revisions),
     )
     return Point(known.point, payload, item.vectors)
 
@@ -175,6 +187,7 @@ def record_fields(record: MemoryRecord) -> Payload:
         payload[name] = None if value is None else stamp(value)
     payload["data"] = encode_data(record.data)  # as text: JSON on the way would lose digits and half characters
     payload["tags"] = list(record.tags)
+    payload["links"] = link_keys(record.links)
     payload["_data"] = [data_key(name, value) for name, value in record.data.items() if is_plain(value)]
     payload["_under"] = [] if record.collection is None else paths(record.collection)
     payload["_seen_at"] = payload["accessed_at"] or _NEVER
@@ -195,6 +208,7 @@ def to_stored(point: str, payload: Mapping[str, Any] | None) -> Stored:
         values[name] = None if value is None else datetime.fromisoformat(value)
     values["data"] = json.loads(values["data"])
     values["tags"] = tuple(values["tags"])
+    values["links"] = to_links(values["links"] or ())
     values["importance"] = float(values["importance"])  # a server may give a whole number back as an integer
     values["confidence"] = float(values["confidence"])
     return Stored(
@@ -205,7 +219,13 @@ def to_stored(point: str, payload: Mapping[str, Any] | None) -> Stored:
         born=held["_born"],
         write=held["_write"],
         debt=held.get("_debt"),
+        revisions=held.get("_revisions") or (),
     )
+
+
+def read_revisions(held: Sequence[Sequence[Any]]) -> list[tuple[int, str, datetime]]:
+    """The revisions of `Stored` as they were before they became JSON."""
+    return [(rev, text, datetime.fromisoformat(until)) for rev, text, until in held]
 
 
 def is_plain(value: object) -> bool:

@@ -21,6 +21,7 @@ from memory_core.models import (
     Patch,
     Scope,
     Stats,
+    Version,
     Where,
     utc_now,
 )
@@ -34,10 +35,11 @@ from memory_core.storage.qdrant.debts import Debts
 from memory_core.storage.qdrant.filters import EVERYTHING
 from memory_core.storage.qdrant.ledger import Ledger
 from memory_core.storage.qdrant.outline import Update, is_searched_differently, outline_of_put
-from memory_core.storage.qdrant.payload import Arrivals, Stored, token
+from memory_core.storage.qdrant.payload import Arrivals, Stored, read_revisions, token
 from memory_core.storage.qdrant.settings import IN_MEMORY, Layout, Patience, Server, from_uri
 from memory_core.storage.qdrant.turns import turns
 from memory_core.storage.qdrant.writing import Access, Locks, carry_out, removal, until_undisturbed
+from memory_core.storage.sqlite.listing import told
 from memory_core.storage.sqlite.prepared import Before, Prepared, embed, prepare, texts_to_embed
 
 if TYPE_CHECKING:
@@ -49,6 +51,7 @@ logger = logging.getLogger(__name__)
 T = TypeVar("T")
 Records = list[MemoryRecord]
 Texts = list[str]
+Versions = list[Version]
 
 DEFAULT_COLLECTION = "memory-core"
 
@@ -243,6 +246,11 @@ class QdrantStore:
     async def stats(self, scope: Scope) -> Stats:
         """See `Store.stats`."""
         return await listing.count(self._access.of(scope), scope, self._clock(), owes=self._embedder is not None)
+
+    async def versions(self, scope: Scope, id: str) -> Versions:  # noqa: A002
+        """See `Store.versions`."""
+        known = await listing.one(self._access.of(scope), scope, id, self._clock())
+        return [] if known is None else told(known.record, read_revisions(known.revisions))
 
     async def _delete(self, scope: Scope, where: Where, *, forget: bool, expired: bool) -> Sequence[Stored]:
         async def work() -> Sequence[Stored]:

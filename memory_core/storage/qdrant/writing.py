@@ -14,8 +14,8 @@ from typing import Final, TypeVar
 from weakref import WeakValueDictionary
 
 from memory_core.errors import StoreUnavailableError
-from memory_core.models import Scope
-from memory_core.storage.qdrant.changes import Changes, Deletion, Overwrite, Owed
+from memory_core.models import RELATIONS, Scope
+from memory_core.storage.qdrant.changes import Changes, Deletion, Overwrite, Owed, Unlinked
 from memory_core.storage.qdrant.client import models
 from memory_core.storage.qdrant.collection import PAGE, Points
 from memory_core.storage.qdrant.filters import all_of, among, any_of, between, owned, same
@@ -95,6 +95,11 @@ async def apply(access: Access, changes: Changes) -> None:
     points = access.of(changes.scope)
     await access.ledger.bury(changes.tombstones)
     await _delete(points, changes.deletions)
+    for start in range(0, len(changes.unlinked), MAX_POINTS):
+        some_unlinked = changes.unlinked[start : start + MAX_POINTS]
+        await points.write(
+            *(points.set_fields({"links": item.links}, all_of(among([item.point]))) for item in some_unlinked)
+        )
     for some in _portions(changes.inserts, lambda point: point):
         await points.write(points.insert([point.to_struct() for point in some]))
     for replaced in _portions(changes.rewrites, lambda item: item.point):
@@ -142,7 +147,21 @@ async def removal(access: Access, scope: Scope, going: Collection[Stored]) -> Ch
         stored = await around(points, scope, session, min(places), max(places))
         left = bereaved(stored, [place.point for place in places])
         changes.owed += [Owed(point, before) for point, before in left.items()]
+    changes.unlinked = await _unlinked(points, scope, going)
     return changes
+
+
+async def _unlinked(points: Points, scope: Scope, going: Collection[Stored]) -> list[Unlinked]:
+    gone, points_gone = {item.record.id for item in going}, {item.point for item in going}
+    keys = [f"{relation}:{id}" for id in sorted(gone) for relation in RELATIONS]  # noqa: A001
+    found: dict[str, Unlinked] = {}
+    for start in range(0, len(keys), PAGE):
+        condition = all_of(owned(scope), any_of("links", keys[start : start + PAGE]))
+        for record in await points.all(condition, fields=["links"]):
+            links: list[str] = (record.payload or {})["links"]
+            left = [link for link in links if link.partition(":")[2] not in gone]
+            found[str(record.id)] = Unlinked(str(record.id), left)
+    return [item for point, item in found.items() if point not in points_gone]
 
 
 async def until_undisturbed(attempt: Callable[[], Awaitable[T]]) -> T:

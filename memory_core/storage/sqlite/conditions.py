@@ -10,7 +10,7 @@ from typing import Final
 
 from memory_core.matching import is_same, matches_all
 from memory_core.models import STATES, DataCondition, Scope, Where, encode_json
-from memory_core.storage.sqlite.rows import micros
+from memory_core.storage.sqlite.rows import link_keys, micros
 from memory_core.storage.sqlite.schema import OWNER_BITS
 
 Parameter = str | int | float | None
@@ -71,7 +71,9 @@ def conditions(owner: int, scope: Scope, where: Where, now: int) -> Conditions:
     found.any_of("tier", where.tiers)
     _listed(found, where)
     _under(found, where.under)
-    _tags(found, where)
+    _tags_any(found, where)
+    _all_listed(found, "tags", where.tags_all)
+    _linked(found, where)
     _ranges(found, where)
     _data(found, where)
     _matching(found, where)
@@ -97,12 +99,23 @@ def _under(found: Conditions, path: str | None) -> None:
         found.add("(collection = ? OR collection > ?)", path, path + "/")
 
 
-def _tags(found: Conditions, where: Where) -> None:
+def _tags_any(found: Conditions, where: Where) -> None:
     if where.tags_any:
         found.add(f"EXISTS (SELECT 1 FROM json_each(tags) WHERE value IN {_LISTED})", _json(where.tags_any))
-    if where.tags_all:
-        wanted = set(where.tags_all)
-        found.add(f"(SELECT count(*) FROM json_each(tags) WHERE value IN {_LISTED}) = ?", _json(wanted), len(wanted))
+
+
+def _all_listed(found: Conditions, column: str, values: Collection[str]) -> None:
+    if values:
+        wanted = set(values)
+        found.add(
+            f"(SELECT count(*) FROM json_each({column}) WHERE value IN {_LISTED}) = ?", _json(wanted), len(wanted)
+        )
+
+
+def _linked(found: Conditions, where: Where) -> None:
+    if where.links:
+        found.add("links <> '[]'")  # in the words of the index
+        _all_listed(found, "links", link_keys(where.links))
 
 
 def _ranges(found: Conditions, where: Where) -> None:
@@ -114,6 +127,9 @@ def _ranges(found: Conditions, where: Where) -> None:
         found.add("occurred_at >= ?", micros(where.since))
     if where.until is not None:
         found.add("occurred_at < ?", micros(where.until))
+    if where.as_of is not None:
+        moment = micros(where.as_of)
+        found.add("coalesce(valid_from, occurred_at) <= ? AND (valid_to IS NULL OR valid_to > ?)", moment, moment)
 
 
 def _data(found: Conditions, where: Where) -> None:

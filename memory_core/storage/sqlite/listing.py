@@ -5,10 +5,12 @@ from __future__ import annotations
 import base64
 import json
 import sqlite3
+from collections.abc import Sequence
+from datetime import datetime
 from typing import Any, Final
 
 from memory_core.errors import InvalidInputError
-from memory_core.models import STATES, MemoryRecord, Order, Page, Scope, Stats, Where
+from memory_core.models import STATES, MemoryRecord, Order, Page, Scope, Stats, Version, Where
 from memory_core.protocols import ListRequest
 from memory_core.storage.sqlite.conditions import conditions
 from memory_core.storage.sqlite.owners import find
@@ -60,6 +62,26 @@ def one(db: sqlite3.Connection, scope: Scope, id: str, now: int) -> tuple[int, i
     found = conditions(owner.id, scope, Where(states=STATES, ids=(id,)), now)
     row = db.execute(f"SELECT {COLUMNS}, key FROM record WHERE {found.sql}", found.parameters).fetchone()
     return None if row is None else (owner.id, row[-1], to_record(row, scope.app, scope.user or ""))
+
+
+def versions(db: sqlite3.Connection, scope: Scope, id: str, now: int) -> list[Version]:  # noqa: A002
+    """See `Store.versions`."""
+    with snapshot(db):
+        known = one(db, scope, id, now)
+        if known is None:
+            return []
+        rows = db.execute("SELECT rev, text, until FROM revision WHERE record = ? ORDER BY rev", (known[1],)).fetchall()
+    return told(known[2], [(rev, text, moment(until)) for rev, text, until in rows])
+
+
+def told(record: MemoryRecord, earlier: Sequence[tuple[int, str, datetime]]) -> list[Version]:
+    """The versions of a record, oldest first: its earlier texts (rev, text, until) and the one it has."""
+    since = record.created_at
+    found: list[Version] = []
+    for rev, text, until in earlier:
+        found.append(Version(record.id, rev, text, since, until))
+        since = until
+    return [*found, Version(record.id, record.rev, record.text, since, None)]
 
 
 def touch(db: sqlite3.Connection, keys: list[int], now: int) -> None:

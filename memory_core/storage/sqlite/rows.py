@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
-from memory_core.models import MemoryRecord, encode_data
+from memory_core.models import Link, MemoryRecord, encode_data
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND: Final = timedelta(microseconds=1)
 
 COLUMNS: Final = (
     "id, text, kind, tier, author, data, tags, importance, confidence, emotion, created_at, updated_at, accessed_at, "
-    "occurred_at, access_count, expires_at, valid_from, valid_to, state, source_key, rev, agent, session, collection"
+    "occurred_at, access_count, expires_at, valid_from, valid_to, state, source_key, rev, agent, session, collection, "
+    "links"
 )
 """The columns of `record` that a caller sees, in the order of `to_row` and `to_record`."""
 
@@ -31,6 +33,17 @@ def micros(moment: datetime) -> int:
 def moment(value: int) -> datetime:
     """The inverse of `micros`."""
     return _EPOCH + timedelta(microseconds=value)
+
+
+def link_keys(links: Iterable[Link]) -> list[str]:
+    """Links as texts, which an index finds as it finds tags."""
+    return [f"{link.relation}:{link.id}" for link in links]
+
+
+def to_links(keys: Iterable[str]) -> tuple[Link, ...]:
+    """The inverse of `link_keys`."""
+    parts: list[Any] = [key.split(":", 1) for key in keys]
+    return tuple(Link(*part) for part in parts)
 
 
 def to_row(record: MemoryRecord) -> Row:
@@ -60,6 +73,7 @@ def to_row(record: MemoryRecord) -> Row:
         record.agent,
         record.session,
         record.collection,
+        json.dumps(link_keys(record.links), separators=(",", ":")) if record.links else "[]",
     )
 
 
@@ -90,6 +104,7 @@ def to_record(row: Row, app: str, user: str) -> MemoryRecord:
         agent=row[21],
         session=row[22],
         collection=row[23],
+        links=() if row[24] == "[]" else to_links(json.loads(row[24])),
         app=app,
         user=user,
     )

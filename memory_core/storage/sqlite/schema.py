@@ -8,6 +8,7 @@ every table: a scan of one owner reads pages that hold nothing else.
 | `owner` | app, user, next seq, version | `version` grows with every change that is not an append: readers compare it |
 | `record` | the memories | the truth; everything below is derived from it in the same transaction |
 | `lexical`, `fts` | analysed terms of each record | `fts` is an FTS5 index over `lexical.terms` |
+| `revision` | the texts a record had before | kept by triggers, whoever changes the record |
 | `chunk` | pieces of the text with their vectors | a NULL vector is owed |
 | `outbox` | what changed, in order | in-memory indexes of any process follow it, external ones later |
 | `tombstone` | keyed hashes of forgotten source keys | blocks re-ingestion without keeping what was deleted |
@@ -27,6 +28,8 @@ APPLICATION_ID: Final = 0x4D454D43
 """`MEMC` in the file header: how a store is told from any other SQLite file."""
 
 OWNER_BITS: Final = 32
+REVISIONS_KEPT: Final = 20
+"""How many earlier texts of a record are kept, the latest ones."""
 
 _M001: Final = """
 CREATE TABLE meta (name TEXT PRIMARY KEY, value BLOB NOT NULL) WITHOUT ROWID;
@@ -113,7 +116,34 @@ def m001_create(db: sqlite3.Connection) -> None:
     db.execute("INSERT INTO meta VALUES ('tombstone_key', ?)", (secrets.token_bytes(32),))
 
 
-MIGRATIONS: Final = (m001_create,)
+_M002: Final = f"""
+ALTER TABLE record ADD COLUMN links TEXT NOT NULL DEFAULT '[]';
+CREATE INDEX record_linked ON record (owner, key) WHERE links <> '[]';
+
+CREATE TABLE revision (
+    record INTEGER NOT NULL,
+    rev INTEGER NOT NULL,
+    text TEXT NOT NULL,
+    until INTEGER NOT NULL,                 -- when another text took its place
+    PRIMARY KEY (record, rev)
+) WITHOUT ROWID;
+CREATE TRIGGER record_rewritten AFTER UPDATE OF text ON record WHEN old.text <> new.text BEGIN
+    INSERT OR REPLACE INTO revision VALUES (old.key, old.rev, old.text, new.updated_at);;
+    DELETE FROM revision WHERE record = old.key AND rev <= old.rev - {REVISIONS_KEPT};;
+END;
+CREATE TRIGGER record_gone AFTER DELETE ON record BEGIN
+    DELETE FROM revision WHERE record = old.key;;
+END;
+"""
+
+
+def m002_time(db: sqlite3.Connection) -> None:
+    """Links between records, and the texts a record had before."""
+    for statement in _statements(_M002):
+        db.execute(statement)
+
+
+MIGRATIONS: Final = (m001_create, m002_time)
 """In order; the number of those a file has seen is its `user_version`. Old ones are never edited."""
 
 
@@ -145,5 +175,6 @@ def migrate(db: sqlite3.Connection) -> None:
 
 
 def _statements(script: str) -> list[str]:
-    """`executescript` would commit on its own, so the script is run statement by statement."""
-    return [statement for statement in script.split(";\n") if statement.strip()]
+    """`executescript` would commit on its own, so the script is run statement by statement; `;;` ends none."""
+    parts = script.replace(";;\n", ";\0").split(";\n")
+    return [part.replace("\0", "\n") for part in parts if part.strip()]

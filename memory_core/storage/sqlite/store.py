@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Literal
 
 from memory_core.drafts import patched
 from memory_core.errors import EmbeddingError, RecordNotFoundError
-from memory_core.models import ErasureReceipt, Fingerprint, Hit, MemoryRecord, Page, Patch, Scope, Stats, Where
+from memory_core.models import ErasureReceipt, Fingerprint, Hit, MemoryRecord, Page, Patch, Scope, Stats, Version, Where
 from memory_core.protocols import Clock, Embedder, ListRequest, SearchRequest
 from memory_core.retrieval.ranking import parse, without_names
 from memory_core.storage.sqlite import erasing, fingerprints, items, listing, searching, writing
@@ -220,6 +220,11 @@ class SqliteStore:
         """See `Store.stats`."""
         now = self._now()
         return await self._reader.run(lambda db: listing.count(db, scope, now))
+
+    async def versions(self, scope: Scope, id: str) -> list[Version]:  # noqa: A002
+        """See `Store.versions`."""
+        now = self._now()
+        return await self._reader.run(lambda db: listing.versions(db, scope, id, now))
 
     @staticmethod
     async def _pay_what_saw_it(backlog: Backlog) -> None:

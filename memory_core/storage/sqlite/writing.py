@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import hashlib
 import hmac
+import json
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 
 from memory_core.errors import DuplicateIdError
-from memory_core.models import MemoryRecord, Scope
-from memory_core.storage.sqlite.conditions import Conditions
+from memory_core.lineage import already_superseded, retired, superseded_by
+from memory_core.models import STATES, Link, MemoryRecord, Scope, Where
+from memory_core.storage.sqlite.conditions import Conditions, conditions
 from memory_core.storage.sqlite.fingerprints import held
 from memory_core.storage.sqlite.owners import Owner, find_or_add, note_changes
 from memory_core.storage.sqlite.prepared import Before, Prepared, prepare
@@ -78,6 +80,9 @@ def insert(db: sqlite3.Connection, scope: Scope, batch: Sequence[Prepared]) -> l
             results.append(len(new))
             new.append(item)
     append(db, owner, new)
+    for item in new:
+        for old in superseded_by(item.record):
+            _retire(db, scope, owner.id, old, item.record)
     return [new[result].record if isinstance(result, int) else result for result in results]
 
 
@@ -89,6 +94,21 @@ def append(db: sqlite3.Connection, owner: Owner, new: Sequence[Prepared]) -> Non
     db.execute("UPDATE owner SET next = next + ? WHERE id = ?", (len(new), owner.id))
     _write(db, owner.id, keys, new)
     note_changes(db, owner.id, _owe_what_follows(db, owner.id, keys, new))
+
+
+def _retire(db: sqlite3.Connection, scope: Scope, owner: int, id: str, new: MemoryRecord) -> None:  # noqa: A002
+    """Let a record that is in reach give way to the new one that supersedes it."""
+    now = micros(new.created_at)
+    rivals = conditions(owner, Scope(scope.app, scope.user), Where(states=STATES, links=(Link("supersedes", id),)), now)
+    rivals.add("id <> ?", new.id)
+    if db.execute(f"SELECT 1 FROM record WHERE {rivals.sql}", rivals.parameters).fetchone() is not None:
+        raise already_superseded(id)
+    found = conditions(owner, scope, Where(states=STATES, ids=(id,)), now)
+    row = db.execute(f"SELECT {COLUMNS}, key FROM record WHERE {found.sql}", found.parameters).fetchone()
+    if row is not None:
+        old = to_record(row, scope.app, scope.user or "")
+        if (after := retired(old, new)) is not old:
+            overwrite_fields(db, owner, row[-1], after)
 
 
 def sweep(db: sqlite3.Connection, scope: Scope, owner: int, now: int) -> None:
@@ -133,17 +153,31 @@ def overwrite_fields(db: sqlite3.Connection, owner: int, key: int, record: Memor
 
 def delete(db: sqlite3.Connection, scope: Scope, owner: int, found: Conditions, *, forget: bool) -> int:
     """Delete what satisfies the conditions; vectors that saw a deleted turn are owed."""
-    rows = db.execute(f"SELECT key, source_key FROM record WHERE {found.sql}", found.parameters).fetchall()
-    keys = [key for key, _ in rows]
+    rows = db.execute(f"SELECT key, source_key, id FROM record WHERE {found.sql}", found.parameters).fetchall()
+    keys = [key for key, _, _ in rows]
     if forget:
-        Tombstones(db, scope).bury([source for _, source in rows if source is not None])
+        Tombstones(db, scope).bury([source for _, source, _ in rows if source is not None])
     changed = _owe_turns_after(db, owner, keys)
     _unindex(db, keys)
     ids = [(key,) for key in keys]
     db.executemany("DELETE FROM chunk WHERE record = ?", ids)
     db.executemany("DELETE FROM record WHERE key = ?", ids)
+    changed += _unlink(db, owner, {id for _, _, id in rows})  # noqa: A001
     note_changes(db, owner, keys + changed)
     return len(keys)
+
+
+def _unlink(db: sqlite3.Connection, owner: int, gone: Collection[str]) -> list[int]:
+    """Take links to deleted records out of those that stay; returns their keys."""
+    linked = db.execute("SELECT key, links FROM record WHERE owner = ? AND links <> '[]'", (owner,)).fetchall()
+    changed: list[int] = []
+    for key, links in linked if gone else ():
+        held: list[str] = json.loads(links)
+        left = [link for link in held if link.partition(":")[2] not in gone]
+        if len(left) < len(held):
+            db.execute("UPDATE record SET links = ? WHERE key = ?", (json.dumps(left, separators=(",", ":")), key))
+            changed.append(key)
+    return changed
 
 
 def by_source(db: sqlite3.Connection, scope: Scope, owner: int, source: str) -> tuple[int, MemoryRecord] | None:

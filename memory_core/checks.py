@@ -1,0 +1,75 @@
+"""What one value has to be, whatever it is a part of: each check returns the value or says what is wrong with it."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from datetime import UTC, datetime
+from typing import Final, cast
+
+from memory_core.errors import InvalidInputError
+
+MAX_KEY_CHARS: Final = 512
+"""Longest scope key, id, kind, author or source key."""
+
+
+def check_key(name: str, value: object, error: type[InvalidInputError] = InvalidInputError) -> str:
+    """Return `value` if it can be a key: a non-blank string without NUL of at most `MAX_KEY_CHARS` characters."""
+    if not isinstance(value, str):
+        raise error(f"{name} must be a string, not {value!r}")
+    if not value.strip():
+        raise error(f"{name} must not be empty (got {value!r}); memories without an owner or name are never shared")
+    if len(value) > MAX_KEY_CHARS:
+        raise error(f"{name} has {len(value)} characters; at most {MAX_KEY_CHARS} are allowed: {value[:40]!r}…")
+    if "\0" in value:
+        raise error(f"{name} holds a NUL character, which no name has: {value!r}")
+    check_text(name, value, error)
+    return value
+
+
+def check_text(name: str, value: object, error: type[InvalidInputError] = InvalidInputError) -> str:
+    """Return `value` if it is text that UTF-8 can hold."""
+    if not isinstance(value, str):
+        raise error(f"{name} must be a string, not {type(value).__name__}: {value!r:.80}")
+    try:
+        value.encode()
+    except UnicodeEncodeError as cause:
+        bad = value[cause.start]
+        raise error(
+            f"{name} holds {bad!r} at position {cause.start}, half of a character that UTF-8 cannot store; "
+            "decode the input with errors='replace'"
+        ) from cause
+    return value
+
+
+def check_unit(name: str, value: object) -> float:
+    """Return `value` as a float in 0..1."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0.0 <= value <= 1.0:
+        raise InvalidInputError(f"{name} must be a number from 0 to 1, not {value!r}")
+    return float(value)
+
+
+def check_time(name: str, value: object) -> datetime:
+    """Return `value` in UTC if it is an aware datetime."""
+    if not isinstance(value, datetime):
+        raise InvalidInputError(f"{name} must be a datetime, not {value!r}")
+    if value.tzinfo is None:
+        raise InvalidInputError(f"{name} {value.isoformat()} has no time zone; add one, such as tzinfo=UTC")
+    try:
+        return value.astimezone(UTC)
+    except OverflowError as cause:
+        raise InvalidInputError(f"{name} {value.isoformat()} is outside the years 1 to 9999 in UTC") from cause
+
+
+def check_texts(name: str, value: object) -> tuple[str, ...]:
+    """Return `value` if it is some names to look for; an empty collection is fine, a single text is a mistake."""
+    if isinstance(value, str) or not isinstance(value, Collection):
+        raise InvalidInputError(f"{name} must be a sequence of strings, not {value!r:.80}")
+    return tuple(check_listed(name, item) for item in cast("Collection[object]", value))
+
+
+def check_listed(name: str, value: object) -> str:
+    """Return `value` if it is one name to look for; an empty one is found nowhere."""
+    text = check_text(f"one of {name}", value)
+    if "\0" in text:
+        raise InvalidInputError(f"one of {name} holds a NUL character, which no name has: {text!r:.80}")
+    return text

@@ -1,0 +1,106 @@
+"""Conditions that a caller hands over, checked before a store sees them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Final, cast
+
+from memory_core.checks import check_key, check_text, check_texts, check_time, check_unit
+from memory_core.drafts import check_data, check_links, or_none
+from memory_core.errors import InvalidInputError
+from memory_core.models import COMPARISONS, STATES, TIERS, DataCondition, Json, Where
+
+
+def check_where(where: object) -> Where:
+    """`where` if every condition can be put to a store.
+
+    Raises:
+        InvalidInputError: One cannot; the message names it.
+    """
+    if not isinstance(where, Where):
+        raise InvalidInputError(f"conditions are given as a Where, such as Where(kinds=['fact']), not {where!r:.80}")
+    if where == _NO_CONDITION:
+        return where
+    checked = replace(where, **{name: check(getattr(where, name)) for name, check in _CONDITIONS.items()})
+    if checked.as_of is not None and "active" in checked.states:
+        checked = replace(checked, states=tuple(dict.fromkeys((*checked.states, "archived"))))
+    return checked
+
+
+def _texts(name: str) -> Callable[[object], tuple[str, ...]]:
+    return lambda value: check_texts(name, value)
+
+
+def _some_of(name: str, allowed: Sequence[str], *, least: int) -> Callable[[object], tuple[str, ...]]:
+    def check(value: object) -> tuple[str, ...]:
+        given = check_texts(name, value)
+        if len(given) < least or not set(given) <= set(allowed):
+            raise InvalidInputError(f"{name} must be some of {', '.join(allowed)}, not {value!r:.80}")
+        return given
+
+    return check
+
+
+def _data_condition(value: object) -> Mapping[str, Json]:
+    data = check_data(value)
+    for name, item in data.items():
+        if isinstance(item, list | dict):
+            raise InvalidInputError(f"data can be filtered by plain values only, not {name!r}: {item!r:.80}")
+    return data
+
+
+def _matching(value: object) -> tuple[DataCondition, ...]:
+    if isinstance(value, str) or not isinstance(value, Sequence):
+        raise InvalidInputError(f"matching must be a sequence of DataCondition, not {value!r:.80}")
+    return tuple(_data_comparison(item) for item in cast("Sequence[object]", value))
+
+
+def _data_comparison(given: object) -> DataCondition:
+    if not isinstance(given, DataCondition):
+        raise InvalidInputError(f"matching takes DataCondition(path, op, value), not {given!r:.80}")
+    path = tuple(_step(step) for step in _steps(given.path))
+    if given.op not in COMPARISONS:
+        raise InvalidInputError(f"op must be one of {', '.join(COMPARISONS)}, not {given.op!r:.80}")
+    value = check_data({"value": given.value})["value"]
+    if given.op not in {"eq", "ne"} and (isinstance(value, bool) or not isinstance(value, int | float | str)):
+        raise InvalidInputError(f"{given.op} compares numbers or texts; {value!r:.80} has no order")
+    return replace(given, path=path, value=value)
+
+
+def _steps(path: object) -> Sequence[object]:
+    if isinstance(path, str) or not isinstance(path, Sequence) or not path:
+        raise InvalidInputError(f"path must be a tuple such as ('address', 'city'), not {path!r:.80}")
+    return cast("Sequence[object]", path)
+
+
+def _step(step: object) -> str | int:
+    if isinstance(step, str) or (isinstance(step, int) and not isinstance(step, bool) and step >= 0):
+        return step
+    raise InvalidInputError(f"a path is made of keys and of positions from 0 on, not of {step!r:.80}")
+
+
+_NO_CONDITION: Final = Where()
+_CONDITIONS: Final[Mapping[str, Callable[[object], Any]]] = {
+    "kinds": _texts("kinds"),
+    "tiers": _some_of("tiers", TIERS, least=0),
+    "tags_any": _texts("tags_any"),
+    "tags_all": _texts("tags_all"),
+    "author": or_none(check_text, "author"),
+    "agent": or_none(check_text, "agent"),
+    "session": or_none(check_text, "session"),
+    "collection": or_none(check_text, "collection"),
+    "under": or_none(check_key, "under"),
+    "emotion": or_none(check_text, "emotion"),
+    "min_importance": or_none(check_unit, "min_importance"),
+    "min_confidence": or_none(check_unit, "min_confidence"),
+    "since": or_none(check_time, "since"),
+    "until": or_none(check_time, "until"),
+    "as_of": or_none(check_time, "as_of"),
+    "links": check_links,
+    "states": _some_of("states", STATES, least=1),
+    "data": _data_condition,
+    "matching": _matching,
+    "ids": or_none(check_texts, "ids"),
+    "source_keys": or_none(check_texts, "source_keys"),
+}

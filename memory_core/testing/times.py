@@ -1,0 +1,201 @@
+"""What was true when: validity, superseding, and the texts a record had before."""
+
+# ruff: noqa: S101  (a contract is made of assertions)
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any, cast
+
+import pytest
+
+from memory_core import (
+    BoundMemory,
+    Draft,
+    InvalidInputError,
+    Link,
+    Memory,
+    MemoryRecord,
+    Patch,
+    RecordNotFoundError,
+    SupersededError,
+    Where,
+    run_sync,
+)
+from memory_core.testing.base import Contract, Ticks, add, everything, texts
+
+
+class TimeContract(Contract):
+    """The past is kept apart from the present."""
+
+    def test_as_of_finds_what_was_true_at_that_moment(self, ann: BoundMemory, clock: Ticks) -> None:
+        start = clock.now
+        day = timedelta(days=1)
+        add(
+            ann,
+            Draft("always so", valid_from=start - 9 * day, occurred_at=start + 9 * day),
+            Draft("until tuesday", occurred_at=start, valid_to=start + day),
+            Draft("from tuesday", occurred_at=start, valid_from=start + day),
+            Draft("said on wednesday", occurred_at=start + 2 * day),
+        )
+        expected = {
+            start - day: {"always so"},
+            start: {"always so", "until tuesday"},
+            start + day: {"always so", "from tuesday"},
+            start + 2 * day: {"always so", "from tuesday", "said on wednesday"},
+        }
+        for moment, said in expected.items():
+            where = Where(as_of=moment)
+            assert set(texts(run_sync(ann.list, where=where).records)) == said
+            assert set(texts(run_sync(ann.search, "always until tuesday said", where=where, mode="lexical"))) == said
+            assert set(texts(run_sync(ann.search, "s", where=where, mode="substring"))) == {
+                text for text in said if "s" in text
+            }
+        assert len(everything(ann)) == 4
+
+    def test_a_superseded_record_gives_way_and_stays_known(self, ann: BoundMemory, clock: Ticks) -> None:
+        (old,) = add(ann, Draft("Ann lives in Oslo", kind="fact", author="Ann", tags=("home",), importance=0.9))
+        moved = clock.advance(days=10)
+        new = run_sync(ann.supersede, old.id, "Ann lives in Bergen")
+        assert (new.kind, new.tier, new.author, new.tags, new.importance) == ("fact", "high", "Ann", ("home",), 0.9)
+        assert (new.valid_from, new.valid_to, new.links) == (moved, None, (Link("supersedes", old.id),))
+        assert run_sync(ann.get, new.id) == new
+        assert everything(ann) == [new]
+        for mode in ("hybrid", "lexical", "substring"):
+            assert texts(run_sync(ann.search, "Ann lives", mode=mode)) == ["Ann lives in Bergen"]
+            before = Where(as_of=moved - timedelta(microseconds=1))
+            assert texts(run_sync(ann.search, "Ann lives", mode=mode, where=before)) == ["Ann lives in Oslo"]
+            after = run_sync(ann.search, "Ann lives", mode=mode, where=Where(as_of=moved))
+            assert texts(after) == ["Ann lives in Bergen"]
+        assert run_sync(ann.get, old.id) == replace(old, state="archived", valid_to=moved, updated_at=moved)
+        assert run_sync(ann.list, where=Where(links=[Link("supersedes", old.id)])).records == (new,)
+
+    def test_the_new_record_says_since_when(self, ann: BoundMemory, clock: Ticks) -> None:
+        (old,) = add(ann, Draft("the office is on the second floor", valid_to=clock.now + timedelta(days=30)))
+        moved = clock.advance(days=10) - timedelta(days=3)
+        draft = Draft("the office is on the fifth floor", kind="fact", valid_from=moved)
+        new = run_sync(ann.supersede, old.id, draft)
+        assert (new.kind, new.valid_from) == ("fact", moved)
+        read = run_sync(ann.get, old.id)
+        assert read is not None
+        assert read.valid_to == moved
+
+    def test_two_records_cannot_take_the_place_of_one(self, ann: BoundMemory) -> None:
+        (old,) = add(ann, "one")
+        new = run_sync(ann.supersede, old.id, "two")
+        with pytest.raises(SupersededError, match=old.id):
+            run_sync(ann.supersede, old.id, "another two")
+        assert everything(ann) == [new]
+        run_sync(ann.supersede, new.id, "three")
+        assert texts(everything(ann)) == ["three"]
+
+    def test_of_those_who_supersede_at_once_one_does(self, ann: BoundMemory) -> None:
+        (old,) = add(ann, "one")
+
+        async def race() -> list[MemoryRecord | BaseException]:
+            return await asyncio.gather(*(ann.supersede(old.id, f"two {n}") for n in range(4)), return_exceptions=True)
+
+        results = run_sync(race)
+        assert sum(isinstance(result, SupersededError) for result in results) == 3
+        assert everything(ann) == [result for result in results if isinstance(result, MemoryRecord)]
+
+    def test_superseding_reaches_no_further_than_the_handle(self, ann: BoundMemory, memory: Memory) -> None:
+        (old,) = add(ann.bind(session="monday"), "one")
+        bob = memory.bind(app="contract", user="bob")
+        for stranger in (bob, ann.bind(session="tuesday")):
+            with pytest.raises(RecordNotFoundError, match=old.id):
+                run_sync(stranger.supersede, old.id, "two")
+            with pytest.raises(RecordNotFoundError, match=old.id):
+                run_sync(stranger.history, old.id)
+            run_sync(stranger.add, Draft("claims to", links=[Link("supersedes", old.id)]))
+        assert run_sync(ann.get, old.id) == old
+
+    def test_the_history_tells_every_text_and_since_when(self, ann: BoundMemory, clock: Ticks) -> None:
+        moments = [clock.now]
+        (first,) = add(ann, "Oslo")
+        moments.append(clock.advance(days=1))
+        run_sync(ann.update, first.id, Patch(text="Oslo, by the fjord"))
+        clock.advance(days=1)
+        run_sync(ann.update, first.id, Patch(tags=["home"]))  # says nothing new
+        moments.append(clock.advance(days=1))
+        second = run_sync(ann.supersede, first.id, "Bergen")
+        moments.append(clock.advance(days=1))
+        third = run_sync(ann.supersede, second.id, "Tromsø")
+        moments.append(clock.advance(days=1))
+        run_sync(ann.update, third.id, Patch(text="Tromsø, in the north"))
+        for record in (first, second, third):
+            told = run_sync(ann.history, record.id)
+            assert [(version.id, version.rev, version.text) for version in told] == [
+                (first.id, 1, "Oslo"),
+                (first.id, 2, "Oslo, by the fjord"),
+                (second.id, 1, "Bergen"),
+                (third.id, 1, "Tromsø"),
+                (third.id, 2, "Tromsø, in the north"),
+            ]
+            assert [version.since for version in told] == moments
+            assert [version.until for version in told] == [*moments[1:], None]
+
+    def test_the_history_of_a_source_key_is_kept_too(self, ann: BoundMemory, clock: Ticks) -> None:
+        (record,) = add(ann, Draft("half a", source_key="m"))
+        clock.advance(seconds=1)
+        add(ann, Draft("half a sentence", source_key="m"))
+        clock.advance(seconds=1)
+        run_sync(ann.put_many, [Draft("another sentence", source_key="m")])
+        told = run_sync(ann.history, record.id)
+        assert [version.text for version in told] == ["half a", "half a sentence", "another sentence"]
+
+    def test_the_latest_texts_are_kept_and_older_ones_let_go(self, ann: BoundMemory, clock: Ticks) -> None:
+        (record,) = add(ann, "draft 1")
+        for n in range(2, 31):
+            clock.advance(seconds=1)
+            run_sync(ann.update, record.id, Patch(text=f"draft {n}"))
+        told = run_sync(ann.history, record.id)
+        assert [version.rev for version in told] == list(range(10, 31))
+
+    def test_what_is_deleted_is_in_no_history(self, ann: BoundMemory) -> None:
+        (first,) = add(ann, Draft("a secret", source_key="s"))
+        run_sync(ann.update, first.id, Patch(text="no secret"))
+        second = run_sync(ann.supersede, first.id, "nothing")
+        run_sync(ann.delete_where, Where(ids=[first.id], states=("active", "archived")), forget=False)
+        assert [version.text for version in run_sync(ann.history, second.id)] == ["nothing"]
+        read = run_sync(ann.get, second.id)
+        assert read is not None
+        assert read.links == ()
+        (again,) = add(ann, Draft("fresh", source_key="s", id=first.id))
+        assert [version.text for version in run_sync(ann.history, again.id)] == ["fresh"]
+        with pytest.raises(RecordNotFoundError, match="nobody"):
+            run_sync(ann.history, "nobody")
+
+    def test_links_come_back_and_can_be_asked_for(self, ann: BoundMemory) -> None:
+        one, two = add(ann, "one", "two")
+        links = (Link("summarizes", one.id), Link("summarizes", two.id), Link("derived_from", "a:b"))
+        (summary,) = add(ann, Draft("both", links=[*links, links[0]]))
+        assert summary.links == links
+        assert run_sync(ann.get, summary.id) == summary
+        for some in (links[:1], links[1:], links):
+            assert run_sync(ann.list, where=Where(links=some)).records == (summary,)
+        assert run_sync(ann.list, where=Where(links=[Link("follows", one.id)])).records == ()
+        changed = run_sync(ann.update, summary.id, Patch(links=links[1:]))
+        assert changed.links == links[1:]
+        run_sync(ann.delete, two.id)
+        read = run_sync(ann.get, summary.id)
+        assert read is not None
+        assert read.links == links[2:]
+
+    def test_a_link_that_is_none_is_refused(self, ann: BoundMemory) -> None:
+        wrong: list[Any] = [
+            "supersedes",
+            [("supersedes", "x")],
+            [Link(cast("Any", "loves"), "x")],
+            [Link("follows", "")],
+        ]
+        for links in wrong:
+            with pytest.raises(InvalidInputError, match="link"):
+                run_sync(ann.add, Draft("x", links=links))
+        with pytest.raises(InvalidInputError, match="as_of"):
+            run_sync(ann.list, where=Where(as_of=cast("Any", "today")))
+        (record,) = add(ann, "x")
+        with pytest.raises(InvalidInputError, match="Draft"):
+            run_sync(ann.supersede, record.id, cast("Any", {"text": "y"}))
