@@ -4,6 +4,7 @@ This is the one public door: everything an application or an adapter needs is im
 no framework and no numerical package; those come at the first use.
 """
 
+from memory_core.arguments import Arguments, ToolInputError
 from memory_core.bridge import core_loop, on_core, run_sync
 from memory_core.drafts import check_draft
 from memory_core.errors import (
@@ -52,10 +53,8 @@ from memory_core.tools import (
     SEARCH_MEMORIES,
     STORE_MEMORY,
     UPDATE_MEMORY,
-    Arguments,
     Tool,
     ToolContext,
-    ToolInputError,
     ToolResult,
 )
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Protocol
 
+from memory_core.errors import InvalidInputError
 from memory_core.models import (
     ErasureReceipt,
     Fingerprint,
@@ -71,6 +72,14 @@ class SearchRequest:
     explain: bool
     floor: bool = True
     """Leave out what is not relevant; without it the best `limit` come back, however far away they are."""
+
+    def insist_on(self, embedder: Embedder | None) -> None:
+        """Refuse to search by meaning alone where nothing has a vector."""
+        if self.mode == "vector" and embedder is None:
+            raise InvalidInputError(
+                "this memory was opened with embedder=None, so there are no vectors for mode='vector' to compare; open "
+                "it with an embedder (Memory(path) brings one), or search with mode='lexical' or 'hybrid'"
+            )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

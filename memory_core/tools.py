@@ -6,10 +6,13 @@ the adapter builds from the framework's own context, never from an argument the 
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, Literal
 
+from memory_core.arguments import Arguments, ToolInputError
 from memory_core.errors import MemoryCoreError
 from memory_core.handle import BoundMemory
 from memory_core.models import Draft, Json, MemoryRecord, Patch, Where
@@ -17,7 +20,6 @@ from memory_core.models import Draft, Json, MemoryRecord, Patch, Where
 CATEGORIES: Final = ("fact", "pattern", "preference", "capability")
 """The kinds of long-term memory the tools offer to a model."""
 
-MAX_RESULTS: Final = 50
 MAX_SHOWN_CHARS: Final = 1_000
 """Longest excerpt of one memory in a tool's answer."""
 
@@ -42,6 +44,10 @@ class ToolResult:
     data: Mapping[str, Json] = field(default_factory=dict[str, Json])
 
 
+_PLAIN: Final = re.compile(r"\w(?:[\w ./@'+-]*\w)?")
+_JOINERS: Final = "\u200c\u200d"
+"""Not printable, but without them some scripts and emoji fall apart."""
+
 Handler = Callable[[ToolContext, "Arguments"], Awaitable[ToolResult]]
 
 
@@ -55,50 +61,16 @@ class Tool:
     """A JSON schema of type object."""
     handler: Handler
 
-    async def __call__(self, context: ToolContext, arguments: Mapping[str, object]) -> ToolResult:
-        """Run the tool; whatever is wrong with the call or the memory comes back as an error result."""
+    async def __call__(self, context: ToolContext, arguments: object) -> ToolResult:
+        """Run the tool; whatever is wrong with the call or the memory comes back as an error result.
+
+        Args:
+            arguments: A JSON object, also as text.
+        """
         try:
             return await self.handler(context, Arguments(arguments))
         except MemoryCoreError as error:
             return ToolResult("error", f"{self.name} failed: {error}")
-
-
-class Arguments:
-    """What a model passed, coerced: models write numbers as strings and leave out what they should not."""
-
-    def __init__(self, given: Mapping[str, object]) -> None:
-        self._given = given
-
-    def text(self, name: str) -> str:
-        """A required, non-blank string."""
-        value = self._given.get(name)
-        if not isinstance(value, str) or not value.strip():
-            raise ToolInputError(f"{name!r} must be a non-empty string, not {value!r}")
-        return value.strip()
-
-    def optional_text(self, name: str) -> str | None:
-        """A string, or `None` when missing, null or blank."""
-        return None if self._given.get(name) in (None, "") else self.text(name)
-
-    def choice(self, name: str, allowed: Sequence[str]) -> str | None:
-        """One of `allowed` (case and surrounding space do not matter), or `None` when missing."""
-        value = self.optional_text(name)
-        if value is not None and value.lower() not in allowed:
-            raise ToolInputError(f"{name!r} must be one of {', '.join(allowed)}, not {value!r}")
-        return None if value is None else value.lower()
-
-    def count(self, name: str, default: int) -> int:
-        """A whole number clamped to 1..MAX_RESULTS; `default` when it is missing or no number."""
-        value = self._given.get(name)
-        try:
-            number = default if value is None or isinstance(value, bool) else int(float(str(value)))
-        except (ValueError, OverflowError):
-            number = default
-        return min(max(number, 1), MAX_RESULTS)
-
-
-class ToolInputError(MemoryCoreError, ValueError):
-    """A model called a tool with an argument it cannot use."""
 
 
 async def _remember(context: ToolContext, given: Arguments) -> ToolResult:
@@ -112,7 +84,7 @@ async def _remember(context: ToolContext, given: Arguments) -> ToolResult:
         session=context.session,
     )
     record = await context.memory.add(draft)
-    return ToolResult("ok", f"Remembered for this conversation: {record.text}", {"id": record.id})
+    return ToolResult("ok", f"Remembered for this conversation: {_quoted(record.text)}", {"id": record.id})
 
 
 async def _store(context: ToolContext, given: Arguments) -> ToolResult:
@@ -129,14 +101,16 @@ async def _store(context: ToolContext, given: Arguments) -> ToolResult:
         session=context.session,
     )
     record = await context.memory.add(draft)
-    return ToolResult("ok", f"Stored {category} with ID {record.id}: {record.text}", {"id": record.id})
+    return ToolResult("ok", f"Stored {category} with ID {_name(record.id)}: {_quoted(record.text)}", {"id": record.id})
 
 
 async def _search(context: ToolContext, given: Arguments) -> ToolResult:
     query, limit = given.text("query"), given.count("limit", 10)
     hits = await context.memory.search(query, limit=limit, where=_of_category(given))
     records = [hit.record for hit in hits]
-    return _listing(records, f"Found {len(records)} memories for {query!r}", f"No memories found for {query!r}.")
+    return _listing(
+        records, f"Found {len(records)} memories for {_quoted(query)}", f"No memories found for {_quoted(query)}."
+    )
 
 
 async def _list(context: ToolContext, given: Arguments) -> ToolResult:
@@ -146,13 +120,13 @@ async def _list(context: ToolContext, given: Arguments) -> ToolResult:
 
 async def _update(context: ToolContext, given: Arguments) -> ToolResult:
     record = await context.memory.update(given.text("memory_id"), Patch(text=given.text("content")))
-    return ToolResult("ok", f"Updated {record.id}: {record.text}", {"id": record.id})
+    return ToolResult("ok", f"Updated {_name(record.id)}: {_quoted(record.text)}", {"id": record.id})
 
 
 async def _forget(context: ToolContext, given: Arguments) -> ToolResult:
     memory_id = given.text("memory_id")
     await context.memory.delete(memory_id)
-    return ToolResult("ok", f"Forgot {memory_id}.", {"id": memory_id})
+    return ToolResult("ok", f"Forgot {_name(memory_id)}.", {"id": memory_id})
 
 
 def _of_category(given: Arguments) -> Where:
@@ -163,21 +137,38 @@ def _of_category(given: Arguments) -> Where:
 def _listing(records: Sequence[MemoryRecord], heading: str, nothing: str) -> ToolResult:
     if not records:
         return ToolResult("ok", nothing, {"memories": []})
-    lines = [f"{number}. [{record.kind}] {_shown(record)} (ID {record.id})" for number, record in enumerate(records, 1)]
+    lines = [f"{number}. {_entry(record)}" for number, record in enumerate(records, 1)]
     return ToolResult("ok", "\n".join([heading + ":", *lines]), {"memories": [_as_json(record) for record in records]})
 
 
-def _shown(record: MemoryRecord) -> str:
-    """One line, so that a memory cannot pose as another entry or as an instruction of its own."""
-    text = " ".join(record.text.split())
-    text = text if len(text) <= MAX_SHOWN_CHARS else text[: MAX_SHOWN_CHARS - 1] + "…"
-    return f"{record.author}: {text}" if record.author else text
+def _entry(record: MemoryRecord) -> str:
+    """A memory as one line. What others wrote stands in quotes, so that it cannot pose as anything but their words."""
+    said = _quoted(record.text)
+    return (
+        f"[{_name(record.kind)}] (ID {_name(record.id)}) {f'{_name(record.author)}: ' if record.author else ''}{said}"
+    )
+
+
+def _quoted(text: str) -> str:
+    """An excerpt as a string literal of JSON: its quotes, line ends and marks that hide text cannot take effect."""
+    return json.dumps(_excerpt(text), ensure_ascii=False)
+
+
+def _name(name: str) -> str:
+    """A name as it is if it is made of plain characters, else as an excerpt."""
+    return name if _PLAIN.fullmatch(name) else _quoted(name)
+
+
+def _excerpt(text: str) -> str:
+    visible = "".join(c if c.isprintable() or c in _JOINERS else " " for c in text)
+    line = " ".join(visible.split())
+    return line if len(line) <= MAX_SHOWN_CHARS else line[: MAX_SHOWN_CHARS - 1] + "…"
 
 
 def _as_json(record: MemoryRecord) -> dict[str, Json]:
     return {
         "id": record.id,
-        "text": _shown(record),
+        "text": _excerpt(record.text),
         "kind": record.kind,
         "author": record.author,
         "occurred_at": record.occurred_at.isoformat(),

@@ -18,8 +18,6 @@ try:
 except ImportError as error:
     raise ImportError("`memory_adk` needs google-adk: pip install 'memory-core[adk]'") from error
 
-import contextlib
-import json
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import timedelta
 from typing import Any, Final, cast
@@ -32,7 +30,6 @@ from memory_core import (
     UPDATE_MEMORY,
     Arguments,
     Draft,
-    InvalidInputError,
     Json,
     MemoryCoreError,
     ScopeError,
@@ -123,7 +120,7 @@ def texts_of(result: object) -> list[str]:
 
 async def _search(caller: Caller, args: Mapping[str, object]) -> ToolResult:
     given = Arguments(args)
-    query, days = given.text("query"), _positive("time_window_days", args.get("time_window_days"))
+    query, days = given.text("query"), given.number("time_window_days", above=0)
     entries = await recall(
         caller.memory,
         query,
@@ -145,7 +142,7 @@ async def _store(caller: Caller, args: Mapping[str, object]) -> ToolResult:
         author=caller.author,
         agent=caller.agent,
         session=caller.session,
-        data=description(_mapping("metadata", args.get("metadata"))),
+        data=description(given.object("metadata")),
     )
     record = await caller.memory.add(draft)
     return ToolResult("ok", f"Stored as {kind}.", {"id": record.id, "stored_text": record.text})
@@ -167,31 +164,6 @@ def _shown(entry: MemoryEntry) -> dict[str, Json]:
         "memory_type": entry.custom_metadata["kind"],
         "similarity": entry.custom_metadata.get("similarity"),
     }
-
-
-def _positive(name: str, value: object) -> float | None:
-    """A number above 0, as a number or as text; `None` when missing."""
-    if value in (None, ""):
-        return None
-    try:
-        number = float(str(value))
-    except ValueError:
-        number = 0.0
-    if not number > 0:
-        raise InvalidInputError(f"{name!r} must be a number above 0, not {value!r}")
-    return number
-
-
-def _mapping(name: str, value: object) -> Mapping[str, object]:
-    """A JSON object, as one or as text; empty when missing."""
-    if isinstance(value, str) and value.strip():
-        with contextlib.suppress(ValueError):
-            value = json.loads(value)
-    if value in (None, ""):
-        return {}
-    if not isinstance(value, Mapping):
-        raise InvalidInputError(f"{name!r} must be an object, not {value!r:.80}")
-    return cast("Mapping[str, object]", value)
 
 
 _SEARCHES: Final = (

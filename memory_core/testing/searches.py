@@ -132,6 +132,15 @@ class SearchContract(Contract):
         run_sync(ann.add, "green tea", embed="later")
         assert texts(run_sync(ann.search, "tea", mode="lexical")) == ["green tea"]
 
+    def test_a_search_by_meaning_alone_needs_vectors(self, ann: BoundMemory) -> None:
+        add(ann, "tea")
+        if self.has_vectors:
+            assert texts(run_sync(ann.search, "tea", mode="vector")) == ["tea"]
+            return
+        with pytest.raises(InvalidInputError, match=r"embedder=None.*mode='lexical' or 'hybrid'"):
+            run_sync(ann.search, "tea", mode="vector")
+        assert run_sync(ann.stats).vectors_owed == 0
+
     def test_an_unknown_mode_is_refused(self, ann: BoundMemory) -> None:
         with pytest.raises(InvalidInputError, match="mode must be one of substring"):
             run_sync(ann.search, "tea", mode=cast("Any", "magic"))

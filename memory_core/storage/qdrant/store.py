@@ -150,6 +150,7 @@ class QdrantStore:
 
     async def search(self, scope: Scope, request: SearchRequest) -> list[Hit]:
         """See `Records.search`."""
+        request.insist_on(self._embedder)
         points = self._access.of(scope)
         now = self._clock()
         if request.mode == "substring":

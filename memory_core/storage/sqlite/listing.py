@@ -91,8 +91,12 @@ def touch(db: sqlite3.Connection, keys: list[int], now: int) -> None:
     )
 
 
-def count(db: sqlite3.Connection, scope: Scope, now: int) -> Stats:
-    """Count what a scope reaches."""
+def count(db: sqlite3.Connection, scope: Scope, now: int, *, owes: bool) -> Stats:
+    """Count what a scope reaches.
+
+    Args:
+        owes: Whether there is an embedder that owes vectors.
+    """
     with snapshot(db):
         owner = find(db, scope)
         if owner is None:
@@ -127,7 +131,7 @@ def count(db: sqlite3.Connection, scope: Scope, now: int) -> Stats:
         None if newest is None else moment(newest),
         importance,
         confidence,
-        owed,
+        owed if owes else 0,
     )
 
 

@@ -126,6 +126,7 @@ class SqliteStore:
 
     async def search(self, scope: Scope, request: SearchRequest) -> list[Hit]:
         """See `Records.search`."""
+        request.insist_on(self._embedder)
         query, now = parse(request.text), self._now()
         if request.mode == "substring":
             plain = searching.Search(scope, request, query, None, None, now)
@@ -219,7 +220,7 @@ class SqliteStore:
     async def stats(self, scope: Scope) -> Stats:
         """See `Store.stats`."""
         now = self._now()
-        return await self._reader.run(lambda db: listing.count(db, scope, now))
+        return await self._reader.run(lambda db: listing.count(db, scope, now, owes=self._embedder is not None))
 
     async def versions(self, scope: Scope, id: str) -> list[Version]:  # noqa: A002
         """See `Store.versions`."""

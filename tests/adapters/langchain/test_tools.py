@@ -41,7 +41,7 @@ def test_a_model_stores_finds_corrects_and_forgets(tools: dict[str, StructuredTo
 async def test_the_async_forms_do_the_same(tools: dict[str, StructuredTool]) -> None:
     await tools["store_memory"].ainvoke({"content": "Ann drinks tea", "category": "preference"}, ANN)
     found = await tools["search_memories"].ainvoke(call("search_memories", query="tea"), ANN)
-    assert [memory["text"] for memory in found.artifact["memories"]] == ["guide: Ann drinks tea"]
+    assert [memory["text"] for memory in found.artifact["memories"]] == ["Ann drinks tea"]
 
 
 def test_what_is_stored_tells_who_stored_it_and_where(
