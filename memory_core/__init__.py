@@ -24,6 +24,7 @@ from memory_core.errors import (
     SupersededError,
     WrongThreadError,
 )
+from memory_core.filters import data_conditions
 from memory_core.handle import BoundMemory
 from memory_core.memory import DEFAULT_EMBEDDER, Memory
 from memory_core.models import (
@@ -109,6 +110,7 @@ __all__ = [
     "WrongThreadError",
     "check_draft",
     "core_loop",
+    "data_conditions",
     "on_core",
     "run_sync",
 ]

@@ -32,6 +32,13 @@ def _texts(name: str) -> Callable[[object], tuple[str, ...]]:
     return lambda value: check_texts(name, value)
 
 
+def _keywords(value: object) -> tuple[str, ...]:
+    keywords = check_texts("keywords", value)
+    if not all(map(str.strip, keywords)):
+        raise InvalidInputError(f"one of keywords is blank, which every text would contain: {keywords!r:.80}")
+    return keywords
+
+
 def _some_of(name: str, allowed: Sequence[str], *, least: int) -> Callable[[object], tuple[str, ...]]:
     def check(value: object) -> tuple[str, ...]:
         given = check_texts(name, value)
@@ -63,7 +70,10 @@ def _data_comparison(given: object) -> DataCondition:
     if given.op not in COMPARISONS:
         raise InvalidInputError(f"op must be one of {', '.join(COMPARISONS)}, not {given.op!r:.80}")
     value = check_data({"value": given.value})["value"]
-    if given.op not in {"eq", "ne"} and (isinstance(value, bool) or not isinstance(value, int | float | str)):
+    if given.op == "in":
+        if not isinstance(value, list):
+            raise InvalidInputError(f"in takes an array of values, not {value!r:.80}")
+    elif given.op not in {"eq", "ne"} and (isinstance(value, bool) or not isinstance(value, int | float | str)):
         raise InvalidInputError(f"{given.op} compares numbers or texts; {value!r:.80} has no order")
     return replace(given, path=path, value=value)
 
@@ -86,6 +96,7 @@ _CONDITIONS: Final[Mapping[str, Callable[[object], Any]]] = {
     "tiers": _some_of("tiers", TIERS, least=0),
     "tags_any": _texts("tags_any"),
     "tags_all": _texts("tags_all"),
+    "keywords": _keywords,
     "author": or_none(check_text, "author"),
     "agent": or_none(check_text, "agent"),
     "session": or_none(check_text, "session"),

@@ -19,10 +19,10 @@ Tier = Literal["raw", "medium", "high", "summary"]
 Mode = Literal["substring", "lexical", "vector", "hybrid"]
 Order = Literal["newest", "oldest", "importance", "accessed"]
 Relation = Literal["supersedes", "summarizes", "derived_from", "follows"]
-Comparison = Literal["eq", "ne", "gt", "gte", "lt", "lte"]
+Comparison = Literal["eq", "ne", "gt", "gte", "lt", "lte", "in"]
 """How a `DataCondition` compares: the names MongoDB made common, without the `$`."""
 
-COMPARISONS: Final[tuple[Comparison, ...]] = ("eq", "ne", "gt", "gte", "lt", "lte")
+COMPARISONS: Final[tuple[Comparison, ...]] = ("eq", "ne", "gt", "gte", "lt", "lte", "in")
 STATES: Final[tuple[State, ...]] = ("active", "compacted", "archived")
 RELATIONS: Final[tuple[Relation, ...]] = ("supersedes", "summarizes", "derived_from", "follows")
 TIERS: Final[tuple[Tier, ...]] = ("raw", "medium", "high", "summary")
@@ -197,6 +197,7 @@ class DataCondition:
     | `ne` | `eq` does not hold, so also where nothing is at the path |
     | `gt`, `gte`, `lt`, `lte` | a number compared with a number, or a text with a text by code points; anything else, \
 a missing path included, does not hold |
+    | `in` | `eq` holds for one of an array of values |
     """
 
     path: tuple[str | int, ...]
@@ -215,6 +216,9 @@ class Where:
     tiers: Sequence[Tier] = ()
     tags_any: Sequence[str] = ()
     tags_all: Sequence[str] = ()
+    keywords: Sequence[str] = ()
+    """The text contains one of these, ignoring case and how accents are encoded: whole words, or any part of a text in
+    a script that puts no spaces between words."""
     author: str | None = None
     agent: str | None = None
     session: str | None = None

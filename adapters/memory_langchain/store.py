@@ -9,8 +9,17 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any, Final, Literal, Self, cast
 
-from memory_core import BoundMemory, Draft, Hit, InvalidInputError, MemoryRecord, ScopeError, Where, run_sync
-from memory_langchain.filters import conditions
+from memory_core import (
+    BoundMemory,
+    Draft,
+    Hit,
+    InvalidInputError,
+    MemoryRecord,
+    ScopeError,
+    Where,
+    data_conditions,
+    run_sync,
+)
 
 try:
     from langgraph.store.base import (
@@ -186,7 +195,7 @@ class _Reading:
     async def _search(self, op: SearchOp) -> list[SearchItem]:
         _check_page(op.limit, op.offset)
         under = to_path(op.namespace_prefix) if op.namespace_prefix else None
-        where = replace(_ITEMS, under=under, matching=conditions(op.filter, ("value",)))
+        where = replace(_ITEMS, under=under, matching=data_conditions(op.filter, ("value",)))
         if not op.limit:
             return []
         if op.query and op.query.strip():

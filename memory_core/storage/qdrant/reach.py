@@ -6,19 +6,20 @@ import json
 from datetime import datetime
 from typing import Final
 
-from memory_core.matching import matches_all
+from memory_core.matching import has_keyword, matches_all
 from memory_core.models import Scope, Where
 from memory_core.storage.qdrant.client import models
 from memory_core.storage.qdrant.collection import PAGE, Points
 from memory_core.storage.qdrant.filters import Condition, all_of, among, conditions, undecided
 
-_DATA: Final = ["data"]
+_READ: Final = ["data", "text"]
 
 
 async def reachable(points: Points, scope: Scope, where: Where, now: datetime | None) -> list[Condition] | None:
     """What a record must satisfy to be seen through `scope`; `None` if none does.
 
-    Conditions on nested data are decided here, on all records that satisfy the rest; what comes out names the points.
+    Keywords and conditions on nested data are decided here, on all records that satisfy the rest; what comes out names
+    the points.
 
     Args:
         now: Records that have expired by then do not count; with `None` they do.
@@ -29,11 +30,15 @@ async def reachable(points: Points, scope: Scope, where: Where, now: datetime | 
     if where.ids is not None and len(where.ids) > PAGE:
         found = await _of_those_there(points, found)
     nested = undecided(where)
-    if not nested or found is None:
+    if not (nested or where.keywords) or found is None:
         return found
-    pages = points.pages(all_of(*found), fields=_DATA)
-    held = [(str(record.id), (record.payload or {})["data"]) async for page in pages for record in page]
-    matching = [point for point, data in held if matches_all(json.loads(data), nested)]
+    pages = points.pages(all_of(*found), fields=_READ)
+    held = [(str(record.id), record.payload or {}) async for page in pages for record in page]
+    matching = [
+        point
+        for point, payload in held
+        if has_keyword(payload["text"], where.keywords) and matches_all(json.loads(payload["data"]), nested)
+    ]
     return [*found, among(matching)] if matching else None
 
 

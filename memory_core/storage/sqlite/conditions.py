@@ -8,7 +8,7 @@ from collections.abc import Collection
 from functools import lru_cache
 from typing import Final
 
-from memory_core.matching import is_same, matches_all
+from memory_core.matching import has_keyword, is_same, matches_all
 from memory_core.models import STATES, DataCondition, Scope, Where, encode_json
 from memory_core.storage.sqlite.rows import link_keys, micros
 from memory_core.storage.sqlite.schema import OWNER_BITS
@@ -75,6 +75,8 @@ def conditions(owner: int, scope: Scope, where: Where, now: int) -> Conditions:
     _all_listed(found, "tags", where.tags_all)
     _linked(found, where)
     _ranges(found, where)
+    if where.keywords:
+        found.add("has_keyword(text, ?)", _json(where.keywords))
     _data(found, where)
     _matching(found, where)
     return found
@@ -158,6 +160,7 @@ def install(db: sqlite3.Connection) -> None:
     """Give a connection the functions that conditions on `data` need."""
     db.create_function("has_data", 2, _has_data, deterministic=True)
     db.create_function("matches_data", 2, _matches_data, deterministic=True)
+    db.create_function("has_keyword", 2, _has_keyword, deterministic=True)
 
 
 def _has_data(data: str, wanted: str) -> bool:
@@ -168,6 +171,15 @@ def _has_data(data: str, wanted: str) -> bool:
 
 def _matches_data(data: str, wanted: str) -> bool:
     return matches_all(json.loads(data), _conditions(wanted))
+
+
+def _has_keyword(text: str, keywords: str) -> bool:
+    return has_keyword(text, _words(keywords))
+
+
+@lru_cache(maxsize=16)
+def _words(keywords: str) -> tuple[str, ...]:
+    return tuple(json.loads(keywords))
 
 
 @lru_cache(maxsize=16)

@@ -85,7 +85,7 @@ def test_where_the_references_fail_or_disagree_a_filter_has_one_meaning(
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ({"n": {"$in": [1]}}, r"\$in"),
+        ({"n": {"$near": [1]}}, r"\$near"),
         ({"n": {"$gt": 1, "x": 2}}, "mixes"),
         ({"n": {"$gt": None}}, "no order"),
         ({"n": {1}}, "JSON"),

@@ -1,14 +1,12 @@
-"""Filters of a LangGraph store as conditions on the data of a record."""
+"""Filters as document databases write them: `{"address": {"city": "Oslo"}, "age": {"$gte": 18}}`."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import Any, Final, cast
 
-from memory_core import DataCondition, InvalidInputError
-
-if TYPE_CHECKING:
-    from memory_core import Comparison
+from memory_core.errors import InvalidInputError
+from memory_core.models import Comparison, DataCondition
 
 _OPERATORS: Final[Mapping[str, Comparison]] = {
     "$eq": "eq",
@@ -17,16 +15,21 @@ _OPERATORS: Final[Mapping[str, Comparison]] = {
     "$gte": "gte",
     "$lt": "lt",
     "$lte": "lte",
+    "$in": "in",
 }
 
 Path = tuple[str | int, ...]
 
 
-def conditions(given: Mapping[str, Any] | None, within: Path) -> list[DataCondition]:
-    """What a filter asks of the value found at the path `within`.
+def data_conditions(given: Mapping[str, Any] | None, within: Sequence[str | int] = ()) -> list[DataCondition]:
+    """What a filter asks of `data`: `Where(matching=data_conditions({"rating": {"$gt": 4}}))`.
 
-    A plain value, a list included, must be equal; an object of operators must hold; any other object is a filter for
-    the object there. A key is a key, periods and all.
+    A plain value, a list included, must be equal; an object of operators (`$eq $ne $gt $gte $lt $lte $in`) must hold;
+    any other object is a filter for the object there. A key is a key, periods and all. All of it must hold.
+
+    Args:
+        given: The filter; `None` asks for nothing.
+        within: Path to the value inside `data` that the filter is for.
 
     Raises:
         InvalidInputError: The filter is no object, or names an operator that does not exist.
@@ -54,7 +57,7 @@ def _conditions(path: Path, wanted: object) -> Iterator[DataCondition]:
 
 def _comparison(path: Path, name: str, value: object) -> DataCondition:
     if name not in _OPERATORS:
-        raise InvalidInputError(f"a filter knows {', '.join(_OPERATORS)}, not {name!r}")
+        raise InvalidInputError(f"a filter knows {', '.join(_OPERATORS)}, not {name!r:.80}")
     return DataCondition(path, _OPERATORS[name], _plain(value))
 
 
@@ -68,7 +71,7 @@ def _pairs(given: object) -> Iterator[tuple[str, Any]]:
 
 
 def _plain(value: object) -> Any:
-    """Tuples are the lists of JSON here, as in LangGraph's own stores."""
+    """Tuples are the lists of JSON here, as frameworks pass them."""
     if isinstance(value, Sequence) and not isinstance(value, str | bytes):
         return [_plain(item) for item in cast("Sequence[object]", value)]
     return value

@@ -1,0 +1,211 @@
+"""Conditions: what every store finds is what `matching` says, whatever the records and whatever is asked."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from memory_core import (
+    BoundMemory,
+    DataCondition,
+    Draft,
+    InvalidInputError,
+    Link,
+    Memory,
+    Patch,
+    Where,
+    data_conditions,
+    run_sync,
+)
+from memory_core.conditions import check_where
+from memory_core.matching import has_keyword, matches_all, satisfies
+from memory_core.storage.qdrant.store import QdrantStore
+from memory_core.testing import Ticks
+
+NOW = Ticks().now
+DAYS = st.integers(-2, 2).map(lambda days: NOW + timedelta(days=days))
+MAYBE_DAYS = st.none() | DAYS
+WORDS = ["tea", "teapot", "Green", "お茶", "café"]
+KEYS = st.sampled_from(["a", "b", "a/b"])
+MAYBE_KEYS = st.none() | KEYS
+UNITS = st.sampled_from([0.0, 0.5, 1.0])
+VALUES = st.none() | st.booleans() | st.integers(0, 2) | st.sampled_from([0.5, 1.0, "x", "y"])
+NESTED = VALUES | st.dictionaries(st.sampled_from("pq"), VALUES, max_size=2) | st.lists(VALUES, max_size=2)
+DATA = st.dictionaries(st.sampled_from("pq"), NESTED, max_size=2)
+LINKS = st.builds(Link, st.sampled_from(["summarizes", "follows"]), KEYS)
+TAGS = st.lists(st.sampled_from(["x", "y", "z"]), max_size=2, unique=True).map(tuple)
+PATHS = st.lists(st.sampled_from(["p", "q", 0]), min_size=1, max_size=2).map(tuple)
+
+DRAFTS = st.builds(
+    Draft,
+    st.lists(st.sampled_from(WORDS), min_size=1, max_size=3).map(" ".join),
+    kind=st.sampled_from(["note", "fact"]),
+    author=MAYBE_KEYS,
+    data=DATA,
+    tags=TAGS,
+    importance=UNITS,
+    confidence=UNITS,
+    emotion=MAYBE_KEYS,
+    occurred_at=MAYBE_DAYS,
+    expires_at=MAYBE_DAYS,
+    valid_from=MAYBE_DAYS,
+    valid_to=MAYBE_DAYS,
+    links=st.lists(LINKS, max_size=2),
+    agent=MAYBE_KEYS,
+    session=MAYBE_KEYS,
+    collection=MAYBE_KEYS,
+)
+CONDITIONS = st.one_of(
+    st.builds(DataCondition, PATHS, st.sampled_from(["eq", "ne"]), NESTED),
+    st.builds(DataCondition, PATHS, st.sampled_from(["gt", "gte", "lt", "lte"]), st.sampled_from([0, 1, 0.5, "x"])),
+    st.builds(DataCondition, PATHS, st.just("in"), st.lists(NESTED, max_size=3)),
+)
+FIELDS: dict[str, st.SearchStrategy[Any]] = {
+    "kinds": st.lists(st.sampled_from(["note", "fact", "other"]), max_size=2),
+    "tiers": st.lists(st.sampled_from(["raw", "high"]), max_size=1),
+    "tags_any": TAGS,
+    "tags_all": TAGS,
+    "keywords": st.lists(st.sampled_from(["TEA", "茶", "cafe\u0301", "green tea", "pot"]), max_size=2),
+    "author": MAYBE_KEYS,
+    "agent": MAYBE_KEYS,
+    "session": MAYBE_KEYS,
+    "collection": MAYBE_KEYS,
+    "under": MAYBE_KEYS,
+    "emotion": MAYBE_KEYS,
+    "min_importance": UNITS,
+    "min_confidence": UNITS,
+    "since": DAYS,
+    "until": DAYS,
+    "as_of": DAYS,
+    "links": st.lists(LINKS, max_size=2),
+    "states": st.lists(st.sampled_from(["active", "archived"]), min_size=1, unique=True),
+    "data": st.dictionaries(st.sampled_from("pq"), VALUES, max_size=1),
+    "matching": st.lists(CONDITIONS, max_size=2),
+    "ids": st.lists(st.sampled_from(["0", "1", "2", "9"]), max_size=3),
+}
+WHERES = st.lists(st.sampled_from(sorted(FIELDS)), max_size=3, unique=True).flatmap(
+    lambda names: st.fixed_dictionaries({name: FIELDS[name] for name in names}).map(lambda values: Where(**values))
+)
+
+
+def check(ann: BoundMemory, drafts: list[Draft], wheres: list[Where]) -> None:
+    run_sync(ann.add_many, [replace(draft, id=str(n)) for n, draft in enumerate(drafts)])
+    if run_sync(ann.get, "0"):
+        run_sync(ann.update, "0", Patch(state="archived"))
+    everything = Where(states=("active", "archived"))
+    records = run_sync(ann.list, where=everything, limit=100).records
+    assert {record.id for record in records} == {
+        str(n) for n, draft in enumerate(drafts) if draft.expires_at is None or draft.expires_at > NOW
+    }
+    for where in wheres:
+        expected = {record.id for record in records if satisfies(record, check_where(where), NOW)}
+        page = run_sync(ann.list, where=where, limit=100)
+        assert {record.id for record in page.records} == expected, where
+        for mode in ("lexical", "substring"):
+            every = run_sync(ann.search, "tea", mode=mode, limit=100, where=where)
+            assert {hit.record.id for hit in every} <= expected, where
+            found = run_sync(ann.search, "tea", mode=mode, limit=1, where=where)
+            assert [hit.record.id for hit in found] == [hit.record.id for hit in every[:1]], where
+            wanted = {record.id for record in records if "tea" in record.text} & expected
+            if mode == "substring":
+                assert {hit.record.id for hit in every} == wanted, where
+
+
+@settings(max_examples=60)
+@given(st.lists(DRAFTS, min_size=1, max_size=5), st.lists(WHERES, min_size=1, max_size=6))
+def test_a_file_finds_exactly_what_satisfies_the_conditions(drafts: list[Draft], wheres: list[Where]) -> None:
+    with Memory(":memory:", embedder=None, clock=Ticks()) as memory:
+        check(memory.bind(user="ann"), drafts, wheres)
+
+
+@settings(max_examples=15)
+@given(st.lists(DRAFTS, min_size=1, max_size=5), st.lists(WHERES, min_size=1, max_size=6))
+def test_qdrant_finds_exactly_what_satisfies_the_conditions(drafts: list[Draft], wheres: list[Where]) -> None:
+    clock = Ticks()
+    with Memory(QdrantStore(":memory:", embedder=None, clock=clock), clock=clock) as memory:
+        check(memory.bind(user="ann"), drafts, wheres)
+
+
+def test_keywords_are_whole_words_where_words_are_spaced() -> None:
+    cases: list[tuple[str, str, bool]] = [
+        ("concatenate", "cat", False),
+        ("the cat, asleep", "CAT", True),
+        ("cat_tail", "cat", False),
+        ("cat's", "cat", True),
+        ("毎日お茶を飲みます", "茶", True),
+        ("ดื่มชาทุกวัน", "ชา", True),
+        ("шкаф", "каф", False),
+        ("a cafe\u0301 nearby", "CAFÉ", True),
+        ("cafe nearby", "café", False),
+        ("STRASSE", "straße", True),
+        ("green  tea", "green tea", False),
+        ("green tea", "green tea", True),
+        ("C++ and C#", "c++", True),
+    ]
+    for text, keyword, holds in cases:
+        for form in ("NFC", "NFD"):
+            assert has_keyword(unicodedata.normalize(form, text), [keyword]) is holds, (text, keyword, form)
+
+
+@given(st.text(), st.text(min_size=1).filter(str.strip))
+def test_a_keyword_between_spaces_is_found_whatever_it_is(text: str, keyword: str) -> None:
+    assert has_keyword(f"{text} {keyword.strip()} {text}", [keyword])
+    assert has_keyword(text, [])
+
+
+OPERATORS: dict[str, Callable[[Any, Any], bool]] = {
+    "$gt": lambda held, wanted: held > wanted,
+    "$gte": lambda held, wanted: held >= wanted,
+    "$lt": lambda held, wanted: held < wanted,
+    "$lte": lambda held, wanted: held <= wanted,
+    "$eq": lambda held, wanted: held == wanted,
+    "$ne": lambda held, wanted: held != wanted,
+    "$in": lambda held, wanted: held in wanted,
+}
+
+
+@given(
+    st.dictionaries(st.sampled_from("pqr"), st.integers(0, 3)),
+    st.dictionaries(st.sampled_from("pqr"), st.dictionaries(st.sampled_from(sorted(OPERATORS)), st.integers(0, 3))),
+)
+def test_a_filter_means_what_its_operators_say(data: dict[str, int], asked: dict[str, dict[str, int]]) -> None:
+    given_filter = {
+        key: {name: [value, 7] if name == "$in" else value for name, value in tests.items()}
+        for key, tests in asked.items()
+        if tests
+    }
+    expected = all(
+        (key in data and OPERATORS[name](data[key], wanted)) or (key not in data and name == "$ne")
+        for key, tests in given_filter.items()
+        for name, wanted in tests.items()
+    )
+    assert matches_all(data, data_conditions(given_filter)) is expected
+    within = data_conditions({"outer": given_filter}) if given_filter else []
+    assert matches_all({"outer": data}, within) is expected
+
+
+def test_a_filter_that_makes_no_sense_is_refused_by_name() -> None:
+    filters: list[tuple[Any, str]] = [
+        ({"a": {"$near": 1}}, r"knows \$eq, .*\$in, not '\$near'"),
+        ({"a": {"$gt": 1, "b": 2}}, "mixes operators and keys at 'a'"),
+        ([("a", 1)], "is a mapping"),
+        ({1: "a"}, "keys of a filter are strings"),
+    ]
+    for given_filter, reason in filters:
+        with pytest.raises(InvalidInputError, match=reason):
+            data_conditions(given_filter)
+    wheres: list[tuple[Any, str]] = [
+        (Where(matching=[DataCondition(("a",), "in", "abc")]), "in takes an array"),
+        (Where(keywords=[" "]), "keywords is blank"),
+        (Where(keywords=["tea", 1]), "keywords"),  # type: ignore[list-item]  # that is the point
+    ]
+    for where, reason in wheres:
+        with pytest.raises(InvalidInputError, match=reason):
+            check_where(where)
