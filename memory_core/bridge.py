@@ -12,11 +12,17 @@ acknowledged is on disk already.
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import contextvars
 import os
 import threading
+import weakref
+from collections import deque
 from collections.abc import Awaitable, Callable, Coroutine
 from concurrent.futures import Future
-from typing import ParamSpec, TypeVar
+from dataclasses import dataclass
+from typing import Any, ParamSpec, TypeVar
+from weakref import WeakKeyDictionary
 
 from memory_core.errors import ClosedError, WrongThreadError
 
@@ -30,6 +36,7 @@ class CoreLoop:
     def __init__(self) -> None:
         self.pid = os.getpid()
         self.loop = asyncio.new_event_loop()
+        self._crossings: WeakKeyDictionary[asyncio.AbstractEventLoop, _Crossing] = WeakKeyDictionary()
         self._thread = threading.Thread(target=self._main, name="memory-core", daemon=True)
 
     def start(self) -> None:
@@ -46,9 +53,112 @@ class CoreLoop:
             raise ClosedError("this memory was opened before fork(); open it again in the child process")
         return asyncio.run_coroutine_threadsafe(work, self.loop)
 
+    def crossing(self, home: asyncio.AbstractEventLoop) -> _Crossing:
+        """The way from another loop, which is the one running in this thread, to this one and back."""
+        crossing = self._crossings.get(home)
+        if crossing is None:
+            with _lock:
+                crossing = self._crossings[home] = _Crossing(home, self.loop)
+        return crossing
+
     def _main(self) -> None:
         asyncio.set_event_loop(self.loop)
         self.loop.run_forever()
+
+
+class _Crossing:
+    """Calls from one loop to the core loop, and their results: what is ready at the same time crosses together.
+
+    Waking a loop in another thread is a system call and a fight for the interpreter lock. So a call waits for the end
+    of its loop's turn, when all tasks that were ready have called, and so does a result: many writers at once cost two
+    wake-ups, and arrive at the writer as one group.
+    """
+
+    def __init__(self, home: asyncio.AbstractEventLoop, core: asyncio.AbstractEventLoop) -> None:
+        self._home = weakref.ref(home)  # the dictionary that holds this goes by the loop
+        self._core = core
+        self._calls = _Lane(self._start)
+        self._results = _Lane(_deliver)
+
+    async def call(self, work: Coroutine[object, object, T]) -> T:
+        """Run `work` on the core loop and return its result here."""
+        home = asyncio.get_running_loop()
+        call = _Call(work, home.create_future(), contextvars.copy_context())
+        self._calls.send(call, home, self._core)
+        try:
+            return await call.result  # type: ignore[no-any-return]
+        except asyncio.CancelledError:
+            if call.result.cancelled():  # or the work itself was cancelled, and knows
+                self._core.call_soon_threadsafe(call.cancel)
+            raise
+
+    def _start(self, call: _Call) -> None:
+        if not call.cancelled:
+            call.task = self._core.create_task(call.work, context=call.context)
+            call.task.add_done_callback(lambda _: self._finish(call))
+        else:
+            call.work.close()
+
+    def _finish(self, call: _Call) -> None:
+        home = self._home()
+        if home is not None:
+            self._results.send(call, self._core, home)
+
+
+class _Lane:
+    """One direction of a crossing."""
+
+    def __init__(self, receive: Callable[[_Call], None]) -> None:
+        self._receive = receive
+        self._calls: deque[_Call] = deque()
+        self._is_waiting = False
+
+    def send(self, call: _Call, here: asyncio.AbstractEventLoop, there: asyncio.AbstractEventLoop) -> None:
+        """Hand over a call at the end of this loop's turn."""
+        self._calls.append(call)
+        if not self._is_waiting:
+            self._is_waiting = True
+            here.call_soon(self._wake, there)
+
+    def _wake(self, there: asyncio.AbstractEventLoop) -> None:
+        self._is_waiting = False
+        with contextlib.suppress(RuntimeError):  # a loop that was closed waits for nothing any more
+            there.call_soon_threadsafe(self._drain)
+
+    def _drain(self) -> None:
+        while self._calls:
+            self._receive(self._calls.popleft())
+
+
+@dataclass(slots=True, eq=False)
+class _Call:
+    """One call on its way, and the future that waits for it in the loop it came from."""
+
+    work: Coroutine[object, object, Any]
+    result: asyncio.Future[Any]
+    context: contextvars.Context
+    task: asyncio.Task[Any] | None = None
+    cancelled: bool = False
+
+    def cancel(self) -> None:
+        """Stop the work, or keep it from starting; on the core loop."""
+        self.cancelled = True
+        if self.task is not None:
+            self.task.cancel()
+
+
+def _deliver(call: _Call) -> None:
+    """Pass on how the work ended; on the loop of its caller."""
+    task, result = call.task, call.result
+    if task is None or result.done():
+        if task is not None and not task.cancelled():
+            task.exception()  # nobody waits for it: do not report that nobody looked at it
+    elif task.cancelled():
+        result.cancel()
+    elif (error := task.exception()) is not None:
+        result.set_exception(error)
+    else:
+        result.set_result(task.result())
 
 
 _lock = threading.Lock()
@@ -89,10 +199,10 @@ async def on_core(fn: Callable[P, Coroutine[object, object, T]], /, *args: P.arg
     Cancelling the caller cancels the work, up to the point where a write has been handed to the writer:
     from there on it is carried out whether or not anybody waits.
     """
-    core = core_loop()
-    if asyncio.get_running_loop() is core.loop:
+    core, home = core_loop(), asyncio.get_running_loop()
+    if home is core.loop:
         return await fn(*args, **kwargs)
-    return await asyncio.wrap_future(core.submit(fn(*args, **kwargs)))
+    return await core.crossing(home).call(fn(*args, **kwargs))
 
 
 def run_sync(fn: Callable[P, Awaitable[T]], /, *args: P.args, **kwargs: P.kwargs) -> T:

@@ -198,6 +198,8 @@ def check_data(value: object) -> Mapping[str, Json]:
     """Return a copy of `value` if it is a JSON object that would come back exactly."""
     if not isinstance(value, Mapping):
         raise InvalidInputError(f"data must be a JSON object, not {value!r:.80}")
+    if not value:
+        return {}
     return cast("Mapping[str, Json]", json.loads(encode_data(cast("Mapping[str, Json]", value))))
 
 

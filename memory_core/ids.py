@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import threading
 import time
-import uuid
 
 
 def new_id() -> str:
@@ -17,7 +16,8 @@ def new_id() -> str:
             stamp = _last_id + 1 + (int.from_bytes(os.urandom(3), "big"))
             stamp &= ~(0xF << 76 | 0x3 << 62)
         _last_id = max(stamp, _last_id + 1)
-        return str(uuid.UUID(int=_last_id | 0x7 << 76 | 0x2 << 62))
+        digits = f"{_last_id | 0x7 << 76 | 0x2 << 62:032x}"
+    return f"{digits[:8]}-{digits[8:12]}-{digits[12:16]}-{digits[16:20]}-{digits[20:]}"
 
 
 _last_id = 0

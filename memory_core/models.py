@@ -340,9 +340,12 @@ def utc_now() -> datetime:
     return datetime.now(UTC)
 
 
+_encode_json: Final = json.JSONEncoder(separators=(",", ":"), allow_nan=False).encode
+
+
 def encode_json(value: object) -> str:
     """Compact JSON in ASCII, the form in which data is stored."""
-    return json.dumps(value, separators=(",", ":"), allow_nan=False)
+    return _encode_json(value)
 
 
 def encode_data(data: object) -> str:

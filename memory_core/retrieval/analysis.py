@@ -115,15 +115,14 @@ def analyse(text: str) -> list[str]:
     Returns:
         Terms of 1 to 64 characters; empty if the text holds nothing but stop words and punctuation.
     """
-    base_form = _BASE_FORMS.get
     if text.isascii():
         found = _ASCII_WORD.findall(_without_wont(text.lower()))
-        return [stem(base_form(word, word)) for word in found if word not in STOP_WORDS]
+        return list(filter(None, map(_TERMS.__getitem__, found)))
     terms: list[str] = []
     for run, word in _FOLDED_WORD.findall(_without_wont(_fold(text))):
         if word:
-            if word not in STOP_WORDS:
-                terms.append(stem(base_form(word, word)))
+            if term := _TERMS[word]:
+                terms.append(term)
         elif len(run) == 1:
             terms.append(run)
         else:
@@ -157,6 +156,21 @@ def asks(text: str) -> bool:
 def _without_wont(text: str) -> str:
     """Drop the one contraction whose first half is another word: "won't" is no victory."""
     return text.replace("won't", " ")
+
+
+class _Terms(dict[str, str]):
+    """The term of each folded word, worked out when first needed; empty for stop words."""
+
+    _CAPACITY = 65536
+
+    def __missing__(self, word: str) -> str:
+        term = "" if word in STOP_WORDS else stem(_BASE_FORMS.get(word, word))
+        if len(self) < self._CAPACITY:
+            self[word] = term
+        return term
+
+
+_TERMS = _Terms()
 
 
 def _fold(text: str) -> str:

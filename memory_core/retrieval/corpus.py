@@ -21,7 +21,7 @@ from memory_core.retrieval.postings import Postings
 
 _WORD: Final = re.compile(r"[^\W_]+")
 
-NEVER: Final = np.iinfo(np.int64).max
+NEVER: Final = int(np.iinfo(np.int64).max)
 NOBODY: Final = -1
 """Code of "no session" and "no author", and the link of a turn that has no neighbour."""
 
@@ -30,7 +30,8 @@ class Entry(NamedTuple):
     """One record as the ranking sees it. Times are microseconds since 1970 UTC."""
 
     key: int
-    terms: str
+    terms: bytes
+    """See `postings.pack`."""
     flags: int
     words: int
     session: str | None
@@ -38,8 +39,6 @@ class Entry(NamedTuple):
     occurred_at: int
     expires_at: int | None
     active: bool
-    vectors: Sequence[bytes]
-    """float16, one per chunk; empty while they are owed."""
 
 
 class Corpus:
@@ -85,31 +84,34 @@ class Corpus:
         codes = {word: [code for code in self._called.get(word, ()) if self._authors_alive[code]] for word in words}
         return {word: alive for word, alive in codes.items() if alive}
 
-    def extend(self, entries: Iterable[Entry]) -> None:
-        """Append entries; an entry whose key is known replaces the older row."""
-        batch = list(entries)
-        if not batch:
+    def extend(self, entries: Sequence[Entry], vectors: Sequence[tuple[int, bytes]]) -> None:
+        """Append entries; an entry whose key is known replaces the older row.
+
+        Args:
+            entries: Their keys differ.
+            vectors: Key and float16 vector of each chunk, in the order of the entries; none while they are owed.
+        """
+        if not entries:
             return
-        self.remove(entry.key for entry in batch)
-        first = len(self)
-        for row, entry in enumerate(batch, first):
-            self.row_of[entry.key] = row
-        self.keys.extend(np.array([entry.key for entry in batch], np.int64))
-        self.alive.extend(np.ones(len(batch), np.bool_))
-        self.active.extend(np.array([entry.active for entry in batch], np.bool_))
-        self.flags.extend(np.array([entry.flags for entry in batch], np.uint8))
-        self.words.extend(np.array([entry.words for entry in batch], np.float32))
-        self.sessions.extend(_codes([entry.session for entry in batch], self._session_codes))
-        authors = _codes([entry.author for entry in batch], self._author_codes)
+        first, size = len(self), len(entries)
+        keys, terms, flags, words, sessions, authors, occurred, expires, active = zip(*entries, strict=True)
+        self.remove(keys)
+        self.row_of.update(zip(keys, range(first, first + size), strict=True))
+        self.keys.extend(np.array(keys, np.int64))
+        self.alive.extend(np.ones(size, np.bool_))
+        self.active.extend(np.array(active, np.bool_))
+        self.flags.extend(np.array(flags, np.uint8))
+        self.words.extend(np.array(words, np.float32))
+        self.sessions.extend(_codes(sessions, self._session_codes))
+        author_codes = _codes(authors, self._author_codes)
         self._note_names()
-        self.authors.extend(authors)
-        self._authors_alive.update(authors.tolist())
-        self.occurred.extend(np.array([entry.occurred_at for entry in batch], np.int64))
-        self.expires.extend(np.array([_or_never(entry.expires_at) for entry in batch], np.int64))
-        self.lengths.extend(self.postings.extend(first, [entry.terms for entry in batch]))
-        if self.dense is not None:
-            rows = [row for row, entry in enumerate(batch, first) for _ in entry.vectors]
-            self.dense.extend([blob for entry in batch for blob in entry.vectors], rows)
+        self.authors.extend(author_codes)
+        self._authors_alive.update(author_codes.tolist())
+        self.occurred.extend(np.array(occurred, np.int64))
+        self.expires.extend(np.array([NEVER if moment is None else moment for moment in expires], np.int64))
+        self.lengths.extend(self.postings.extend(first, terms))
+        if self.dense is not None and vectors:
+            self.dense.extend([blob for _, blob in vectors], [self.row_of[key] for key, _ in vectors])
         self._links = None
 
     def remove(self, keys: Iterable[int]) -> None:
@@ -153,7 +155,3 @@ def first_name(author: str) -> str:
 
 def _codes(values: Sequence[str | None], codes: dict[str, int]) -> NDArray[np.int32]:
     return np.array([NOBODY if v is None else codes.setdefault(v, len(codes)) for v in values], np.int32)
-
-
-def _or_never(value: int | None) -> int:
-    return int(NEVER) if value is None else value

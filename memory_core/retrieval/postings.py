@@ -1,5 +1,9 @@
 """Which rows contain a term, and how often: an inverted index in memory.
 
+A term is known by 40 bits of its hash: a text's terms are then a few bytes that need no dictionary and no parsing, and
+a term and a row together are one 64-bit number, so that one sort of numbers makes the index. Among 100,000 different
+terms a query's term is taken for another one once in ten million times.
+
 Rows that come in bulk are sorted into one base, where a term is a slice of two arrays; rows that come one by one are
 kept in a small list per term until the next bulk.
 """
@@ -7,82 +11,132 @@ kept in a small list per term until the next bulk.
 from __future__ import annotations
 
 from array import array
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Sequence
-from itertools import count
+from hashlib import blake2b
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-_ROW_BITS: Final = 32
-_ROW_MASK: Final = (1 << _ROW_BITS) - 1
+_TERM_BYTES: Final = 5
+_ROW_BITS: Final = 64 - 8 * _TERM_BYTES
+MAX_ROWS: Final = 1 << _ROW_BITS
+"""Most rows of one owner, dead ones included: 16.8 million."""
+_ROW_MASK: Final = np.uint64(MAX_ROWS - 1)
+_TERM_MASK: Final = ~_ROW_MASK
 _REBUILD_SHARE: Final = 4
-"""A batch of at least this fraction (1/4) of what is held is sorted in; smaller ones are appended term by term."""
+"""Rows are sorted in once those that are not amount to this fraction (1/4) of what is; until then they are lists."""
 
-Found = tuple[NDArray[np.int64], NDArray[np.int64]]
+Found = tuple[NDArray[np.int64], NDArray[np.float32]]
+
+
+class _Hashes(dict[str, bytes]):
+    """Hashes by term, computed when first needed; a text's terms come again and again."""
+
+    _CAPACITY = 65_536
+
+    def __missing__(self, term: str) -> bytes:
+        digest = blake2b(term.encode(), digest_size=_TERM_BYTES).digest()
+        if len(self) < self._CAPACITY:
+            self[term] = digest
+        return digest
+
+
+_hash_of: Final = _Hashes()
+
+
+def pack(terms: str) -> bytes:
+    """Analysed terms, separated by spaces, in the form in which `Postings` takes them; order and repeats are kept."""
+    return b"".join(map(_hash_of.__getitem__, terms.split()))
 
 
 class Postings:
     """Rows ascending and counts by term. Rows are only ever appended."""
 
     def __init__(self) -> None:
-        self._ids: defaultdict[str, int] = defaultdict(count().__next__)
+        self._terms: NDArray[np.uint64] = np.empty(0, np.uint64)
         self._starts: NDArray[np.int64] = np.zeros(1, np.int64)
         self._rows: NDArray[np.int64] = np.empty(0, np.int64)
-        self._counts: NDArray[np.int64] = np.empty(0, np.int64)
-        self._recent: dict[int, tuple[array[int], array[int]]] = {}
+        self._counts: NDArray[np.float32] = np.empty(0, np.float32)
+        self._recent: dict[int, tuple[array[int], array[float]]] = {}
+        self._recent_size = 0
 
     @property
     def nbytes(self) -> int:
-        return self._rows.nbytes + self._counts.nbytes + self._starts.nbytes + 200 * len(self._ids)
+        base = self._terms.nbytes + self._starts.nbytes + self._rows.nbytes + self._counts.nbytes
+        return base + 16 * self._recent_size + 200 * len(self._recent)
 
-    def extend(self, first_row: int, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Index texts (terms separated by spaces) as rows from `first_row` on; returns how many terms each has."""
-        lists = [text.split() for text in texts]
-        lengths = np.array([len(terms) for terms in lists], np.int64)
-        total = int(lengths.sum())
-        if total * _REBUILD_SHARE >= len(self._rows):
-            ids = np.fromiter((self._ids[term] for terms in lists for term in terms), np.int64, total)
-            rows = np.repeat(np.arange(first_row, first_row + len(lists)), lengths)
-            self._sort_in(ids << _ROW_BITS | rows)
+    def extend(self, first_row: int, packed: Sequence[bytes]) -> NDArray[np.float32]:
+        """Index texts (see `pack`) as rows from `first_row` on; returns how many terms each has."""
+        if first_row + len(packed) > MAX_ROWS:
+            raise OverflowError(f"an owner has at most {MAX_ROWS} records")
+        lengths = np.array([len(terms) // _TERM_BYTES for terms in packed], np.int64)
+        terms = _unpack(packed)
+        if (len(terms) + self._recent_size) * _REBUILD_SHARE >= len(self._rows):
+            self._sort_in(terms | np.repeat(np.arange(first_row, first_row + len(packed), dtype=np.uint64), lengths))
         else:
-            for row, terms in enumerate(lists, first_row):
-                self._append(row, terms)
+            ends = np.cumsum(lengths)
+            for row, stop, length in zip(range(first_row, MAX_ROWS), ends.tolist(), lengths.tolist(), strict=False):
+                self._append(row, terms[stop - length : stop].tolist())
         return lengths.astype(np.float32)
 
     def of(self, term: str) -> Found:
         """Rows that contain `term`, ascending, and how often each does."""
-        number = self._ids.get(term, -1)  # not [term], which would make it known
+        number = int(_unpack([_hash_of[term]])[0])
         rows, counts = self._base(number)
         recent = self._recent.get(number)
         if recent is None:
             return rows, counts
-        return np.concatenate([rows, np.array(recent[0])]), np.concatenate([counts, np.array(recent[1])])
+        recent_rows, recent_counts = np.array(recent[0], np.int64), np.array(recent[1], np.float32)
+        return np.concatenate([rows, recent_rows]), np.concatenate([counts, recent_counts])
 
     def _base(self, number: int) -> Found:
-        if not 0 <= number < len(self._starts) - 1:
+        place = int(np.searchsorted(self._terms, np.uint64(number)))
+        if place == len(self._terms) or int(self._terms[place]) != number:
             return self._rows[:0], self._counts[:0]
-        here = slice(self._starts[number], self._starts[number + 1])
+        here = slice(int(self._starts[place]), int(self._starts[place + 1]))
         return self._rows[here], self._counts[here]
 
-    def _append(self, row: int, terms: Sequence[str]) -> None:
+    def _append(self, row: int, terms: Sequence[int]) -> None:
         for term, times in Counter(terms).items():
-            rows, counts = self._recent.setdefault(self._ids[term], (array("q"), array("q")))
+            rows, counts = self._recent.setdefault(term, (array("q"), array("f")))
             rows.append(row)
             counts.append(times)
+        self._recent_size += len(terms)
 
-    def _sort_in(self, new: NDArray[np.int64]) -> None:
-        """Make a new base of everything; a pair of term and row is one number, so that one sort does it."""
-        terms = np.repeat(np.arange(len(self._starts) - 1), np.diff(self._starts))
+    def _sort_in(self, new: NDArray[np.uint64]) -> None:
+        """Make a new base of everything there is."""
+        terms = np.repeat(self._terms, np.diff(self._starts))
+        old = np.repeat(terms | self._rows.astype(np.uint64), self._counts.astype(np.int64))
         recent = [
-            np.repeat(np.array(rows) | number << _ROW_BITS, np.array(counts))
-            for number, (rows, counts) in self._recent.items()
+            np.repeat(np.array(rows, np.uint64) | np.uint64(term), np.array(counts, np.int64))
+            for term, (rows, counts) in self._recent.items()
         ]
-        pairs = np.concatenate([np.repeat(terms << _ROW_BITS | self._rows, self._counts), *recent, new])
+        pairs = np.concatenate([old, *recent, new])
         pairs.sort()
-        firsts = np.flatnonzero(np.concatenate([[True], pairs[1:] != pairs[:-1]])) if len(pairs) else pairs
-        self._counts = np.diff(np.append(firsts, len(pairs)))
-        self._rows = pairs[firsts] & _ROW_MASK
-        self._starts = np.searchsorted(pairs[firsts] >> _ROW_BITS, np.arange(len(self._ids) + 1))
+        firsts = _firsts(pairs)
+        self._counts = np.diff(firsts, append=len(pairs)).astype(np.float32)
+        pairs = pairs[firsts]
+        self._rows = (pairs & _ROW_MASK).astype(np.int64)
+        starts = _firsts(pairs & _TERM_MASK)
+        self._terms = pairs[starts] & _TERM_MASK
+        self._starts = np.append(starts, len(pairs))
         self._recent.clear()
+        self._recent_size = 0
+
+
+def _unpack(packed: Sequence[bytes]) -> NDArray[np.uint64]:
+    """The terms as numbers whose lower bits are free for a row."""
+    hashes = np.frombuffer(b"".join(packed), np.uint8).reshape(-1, _TERM_BYTES)
+    wide = np.zeros((len(hashes), 8), np.uint8)
+    wide[:, 8 - _TERM_BYTES :] = hashes
+    return wide.reshape(-1).view("<u8")
+
+
+def _firsts(ordered: NDArray[np.uint64]) -> NDArray[np.int64]:
+    """Where another number begins."""
+    changes = np.empty(len(ordered), np.bool_)
+    changes[:1] = True
+    np.not_equal(ordered[1:], ordered[:-1], out=changes[1:])
+    return np.flatnonzero(changes)

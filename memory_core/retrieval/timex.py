@@ -64,10 +64,23 @@ _WHEN = re.compile(
     r"|how\s{1,3}many\s{1,3}(?:days|weeks|months|years))\b"
 )
 _BEFORE_A_MONTH = "in|of|during|since|until|till|by|before|after|from|around|early|mid|late|last|next|this"
-_TIME_WORD = re.compile(
-    rf"\b(?:yesterday|today|tonight|tomorrow|last|next|ago|since|recently|earlier|weeks?|weekends?|months?|years?"
-    rf"|{_any_of(_WEEKDAYS)}|{_any_of(_MONTHS.keys() - {'may'})}|19[0-9][0-9]|20[0-9][0-9]"
-    r"|may(?:(?=\s{1,3}[0-9])|(?<=\b(?:in|of|by)\smay)|(?<=[0-9]\smay)|(?<=[0-9](?:st|nd|rd|th)\smay)))\b"
+_WORD = re.compile(r"\w+")
+_TIME_WORDS = frozenset(
+    [
+        *["yesterday", "today", "tonight", "tomorrow", "last", "next", "ago", "since", "recently", "earlier"],
+        *["week", "weeks", "weekend", "weekends", "month", "months", "year", "years"],
+        *_WEEKDAYS,
+        *(_MONTHS.keys() - {"may"}),
+        *map(str, range(1900, 2100)),
+    ]
+)
+# Every one of them contains one of these; texts without any are told four times as fast.
+_TIME_HINTS = (
+    "day", "toni", "tomo", "last", "next", "ago", "since", "recen", "earl", "week", "mon", "year", "uary", "mar", "apr",
+    "ju", "aug", "ember", "ober", "may", "19", "20",
+)  # fmt: skip
+_MAY = re.compile(
+    r"\bmay(?:(?=\s{1,3}[0-9])|(?<=\b(?:in|of|by)\smay)|(?<=[0-9]\smay)|(?<=[0-9](?:st|nd|rd|th)\smay))\b"
 )
 _BEFORE_A_YEAR = "in|of|during|since|until|till|by|before|after|from|around|year|spring|summer|autumn|fall|winter"
 _DATE = re.compile(
@@ -120,7 +133,11 @@ def resolve(text: str, when: datetime) -> list[str]:
 
 def has_time_expression(text: str) -> bool:
     """Return whether a text says something about time that may answer a "when" question."""
-    return _TIME_WORD.search(text.lower()) is not None
+    lowered = text.lower()
+    if not any(map(lowered.__contains__, _TIME_HINTS)):
+        return False
+    found = _WORD.findall(lowered)
+    return not _TIME_WORDS.isdisjoint(found) or ("may" in found and _MAY.search(lowered) is not None)
 
 
 def asks_when(query: str) -> bool:

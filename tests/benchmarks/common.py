@@ -6,6 +6,7 @@ what is measured is the store.
 
 from __future__ import annotations
 
+import itertools
 import random
 import statistics
 import time
@@ -18,7 +19,8 @@ from numpy.typing import NDArray
 from memory_core import Draft, Fingerprint
 
 DIMENSIONS = 384
-_VOCABULARY = [f"word{number}" for number in range(20_000)]
+_SYLLABLES = [a + b for a in "bcdfghklnprstvwz" for b in ("a", "e", "i", "o", "u", "ar", "en", "il")]
+_VOCABULARY = [a + b + c for a, b, c in itertools.islice(itertools.product(_SYLLABLES, repeat=3), 7, 2_000_007, 100)]
 _WEIGHTS = [1 / (rank + 1) for rank in range(20_000)]
 
 
@@ -45,6 +47,21 @@ class GivenVectors:
         vector = self._centres[seed % 1_000] + 0.8 * numbers.standard_normal(DIMENSIONS, np.float32)
         unit: NDArray[np.float32] = vector / np.linalg.norm(vector)
         return unit
+
+
+class KnownVectors(GivenVectors):
+    """The same vectors, computed beforehand: looking one up costs nothing that matters."""
+
+    def __init__(self, texts: Sequence[str]) -> None:
+        super().__init__()
+        self._known = {text: GivenVectors.vector(self, text) for text in texts}
+
+    def vector(self, text: str) -> NDArray[np.float32]:
+        return self._known[text]
+
+    def stored(self, text: str) -> bytes:
+        """As a row holds it."""
+        return self._known[text].astype(np.float16).tobytes()
 
 
 def drafts(count: int, seed: int) -> list[Draft]:

@@ -1,37 +1,47 @@
-"""Durable single inserts by 1, 8 and 32 concurrent writers, beside raw sqlite3 with the same tables and batches.
+"""Durable single adds by 1, 8 and 32 concurrent writers, beside raw sqlite3 with the same tables.
 
     python tests/benchmarks/insert.py [COUNT]
 
-Both write with `synchronous=FULL`: when an add returns it is on disk. "Raw" is this library's own transaction called
-directly in one thread, in batches as large as there are writers: what remains of it is what the loop, the queue and
-the validation cost.
+Both write with `synchronous=FULL`: when an add returns it is on disk. "Raw" is what SQLite itself can do: rows made
+beforehand, put into the same tables with the same indexes by `executemany` in one thread, one commit for as many rows
+as there are writers. Vectors are given to both. The rounds of each are interleaved, and shares are the medians of the
+rounds.
 """
 
 from __future__ import annotations
 
 import asyncio
+import sqlite3
+import statistics
 import sys
 import tempfile
 import time
-from functools import partial
+from collections.abc import Sequence
+from contextlib import closing
 from pathlib import Path
 
-from common import GivenVectors, drafts
+from common import KnownVectors, drafts
 from memory_core import Draft, Memory, Scope
 from memory_core.drafts import complete_all
-from memory_core.models import utc_now
-from memory_core.storage.sqlite.connection import connect, prepare_file
+from memory_core.models import MemoryRecord, utc_now
+from memory_core.retrieval.postings import pack
+from memory_core.storage.sqlite.connection import prepare_file, set_up
 from memory_core.storage.sqlite.prepared import prepare
-from memory_core.storage.sqlite.writer import commit
-from memory_core.storage.sqlite.writing import Insertion
+from memory_core.storage.sqlite.rows import COLUMNS, MARKS, to_row
+from memory_core.storage.sqlite.schema import OWNER_BITS
+
+ROUNDS = 5
+WRITERS = (1, 8, 32)
+SCOPE = Scope(app="bench", user="ann")
 
 
-async def through_the_library(path: Path, texts: list[Draft], writers: int) -> float:
-    async with Memory(path, embedder=GivenVectors()) as memory:
-        handle = memory.bind(app="bench", user="ann")
-        await handle.add("warm up")
+async def through_the_library(path: Path, texts: Sequence[Draft], vectors: KnownVectors, writers: int) -> float:
+    """Adds a second."""
+    async with Memory(path, embedder=vectors) as memory:
+        handle = memory.bind(app=SCOPE.app, user=SCOPE.user)
+        await handle.add(texts[0])
 
-        async def write(mine: list[Draft]) -> None:
+        async def write(mine: Sequence[Draft]) -> None:
             for draft in mine:
                 await handle.add(draft)
 
@@ -40,27 +50,51 @@ async def through_the_library(path: Path, texts: list[Draft], writers: int) -> f
         return len(texts) / (time.perf_counter() - start)
 
 
-async def raw(path: Path, texts: list[Draft], batch: int) -> float:
-    scope = Scope(app="bench", user="ann")
-    prepared = [prepare(record) for record in complete_all(texts, scope, utc_now())]
-    connection = await connect(prepare_file(path), synchronous="FULL")
-    start = time.perf_counter()
-    for first in range(0, len(prepared), batch):
-        works = [Insertion(scope, prepared[first : first + batch])]
-        await connection.run(partial(commit, works=works))
-    seconds = time.perf_counter() - start
-    await connection.close()
-    return len(texts) / seconds
+def raw(path: Path, records: Sequence[MemoryRecord], vectors: KnownVectors, batch: int) -> float:
+    """Rows a second."""
+    tables = [rows_of(record, vectors, seq) for seq, record in enumerate(records, 1)]
+    with closing(sqlite3.connect(prepare_file(path), isolation_level=None)) as db:
+        set_up(db, "FULL")
+        db.execute("INSERT INTO owner (id, app, user) VALUES (1, ?, ?)", (SCOPE.app, SCOPE.user))
+        start = time.perf_counter()
+        for first in range(0, len(tables), batch):
+            some = tables[first : first + batch]
+            db.execute("BEGIN IMMEDIATE")
+            db.execute("UPDATE owner SET next = next + ? WHERE id = 1", (len(some),))
+            db.executemany(f"INSERT INTO record (key, owner, {COLUMNS}) VALUES (?, ?, {MARKS})", [r[0] for r in some])
+            db.executemany("INSERT INTO lexical VALUES (?, ?, ?, ?)", [r[1] for r in some])
+            db.executemany("INSERT INTO chunk VALUES (?, ?, ?, ?, ?)", [r[2] for r in some])
+            db.execute("COMMIT")
+        return len(tables) / (time.perf_counter() - start)
 
 
-async def main(count: int) -> None:
+def rows_of(record: MemoryRecord, vectors: KnownVectors, seq: int) -> tuple[tuple[object, ...], ...]:
+    """What one record is in each table."""
+    item, key = prepare(record), 1 << OWNER_BITS | seq
+    vector = vectors.stored(f"{record.author}: {record.text}")
+    return (
+        (key, 1, *to_row(record)),
+        (key, pack(item.features.terms), item.features.flags, item.features.words),
+        (key, 0, 0, len(record.text), vector),
+    )
+
+
+def main(count: int) -> None:
     texts = [Draft(draft.text, author=draft.author) for draft in drafts(count, 7)]
-    for writers in (1, 8, 32):
-        with tempfile.TemporaryDirectory() as folder:
-            ours = await through_the_library(Path(folder) / "ours.db", texts, writers)
-            floor = await raw(Path(folder) / "raw.db", texts, writers)
-        print(f"{writers:3} writers: {ours:7.0f} adds/s, raw {floor:7.0f}, share {ours / floor:.2f}")
+    vectors = KnownVectors([f"{draft.author}: {draft.text}" for draft in texts])
+    records = complete_all(texts, SCOPE, utc_now())
+    for writers in WRITERS:
+        ours: list[float] = []
+        floor: list[float] = []
+        some = max(count * writers // max(WRITERS), min(count, 200))
+        for _ in range(ROUNDS):
+            with tempfile.TemporaryDirectory() as folder:
+                ours.append(asyncio.run(through_the_library(Path(folder) / "a.db", texts[:some], vectors, writers)))
+                floor.append(raw(Path(folder) / "b.db", records[:some], vectors, writers))
+        share = statistics.median(mine / other for mine, other in zip(ours, floor, strict=True))
+        print(f"{writers:3} writers: ours {statistics.median(ours):6.0f} /s, ", end="")
+        print(f"raw {statistics.median(floor):6.0f} /s, share {share:.2f}", flush=True)
 
 
 if __name__ == "__main__":
-    asyncio.run(main(int(sys.argv[1]) if len(sys.argv) > 1 else 4_000))
+    main(int(sys.argv[1]) if len(sys.argv) > 1 else 6_400)

@@ -13,6 +13,7 @@ import numpy as np
 from memory_core import Embedder, MemoryRecord
 from memory_core.chunking import split
 from memory_core.retrieval.features import features, in_context, spoken
+from memory_core.retrieval.postings import pack
 from memory_core.storage.sqlite.rows import COLUMNS, to_record
 from memory_core.storage.sqlite.schema import OWNER_BITS
 
@@ -24,7 +25,6 @@ def assert_consistent(path: Path, embedder: Embedder | None = None) -> None:
     """
     with _opened(path) as db:
         assert db.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
-        db.execute("INSERT INTO fts (fts, rank) VALUES ('integrity-check', 1)")
         records = _records(db)
         _check_owners(db, records)
         _check_full_text(db, records)
@@ -77,10 +77,9 @@ def _check_owners(db: sqlite3.Connection, records: dict[int, MemoryRecord]) -> N
 def _check_full_text(db: sqlite3.Connection, records: dict[int, MemoryRecord]) -> None:
     lexical = {key: rest for key, *rest in db.execute("SELECT key, terms, flags, words FROM lexical")}
     assert lexical.keys() == records.keys()
-    assert {key for (key,) in db.execute("SELECT id FROM fts_docsize")} == records.keys()
     for key, record in records.items():
         wanted = features(record)
-        assert lexical[key] == [wanted.terms, wanted.flags, wanted.words]
+        assert lexical[key] == [pack(wanted.terms), wanted.flags, wanted.words]
 
 
 def _check_chunks(db: sqlite3.Connection, records: dict[int, MemoryRecord], embedder: Embedder | None) -> None:

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from memory_core.models import Component, Hit, Scope, Where
 from memory_core.protocols import ListRequest, SearchRequest
 from memory_core.retrieval.corpus import Corpus, Entry
+from memory_core.retrieval.postings import pack
 from memory_core.retrieval.ranking import Query, Ranking, rank
 from memory_core.storage.qdrant import listing
 from memory_core.storage.qdrant.client import models
@@ -242,17 +243,18 @@ def _reaching(reach: Sequence[Condition], some: list[str]) -> models.QueryReques
 
 def _rank(search: Search, found: _Found, order: Sequence[str], *, selective: bool) -> Ranking:
     corpus = Corpus(None if search.vector is None else len(_ONES))
-    corpus.extend(_entry(n, found.rows[point], found.cosines.get(point)) for n, point in enumerate(order))
+    vectors = [(n, _as_vector(found.cosines[point])) for n, point in enumerate(order) if point in found.cosines]
+    corpus.extend([_entry(n, found.rows[point]) for n, point in enumerate(order)], vectors)
     allowed = np.array([point in found.allowed for point in order], np.bool_) if selective else None
     vector = None if search.vector is None else _ONES
     return rank(corpus, search.query, vector, search.request, now=micros(search.now), allowed=allowed)
 
 
-def _entry(key: int, row: Mapping[str, Any], cosine: float | None) -> Entry:
+def _entry(key: int, row: Mapping[str, Any]) -> Entry:
     expires = row.get("expires_at")
     return Entry(
         key=key,
-        terms=row["_terms"],
+        terms=pack(row["_terms"]),
         flags=row["_flags"],
         words=row["_words"],
         session=row.get("session"),
@@ -260,7 +262,6 @@ def _entry(key: int, row: Mapping[str, Any], cosine: float | None) -> Entry:
         occurred_at=micros(datetime.fromisoformat(row["occurred_at"])),
         expires_at=None if expires is None else micros(datetime.fromisoformat(expires)),
         active=row["state"] == "active",
-        vectors=() if cosine is None else (_as_vector(cosine),),
     )
 
 

@@ -56,7 +56,7 @@ async def connect(path: str, *, synchronous: str) -> Connection:
     def connector() -> sqlite3.Connection:
         db = sqlite3.connect(path, isolation_level=None, timeout=BUSY_MS / 1000, cached_statements=256)
         try:
-            _set_up(db, synchronous)
+            set_up(db, synchronous)
             if path == IN_MEMORY:
                 migrate(db)
         except BaseException:
@@ -70,7 +70,8 @@ async def connect(path: str, *, synchronous: str) -> Connection:
     return connection
 
 
-def _set_up(db: sqlite3.Connection, synchronous: str) -> None:
+def set_up(db: sqlite3.Connection, synchronous: str) -> None:
+    """How every connection works with the file."""
     db.execute("PRAGMA journal_mode = WAL")
     db.execute(f"PRAGMA synchronous = {synchronous}")
     db.execute("PRAGMA secure_delete = ON")
@@ -91,6 +92,7 @@ def prepare_file(path: Path) -> str:
         _create(path)
         with closing(sqlite3.connect(path, isolation_level=None, timeout=BUSY_MS / 1000)) as db:
             db.execute(f"PRAGMA page_size = {PAGE_BYTES}")
+            db.execute("PRAGMA secure_delete = ON")  # what a migration drops may hold words
             migrate(db)
     return str(path)
 

@@ -21,10 +21,11 @@ from memory_core.storage.sqlite.schema import OWNER_BITS
 CACHE_BYTES: Final = 512 * 1024 * 1024
 """How much the corpora of all owners may hold together; the one being searched is always kept."""
 
-_ENTRY: Final = (
-    "SELECT record.key, lexical.terms, lexical.flags, lexical.words, session, author, occurred_at, expires_at, state "
+_ENTRIES: Final = (
+    "SELECT record.key, terms, flags, words, session, author, occurred_at, expires_at, state = 'active' "
     "FROM record JOIN lexical ON lexical.key = record.key WHERE record.key BETWEEN ? AND ? ORDER BY record.key"
 )
+"""The fields of an `Entry`."""
 _VECTORS: Final = (
     "SELECT record, vector FROM chunk WHERE record BETWEEN ? AND ? AND vector IS NOT NULL ORDER BY record, n"
 )
@@ -68,7 +69,7 @@ class Corpora:
 
     def _load(self, db: sqlite3.Connection, owner: Owner) -> Corpus:
         corpus = Corpus(self._dimensions)
-        corpus.extend(self._entries(db, *owner_range(owner.id)))
+        self._read(db, corpus, *owner_range(owner.id))
         return corpus
 
     def _catch_up(self, db: sqlite3.Connection, owner: Owner, followed: _Followed) -> bool:
@@ -85,7 +86,7 @@ class Corpora:
             self._reread(db, corpus, sorted({key for _, key in rows}), owner.id << OWNER_BITS | followed.next)
         if owner.next != followed.next:
             first, last = owner_range(owner.id)
-            corpus.extend(self._entries(db, first | followed.next, last))
+            self._read(db, corpus, first | followed.next, last)
         followed.next, followed.version = owner.next, owner.version
         return True
 
@@ -94,17 +95,15 @@ class Corpora:
         corpus.remove(keys)
         for key in keys:
             if key < appended:
-                corpus.extend(self._entries(db, key, key))
+                self._read(db, corpus, key, key)
 
-    def _entries(self, db: sqlite3.Connection, first: int, last: int) -> list[Entry]:
-        vectors: dict[int, list[bytes]] = {}
+    def _read(self, db: sqlite3.Connection, corpus: Corpus, first: int, last: int) -> None:
+        """Append what these keys hold."""
+        entries: list[Entry] = db.execute(_ENTRIES, (first, last)).fetchall()
+        vectors: list[tuple[int, bytes]] = []
         if self._dimensions is not None:
-            for key, blob in db.execute(_VECTORS, (first, last)):
-                vectors.setdefault(key, []).append(blob)
-        return [
-            Entry(key, terms, flags, words, session, author, occurred, expires, state == "active", vectors.get(key, ()))
-            for key, terms, flags, words, session, author, occurred, expires, state in db.execute(_ENTRY, (first, last))
-        ]
+            vectors = db.execute(_VECTORS, (first, last)).fetchall()
+        corpus.extend(entries, vectors)
 
     def _evict(self) -> None:
         total = sum(followed.corpus.nbytes for followed in self._followed.values())

@@ -45,9 +45,8 @@ def remove(db: sqlite3.Connection, scope: Scope) -> tuple[int, int, int | None]:
 def scrub(db: sqlite3.Connection) -> bool:
     """Make what was deleted unreadable in the files; True when that is complete.
 
-    Deleted rows are overwritten as they go (`secure_delete`), but three things outlive them: terms in a full-text
-    index until its segments are merged, copies in the slack of pages that were split until the file is written anew,
-    and older pages in the write-ahead log until it is cut off.
+    Deleted rows are overwritten as they go (`secure_delete`), but two things outlive them: copies in the slack of pages
+    that were split until the file is written anew, and older pages in the write-ahead log until it is cut off.
     """
     if db.execute("SELECT 1 FROM meta WHERE name = 'slack'").fetchone() is not None:
         try:
@@ -64,7 +63,6 @@ def scrub(db: sqlite3.Connection) -> bool:
 
 
 def _write_anew(db: sqlite3.Connection) -> None:
-    db.execute("INSERT INTO fts (fts) VALUES ('optimize')")
     db.execute("PRAGMA temp_store = FILE")  # the copy may be larger than the memory
     try:
         db.execute("VACUUM")

@@ -27,8 +27,10 @@ def find(db: sqlite3.Connection, scope: Scope) -> Owner | None:
 
 def find_or_add(db: sqlite3.Connection, scope: Scope) -> Owner:
     """The owner of a scope, made if there is none; inside a write transaction."""
-    db.execute("INSERT OR IGNORE INTO owner (app, user) VALUES (?, ?)", (scope.app, scope.user))
     found = find(db, scope)
+    if found is None:
+        db.execute("INSERT INTO owner (app, user) VALUES (?, ?)", (scope.app, scope.user))
+        found = find(db, scope)
     assert found is not None  # noqa: S101  (inserted above, in this transaction)
     return found
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
-from memory_core.models import Link, MemoryRecord, encode_data
+from memory_core.models import Link, MemoryRecord, encode_json
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND: Final = timedelta(microseconds=1)
@@ -54,8 +54,8 @@ def to_row(record: MemoryRecord) -> Row:
         record.kind,
         record.tier,
         record.author,
-        encode_data(record.data),
-        json.dumps(record.tags, separators=(",", ":")),
+        encode_json(record.data) if record.data else "{}",
+        encode_json(record.tags) if record.tags else "[]",
         record.importance,
         record.confidence,
         record.emotion,
@@ -73,7 +73,7 @@ def to_row(record: MemoryRecord) -> Row:
         record.agent,
         record.session,
         record.collection,
-        json.dumps(link_keys(record.links), separators=(",", ":")) if record.links else "[]",
+        encode_json(link_keys(record.links)) if record.links else "[]",
     )
 
 

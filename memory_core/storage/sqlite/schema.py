@@ -7,7 +7,7 @@ every table: a scan of one owner reads pages that hold nothing else.
 |---|---|---|
 | `owner` | app, user, next seq, version | `version` grows with every change that is not an append: readers compare it |
 | `record` | the memories | the truth; everything below is derived from it in the same transaction |
-| `lexical`, `fts` | analysed terms of each record | `fts` is an FTS5 index over `lexical.terms` |
+| `lexical` | hashed terms of each record | what a search of words reads, see `retrieval/postings.py` |
 | `revision` | the texts a record had before | kept by triggers, whoever changes the record |
 | `chunk` | pieces of the text with their vectors | a NULL vector is owed |
 | `outbox` | what changed, in order | in-memory indexes of any process follow it, external ones later |
@@ -143,7 +143,31 @@ def m002_time(db: sqlite3.Connection) -> None:
         db.execute(statement)
 
 
-MIGRATIONS: Final = (m001_create, m002_time)
+_M003: Final = """
+CREATE TABLE hashed (
+    key INTEGER PRIMARY KEY,
+    terms BLOB NOT NULL,                    -- see `postings.pack`
+    flags INTEGER NOT NULL,
+    words INTEGER NOT NULL
+);
+INSERT INTO hashed SELECT key, packed_terms(terms), flags, words FROM lexical;
+DROP TABLE fts;
+DROP TABLE lexical;
+ALTER TABLE hashed RENAME TO lexical;
+CREATE INDEX record_collection ON record (owner, collection, key) WHERE collection IS NOT NULL;
+"""
+
+
+def m003_hash_terms(db: sqlite3.Connection) -> None:
+    """Terms as hashes, which load without being parsed, in the place of the full-text index, which nothing read."""
+    from memory_core.retrieval.postings import pack  # noqa: PLC0415  (numpy, for older files only)
+
+    db.create_function("packed_terms", 1, pack, deterministic=True)
+    for statement in _statements(_M003):
+        db.execute(statement)
+
+
+MIGRATIONS: Final = (m001_create, m002_time, m003_hash_terms)
 """In order; the number of those a file has seen is its `user_version`. Old ones are never edited."""
 
 

@@ -24,13 +24,15 @@ from memory_core.storage.sqlite.backlog import Backlog
 from memory_core.storage.sqlite.conditions import conditions
 from memory_core.storage.sqlite.connection import IN_MEMORY, Connection, connect, prepare_file
 from memory_core.storage.sqlite.corpora import Corpora
+from memory_core.storage.sqlite.intake import Intake
 from memory_core.storage.sqlite.names import KnownNames
 from memory_core.storage.sqlite.owners import find
-from memory_core.storage.sqlite.prepared import Prepared, embed, prepare, texts_to_embed
+from memory_core.storage.sqlite.prepared import Prepared, prepare
 from memory_core.storage.sqlite.reembedding import collect, switch
 from memory_core.storage.sqlite.rows import micros, moment
 from memory_core.storage.sqlite.snapshot import snapshot
-from memory_core.storage.sqlite.turns import NEW, is_placed, turns_before
+from memory_core.storage.sqlite.turns import NEW
+from memory_core.storage.sqlite.vectors import Batch, with_vectors
 from memory_core.storage.sqlite.writer import Writer
 
 if TYPE_CHECKING:
@@ -100,8 +102,10 @@ class SqliteStore:
         self._write_connection = await self._connect(name)
         # A private in-memory database is visible to its own connection only, so that one has to serve both.
         self._reader = self._write_connection if in_memory else await self._connect(name)
-        self._writer = Writer(self._write_connection)
+        self._writer = Writer(self._write_connection, self._wake_backlog)
         self._to_close.push_async_callback(self._writer.close)
+        self._intake = Intake(self._writer, self._embedded)
+        self._to_close.push_async_callback(self._intake.close)
         if self._embedder is not None:
             await self._check_fingerprint(self._embedder.fingerprint)
             self._start_backlog(self._embedder)
@@ -117,12 +121,12 @@ class SqliteStore:
         """See `Records.add`."""
         if not records:
             return []
+        if len(records) == 1 and not embed_later:
+            return [await self._intake.add(scope, records[0])]
         batch = [prepare(record) for record in records]
-        if self._embedder is not None and not embed_later:
-            batch = await self._embedded(self._embedder, scope, batch)
-        results = await self._writer.write(writing.Insertion(scope, batch))
-        self._wake_backlog()
-        return results
+        if not embed_later:
+            (batch,) = await self._embedded([(scope, batch)])
+        return await self._writer.write(writing.Insertion(scope, batch))
 
     async def search(self, scope: Scope, request: SearchRequest) -> list[Hit]:
         """See `Records.search`."""
@@ -155,11 +159,9 @@ class SqliteStore:
         if known is None:
             raise RecordNotFoundError(f"there is no memory {id!r}")
         item = prepare(patched(known[2], patch, now))
-        if self._embedder is not None and _is_searched_differently(known[2], item.record):
-            (item,) = await self._embedded(self._embedder, scope, [item], known[1])
-        record = await self._writer.write(lambda db: _update(db, scope, patch, item, now))
-        self._wake_backlog()
-        return record
+        if _is_searched_differently(known[2], item.record):
+            ((item,),) = await self._embedded([(scope, [item])], known[1])
+        return await self._writer.write(lambda db: _update(db, scope, patch, item, now))
 
     async def delete(self, scope: Scope, where: Where, *, forget: bool) -> int:
         """See `Records.delete`."""
@@ -171,9 +173,7 @@ class SqliteStore:
                 return 0
             return writing.delete(db, scope, owner.id, conditions(owner.id, scope, where, now), forget=forget)
 
-        deleted = await self._writer.write(work)
-        self._wake_backlog()
-        return deleted
+        return await self._writer.write(work)
 
     async def put(
         self, scope: Scope, records: Sequence[MemoryRecord], *, remove: Collection[str]
@@ -182,11 +182,8 @@ class SqliteStore:
         if not records and not remove:
             return []
         batch, now = [prepare(record) for record in records], self._now()
-        if self._embedder is not None and batch:
-            batch = await self._embedded(self._embedder, scope, batch)
-        stored = await self._writer.write(lambda db: items.put(db, scope, batch, remove, now))
-        self._wake_backlog()
-        return stored
+        (batch,) = await self._embedded([(scope, batch)])
+        return await self._writer.write(lambda db: items.put(db, scope, batch, remove, now))
 
     async def collections(self, scope: Scope, where: Where) -> Texts:
         """See `Items.collections`."""
@@ -202,9 +199,7 @@ class SqliteStore:
     async def sweep(self, scope: Scope) -> int:
         """See `Items.sweep`."""
         now = self._now()
-        swept = await self._writer.write(lambda db: items.sweep(db, scope, now))
-        self._wake_backlog()
-        return swept
+        return await self._writer.write(lambda db: items.sweep(db, scope, now))
 
     async def erase(self, scope: Scope) -> ErasureReceipt:
         """See `Store.erase`: deletes, pays the vectors that saw what went, and leaves no trace in any file."""
@@ -234,32 +229,11 @@ class SqliteStore:
         except EmbeddingError as error:  # those vectors are gone already; only their successors have to wait
             logger.warning("vectors of turns next to erased ones stay owed: %s", error)
 
-    async def _embedded(
-        self, embedder: Embedder, scope: Scope, batch: Sequence[Prepared], key: int = NEW
-    ) -> list[Prepared]:
-        """The batch with vectors; as it was (vectors owed) if the embedder fails, since text is never lost."""
-        if any(is_placed(item) for item in batch):
-            befores = await self._reader.run(lambda db: turns_before(db, scope, batch, key))
-        else:
-            befores = dict.fromkeys((item.record.id for item in batch if item.chunks), None)
-        wanted = [item for item in batch if item.record.id in befores]
-        if not wanted:
-            return list(batch)
-        texts = [texts_to_embed(item.record, item.chunks, befores[item.record.id]) for item in wanted]
-        try:
-            blobs = iter(await embed(embedder, [text for some in texts for text in some]))
-        except EmbeddingError as error:
-            logger.warning("vectors of %d records are owed: %s", len(wanted), error)
-            return list(batch)
-        vectors = {item.record.id: [next(blobs) for _ in item.chunks] for item in wanted}
-        made_by = embedder.fingerprint
-        return [
-            replace(item, vectors=vectors[item.record.id], seen=before.turn if before else None, made_by=made_by)
-            if item.record.id in vectors
-            else item
-            for item in batch
-            for before in [befores.get(item.record.id)]
-        ]
+    async def _embedded(self, batches: Sequence[Batch], key: int = NEW) -> list[list[Prepared]]:
+        """The batches with vectors, as far as there is an embedder and it works."""
+        if self._embedder is None:
+            return [list(batch) for _, batch in batches]
+        return await with_vectors(self._embedder, self._reader, batches, key)
 
     async def reembed(self, embedder: Embedder) -> int:
         """See `Memory.reembed`."""

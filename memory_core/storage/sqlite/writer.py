@@ -7,7 +7,10 @@ so throughput grows with the number of writers and every write is durable when i
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import sqlite3
+import time
+from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, TypeVar
@@ -26,6 +29,11 @@ OUTBOX_KEPT: Final = 50_000
 """Changes kept for followers; one that fell further behind reads its owner anew."""
 
 
+GATHERING_SHARE: Final = 0.5
+MOST_SECONDS_GATHERED: Final = 0.005
+"""How long a commit may be put off for writers that are expected, as a share of the last commit's time, and at most."""
+
+
 @dataclass(frozen=True, slots=True)
 class _Waiting:
     work: Work
@@ -33,13 +41,25 @@ class _Waiting:
 
 
 class Writer:
-    """Carries out writes in the order they came. Lives on the core loop."""
+    """Carries out writes in the order they came. Lives on the core loop.
 
-    def __init__(self, connection: Connection) -> None:
+    Args:
+        when_owed: Called after a commit if the file lacks vectors.
+    """
+
+    def __init__(self, connection: Connection, when_owed: Callable[[], None]) -> None:
         self._connection = connection
-        self._queue: asyncio.Queue[_Waiting | None] = asyncio.Queue()
-        self._task = asyncio.create_task(self._serve(), name="memory-core writer")
+        self._when_owed = when_owed
+        self._queue: deque[_Waiting] = deque()
+        self._arrival = asyncio.Event()
+        """Set when something is waiting, or the end has come."""
+        self._expected = 1
+        """How many writers seem to be writing one thing after the other."""
+        self._all_there = asyncio.Event()
+        """Set when as many writes as expected are waiting, or the end has come."""
+        self._patience = 0.0
         self._closed = False
+        self._task = asyncio.create_task(self._serve(), name="memory-core writer")
 
     async def write(self, work: Callable[[sqlite3.Connection], T]) -> T:
         """Run `work` in a transaction and return once that is durable.
@@ -47,39 +67,57 @@ class Writer:
         If `work` raises, nothing of it happened and the error is raised here; others of the same commit are not
         affected. A caller that is cancelled meanwhile does not stop the write.
         """
+        done: asyncio.Future[T] = asyncio.get_running_loop().create_future()
+        self.enqueue(work, done)
+        return await done
+
+    def enqueue(self, work: Callable[[sqlite3.Connection], T], done: asyncio.Future[T]) -> None:
+        """`write` for somebody else: `done` gets the result or the error."""
         if self._closed:
             raise ClosedError("this memory was closed; make a new Memory to open it again")
-        done: asyncio.Future[T] = asyncio.get_running_loop().create_future()
-        self._queue.put_nowait(_Waiting(work, done))
-        return await done
+        self._queue.append(_Waiting(work, done))
+        self._arrival.set()
+        if len(self._queue) >= self._expected:
+            self._all_there.set()
 
     async def close(self) -> None:
         """Finish everything that was accepted."""
-        if not self._closed:
-            self._closed = True
-            self._queue.put_nowait(None)
+        self._closed = True
+        self._arrival.set()
+        self._all_there.set()
         await self._task
 
     async def _serve(self) -> None:
-        while (first := await self._queue.get()) is not None:
-            group = [first]
-            last = False
-            while len(group) < MAX_GROUP and not self._queue.empty():
-                waiting = self._queue.get_nowait()
-                if waiting is None:
-                    last = True
-                    break
-                group.append(waiting)
-            await self._commit(group)
-            if last:
+        while True:
+            await self._arrival.wait()
+            if not self._queue:
                 return
+            await self._gather()
+            group = [self._queue.popleft() for _ in range(min(len(self._queue), MAX_GROUP))]
+            start = time.perf_counter()
+            await self._commit(group)
+            self._patience = min(GATHERING_SHARE * (time.perf_counter() - start), MOST_SECONDS_GATHERED)
+            # Whoever was just served may come again, and then they and those who wait now can share one commit.
+            self._expected = min(len(group) + len(self._queue), MAX_GROUP)
+            if not self._queue and not self._closed:
+                self._arrival.clear()
+
+    async def _gather(self) -> None:
+        """Wait a little for the writers that are expected; a lone one waits for nobody."""
+        if len(self._queue) < self._expected and not self._closed:
+            self._all_there.clear()
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(self._patience):
+                    await self._all_there.wait()
 
     async def _commit(self, group: Sequence[_Waiting]) -> None:
         works = [waiting.work for waiting in group]
         try:
-            outcomes = await self._connection.run(lambda db: commit(db, works))
+            outcomes, owed = await self._connection.run(lambda db: commit(db, works))
         except Exception as error:  # noqa: BLE001  (whatever it was, every caller of this group must hear of it)
-            outcomes = [(None, error)] * len(group)
+            outcomes, owed = [(None, error)] * len(group), False
+        if owed:
+            self._when_owed()
         for waiting, (result, failure) in zip(group, outcomes, strict=True):
             if waiting.done.done():  # its caller was cancelled
                 continue
@@ -89,20 +127,24 @@ class Writer:
                 waiting.done.set_exception(failure)
 
 
-def commit(db: sqlite3.Connection, works: Sequence[Work]) -> list[Outcome]:
-    """Run the works in one transaction, in order; one that raises is undone alone."""
+def commit(db: sqlite3.Connection, works: Sequence[Work]) -> tuple[list[Outcome], bool]:
+    """Run the works in one transaction, in order; one that raises is undone alone.
+
+    Returns how each ended, and whether the file lacks vectors.
+    """
     db.execute("BEGIN IMMEDIATE")
     try:
         outcomes: list[Outcome] = []
         for together in _runs(works):
             outcomes += _insert_as_one(db, together) or [_run(db, work) for work in together]
         _trim_outbox(db)
+        owed = db.execute("SELECT 1 FROM chunk WHERE vector IS NULL LIMIT 1").fetchone() is not None
         db.execute("COMMIT")
     except BaseException:
         if db.in_transaction:
             db.execute("ROLLBACK")
         raise
-    return outcomes
+    return outcomes, owed
 
 
 def _runs(works: Sequence[Work]) -> list[list[Work]]:
@@ -145,6 +187,6 @@ def _run(db: sqlite3.Connection, work: Work) -> Outcome:
 
 
 def _trim_outbox(db: sqlite3.Connection) -> None:
-    first, last = db.execute("SELECT min(seq), max(seq) FROM outbox").fetchone()
+    first, last = db.execute("SELECT (SELECT min(seq) FROM outbox), (SELECT max(seq) FROM outbox)").fetchone()
     if last is not None and last - first > 2 * OUTBOX_KEPT:
         db.execute("DELETE FROM outbox WHERE seq <= ?", (last - OUTBOX_KEPT,))

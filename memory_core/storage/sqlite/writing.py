@@ -11,7 +11,8 @@ from dataclasses import dataclass, replace
 
 from memory_core.errors import DuplicateIdError
 from memory_core.lineage import already_superseded, retired, superseded_by
-from memory_core.models import STATES, Link, MemoryRecord, Scope, Where
+from memory_core.models import STATES, Link, MemoryRecord, Scope, Where, encode_json
+from memory_core.retrieval.postings import pack
 from memory_core.storage.sqlite.conditions import Conditions, conditions
 from memory_core.storage.sqlite.fingerprints import held
 from memory_core.storage.sqlite.owners import Owner, find_or_add, note_changes
@@ -34,7 +35,13 @@ class Tombstones:
         rows = [(self._digest(key),) for key in source_keys]
         self._db.executemany("INSERT OR IGNORE INTO tombstone VALUES (?)", rows)
 
-    def holds(self, source_key: str) -> bool:
+    def among(self, source_keys: Sequence[str]) -> set[str]:
+        """Those of the keys that were buried."""
+        if self._db.execute("SELECT 1 FROM tombstone LIMIT 1").fetchone() is None:
+            return set()
+        return {key for key in source_keys if self._holds(key)}
+
+    def _holds(self, source_key: str) -> bool:
         found = self._db.execute("SELECT 1 FROM tombstone WHERE digest = ?", (self._digest(source_key),))
         return found.fetchone() is not None
 
@@ -57,7 +64,9 @@ def insert(db: sqlite3.Connection, scope: Scope, batch: Sequence[Prepared]) -> l
     """Write new records; known source keys update, forgotten ones are left out (`None`)."""
     owner = find_or_add(db, scope)
     sweep(db, scope, owner.id, micros(batch[0].record.created_at))
-    tombstones = Tombstones(db, scope)
+    sources = [item.record.source_key for item in batch if item.record.source_key is not None]
+    known = by_sources(db, scope, owner.id, sources) if sources else {}
+    buried = Tombstones(db, scope).among(sources) if sources else set[str]()
     new: list[Prepared] = []
     position_of: dict[str, int] = {}  # in `new`, by source key
     results: list[MemoryRecord | int | None] = []  # a number stands for the record at that position of `new`
@@ -70,10 +79,12 @@ def insert(db: sqlite3.Connection, scope: Scope, batch: Sequence[Prepared]) -> l
             position = position_of[source]
             new[position] = _newer(new[position], item)
             results.append(position)
-        elif (known := by_source(db, scope, owner.id, source)) is not None:
-            insist_on_reach(scope, known[1])
-            results.append(_bring_up_to_date(db, owner.id, known, item))
-        elif tombstones.holds(source):
+        elif source in known:
+            insist_on_reach(scope, known[source][1])
+            record = _bring_up_to_date(db, owner.id, known[source], item)
+            known[source] = (known[source][0], record)  # it may come once more
+            results.append(record)
+        elif source in buried:
             results.append(None)
         else:
             position_of[source] = len(new)
@@ -93,7 +104,7 @@ def append(db: sqlite3.Connection, owner: Owner, new: Sequence[Prepared]) -> Non
     keys = [owner.id << OWNER_BITS | seq for seq in range(owner.next, owner.next + len(new))]
     db.execute("UPDATE owner SET next = next + ? WHERE id = ?", (len(new), owner.id))
     _write(db, owner.id, keys, new)
-    note_changes(db, owner.id, _owe_what_follows(db, owner.id, keys, new))
+    note_changes(db, owner.id, _owe_appended(db, owner.id, keys, new))
 
 
 def _retire(db: sqlite3.Connection, scope: Scope, owner: int, id: str, new: MemoryRecord) -> None:  # noqa: A002
@@ -141,7 +152,7 @@ def rewrite(db: sqlite3.Connection, owner: int, key: int, item: Prepared) -> Non
     db.execute("DELETE FROM chunk WHERE record = ?", (key,))
     db.execute(f"UPDATE record SET {_SET} WHERE key = ?", (*to_row(item.record), key))
     _derive(db, [key], [item])
-    changed.update(_owe_what_follows(db, owner, [key], [item]))
+    changed.update(_owe_around(db, owner, [(key, item)]))
     note_changes(db, owner, sorted(changed))
 
 
@@ -154,6 +165,8 @@ def overwrite_fields(db: sqlite3.Connection, owner: int, key: int, record: Memor
 def delete(db: sqlite3.Connection, scope: Scope, owner: int, found: Conditions, *, forget: bool) -> int:
     """Delete what satisfies the conditions; vectors that saw a deleted turn are owed."""
     rows = db.execute(f"SELECT key, source_key, id FROM record WHERE {found.sql}", found.parameters).fetchall()
+    if not rows:
+        return 0
     keys = [key for key, _, _ in rows]
     if forget:
         Tombstones(db, scope).bury([source for _, source, _ in rows if source is not None])
@@ -182,11 +195,19 @@ def _unlink(db: sqlite3.Connection, owner: int, gone: Collection[str]) -> list[i
 
 def by_source(db: sqlite3.Connection, scope: Scope, owner: int, source: str) -> tuple[int, MemoryRecord] | None:
     """The key and the record of a source key, if it is stored."""
-    row = db.execute(
-        f"SELECT {COLUMNS}, key FROM record WHERE owner = ? AND source_key = ?",
-        (owner, source),
-    ).fetchone()
-    return None if row is None else (row[-1], to_record(row, scope.app, scope.user or ""))
+    return by_sources(db, scope, owner, [source]).get(source)
+
+
+def by_sources(
+    db: sqlite3.Connection, scope: Scope, owner: int, sources: Sequence[str]
+) -> dict[str, tuple[int, MemoryRecord]]:
+    """The key and the record of each source key that is stored."""
+    rows = db.execute(
+        f"SELECT {COLUMNS}, source_key, key FROM record "
+        "WHERE owner = ? AND source_key IN (SELECT value FROM json_each(?))",
+        (owner, encode_json(sources)),
+    )
+    return {row[-2]: (row[-1], to_record(row, scope.app, scope.user or "")) for row in rows}
 
 
 def _bring_up_to_date(
@@ -233,9 +254,8 @@ def _has_id(db: sqlite3.Connection, owner: int, id: str, before: int) -> bool:  
 
 def _derive(db: sqlite3.Connection, keys: Sequence[int], items: Sequence[Prepared]) -> None:
     pairs = list(zip(keys, items, strict=True))
-    lexical = [(key, item.features.terms, item.features.flags, item.features.words) for key, item in pairs]
+    lexical = [(key, pack(item.features.terms), item.features.flags, item.features.words) for key, item in pairs]
     db.executemany("INSERT INTO lexical VALUES (?, ?, ?, ?)", lexical)
-    db.executemany("INSERT INTO fts (rowid, terms) VALUES (?, ?)", [row[:2] for row in lexical])
     wanted = (None, held(db)) if any(item.made_by for item in items) else (None,)  # it may change while we embed
     chunks = [
         (key, n, start, stop, item.vectors[n] if item.vectors and item.made_by in wanted else None)
@@ -246,24 +266,55 @@ def _derive(db: sqlite3.Connection, keys: Sequence[int], items: Sequence[Prepare
 
 
 def _unindex(db: sqlite3.Connection, keys: Sequence[int]) -> None:
-    """Take records out of the full text; an external-content index must be told what it held."""
-    for key in keys:
-        row = db.execute("SELECT terms FROM lexical WHERE key = ?", (key,)).fetchone()
-        db.execute("INSERT INTO fts (fts, rowid, terms) VALUES ('delete', ?, ?)", (key, row[0]))
-        db.execute("DELETE FROM lexical WHERE key = ?", (key,))
+    db.executemany("DELETE FROM lexical WHERE key = ?", [(key,) for key in keys])
 
 
-def _owe_what_follows(db: sqlite3.Connection, owner: int, keys: Sequence[int], items: Sequence[Prepared]) -> list[int]:
-    """After an insert: owe first vectors that saw another turn than the one now before them.
+def _owe_appended(db: sqlite3.Connection, owner: int, keys: Sequence[int], items: Sequence[Prepared]) -> list[int]:
+    """After new records came in: owe first vectors that saw another turn than the one now before them.
 
     Returns the keys of older records among them.
     """
+    sessions: dict[str, list[tuple[int, Prepared]]] = {}
     for key, item in zip(keys, items, strict=True):
+        if item.record.session is not None:
+            sessions.setdefault(item.record.session, []).append((key, item))
+    changed: list[int] = []
+    for session, turns in sessions.items():
+        turns.sort(key=lambda turn: turn[1].record.occurred_at)  # stable: equal times stay as they arrived
+        last = _last_turn(db, owner, session, keys[0])
+        if last is None or last.occurred_at <= micros(turns[0][1].record.occurred_at):
+            _owe_at_the_end(db, turns, last)
+        else:
+            changed += _owe_around(db, owner, turns)
+    return changed
+
+
+def _owe_at_the_end(db: sqlite3.Connection, turns: Sequence[tuple[int, Prepared]], before: Before | None) -> None:
+    """The usual case, new turns after all the others, is decided without looking each of them up."""
+    for key, item in turns:
+        if item.vectors and (before.turn if before else None) != item.seen:
+            _owe(db, key)
+        before = Before.of(item.record)
+
+
+def _owe_around(db: sqlite3.Connection, owner: int, turns: Sequence[tuple[int, Prepared]]) -> list[int]:
+    """Owe first vectors of these and of the turns after them, wherever they are; returns the keys of the latter."""
+    for key, item in turns:
         if item.vectors and item.record.session is not None:
             before = previous_turn(db, owner, item.record.session, micros(item.record.occurred_at), key)
             if (before.turn if before else None) != item.seen:
                 _owe(db, key)
-    return _owe_turns_after(db, owner, keys)
+    return _owe_turns_after(db, owner, [key for key, _ in turns])
+
+
+def _last_turn(db: sqlite3.Connection, owner: int, session: str, first_new: int) -> Before | None:
+    """The last turn of a session among records older than this key."""
+    row = db.execute(
+        "SELECT occurred_at, author, text FROM record "
+        "WHERE owner = ? AND session = ? AND key < ? ORDER BY occurred_at DESC, key DESC LIMIT 1",
+        (owner, session, first_new),
+    ).fetchone()
+    return None if row is None else Before(row[0], (row[1], row[2]))
 
 
 def previous_turn(db: sqlite3.Connection, owner: int, session: str, occurred_at: int, key: int) -> Before | None:

@@ -1,0 +1,67 @@
+"""Vectors for what is about to be written."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from dataclasses import replace
+
+from memory_core.errors import EmbeddingError
+from memory_core.models import Scope
+from memory_core.protocols import Embedder
+from memory_core.storage.sqlite.connection import Connection
+from memory_core.storage.sqlite.prepared import Before, Prepared, embed, texts_to_embed
+from memory_core.storage.sqlite.turns import NEW, is_placed, turns_before
+
+logger = logging.getLogger(__name__)
+
+Batch = tuple[Scope, Sequence[Prepared]]
+"""New records of one owner, in the order in which they are written."""
+
+
+async def with_vectors(
+    embedder: Embedder, reader: Connection, batches: Sequence[Batch], key: int = NEW
+) -> list[list[Prepared]]:
+    """The batches with vectors, from one call of the embedder.
+
+    If the embedder fails they come back as they were (vectors owed), since text is never lost.
+
+    Args:
+        key: Of the one record of all batches, if it is stored already and about to change.
+    """
+    befores = await _befores(reader, batches, key)
+    wanted = [
+        (item, before[item.record.id])
+        for (_, batch), before in zip(batches, befores, strict=True)
+        for item in batch
+        if item.record.id in before
+    ]
+    if not wanted:
+        return [list(batch) for _, batch in batches]
+    texts = [text for item, before in wanted for text in texts_to_embed(item.record, item.chunks, before)]
+    try:
+        blobs = iter(await embed(embedder, texts))
+    except EmbeddingError as error:
+        logger.warning("vectors of %d records are owed: %s", len(wanted), error)
+        return [list(batch) for _, batch in batches]
+    return [
+        [
+            replace(
+                item,
+                vectors=[next(blobs) for _ in item.chunks],
+                seen=turn.turn if (turn := before[item.record.id]) else None,
+                made_by=embedder.fingerprint,
+            )
+            if item.record.id in before
+            else item
+            for item in batch
+        ]
+        for (_, batch), before in zip(batches, befores, strict=True)
+    ]
+
+
+async def _befores(reader: Connection, batches: Sequence[Batch], key: int) -> list[dict[str, Before | None]]:
+    """For each batch the records that need vectors (by id) and the turn before each; in at most one hop."""
+    if any(is_placed(item) for _, batch in batches for item in batch):
+        return await reader.run(lambda db: [turns_before(db, scope, batch, key) for scope, batch in batches])
+    return [dict.fromkeys((item.record.id for item in batch if item.chunks), None) for _, batch in batches]
