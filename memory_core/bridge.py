@@ -12,7 +12,6 @@ acknowledged is on disk already.
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import contextvars
 import os
 import threading
@@ -93,11 +92,11 @@ class _Crossing:
             raise
 
     def _start(self, call: _Call) -> None:
-        if not call.cancelled:
-            call.task = self._core.create_task(call.work, context=call.context)
-            call.task.add_done_callback(lambda _: self._finish(call))
-        else:
+        if call.result.cancelled():
             call.work.close()
+            return
+        call.task = self._core.create_task(call.work, context=call.context)
+        call.task.add_done_callback(lambda _: self._finish(call))
 
     def _finish(self, call: _Call) -> None:
         home = self._home()
@@ -122,8 +121,10 @@ class _Lane:
 
     def _wake(self, there: asyncio.AbstractEventLoop) -> None:
         self._is_waiting = False
-        with contextlib.suppress(RuntimeError):  # a loop that was closed waits for nothing any more
+        try:
             there.call_soon_threadsafe(self._drain)
+        except RuntimeError:  # the loop was closed: nobody waits there any more
+            self._calls.clear()
 
     def _drain(self) -> None:
         while self._calls:
@@ -138,11 +139,9 @@ class _Call:
     result: asyncio.Future[Any]
     context: contextvars.Context
     task: asyncio.Task[Any] | None = None
-    cancelled: bool = False
 
     def cancel(self) -> None:
-        """Stop the work, or keep it from starting; on the core loop."""
-        self.cancelled = True
+        """Stop the work if it has started; on the core loop."""
         if self.task is not None:
             self.task.cancel()
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import closing, contextmanager
 from pathlib import Path
 
@@ -47,7 +47,7 @@ def vectors(path: Path) -> dict[tuple[str, int], bytes | None]:
 
 
 @contextmanager
-def _opened(path: Path) -> Iterator[sqlite3.Connection]:
+def _opened(path: Path) -> Generator[sqlite3.Connection]:
     assert path.is_file()
     with closing(sqlite3.connect(path, isolation_level=None, timeout=30)) as db:
         yield db
