@@ -14,10 +14,19 @@ from memory_core.lineage import already_superseded, retired, superseded_by
 from memory_core.models import STATES, MemoryRecord, Scope, Where
 from memory_core.protocols import Embedder
 from memory_core.storage.qdrant.changes import Changes, Overwrite, Owed, Rewrite
-from memory_core.storage.qdrant.client import models
 from memory_core.storage.qdrant.filters import all_of, any_of, conditions, owned
 from memory_core.storage.qdrant.outline import Outline, Survey, Update, bereaved, outline, predecessors
-from memory_core.storage.qdrant.payload import Point, Stored, point_id, record_fields, to_point, to_stored, token
+from memory_core.storage.qdrant.payload import (
+    Point,
+    Stored,
+    owner_key,
+    point_of,
+    record_fields,
+    source_point,
+    to_point,
+    to_stored,
+    token,
+)
 from memory_core.storage.qdrant.turns import Place, around, place_of, turns
 from memory_core.storage.qdrant.writing import Access, carry_out, removal
 from memory_core.storage.sqlite.prepared import Before, Prepared, Turn, embed, prepare, texts_to_embed
@@ -61,16 +70,16 @@ async def survey(access: Access, scope: Scope, batch: Sequence[Prepared], *, ids
             spans.setdefault(item.record.session, []).append(place_of(item.record, FAR_FUTURE, ""))
     (found, holders, forgotten), places = await asyncio.gather(
         asyncio.gather(
-            points.read([point_id(scope, item.record.id) for item in batch] if ids else []),
-            points.all(all_of(owned(scope), any_of("source_key", sources))) if sources else _nothing(),
+            points.having("id", [item.record.id for item in batch] if ids else [], owned(scope)),
+            points.read([source_point(owner_key(scope), source) for source in sources]),
             access.ledger.forgotten(scope, sources),
         ),
         asyncio.gather(*(around(points, scope, session, min(span), max(span)) for session, span in spans.items())),
     )
-    by_point = [to_stored(str(record.id), record.payload) for record in found]
+    by_id = [to_stored(str(record.id), record.payload) for record in found]
     by_source = [to_stored(str(record.id), record.payload) for record in holders]
     return Survey(
-        by_point={known.point: known for known in by_point},
+        by_id={known.record.id: known for known in by_id},
         by_source={known.record.source_key or "": known for known in by_source},
         forgotten=frozenset(forgotten),
         places=dict(zip(spans, places, strict=True)),
@@ -90,8 +99,7 @@ async def with_vectors(
     if not wanted:
         return {}
     joining = await _joining(access, scope, plan.new, seen, range(FAR_FUTURE, FAR_FUTURE + len(plan.new)))
-    point_of = {item.record.id: point_id(scope, item.record.id) for item in wanted}
-    texts = [texts_to_embed(item.record, item.chunks, _before(joining, point_of[item.record.id])) for item in wanted]
+    texts = [texts_to_embed(item.record, item.chunks, _before(joining, point_of(item.record))) for item in wanted]
     try:
         blobs = iter(await embed(embedder, [text for some in texts for text in some]))
     except EmbeddingError as error:
@@ -99,7 +107,7 @@ async def with_vectors(
         return {}
     return {
         item.record.id: replace(
-            item, vectors=[next(blobs) for _ in item.chunks], seen=joining.turn_before(point_of[item.record.id])
+            item, vectors=[next(blobs) for _ in item.chunks], seen=joining.turn_before(point_of(item.record))
         )
         for item in wanted
     }
@@ -213,9 +221,7 @@ async def _turn(access: Access, scope: Scope, point: str | None) -> Turn | None:
 async def _joining(
     access: Access, scope: Scope, new: Sequence[Prepared], seen: Survey, arrivals: Sequence[int]
 ) -> Joining:
-    places = [
-        place_of(item.record, seq, point_id(scope, item.record.id)) for item, seq in zip(new, arrivals, strict=True)
-    ]
+    places = [place_of(item.record, seq, point_of(item.record)) for item, seq in zip(new, arrivals, strict=True)]
     by_session: dict[str, list[Place]] = {}
     for item, place in zip(new, places, strict=True):
         if item.record.session is not None:
@@ -259,7 +265,3 @@ def _new_point(scope: Scope, item: Prepared, place: Place, joining: Joining, wri
 def _before(joining: Joining, point: str) -> Before | None:
     turn = joining.turn_before(point)
     return None if turn is None else Before(0, turn)
-
-
-async def _nothing() -> list[models.Record]:
-    return []

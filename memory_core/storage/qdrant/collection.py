@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from memory_core.storage.qdrant.client import AsyncQdrantClient, models
 from memory_core.storage.qdrant.connection import Connection
-from memory_core.storage.qdrant.filters import among
+from memory_core.storage.qdrant.filters import Condition, all_of, among, any_of
 from memory_core.storage.qdrant.payload import Payload
 from memory_core.storage.qdrant.retry import NotAppliedError
 from memory_core.storage.qdrant.settings import SHARED_SHARD, Layout
@@ -74,6 +74,15 @@ class Points:
     async def all(self, condition: models.Filter, *, fields: Fields = True) -> list[models.Record]:
         """All points that satisfy the condition."""
         return [record async for page in self.pages(condition, fields=fields) for record in page]
+
+    async def having(
+        self, field: str, values: Sequence[str], where: Condition, *, fields: Fields = True
+    ) -> list[models.Record]:
+        """All points whose field is one of these values, and that satisfy the condition."""
+        found: list[models.Record] = []
+        for start in range(0, len(values), PAGE):
+            found += await self.all(all_of(where, any_of(field, values[start : start + PAGE])), fields=fields)
+        return found
 
     async def query(self, requests: Sequence[models.QueryRequest]) -> list[list[models.ScoredPoint]]:
         """The answers to several queries, in one round trip."""

@@ -9,7 +9,7 @@ from typing import Any, Final
 from memory_core.drafts import MAX_TAGS
 from memory_core.models import STATES, DataCondition, Scope, Where
 from memory_core.storage.qdrant.client import models
-from memory_core.storage.qdrant.payload import data_key, is_plain, owner_key, point_id
+from memory_core.storage.qdrant.payload import data_key, is_plain, owner_key
 from memory_core.storage.sqlite.rows import link_keys
 
 Condition = models.Condition
@@ -86,7 +86,7 @@ def conditions(scope: Scope, where: Where, now: datetime | None) -> list[Conditi
     plain = [*where.data.items(), *((str(item.path[0]), item.value) for item in where.matching if _is_indexed(item))]
     found += [same("_data", data_key(name, value)) for name, value in plain]
     if where.ids is not None:
-        found.append(among([point_id(scope, given) for given in dict.fromkeys(where.ids)]))
+        found.append(any_of("id", dict.fromkeys(where.ids)))
     return found
 
 

@@ -15,8 +15,19 @@ from memory_core.models import MemoryRecord, Order, Page, Scope, Stats, Where
 from memory_core.protocols import ListRequest
 from memory_core.storage.qdrant.client import models
 from memory_core.storage.qdrant.collection import Points
-from memory_core.storage.qdrant.filters import EVERYTHING, Condition, all_of, among, between, beyond, conditions, empty
-from memory_core.storage.qdrant.payload import Stored, point_id, stamp, to_stored
+from memory_core.storage.qdrant.filters import (
+    EVERYTHING,
+    Condition,
+    all_of,
+    among,
+    between,
+    beyond,
+    conditions,
+    empty,
+    owned,
+    same,
+)
+from memory_core.storage.qdrant.payload import Stored, stamp, to_stored
 from memory_core.storage.qdrant.reach import reachable
 from memory_core.storage.sqlite.listing import EMPTY
 from memory_core.storage.sqlite.rows import micros, moment
@@ -63,7 +74,7 @@ async def page(points: Points, scope: Scope, request: ListRequest, now: datetime
 
 async def one(points: Points, scope: Scope, id: str, now: datetime) -> Stored | None:  # noqa: A002
     """The record of an id, in any state, if the scope reaches it."""
-    found = await points.read([point_id(scope, id)])
+    found = await points.all(all_of(owned(scope), same("id", id)))
     if not found:
         return None
     stored = to_stored(str(found[0].id), found[0].payload)

@@ -8,7 +8,7 @@ from datetime import datetime
 
 from memory_core.errors import DuplicateIdError
 from memory_core.models import MemoryRecord, Scope
-from memory_core.storage.qdrant.payload import Stored, point_id
+from memory_core.storage.qdrant.payload import Stored
 from memory_core.storage.qdrant.turns import Place
 from memory_core.storage.sqlite.prepared import Prepared, prepare
 from memory_core.storage.sqlite.writing import updated
@@ -18,7 +18,7 @@ from memory_core.storage.sqlite.writing import updated
 class Survey:
     """What is stored of the records to be added and around them."""
 
-    by_point: Mapping[str, Stored]
+    by_id: Mapping[str, Stored]
     by_source: Mapping[str, Stored]
     forgotten: frozenset[str]
     """Source keys."""
@@ -27,14 +27,14 @@ class Survey:
 
     def expired(self, now: datetime) -> list[Stored]:
         """What is in the way of the new records although no read returns it any more."""
-        found = {known.point: known for known in (*self.by_point.values(), *self.by_source.values())}
+        found = {known.point: known for known in (*self.by_id.values(), *self.by_source.values())}
         return [known for known in found.values() if _has_expired(known, now)]
 
     def without_expired(self, now: datetime) -> Survey:
         """The same as it is once what has expired is out of the way."""
-        by_point = {point: known for point, known in self.by_point.items() if not _has_expired(known, now)}
+        by_id = {given: known for given, known in self.by_id.items() if not _has_expired(known, now)}
         by_source = {source: known for source, known in self.by_source.items() if not _has_expired(known, now)}
-        return replace(self, by_point=by_point, by_source=by_source)
+        return replace(self, by_id=by_id, by_source=by_source)
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +109,7 @@ def outline(scope: Scope, batch: Sequence[Prepared], survey: Survey) -> Outline:
                 position_of[source] = len(new)
             results.append(len(new))
             new.append(item)
-    _insist_on_new_ids(scope, new, survey)
+    _insist_on_new_ids(new, survey)
     return Outline(new, list(updates.values()), results)
 
 
@@ -131,7 +131,7 @@ def outline_of_put(scope: Scope, batch: Sequence[Prepared], survey: Survey) -> O
             _insist_on_reach(scope, known.record)
             updates.append(Update(known, _replacing(known.record, item.record)))
             stored[source] = updates[-1].record
-    _insist_on_new_ids(scope, new, survey)
+    _insist_on_new_ids(new, survey)
     return Outline(new, updates, [stored[item.record.source_key or ""] for item in batch], is_put=True)
 
 
@@ -220,12 +220,10 @@ def _insist_on_reach(scope: Scope, record: MemoryRecord) -> None:
             )
 
 
-def _insist_on_new_ids(scope: Scope, new: Sequence[Prepared], survey: Survey) -> None:
+def _insist_on_new_ids(new: Sequence[Prepared], survey: Survey) -> None:
     seen: set[str] = set()
     for item in new:
-        point = point_id(scope, item.record.id)
-        if point in seen or point in survey.by_point:
-            raise DuplicateIdError(
-                f"there is a record of id {item.record.id!r} already; update it, or leave the id out"
-            )
-        seen.add(point)
+        given = item.record.id
+        if given in seen or given in survey.by_id:
+            raise DuplicateIdError(f"there is a record of id {given!r} already; update it, or leave the id out")
+        seen.add(given)

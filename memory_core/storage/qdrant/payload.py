@@ -127,9 +127,19 @@ def owner_key(scope: Scope) -> str:
     return f"{len(scope.app)}:{scope.app}{scope.user}"
 
 
-def point_id(scope: Scope, id: str) -> str:  # noqa: A002  (the record's own word)
-    """Where a record of this owner and id lives. Keys hold no NUL, so no two records share a point."""
-    return named_id(f"{owner_key(scope)}\0{id}")
+def point_of(record: MemoryRecord) -> str:
+    """Where a record lives: at its source key or, without one, at its id.
+
+    So of writers who bring the same source key the server lets one through, and no record is ever seen under a source
+    key that then turns out to have another. Keys hold no NUL, so no two records share a point.
+    """
+    owner = owner_key(Scope(record.app, record.user))
+    return named_id(f"{owner}\0{record.id}") if record.source_key is None else source_point(owner, record.source_key)
+
+
+def source_point(owner: str, source_key: str) -> str:
+    """Where the record of a source key lives; see `owner_key`."""
+    return named_id(f"{owner}\0\0{source_key}")
 
 
 def named_id(name: str) -> str:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from datetime import datetime
 from typing import Final
 
 from memory_core.matching import has_keyword, matches_all
 from memory_core.models import Scope, Where
-from memory_core.storage.qdrant.client import models
 from memory_core.storage.qdrant.collection import PAGE, Points
-from memory_core.storage.qdrant.filters import Condition, all_of, among, conditions, undecided
+from memory_core.storage.qdrant.filters import Condition, all_of, among, conditions, owned, undecided
 
 _READ: Final = ["data", "text"]
 
@@ -24,13 +24,16 @@ async def reachable(points: Points, scope: Scope, where: Where, now: datetime | 
     Args:
         now: Records that have expired by then do not count; with `None` they do.
     """
+    there: list[Condition] = []
+    if where.ids is not None and len(where.ids) > PAGE:  # more than a condition may hold: the points that exist
+        named = await points.having("id", list(dict.fromkeys(where.ids)), owned(scope), fields=False)
+        there, where = [among([str(record.id) for record in named])], replace(where, ids=None if named else ())
     found = conditions(scope, where, now)
     if found is None:
         return None
-    if where.ids is not None and len(where.ids) > PAGE:
-        found = await _of_those_there(points, found)
+    found += there
     nested = undecided(where)
-    if not (nested or where.keywords) or found is None:
+    if not (nested or where.keywords):
         return found
     pages = points.pages(all_of(*found), fields=_READ)
     held = [(str(record.id), record.payload or {}) async for page in pages for record in page]
@@ -40,12 +43,3 @@ async def reachable(points: Points, scope: Scope, where: Where, now: datetime | 
         if has_keyword(payload["text"], where.keywords) and matches_all(json.loads(payload["data"]), nested)
     ]
     return [*found, among(matching)] if matching else None
-
-
-async def _of_those_there(points: Points, found: list[Condition]) -> list[Condition] | None:
-    """The conditions with no more ids than a request may hold: those of points that exist."""
-    named = [condition for condition in found if isinstance(condition, models.HasIdCondition)]
-    ids = [str(point) for condition in named for point in condition.has_id]
-    there = [str(record.id) for record in await points.read(ids, fields=False)]
-    rest = [condition for condition in found if condition not in named]
-    return [*rest, among(there)] if there else None

@@ -38,6 +38,7 @@ _INTEGER: Final = models.IntegerIndexParams(type=models.IntegerIndexType.INTEGER
 
 RECORD_INDEXES: Final[Mapping[str, models.PayloadSchemaParams]] = {
     "_owner": _TENANT,
+    "id": _KEYWORD,
     "app": _KEYWORD,
     "user": _KEYWORD,
     "agent": _KEYWORD,

@@ -270,7 +270,7 @@ class QdrantStore:
 
         async def work() -> T:
             async with self._access.locks.of(scope):
-                return await until_undisturbed(attempt)
+                return await until_undisturbed(self._access, scope, attempt)
 
         task = asyncio.create_task(work(), name="memory-core qdrant write")
         self._writes.add(task)

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Final, TypeVar
 from weakref import WeakValueDictionary
 
-from memory_core.errors import StoreUnavailableError
+from memory_core.errors import DuplicateIdError, StoreUnavailableError, SupersededError
 from memory_core.models import RELATIONS, Scope
 from memory_core.storage.qdrant.changes import Changes, Deletion, Overwrite, Owed, Unlinked
 from memory_core.storage.qdrant.client import models
@@ -34,7 +34,12 @@ MAX_CONFLICTS: Final = 8
 
 
 class ConflictError(Exception):
-    """Another process changed what this write was planned on; nothing of it is left."""
+    """Another process changed what this write was planned on. What is left of it are new records under source keys."""
+
+    def __init__(self, kept: Sequence[Deletion] = ()) -> None:
+        super().__init__()
+        self.kept = kept
+        """Deletes those; they stay as long as the write may still succeed, for others may have seen them by now."""
 
 
 class Locks:
@@ -65,7 +70,7 @@ class Access:
 
 
 async def carry_out(access: Access, changes: Changes, write: str) -> None:
-    """Make the changes: all of them, also if this process dies on the way, or, in case of a conflict, no insertion.
+    """Make the changes: all of them, also if this process dies on the way.
 
     Args:
         write: The token that the changed points carry.
@@ -81,13 +86,14 @@ async def carry_out(access: Access, changes: Changes, write: str) -> None:
     if not alone:
         await access.ledger.put_down(journal, changes.to_json())
     await apply(access, changes)
-    conflicts = await _conflicts(access, changes, write)
-    if conflicts:
-        await _withdraw(access, changes, write)
+    disturbed = await _is_disturbed(access, changes, write)
+    if disturbed:
+        # What is written under a source key is what the next attempt would write; the next attempt finds it.
+        await withdraw(access, changes.scope, [_undo(point, write) for point in changes.inserts if not _has_key(point)])
     if not alone:
         await access.ledger.strike(journal)
-    if conflicts:
-        raise ConflictError
+    if disturbed:
+        raise ConflictError([_undo(point, write) for point in changes.inserts if _has_key(point)])
 
 
 async def apply(access: Access, changes: Changes) -> None:
@@ -164,41 +170,54 @@ async def _unlinked(points: Points, scope: Scope, going: Collection[Stored]) -> 
     return [item for point, item in found.items() if point not in points_gone]
 
 
-async def until_undisturbed(attempt: Callable[[], Awaitable[T]]) -> T:
+async def until_undisturbed(access: Access, scope: Scope, attempt: Callable[[], Awaitable[T]]) -> T:
     """The result of a write that is planned anew as often as other processes get in its way.
 
     Raises:
         StoreUnavailableError: They always do.
+        DuplicateIdError, SupersededError: As `attempt` does.
     """
+    kept: list[Deletion] = []
     for conflict in range(MAX_CONFLICTS):
         try:
             return await attempt()
-        except ConflictError:
+        except ConflictError as error:
+            kept += error.kept
             await asyncio.sleep(random.uniform(0, 0.02 * 2**conflict))  # noqa: S311  (spreads retries out)
+        except (DuplicateIdError, SupersededError):
+            await withdraw(access, scope, kept)
+            raise
+    await withdraw(access, scope, kept)
     raise StoreUnavailableError(f"{MAX_CONFLICTS} other writers changed the same records first; try again")
 
 
-async def _conflicts(access: Access, changes: Changes, write: str) -> bool:
-    """Whether a point that was to be written is in another state, or a source key has two records."""
-    written = [point.id for point in changes.inserts]
-    written += [item.point.id for item in changes.rewrites]
-    written += [item.point for item in changes.overwrites]
-    if not written:
-        return False
-    points = access.of(changes.scope)
-    found = await points.read(written, fields=["_write"])
-    if sum((record.payload or {}).get("_write") == write for record in found) < len(written):
-        return True
-    keys = {key for point in changes.inserts if (key := point.payload["source_key"]) is not None}
-    if not keys:
-        return False
-    holders = await points.all(all_of(owned(changes.scope), any_of("source_key", keys)), fields=False)
-    return len(holders) > len(keys)
-
-
-async def _withdraw(access: Access, changes: Changes, write: str) -> None:
+async def withdraw(access: Access, scope: Scope, insertions: Sequence[Deletion]) -> None:
     """Take back what was inserted; it was acknowledged to nobody."""
-    await _delete(access.of(changes.scope), [Deletion(point.id, write) for point in changes.inserts])
+    await _delete(access.of(scope), insertions)
+
+
+async def _is_disturbed(access: Access, changes: Changes, write: str) -> bool:
+    """Whether a point that was to be written is in another state, or an id has two records."""
+    points = access.of(changes.scope)
+    inserted, held = await asyncio.gather(
+        points.having(
+            "id", [point.payload["id"] for point in changes.inserts], owned(changes.scope), fields=["_write"]
+        ),
+        points.read(
+            [*(item.point.id for item in changes.rewrites), *(item.point for item in changes.overwrites)],
+            fields=["_write"],
+        ),
+    )
+    mine = [(record.payload or {}).get("_write") == write for record in (*inserted, *held)]
+    return not all(mine) or len(mine) < len(changes.inserts) + len(changes.rewrites) + len(changes.overwrites)
+
+
+def _undo(point: Point, write: str) -> Deletion:
+    return Deletion(point.id, write)
+
+
+def _has_key(point: Point) -> bool:
+    return point.payload["source_key"] is not None
 
 
 async def _delete(points: Points, deletions: Sequence[Deletion]) -> None:

@@ -1,9 +1,11 @@
-"""A loopback server for each test, and memories on it that lose patience soon."""
+"""A loopback server, empty for each test, and memories on it that lose patience soon."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from typing import ClassVar
 
 import pytest
 
@@ -20,11 +22,50 @@ ONCE = Patience(attempts=1)
 
 Open = Callable[..., Memory]
 
+THOROUGH = bool(os.environ.get("MEMORY_CORE_THOROUGH"))
+"""Run the whole contract in every way to reach a server; takes some minutes."""
 
-@pytest.fixture
-def loopback() -> Iterator[Loopback]:
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out what `Sample` says, unless the environment asks for everything."""
+    if THOROUGH:
+        return
+    seen: set[tuple[object, str]] = set()
+    left_out: list[pytest.Item] = []
+    for item in items:
+        if isinstance(item, pytest.Function) and issubclass(item.cls or object, Sample):
+            promise = (item.cls, item.originalname)
+            if promise in seen or not item.cls.holds(item.function):
+                left_out.append(item)
+            seen.add(promise)
+    config.hook.pytest_deselected(items=left_out)
+    items[:] = [item for item in items if item not in set(left_out)]
+
+
+class Sample:
+    """A contract that another class keeps entirely: each promise once, with its first parameters."""
+
+    parts: ClassVar[tuple[type, ...]] = ()
+    """The parts of the contract; none means all."""
+
+    @classmethod
+    def holds(cls, function: Callable[..., object]) -> bool:
+        """Whether a test belongs to one of the parts."""
+        return not cls.parts or any(function in vars(part).values() for part in cls.parts)
+
+
+@pytest.fixture(scope="session")
+def _loopback() -> Iterator[Loopback]:
     with Loopback() as server:
         yield server
+
+
+@pytest.fixture
+def loopback(_loopback: Loopback) -> Loopback:
+    _loopback.on_loop(_loopback.engine.reset)
+    if not _loopback.is_up:  # a test left it stopped
+        _loopback.start()
+    return _loopback
 
 
 @pytest.fixture(params=["http", "grpc"])

@@ -1,17 +1,17 @@
 """The engine of a Qdrant server, in process: `qdrant-edge-py` runs the Rust code that searches and stores.
 
-It is beta and not among what the tests need; where it is installed, the contract runs on it too.
+What it cannot show: shards, replicas, snapshots, and how fast a server is.
 """
 
 from __future__ import annotations
 
 import shutil
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-import qdrant_edge as edge  # type: ignore[import-not-found,unused-ignore]
+import qdrant_edge as edge
 from qdrant_client import models
 from qdrant_client.http.models import QueryResponse
 
@@ -32,6 +32,7 @@ class EdgeEngine(Engine):
         shutil.rmtree(self.folder)
 
     def clear(self) -> None:
+        """Delete all points; to make the collections anew would take seconds."""
         for shard in self.shards.values():
             shard.update(edge.UpdateOperation.delete_points_by_filter(edge.Filter()))
 
@@ -70,12 +71,13 @@ class EdgeEngine(Engine):
 
     def _index(self, collection: str, body: models.CreateFieldIndex) -> models.UpdateResult:
         kind: Any = body.field_schema
-        schema = {
+        schemas: dict[str, Callable[[], Any]] = {
             "keyword": lambda: edge.KeywordIndexParams(is_tenant=kind.is_tenant),
             "datetime": lambda: edge.DatetimeIndexParams(is_principal=kind.is_principal),
             "float": edge.FloatIndexParams,
             "integer": lambda: edge.IntegerIndexParams(lookup=True, range=True),
-        }[kind.type.value]()
+        }
+        schema = schemas[kind.type.value]()
         self.shards[collection].update(edge.UpdateOperation.create_field_index(body.field_name, schema))
         return super()._index(collection, body)
 
@@ -137,7 +139,7 @@ class EdgeEngine(Engine):
             nearest = edge.SparseVector(nearest.indices, nearest.values)
         found = shard.query(
             edge.QueryRequest(
-                limit=search.limit,
+                limit=search.limit or 10,
                 query=edge.Query.Nearest(nearest, search.using),
                 params=_params(search.params),
                 **shape,
@@ -214,8 +216,8 @@ def _operation(operation: Any) -> Any:
         case models.DeleteVectorsOperation(delete_vectors=change):
             return make.delete_vectors_by_filter(_filter(change.filter), change.vector)
         case models.UpdateVectorsOperation(update_vectors=change):
-            points = [edge.PointVectors(str(p.id), _vectors(p.vector)) for p in change.points]
-            return make.update_vectors(points, _filter(change.update_filter))
+            changed = [edge.PointVectors(str(p.id), _vectors(p.vector)) for p in change.points]
+            return make.update_vectors(changed, _filter(change.update_filter))
         case _:
             raise AssertionError(operation)
 
@@ -230,7 +232,7 @@ def _vectors(vectors: Any) -> dict[str, Any]:
 def _filter(condition: models.Filter | None) -> Any:
     if condition is None:
         return None
-    clauses = {name: _conditions(getattr(condition, name)) for name in ("must", "should", "must_not")}
+    clauses: dict[str, Any] = {name: _conditions(getattr(condition, name)) for name in ("must", "should", "must_not")}
     return edge.Filter(**{name: clause for name, clause in clauses.items() if clause is not None})
 
 

@@ -65,19 +65,24 @@ class Engine:
     indexes: dict[str, dict[str, Any]] = field(default_factory=dict)
     shard_keys: dict[str, list[str]] = field(default_factory=dict)
     keep_calls: bool = True
+    _count: int = 0
 
     def note(self, name: str, collection: str, body: Any) -> tuple[Call, Fault | None]:
         """Count a request and decide whether it fails."""
-        self._count = getattr(self, "_count", 0) + 1
+        self._count += 1
         call = Call(self._count, name, collection, body)
         if self.keep_calls:
             self.calls.append(call)
         return call, self.decide(call)
 
-    def clear(self) -> None:
-        """Delete all points."""
-        for collection in self.created:
-            self.client.delete(collection, models.Filter())
+    def reset(self) -> None:
+        """Forget everything, as if just started."""
+        self.client = QdrantClient(":memory:")
+        self.decide = no_faults
+        self.keep_calls = True
+        for held in (self.calls, self.created, self.indexes, self.shard_keys):
+            held.clear()
+        self._count = 0
 
     def run(self, call: Call) -> Any:
         """Do what was asked; what local mode refuses raises `ValueError`, a missing point `KeyError`."""

@@ -7,6 +7,7 @@ import json
 import re
 import threading
 from collections.abc import Callable, Coroutine
+from functools import cache
 from typing import Any, Self
 from urllib.parse import unquote, urlsplit
 
@@ -65,6 +66,10 @@ class Loopback:
     @property
     def url(self) -> str:
         return f"http://{HOST}:{self.http_port}"
+
+    @property
+    def is_up(self) -> bool:
+        return self._http is not None
 
     def start(self) -> None:
         """Listen, on the ports of the last time."""
@@ -173,11 +178,16 @@ class Loopback:
 _REASONS = {200: "OK", 400: "Bad Request", 404: "Not Found", 429: "Too Many Requests", 503: "Service Unavailable"}
 
 
+@cache
+def _adapter(model: Any) -> TypeAdapter[Any]:
+    return TypeAdapter(model)
+
+
 def _route(method: str, path: str, body: bytes) -> tuple[str, str, Any]:
     for wanted, pattern, name, model in _ROUTES:
         found = re.fullmatch(pattern, path) if wanted == method else None
         if found is not None:
-            parsed = None if model is None else TypeAdapter(model).validate_json(body)
+            parsed = None if model is None else _adapter(model).validate_json(body)
             parts = [unquote(part) for part in found.groups()]
             return name, parts[0], parsed if len(parts) == 1 else (parts[1], parsed)
     raise AssertionError(f"the store sent {method} {path}, which this server does not know")

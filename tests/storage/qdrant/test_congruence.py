@@ -11,15 +11,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from memory_core import BoundMemory, Draft, Hit, Memory, MemoryRecord, Patch, Scope, Where, run_sync
+from memory_core import BoundMemory, Draft, Hit, Memory, MemoryRecord, Patch, Where, run_sync
 from memory_core.chunking import split
 from memory_core.retrieval.features import in_context, spoken
 from memory_core.retrieval.relevance import MIN_COSINE
-from memory_core.storage.qdrant.payload import TEXT, point_id
+from memory_core.storage.qdrant.payload import TEXT, point_of
 from memory_core.storage.qdrant.store import QdrantStore
 from memory_core.testing import Ticks
 from tests.storage.embedders import WordEmbedder
-from tests.storage.qdrant.conftest import Open
+from tests.storage.qdrant.conftest import THOROUGH, Open
 from tests.storage.qdrant.loopback import Loopback
 from tests.storage.qdrant.settled import points, settle
 
@@ -124,7 +124,7 @@ def wait_until_paid(*handles: BoundMemory) -> None:
         time.sleep(0.01)
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(20 if THOROUGH else 1))
 def test_a_life_leads_to_the_same_memories_and_the_same_ranking(pair: tuple[Memory, Memory, Ticks], seed: int) -> None:
     """As long as an owner has no more records than are fetched as candidates, nothing is approximate."""
     one, other, _ = pair
@@ -159,10 +159,10 @@ def assert_congruent(one: list[Hit], other: list[Hit], *, query: str) -> None:
     assert scores[0] == pytest.approx(scores[1], abs=5e-3), query
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(20 if THOROUGH else 1))
 def test_every_vector_saw_the_turn_that_is_before_it_now(loopback: Loopback, connect: Open, seed: int) -> None:
     ann = connect().bind(user="ann")
-    Life(ann, seed=seed).live(60)
+    Life(ann, seed=seed).live(40)
     settle(loopback)
     records = run_sync(ann.list, where=Where(states=("active", "archived")), limit=10_000).records
     held = points(loopback)
@@ -176,10 +176,6 @@ def test_every_vector_saw_the_turn_that_is_before_it_now(loopback: Loopback, con
         assert payload.get("_before") == (before and point_of(before)), record
         if record.text:
             np.testing.assert_allclose(vectors[TEXT], expected(record, before), atol=1e-3)
-
-
-def point_of(record: MemoryRecord) -> str:
-    return point_id(Scope(record.app, record.user), record.id)
 
 
 def expected(record: MemoryRecord, before: MemoryRecord | None) -> list[list[float]]:

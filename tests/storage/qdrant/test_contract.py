@@ -1,11 +1,14 @@
-"""The contract of every store, kept by the Qdrant store over every way to reach one."""
+"""The contract of every store, kept by the Qdrant store over every way to reach one.
+
+Local mode keeps all of it. Over HTTP the server is Qdrant's own engine and each promise is tested once; over gRPC, and
+without vectors, those parts are tested that look different there. `MEMORY_CORE_THOROUGH=1` runs everything everywhere.
+"""
 
 from __future__ import annotations
 
 import os
 import uuid
 from collections.abc import Iterator
-from importlib.util import find_spec
 
 import pytest
 
@@ -15,23 +18,28 @@ from memory_core.storage.qdrant.settings import Server
 from memory_core.storage.qdrant.store import QdrantStore
 from memory_core.testing import StoreContract, Ticks
 from memory_core.testing.base import MakeMemory, everything
+from memory_core.testing.items import ItemContract
+from memory_core.testing.records import RecordContract
+from memory_core.testing.searches import SearchContract
 from tests.storage.embedders import WordEmbedder
+from tests.storage.qdrant.conftest import Sample
+from tests.storage.qdrant.edge_engine import EdgeEngine
 from tests.storage.qdrant.loopback import HOST, Loopback
-
-
-@pytest.mark.slow
-class TestInMemoryOfWords(StoreContract):
-    has_vectors = False
-
-    @pytest.fixture
-    def make_memory(self) -> MakeMemory:
-        return lambda clock: Memory(QdrantStore(":memory:", embedder=None, clock=clock), clock=clock)
 
 
 class TestInMemoryWithVectors(StoreContract):
     @pytest.fixture
     def make_memory(self) -> MakeMemory:
         return lambda clock: Memory(QdrantStore(":memory:", embedder=WordEmbedder(), clock=clock), clock=clock)
+
+
+class TestInMemoryOfWords(Sample, StoreContract):
+    parts = (RecordContract, SearchContract)
+    has_vectors = False
+
+    @pytest.fixture
+    def make_memory(self) -> MakeMemory:
+        return lambda clock: Memory(QdrantStore(":memory:", embedder=None, clock=clock), clock=clock)
 
 
 class OnAServer(StoreContract):
@@ -44,56 +52,48 @@ class OnAServer(StoreContract):
         assert everything(ann) == []
 
 
-def on_server(server: Server, clock: Clock, name: str | None = None) -> Memory:
-    """A memory in collections of its own."""
-    name = name or f"contract-{uuid.uuid4().hex[:8]}"
+def on_server(server: Server, clock: Clock, name: str = "contract") -> Memory:
     return Memory(QdrantStore(server, embedder=WordEmbedder(), clock=clock, collection=name), clock=clock)
 
 
 @pytest.fixture(scope="module")
-def loopback() -> Iterator[Loopback]:
-    with Loopback() as server:
-        server.engine.keep_calls = False
-        yield server
-
-
-@pytest.mark.slow
-class TestOverHttp(OnAServer):
-    @pytest.fixture
-    def make_memory(self, loopback: Loopback) -> MakeMemory:
-        return lambda clock: on_server(Server(url=loopback.url), clock)
-
-
-@pytest.mark.slow
-class TestOverGrpc(OnAServer):
-    @pytest.fixture
-    def make_memory(self, loopback: Loopback) -> MakeMemory:
-        server = Server(host=HOST, port=loopback.http_port, grpc_port=loopback.grpc_port, prefer_grpc=True)
-        return lambda clock: on_server(server, clock)
-
-
-@pytest.mark.skipif("QDRANT_URL" not in os.environ, reason="QDRANT_URL names no server to run on")
-class TestOnTheServerOfTheEnvironment(OnAServer):
-    @pytest.fixture
-    def make_memory(self) -> MakeMemory:
-        return lambda clock: on_server(Server(), clock)
-
-
-@pytest.fixture(scope="module")
-def edge_loopback() -> Iterator[Loopback]:
-    from tests.storage.qdrant.edge_engine import EdgeEngine
-
+def engine() -> Iterator[EdgeEngine]:
     engine = EdgeEngine()
     engine.keep_calls = False
-    with Loopback(engine) as server:
-        yield server
+    yield engine
     engine.close()
 
 
-@pytest.mark.slow
-@pytest.mark.skipif(find_spec("qdrant_edge") is None, reason="qdrant-edge-py, the server's engine, is not installed")
-class TestOnTheServersEngine(OnAServer):
+@pytest.fixture(scope="module")
+def server(engine: EdgeEngine) -> Iterator[Loopback]:
+    with Loopback(engine) as server:
+        yield server
+
+
+@pytest.fixture
+def empty(engine: EdgeEngine, server: Loopback) -> Loopback:
+    server.on_loop(engine.clear)
+    return server
+
+
+class TestOverHttp(Sample, OnAServer):
     @pytest.fixture
-    def make_memory(self, edge_loopback: Loopback) -> MakeMemory:
-        edge_loopback.on_loop(edge_loopback.engine.clear)  # to make the collections anew takes it seconds
-        return lambda clock: on_server(Server(url=edge_loopback.url), clock, name="contract")
+    def make_memory(self, empty: Loopback) -> MakeMemory:
+        return lambda clock: on_server(Server(url=empty.url), clock)
+
+
+class TestOverGrpc(Sample, OnAServer):
+    parts = (RecordContract, SearchContract, ItemContract)
+
+    @pytest.fixture
+    def make_memory(self, empty: Loopback) -> MakeMemory:
+        server = Server(host=HOST, port=empty.http_port, grpc_port=empty.grpc_port, prefer_grpc=True)
+        return lambda clock: on_server(server, clock)
+
+
+if "QDRANT_URL" in os.environ:
+
+    class TestOnTheServerOfTheEnvironment(OnAServer):
+        @pytest.fixture
+        def make_memory(self) -> MakeMemory:
+            return lambda clock: on_server(Server(), clock, f"contract-{uuid.uuid4().hex[:8]}")

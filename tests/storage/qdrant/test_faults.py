@@ -23,12 +23,12 @@ from memory_core import (
 from memory_core.storage.qdrant import ledger
 from memory_core.storage.qdrant.settings import Patience, Server
 from memory_core.testing.base import everything, texts
-from tests.storage.qdrant.conftest import ONCE, Open
+from tests.storage.qdrant.conftest import ONCE, THOROUGH, Open
 from tests.storage.qdrant.engine import Call, Decide, Fault
 from tests.storage.qdrant.loopback import Loopback
 from tests.storage.qdrant.settled import journals, settle
 
-ADDS = int(os.environ.get("MEMORY_CORE_FAULT_ADDS", "120"))
+ADDS = int(os.environ.get("MEMORY_CORE_FAULT_ADDS", "60"))
 """How many records the fault runs add; 10000 for the figure in the documentation."""
 
 QUICK_FAULTS = (Fault.UNAVAILABLE, Fault.BUSY, Fault.RESET, Fault.LOST, Fault.HALF)
@@ -54,29 +54,36 @@ def from_write(first: Fault, then: Fault) -> Decide:
     return decide
 
 
-@pytest.mark.parametrize("fault", QUICK_FAULTS, ids=lambda fault: fault.name)
-@pytest.mark.parametrize("step", [37, pytest.param(3, marks=pytest.mark.slow)])
-def test_no_single_fault_is_noticed(loopback: Loopback, server: Server, connect: Open, fault: Fault, step: int) -> None:
+def test_no_single_fault_is_noticed(loopback: Loopback, server: Server, connect: Open) -> None:
     """Whichever request it hits: a day of every operation is lived again and again, until the fault comes too late."""
     ann = connect(server).bind(user="ann")
-    nth, reached = fault.value, True
-    while reached:
-        hit: list[int] = []
-        requests = count(1)
+    faults = QUICK_FAULTS if THOROUGH else (None,)
+    step = 1 if THOROUGH else 19
+    for first, fault in enumerate(faults):
+        nth, day, reached = 1 + first, 0, True
+        while reached:
+            kind = fault or QUICK_FAULTS[day % len(QUICK_FAULTS)]
+            hit: list[Call] = []
+            loopback.fail(once(nth, kind, hit))
+            live_a_day(ann, 1_000 * first + day)
+            loopback.fail()
+            settle(loopback)
+            reached = bool(hit)
+            nth, day = nth + step, day + 1  # the requests of a day move a little with what the background does
+        assert day > len(QUICK_FAULTS)
 
-        def decide(_: Call, nth: int = nth, hit: list[int] = hit, requests: count[int] = requests) -> Fault | None:
-            number = next(requests)
-            if number == nth:
-                hit.append(number)
-            return fault if number == nth else None
 
-        loopback.fail(decide)
-        live_a_day(ann, nth)
-        loopback.fail()
-        settle(loopback)
-        reached = bool(hit)
-        nth += step  # the requests of a day move a little with what the background does
-    assert nth > 3 * step
+def once(nth: int, fault: Fault, hit: list[Call]) -> Decide:
+    """The nth request from now on fails; `hit` holds it then."""
+    requests = count(1)
+
+    def decide(call: Call) -> Fault | None:
+        if next(requests) != nth:
+            return None
+        hit.append(call)
+        return fault
+
+    return decide
 
 
 def test_an_answer_that_comes_too_late_changes_nothing(loopback: Loopback, server: Server, connect: Open) -> None:

@@ -139,7 +139,9 @@ def test_a_collection_that_is_laid_out_differently_is_refused(loopback: Loopback
         connect(layout=Layout(tenant_shards=True))
 
 
-def test_a_server_that_ignores_conditions_on_writes_is_refused(loopback: Loopback, connect: Open) -> None:
+def test_a_server_that_ignores_conditions_on_writes_is_refused(
+    loopback: Loopback, connect: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
     run = loopback.engine._write
 
     def forgetful(collection: str, body: models.UpdateOperations) -> Any:
@@ -148,7 +150,7 @@ def test_a_server_that_ignores_conditions_on_writes_is_refused(loopback: Loopbac
                 operation.upsert.update_mode = operation.upsert.update_filter = None
         return run(collection, body)
 
-    loopback.engine._write = forgetful  # type: ignore[method-assign]
+    monkeypatch.setattr(loopback.engine, "_write", forgetful)
     with pytest.raises(StorageError, match="ignores update_mode and update_filter"):
         connect()
 
