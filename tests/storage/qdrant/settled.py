@@ -37,7 +37,7 @@ def debts(loopback: Loopback) -> list[str]:
 
 def settle(loopback: Loopback) -> None:
     """Wait until nothing is owed and no write is under way; then every point has to be whole."""
-    wait_for(lambda: not debts(loopback) and not journals(loopback))
+    wait_for(lambda: not journals(loopback) and not debts(loopback))  # in this order: a write may leave debts
     for payload, vectors in points(loopback).values():
         assert WORDS in vectors
         assert (TEXT in vectors) == bool(payload["text"])
