@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Final, Literal, Self, TypeVar, get_args
 
 from memory_core.bridge import on_core
-from memory_core.checks import check_key, check_text
+from memory_core.checks import check_key, check_text, check_unit
 from memory_core.conditions import check_where
 from memory_core.drafts import check_expiries, complete, complete_all, complete_items
 from memory_core.errors import ForgottenError, InvalidInputError, RecordNotFoundError, ScopeError
@@ -23,6 +23,7 @@ from memory_core.models import (
     Order,
     Page,
     Patch,
+    Profile,
     Scope,
     Stats,
     Version,
@@ -139,15 +140,19 @@ class BoundMemory:
         records = complete_all(entries, self._scope, self._memory.clock())
         return await self._run(lambda store, scope: store.add(scope, records, embed_later=embed == "later"))
 
-    async def search(
+    async def search(  # noqa: PLR0913  (a keyword for each wish a caller may have, none of them needed)
         self,
         query: str,
         *,
         limit: int = 10,
         where: Where = EVERYTHING,
         mode: Mode = "hybrid",
+        profile: Profile = "conversation",
         floor: bool = True,
         explain: bool = False,
+        diversity: float = 0.0,
+        recency: float = 0.0,
+        importance: float = 0.0,
     ) -> Hits:
         """Find memories by meaning and words, best first; nothing relevant means an empty list.
 
@@ -157,16 +162,37 @@ class BoundMemory:
             where: Conditions a hit must satisfy; they apply before the limit.
             mode: `hybrid` (words, meaning and conversation context), `lexical` (without vectors), `vector` (cosine
                 alone) or `substring` (contains the query, ignoring case; newest first).
+            profile: `conversation` looks at a record and the turns around it; `facts` at each record alone; `exact`
+                finds only records that have every word of the query. For `hybrid` and `lexical`.
             floor: Leave out what is not relevant. `False` returns the best `limit` records however far away they are,
                 those without a vector last.
             explain: Fill `Hit.components`.
+            diversity: From 0 to 1: how much a hit has to differ from those before it (maximal marginal relevance); at
+                0.5 a word-for-word repetition is worth nothing. The score is then relative to the best.
+            recency: Weight of a component that is 1 now and falls by a factor of 0.995 with every hour since
+                `occurred_at` (Park et al. 2023); a strong match by words or meaning is about 0.5.
+            importance: Weight of the record's `importance`.
         """
         check_text("query", query)
         _one_of("mode", mode, get_args(Mode))
+        _one_of("profile", profile, get_args(Profile))
         request = SearchRequest(
-            text=query, limit=_limit(limit), mode=mode, where=check_where(where), explain=explain, floor=floor
+            text=query,
+            limit=_limit(limit),
+            mode="lexical" if profile == "exact" and mode == "hybrid" else mode,
+            where=check_where(where),
+            explain=explain,
+            floor=floor,
+            profile=profile,
+            recency=check_unit("recency", recency),
+            importance=check_unit("importance", importance),
         )
-        return await self._run(lambda store, scope: store.search(scope, request))
+        if not check_unit("diversity", diversity):
+            return await self._run(lambda store, scope: store.search(scope, request))
+        from memory_core.retrieval.diversity import candidates, diversified  # noqa: PLC0415  (analysis takes 20 ms)
+
+        wider = replace(request, limit=candidates(limit))
+        return diversified(await self._run(lambda store, scope: store.search(scope, wider)), limit, diversity)
 
     async def get(self, id: str) -> MemoryRecord | None:  # noqa: A002  (the record's own word)
         """The record of this id in any state, or `None`; expired records are gone."""

@@ -21,6 +21,7 @@ from memory_core.models import (
     Order,
     Page,
     Patch,
+    Profile,
     Scope,
     Stats,
     Version,
@@ -72,6 +73,11 @@ class SearchRequest:
     explain: bool
     floor: bool = True
     """Leave out what is not relevant; without it the best `limit` come back, however far away they are."""
+    profile: Profile = "conversation"
+    recency: float = 0.0
+    """Weight of how recent a record is, as `retrieval/profiles.py` says; 0 leaves it out."""
+    importance: float = 0.0
+    """Weight of a record's importance; 0 leaves it out."""
 
     def insist_on(self, embedder: Embedder | None) -> None:
         """Refuse to search by meaning alone where nothing has a vector."""

@@ -26,13 +26,14 @@ from typing import Final, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from memory_core.models import Component
+from memory_core.models import Component, Profile
 from memory_core.protocols import SearchRequest
 from memory_core.retrieval.analysis import query_terms
 from memory_core.retrieval.bm25 import bm25
 from memory_core.retrieval.corpus import Corpus
 from memory_core.retrieval.dates import date_fit
 from memory_core.retrieval.features import QUESTION, TIMED
+from memory_core.retrieval.profiles import holding_all, preferences
 from memory_core.retrieval.relevance import above_floor, matches
 from memory_core.retrieval.timex import DateMention, asks_when, mentioned_dates
 
@@ -125,7 +126,14 @@ class Scores:
 
 
 def rank(
-    corpus: Corpus, query: Query, vector: Floats | None, request: SearchRequest, *, now: int, allowed: Mask | None
+    corpus: Corpus,
+    query: Query,
+    vector: Floats | None,
+    request: SearchRequest,
+    *,
+    now: int,
+    allowed: Mask | None,
+    importances: Floats | None = None,
 ) -> Ranking:
     """The best rows of a corpus.
 
@@ -135,6 +143,7 @@ def rank(
         vector: The query's unit vector; `None` leaves the dense arm out.
         now: Microseconds since 1970 UTC.
         allowed: Rows that satisfy the caller's conditions; `None` for all active ones.
+        importances: Of each row, where the request gives importance a weight.
     """
     cosines = corpus.dense.cosines(vector, len(corpus)) if corpus.dense and vector is not None else None
     scores = Scores(len(corpus), explain=request.explain)
@@ -143,7 +152,9 @@ def rank(
         scores.add("dense", near, 1.0)
         relevant = above_floor(near)
     else:
-        relevant = _score_in_context(corpus, query, cosines, scores)
+        relevant = _score_in_context(corpus, query, cosines, scores, request.profile)
+    for name, values, weight in preferences(corpus, request, importances, now):
+        scores.add(name, values, weight)
     keep = corpus.alive.values & (corpus.expires.values > now)
     if request.floor:
         keep &= relevant
@@ -152,7 +163,7 @@ def rank(
     return Ranking(rows, scores.total[rows], None if cosines is None else cosines[rows], scores.explained(rows))
 
 
-def _score_in_context(corpus: Corpus, query: Query, cosines: Floats | None, scores: Scores) -> Mask:
+def _score_in_context(corpus: Corpus, query: Query, cosines: Floats | None, scores: Scores, profile: Profile) -> Mask:
     """Fill `scores` by the formula above and say which rows are relevant at all."""
     lexical = bm25(corpus, query.terms)
     scores.add_weighted("lexical", lexical.scores, _scaled(lexical.scores) * np.float32(LEXICAL))
@@ -160,10 +171,15 @@ def _score_in_context(corpus: Corpus, query: Query, cosines: Floats | None, scor
         scores.add_weighted("dense", cosines, _z(cosines, corpus.alive.values) * np.float32(DENSE / Z_SPREAD))
     own = scores.total.copy()
     matched = relevant = matches(lexical, cosines, corpus.alive.values)
-    if corpus.session_count:
+    if profile == "exact":
+        relevant = matched & holding_all(corpus, query.terms)
+    elif corpus.session_count and profile == "conversation":
         relevant = _add_neighbours(corpus, own, matched, scores)
         _add_sessions(corpus, scores)
     _add_hints(corpus, query, scores)
+    if profile == "conversation":
+        fullness: Floats = np.minimum(corpus.words.values / np.float32(FULL_LENGTH_WORDS), np.float32(1))
+        scores.add("length", fullness, LENGTH)
     return relevant
 
 
@@ -195,8 +211,6 @@ def _add_hints(corpus: Corpus, query: Query, scores: Scores) -> None:
         scores.add("time expression", ((corpus.flags.values & TIMED) > 0).astype(np.float32), TIME)
     if query.dates:
         scores.add("date", date_fit(corpus.occurred.values, query.dates), DATE)
-    fullness: Floats = np.minimum(corpus.words.values / np.float32(FULL_LENGTH_WORDS), np.float32(1))
-    scores.add("length", fullness, LENGTH)
 
 
 def without_names(query: str, names: Collection[str]) -> str:

@@ -4,12 +4,13 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import Any, Final, cast
 
 import pytest
 
 from memory_core import BoundMemory, Draft, InvalidInputError, Patch, Where, run_sync
-from memory_core.testing.base import Contract, add, texts
+from memory_core.testing.base import Contract, Ticks, add, texts
 
 MODES: Final = ("hybrid", "lexical", "vector", "substring")
 
@@ -141,8 +142,69 @@ class SearchContract(Contract):
             run_sync(ann.search, "tea", mode="vector")
         assert run_sync(ann.stats).vectors_owed == 0
 
+    def test_the_profile_facts_looks_at_each_record_alone(self, ann: BoundMemory) -> None:
+        turns = ["What did the harbour say?", "Berth fourteen.", "Rain again."]
+        run_sync(ann.add_many, [Draft(text, session="s") for text in turns])
+        for mode in ("hybrid", "lexical"):
+            in_context = texts(run_sync(ann.search, "harbour", mode=mode))
+            alone = run_sync(ann.search, "harbour", mode=mode, profile="facts", explain=True)
+            assert set(in_context) == set(turns)
+            assert texts(alone)[:1] == turns[:1]
+            assert len(alone) == 1 or mode == "hybrid"  # a vector has seen the turn before
+            assert alone[0].components is not None
+            assert set(alone[0].components) <= {"lexical", "dense", "speaker", "time expression", "date"}
+
+    def test_the_profile_exact_finds_what_has_every_word(self, ann: BoundMemory) -> None:
+        add(
+            ann,
+            "order number 4711 was shipped",
+            "order number 4712 was shipped",
+            "4711",
+            Draft("shipped", author="Ann"),
+        )
+        found = run_sync(ann.search, "Was order 4711 shipped?", profile="exact")
+        assert texts(found) == ["order number 4711 was shipped"]
+        assert found[0].similarity is None
+        assert texts(run_sync(ann.search, "4711", profile="exact", limit=1)) == ["4711"]
+        assert run_sync(ann.search, "order 4713", profile="exact") == []
+        assert run_sync(ann.search, "to be or not to be", profile="exact") == []
+
+    def test_recency_and_importance_count_when_asked_for(self, ann: BoundMemory, clock: Ticks) -> None:
+        old, late = (clock.now - timedelta(hours=hours) for hours in (1000, 1))
+        drafts = [("tea one", old, 1.0), ("tea two", late, 0.0), ("tea six", old, 0.0)]
+        run_sync(ann.add_many, [Draft(text, occurred_at=at, importance=weight) for text, at, weight in drafts])
+        plain = run_sync(ann.search, "tea", explain=True)
+        assert all("recency" not in (hit.components or {}) for hit in plain)
+        recent = run_sync(ann.search, "tea", recency=1.0, explain=True)
+        assert recent[0].record.text == "tea two"
+        parts = {hit.record.text: hit.components or {} for hit in recent}
+        assert parts["tea two"]["recency"].raw == pytest.approx(0.995, abs=1e-4)
+        assert parts["tea one"]["recency"].weighted == pytest.approx(0.995**1000, abs=1e-4)
+        important = run_sync(ann.search, "tea", importance=1.0, explain=True)
+        assert important[0].record.text == "tea one"
+        assert (important[0].components or {})["importance"].raw == 1.0
+        assert "importance" not in (important[1].components or {})
+        for name in ("recency", "importance", "diversity"):
+            wrong: dict[str, Any] = {name: 1.5}
+            with pytest.raises(InvalidInputError, match=name):
+                run_sync(ann.search, "tea", **wrong)
+
+    def test_diversity_keeps_repetitions_out(self, ann: BoundMemory) -> None:
+        run_sync(ann.add_many, [*["we drink green tea at noon"] * 5, "green tea comes from Uji"])
+        assert len(set(texts(run_sync(ann.search, "green tea at noon", limit=2)))) == 1
+        for mode in ("hybrid", "lexical", "substring"):
+            query = "green tea" if mode == "substring" else "green tea at noon"
+            hits = run_sync(ann.search, query, limit=2, diversity=0.8, mode=mode, explain=True)
+            assert len(set(texts(hits))) == 2
+            for hit in hits:
+                assert sum(part.weighted for part in (hit.components or {}).values()) == pytest.approx(
+                    hit.score, abs=1e-5
+                )
+
     def test_an_unknown_mode_is_refused(self, ann: BoundMemory) -> None:
         with pytest.raises(InvalidInputError, match="mode must be one of substring"):
             run_sync(ann.search, "tea", mode=cast("Any", "magic"))
+        with pytest.raises(InvalidInputError, match="profile must be one of conversation"):
+            run_sync(ann.search, "tea", profile=cast("Any", "magic"))
         with pytest.raises(InvalidInputError, match="query"):
             run_sync(ann.search, cast("Any", None))

@@ -52,6 +52,7 @@ RANKED_FIELDS: Final = (
     "occurred_at",
     "expires_at",
     "state",
+    "importance",
     "_terms",
     "_flags",
     "_words",

@@ -247,7 +247,16 @@ def _rank(search: Search, found: _Found, order: Sequence[str], *, selective: boo
     corpus.extend([_entry(n, found.rows[point]) for n, point in enumerate(order)], vectors)
     allowed = np.array([point in found.allowed for point in order], np.bool_) if selective else None
     vector = None if search.vector is None else _ONES
-    return rank(corpus, search.query, vector, search.request, now=micros(search.now), allowed=allowed)
+    importances = np.array([found.rows[point]["importance"] for point in order], np.float32)
+    return rank(
+        corpus,
+        search.query,
+        vector,
+        search.request,
+        now=micros(search.now),
+        allowed=allowed,
+        importances=importances,
+    )
 
 
 def _entry(key: int, row: Mapping[str, Any]) -> Entry:

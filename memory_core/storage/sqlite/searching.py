@@ -12,7 +12,7 @@ from memory_core.models import Component, Hit, MemoryRecord, Scope
 from memory_core.protocols import SearchRequest
 from memory_core.retrieval.corpus import Corpus
 from memory_core.retrieval.ranking import Query, Ranking, rank
-from memory_core.storage.sqlite.conditions import conditions, is_selective
+from memory_core.storage.sqlite.conditions import conditions, is_selective, owner_range
 from memory_core.storage.sqlite.corpora import Corpora
 from memory_core.storage.sqlite.owners import find
 from memory_core.storage.sqlite.rows import COLUMNS, to_record
@@ -44,7 +44,16 @@ def ranked(db: sqlite3.Connection, corpora: Corpora, search: Search) -> list[Hit
         if search.without is not None and (names := frozenset(corpus.named(search.query.names))) != search.without:
             return names
         allowed = _allowed(db, corpus, owner.id, search)
-        ranking = rank(corpus, search.query, search.vector, request, now=search.now, allowed=allowed)
+        importances = _importances(db, corpus, owner.id) if request.importance else None
+        ranking = rank(
+            corpus,
+            search.query,
+            search.vector,
+            request,
+            now=search.now,
+            allowed=allowed,
+            importances=importances,
+        )
         records = _records(db, search.scope, [int(key) for key in corpus.keys.values[ranking.rows]])
     return _hits(ranking, records)
 
@@ -80,6 +89,14 @@ def _allowed(db: sqlite3.Connection, corpus: Corpus, owner: int, search: Search)
     allowed = np.zeros(len(corpus), np.bool_)
     allowed[[corpus.row_of[key] for (key,) in keys]] = True
     return allowed
+
+
+def _importances(db: sqlite3.Connection, corpus: Corpus, owner: int) -> NDArray[np.float32]:
+    found = np.zeros(len(corpus), np.float32)
+    rows = db.execute("SELECT key, importance FROM record WHERE key BETWEEN ? AND ?", owner_range(owner))
+    for key, importance in rows:
+        found[corpus.row_of[key]] = importance
+    return found
 
 
 def _records(db: sqlite3.Connection, scope: Scope, keys: list[int]) -> list[MemoryRecord]:
