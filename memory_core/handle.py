@@ -169,8 +169,8 @@ class BoundMemory:
             explain: Fill `Hit.components`.
             diversity: From 0 to 1: how much a hit has to differ from those before it (maximal marginal relevance); at
                 0.5 a word-for-word repetition is worth nothing. The score is then relative to the best.
-            recency: Weight of a component that is 1 now and falls by a factor of 0.995 with every hour since
-                `occurred_at` (Park et al. 2023); a strong match by words or meaning is about 0.5.
+            recency: Weight of a part that is 1 now and falls by a factor of 0.995 with every hour since `occurred_at`
+                (Park et al. 2023).
             importance: Weight of the record's `importance`.
         """
         check_text("query", query)
@@ -187,12 +187,16 @@ class BoundMemory:
             recency=check_unit("recency", recency),
             importance=check_unit("importance", importance),
         )
-        if not check_unit("diversity", diversity):
-            return await self._run(lambda store, scope: store.search(scope, request))
+        if check_unit("diversity", diversity):
+            return await self._search_diversely(request, diversity)
+        return await self._run(lambda store, scope: store.search(scope, request))
+
+    async def _search_diversely(self, request: SearchRequest, diversity: float) -> Hits:
         from memory_core.retrieval.diversity import candidates, diversified  # noqa: PLC0415  (analysis takes 20 ms)
 
-        wider = replace(request, limit=candidates(limit))
-        return diversified(await self._run(lambda store, scope: store.search(scope, wider)), limit, diversity)
+        wider = replace(request, limit=candidates(request.limit))
+        hits = await self._run(lambda store, scope: store.search(scope, wider))
+        return diversified(hits, request.limit, diversity)
 
     async def get(self, id: str) -> MemoryRecord | None:  # noqa: A002  (the record's own word)
         """The record of this id in any state, or `None`; expired records are gone."""
