@@ -2,10 +2,18 @@
 
 This is the one public door: everything an application or an adapter needs is imported from here. Importing it loads
 no framework and no numerical package; those come at the first use.
+
+`QdrantStore`, `QdrantServer`, `MiniLmEmbedder`, `GeminiEmbedder` and `SentenceTransformerEmbedder` can be imported from
+here, too; each is loaded when its name is asked for, and says then which extra it needs.
 """
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Final
 
 from memory_core.arguments import Arguments, ToolInputError
 from memory_core.bridge import core_loop, on_core, run_sync
+from memory_core.capture.triggers import Detection, LastMessages, TriggerDetector
+from memory_core.capture.turns import Message, turn_drafts
 from memory_core.drafts import check_draft
 from memory_core.errors import (
     ClosedError,
@@ -59,6 +67,31 @@ from memory_core.tools import (
     ToolResult,
 )
 
+if TYPE_CHECKING:
+    from memory_core.embedding.gemini import GeminiEmbedder as GeminiEmbedder
+    from memory_core.embedding.minilm import MiniLmEmbedder as MiniLmEmbedder
+    from memory_core.embedding.sentence_transformers import SentenceTransformerEmbedder as SentenceTransformerEmbedder
+    from memory_core.storage.qdrant.settings import Server
+    from memory_core.storage.qdrant.store import QdrantStore as QdrantStore
+
+    QdrantServer = Server
+
+_AT_FIRST_USE: Final = {
+    "GeminiEmbedder": ("memory_core.embedding.gemini", "GeminiEmbedder"),
+    "MiniLmEmbedder": ("memory_core.embedding.minilm", "MiniLmEmbedder"),
+    "QdrantServer": ("memory_core.storage.qdrant.settings", "Server"),
+    "QdrantStore": ("memory_core.storage.qdrant.store", "QdrantStore"),
+    "SentenceTransformerEmbedder": ("memory_core.embedding.sentence_transformers", "SentenceTransformerEmbedder"),
+}
+
+
+def __getattr__(name: str) -> Any:  # typed by the imports above
+    if name not in _AT_FIRST_USE:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    module, attribute = _AT_FIRST_USE[name]
+    return getattr(import_module(module), attribute)
+
+
 __all__ = [
     "DEFAULT_EMBEDDER",
     "FORGET_MEMORY",
@@ -74,6 +107,7 @@ __all__ = [
     "Comparison",
     "Component",
     "DataCondition",
+    "Detection",
     "Draft",
     "DuplicateIdError",
     "Embedder",
@@ -85,10 +119,12 @@ __all__ = [
     "Hit",
     "InvalidInputError",
     "Json",
+    "LastMessages",
     "Link",
     "Memory",
     "MemoryCoreError",
     "MemoryRecord",
+    "Message",
     "NewerStoreError",
     "NotAStoreError",
     "Page",
@@ -105,6 +141,7 @@ __all__ = [
     "ToolContext",
     "ToolInputError",
     "ToolResult",
+    "TriggerDetector",
     "Version",
     "Where",
     "WrongThreadError",
@@ -113,4 +150,5 @@ __all__ = [
     "data_conditions",
     "on_core",
     "run_sync",
+    "turn_drafts",
 ]

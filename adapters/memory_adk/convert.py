@@ -16,9 +16,9 @@ except ImportError as error:
 
 import hashlib
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime, timedelta
-from typing import Any, Final, cast
+from typing import Any, Final
 
 from memory_core import Draft, Hit, InvalidInputError, MemoryRecord
 
@@ -115,58 +115,6 @@ def event_key(event: Event, session: str | None, text: str) -> str:
     return "adk:" + hashlib.sha256("\0".join((session or "", *identity)).encode()).hexdigest()
 
 
-def resolve_rewinds(events: Sequence[Event]) -> tuple[list[Event], list[Event]]:
-    """The events that no rewind undid, and the rewinds that count, both in order.
-
-    A rewind is an event that names an invocation: that invocation's first event and everything after it, up to the
-    rewind itself, never happened (a rewind in that stretch neither). Where the list starts after that first event, as
-    a truncated session may, all of it up to the rewind goes.
-    """
-    first: dict[str, int] = {}
-    for at, event in enumerate(events):
-        first.setdefault(event.invocation_id, at)
-    live: list[Event] = []
-    marks: list[Event] = []
-    at = len(events) - 1
-    while at >= 0:
-        undone = events[at].actions.rewind_before_invocation_id
-        (marks if undone else live).append(events[at])
-        at = (min(at, first.get(undone, 0)) if undone else at) - 1
-    return live[::-1], marks[::-1]
-
-
-def first_moment(events: Iterable[Event], invocation_id: str) -> datetime | None:
-    """When an invocation began, as far as the events tell."""
-    times = (moment(event.timestamp) for event in events if event.invocation_id == invocation_id)
-    return min((at for at in times if at is not None), default=None)
-
-
-def entry_draft(entry: MemoryEntry, metadata: Mapping[str, object], now: datetime) -> Draft:
-    """A draft of an explicit memory. The entry's own metadata wins over that of the call.
-
-    Raises:
-        InvalidInputError: The entry has no text, holds more than text, or its metadata cannot be used.
-    """
-    merged = {**metadata, **entry.custom_metadata}
-    for part in entry.content.parts or []:
-        if part.text is None:
-            raise InvalidInputError("a memory holds text only; leave out blobs, files and function parts")
-    text = content_text(entry.content)
-    if not text:
-        raise InvalidInputError("a memory needs text; this entry has none")
-    author = (entry.author or "").strip() or None
-    return Draft(
-        text,
-        id=_optional_string("memory_id", merged.get("memory_id")) or entry.id,
-        kind=_optional_string("memory_type", merged.get("memory_type")) or "fact",
-        tags=_tags(merged),
-        author=author,
-        occurred_at=_parse_time("timestamp", entry.timestamp) if entry.timestamp else None,
-        expires_at=expiry(merged, now),
-        data=description(merged),
-    )
-
-
 def memory_entry(hit: Hit, text: str) -> MemoryEntry:
     """A hit as ADK returns it, with its text as shown. `custom_metadata` is the record's data with where it comes from
     and how it scored."""
@@ -174,6 +122,7 @@ def memory_entry(hit: Hit, text: str) -> MemoryEntry:
     facts: dict[str, Any] = {
         "session_id": record.session,
         "kind": record.kind,
+        "tags": list(record.tags) or None,
         "score": round(hit.score, 4),
         "similarity": None if hit.similarity is None else round(hit.similarity, 4),
     }
@@ -228,7 +177,7 @@ def expiry(metadata: Mapping[str, object], now: datetime) -> datetime | None:
         InvalidInputError: The value is none of these.
     """
     if (at := metadata.get("expire_time")) is not None:
-        return at if isinstance(at, datetime) else _parse_time("expire_time", at)
+        return at if isinstance(at, datetime) else parse_time("expire_time", at)
     ttl = metadata.get("revision_ttl")
     ttl = metadata.get("ttl") if ttl is None else ttl
     if ttl is None:
@@ -253,7 +202,7 @@ def _seconds(ttl: object) -> float:
     return float(ttl.removesuffix("s") if isinstance(ttl, str) else ttl)  # type: ignore[arg-type]
 
 
-def _parse_time(name: str, value: object) -> datetime:
+def parse_time(name: str, value: object) -> datetime:
     """An ISO 8601 time; without an offset it is local time, which is how ADK's own services write it."""
     try:
         return datetime.fromisoformat(str(value)).astimezone(UTC)
@@ -269,22 +218,3 @@ def _role(record: MemoryRecord) -> str:
 
 def _key(value: str | None) -> str | None:
     return value if value and value.strip() else None
-
-
-def _optional_string(name: str, value: object) -> str | None:
-    if value is not None and not isinstance(value, str):
-        raise InvalidInputError(f"{name} must be a string, not {value!r}")
-    return value or None
-
-
-def _tags(metadata: Mapping[str, object]) -> tuple[str, ...]:
-    given = [*_strings("tags", metadata.get("tags")), *_strings("topics", metadata.get("topics"))]
-    return tuple(dict.fromkeys(given))
-
-
-def _strings(name: str, value: object) -> list[str]:
-    if value is None:
-        return []
-    if isinstance(value, str) or not isinstance(value, Sequence):
-        raise InvalidInputError(f"{name} must be a list of strings, not {value!r}")
-    return [str(item) for item in cast("Sequence[object]", value)]

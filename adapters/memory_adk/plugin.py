@@ -15,25 +15,22 @@ try:
     from google.adk.models.llm_request import LlmRequest
     from google.adk.plugins.base_plugin import BasePlugin
     from google.adk.tools.base_tool import BaseTool
-    from google.adk.tools.load_memory_tool import LoadMemoryResponse
     from google.adk.tools.tool_context import ToolContext
-    from google.genai import types
 except ImportError as error:
     raise ImportError("`memory_adk` needs google-adk: pip install 'memory-core[adk]'") from error
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable
-from concurrent.futures import Future
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from memory_adk.convert import ECHO, INVOCATION_ID, content_text, said
+from memory_adk.capture import Capture
+from memory_adk.convert import ECHO, content_text, said
 from memory_adk.echo import is_echo
-from memory_adk.recall import block, end_of_history, in_prompt, recall
+from memory_adk.recall import block, in_prompt, recall, show
 from memory_adk.service import MemoryService
-from memory_adk.toolset import texts_of
-from memory_core import MemoryCoreError, Where, core_loop
+from memory_adk.tools import texts_of
+from memory_core import MemoryCoreError
 
 logger = logging.getLogger(__name__)
 
@@ -42,13 +39,8 @@ RECALL_CHARS: Final = 2_000
 RECALL_SECONDS: Final = 2.0
 """A memory that takes longer than this to answer is left out of the prompt."""
 MAX_QUERY_CHARS: Final = 2_000
-MAX_PENDING: Final = 1_000
-"""From this many writes on that the store has not acknowledged yet, a turn waits for one of them: memory is bounded,
-and a turn is never dropped."""
 MAX_TURNS: Final = 1_000
 """A cancelled turn does not say goodbye, so the oldest are let go."""
-
-_SessionKey = tuple[str, str, str]
 
 
 @dataclass(slots=True)
@@ -90,23 +82,17 @@ class MemoryPlugin(BasePlugin):
     ) -> None:
         super().__init__(name)
         self._service = service
-        self._captures = capture
         self._recalls = recall
         self._results = recall_results
         self._chars = recall_chars
         self._turns: dict[str, _Turn] = {}
-        self._pending: set[Future[None]] = set()
-        self._latest: dict[_SessionKey, Future[None]] = {}
-        self._behind: set[_SessionKey] = set()
+        self._capture = Capture(on=capture)
 
     async def before_run_callback(self, *, invocation_context: InvocationContext) -> None:
         """Remember what the user said, before anything can go wrong."""
         if service := self._serving(invocation_context):
-            session, key = invocation_context.session, _session_key(invocation_context)
-            if key in self._behind or _was_rewound(invocation_context):
-                self._behind.discard(key)
-                await self._write(invocation_context, lambda: service.add_session_to_memory(session))
-            await self._capture(service, invocation_context)
+            await self._capture.catch_up(service, invocation_context)
+            await self._remember(service, invocation_context)
 
     async def on_event_callback(self, *, invocation_context: InvocationContext, event: Event) -> None:
         """Remember what was said up to this event, which is not stored in the session yet."""
@@ -115,15 +101,12 @@ class MemoryPlugin(BasePlugin):
             question = content_text(invocation_context.user_content)
             if event.author != "user" and is_echo(said(event), question, turn.recalled):
                 event.custom_metadata = {**(event.custom_metadata or {}), ECHO: True}
-            await self._capture(service, invocation_context)
+            await self._remember(service, invocation_context)
 
     async def after_run_callback(self, *, invocation_context: InvocationContext) -> None:
         """Remember the rest of the turn, or forget it if a guardrail answered in the agent's place."""
         if service := self._serving(invocation_context):
-            if self._captures and _was_blocked(invocation_context):
-                await self._write(invocation_context, lambda: _forget(service, invocation_context))
-            else:
-                await self._capture(service, invocation_context)
+            await self._remember(service, invocation_context)
             self._turns.pop(invocation_context.invocation_id, None)
 
     async def on_run_error_callback(
@@ -134,7 +117,7 @@ class MemoryPlugin(BasePlugin):
     ) -> None:
         """Remember what was said before the error."""
         if service := self._serving(invocation_context):
-            await self._capture(service, invocation_context)
+            await self._remember(service, invocation_context)
             self._turns.pop(invocation_context.invocation_id, None)
 
     async def before_model_callback(self, *, callback_context: CallbackContext, llm_request: LlmRequest) -> None:
@@ -150,9 +133,8 @@ class MemoryPlugin(BasePlugin):
             await asyncio.wait([turn.recall])  # which raises nothing: a defect of ours must not end the run
         if error := turn.recall.exception():
             logger.error("nothing is recalled for session %s", invocation_context.session.id, exc_info=error)
-        elif memories := turn.recall.result():
-            quoted = types.Content(role="user", parts=[types.Part(text=memories)])
-            llm_request.contents.insert(end_of_history(llm_request.contents), quoted)
+        else:
+            show(llm_request.contents, turn.recall.result())
 
     async def after_tool_callback(
         self,
@@ -165,7 +147,7 @@ class MemoryPlugin(BasePlugin):
         """Note what a memory tool recalled, to know an answer that repeats it."""
         invocation_context = tool_context.get_invocation_context()
         if self._serving(invocation_context):
-            self._turn(invocation_context).recalled.extend(_recalled_by_tool(result))
+            self._turn(invocation_context).recalled.extend(texts_of(result))
 
     async def on_tool_error_callback(
         self,
@@ -182,13 +164,10 @@ class MemoryPlugin(BasePlugin):
         return {"status": "error", "error": f"The memory cannot be used right now: {error}"}
 
     async def flush(self) -> None:
-        """Return once everything captured so far is stored."""
-        while pending := [asyncio.wrap_future(future) for future in self._pending]:
-            await asyncio.wait(pending)
+        """Return once everything captured so far is stored; ADK does that when the runner closes."""
+        await self._capture.flush()
 
-    async def close(self) -> None:
-        """Store what is still queued; ADK calls this when the runner closes."""
-        await self.flush()
+    close = flush
 
     def _serving(self, invocation_context: InvocationContext) -> MemoryService | None:
         service = invocation_context.memory_service
@@ -202,49 +181,10 @@ class MemoryPlugin(BasePlugin):
             del self._turns[next(iter(self._turns))]
         return turn
 
-    async def _capture(self, service: MemoryService, invocation_context: InvocationContext) -> None:
-        """Write what the session got since the last time and belongs to this turn."""
-        if not self._captures:
-            return
-        session, turn = invocation_context.session, self._turn(invocation_context)
-        fresh, turn.seen = session.events[turn.seen :], len(session.events)
-        events = [e for e in fresh if e.invocation_id == invocation_context.invocation_id and said(e)]
-        if events:
-            await self._write(
-                invocation_context,
-                lambda: service.add_events_to_memory(
-                    app_name=session.app_name, user_id=session.user_id, session_id=session.id, events=events
-                ),
-            )
-
-    async def _write(self, invocation_context: InvocationContext, work: Callable[[], Awaitable[None]]) -> None:
-        """Start `work` on the core loop, after earlier work for the same session; do not wait for it."""
-        key = _session_key(invocation_context)
-        previous = self._latest.get(key)
-
-        async def write() -> None:
-            if previous is not None:
-                await asyncio.wait([asyncio.wrap_future(previous)])
-            try:
-                await work()
-            except MemoryCoreError as error:
-                if key not in self._behind:
-                    logger.warning("a turn of session %s is not stored yet: %s", key[-1], error)
-                self._behind.add(key)
-
-        def finished(written: Future[None]) -> None:
-            self._pending.discard(written)
-            if self._latest.get(key) is written:
-                del self._latest[key]
-            if not written.cancelled() and (error := written.exception()):
-                logger.error("a turn of session %s is not stored", key[-1], exc_info=error)
-
-        self._latest[key] = written = core_loop().submit(write())
-        self._pending.add(written)
-        written.add_done_callback(finished)
-        if len(self._pending) >= MAX_PENDING:
-            waiting = [asyncio.wrap_future(future) for future in list(self._pending)]
-            await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
+    async def _remember(self, service: MemoryService, invocation_context: InvocationContext) -> None:
+        turn, session = self._turn(invocation_context), invocation_context.session
+        seen, turn.seen = turn.seen, len(session.events)
+        await self._capture.turn(service, invocation_context, seen=seen)
 
     async def _recall(self, service: MemoryService, invocation_context: InvocationContext, turn: _Turn) -> str:
         """The block of memories for this turn; empty if there are none, or none in time."""
@@ -264,36 +204,3 @@ class MemoryPlugin(BasePlugin):
             return ""
         turn.recalled.extend(content_text(entry.content) for entry in entries)
         return block(entries)
-
-
-def _session_key(invocation_context: InvocationContext) -> _SessionKey:
-    session = invocation_context.session
-    return session.app_name, session.user_id, session.id
-
-
-def _was_rewound(invocation_context: InvocationContext) -> bool:
-    """Whether the session was rewound just before this turn."""
-    for event in reversed(invocation_context.session.events):
-        if event.invocation_id != invocation_context.invocation_id:
-            return bool(event.actions.rewind_before_invocation_id)
-    return False
-
-
-def _was_blocked(invocation_context: InvocationContext) -> bool:
-    """Whether a plugin answered before the agent could: ADK signs that answer, and nothing else, `model`."""
-    events = invocation_context.session.events
-    authors = {event.author for event in events if event.invocation_id == invocation_context.invocation_id}
-    agent = invocation_context.agent
-    return authors == {"user", "model"} and (agent is None or agent.name != "model")
-
-
-async def _forget(service: MemoryService, invocation_context: InvocationContext) -> None:
-    session = invocation_context.session
-    turn = Where(session=session.id, data={INVOCATION_ID: invocation_context.invocation_id})
-    await service.handle(session.app_name, session.user_id).delete_where(turn)
-
-
-def _recalled_by_tool(result: object) -> list[str]:
-    if isinstance(result, LoadMemoryResponse):
-        return [content_text(entry.content) for entry in result.memories]
-    return texts_of(result)

@@ -47,7 +47,7 @@ async def recall(
         without_events: Ids of events to leave out, because the conversation at hand shows them already.
     """
     wanted = str(query).encode("utf-8", "replace").decode()  # may be a model's argument, whatever it wrote
-    hits = await handle.search(wanted, limit=_SPARE * max_results, where=where)
+    hits = _once(await handle.search(wanted, limit=_SPARE * max_results, where=where))
     told = [hit for hit in hits if hit.record.data.get(EVENT_ID) not in without_events and not _asks(wanted, hit)]
     return list(_within(max_chars, told[:max_results]))
 
@@ -67,6 +67,13 @@ def block(entries: Sequence[MemoryEntry]) -> str:
     return f"{_INTRODUCTION}\n<PAST_CONVERSATIONS>\n{lines}\n</PAST_CONVERSATIONS>"
 
 
+def show(contents: list[types.Content], memories: str) -> None:
+    """Put a block of memories into a prompt, just before the latest user message, unless another plugin has done so."""
+    if memories and not any(part.text == memories for content in contents for part in content.parts or []):
+        quoted = types.Content(role="user", parts=[types.Part(text=memories)])
+        contents.insert(end_of_history(contents), quoted)
+
+
 def end_of_history(contents: Sequence[types.Content]) -> int:
     """Where a prompt's latest user message begins; the end, if a tool answered last. What stands before it stays the
     same from turn to turn, so a provider can cache it."""
@@ -74,6 +81,18 @@ def end_of_history(contents: Sequence[types.Content]) -> int:
     while at and contents[at - 1].role == "user" and not _answers_a_call(contents[at - 1]):
         at -= 1
     return at
+
+
+def _once(hits: Sequence[Hit]) -> list[Hit]:
+    """The hits, an exchange in place of the question it holds, where both were found."""
+    exchanges = {_told(hit): hit for hit in hits if hit.record.kind == "conversation_turn"}
+    chosen = [exchanges.get(_told(hit), hit) if hit.record.kind == "user_query" else hit for hit in hits]
+    return list({hit.record.id: hit for hit in chosen}.values())
+
+
+def _told(hit: Hit) -> tuple[object, object]:
+    """What a hit tells of: an event of a session, or the record itself."""
+    return hit.record.session, hit.record.data.get(EVENT_ID, hit.record.id)
 
 
 def _asks(query: str, hit: Hit) -> bool:
@@ -100,5 +119,6 @@ def _answers_a_call(content: types.Content) -> bool:
 
 
 def _line(entry: MemoryEntry) -> str:
-    said = f"[{entry.timestamp}] {entry.author or 'unknown'}: {content_text(entry.content)}"
+    author = f"{entry.author}: " if entry.author else ""
+    said = f"[{entry.timestamp}] {author}{content_text(entry.content)}"
     return html.escape(" ".join(said.split()), quote=False)

@@ -19,36 +19,17 @@ except ImportError as error:
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
-from datetime import timedelta
-from typing import Final, cast
+from typing import Final
 
-from memory_adk.convert import (
-    INVOCATION_ID,
-    entry_draft,
-    event_drafts,
-    first_moment,
-    moment,
-    resolve_rewinds,
-)
+from memory_adk.convert import event_drafts
+from memory_adk.entries import checked_entries, entry_draft, put
 from memory_adk.recall import recall
-from memory_core import (
-    BoundMemory,
-    Draft,
-    InvalidInputError,
-    Memory,
-    Patch,
-    RecordNotFoundError,
-    ScopeError,
-    Where,
-)
+from memory_adk.rewind import ANY_STATE, forget_undone, resolve_rewinds
+from memory_core import BoundMemory, Draft, InvalidInputError, Memory, RecordNotFoundError, ScopeError, Where
 
 MAX_RESULTS: Final = 10
 MAX_CHARS: Final = 8_000
 """Most text one search returns: it goes into a prompt, and into the session that is sent again with every turn."""
-
-_TICK: Final = timedelta(microseconds=1)
-_ANY_STATE: Final = ("active", "compacted", "archived")
 
 
 class MemoryService(BaseMemoryService):
@@ -132,10 +113,16 @@ class MemoryService(BaseMemoryService):
         handle = self.handle(app_name, user_id)
         live, rewinds = resolve_rewinds(events)
         for rewind in rewinds:
-            await _forget_undone(handle, rewind, events, session_id)
-        drafts = event_drafts(live, session_id, custom_metadata or {}, handle.memory.clock())
+            await forget_undone(handle, rewind, events, session_id)
+        drafts = await self.drafts(handle, live, session_id, custom_metadata or {})
         if drafts:
             await handle.add_many(drafts, embed="later")
+
+    async def drafts(
+        self, handle: BoundMemory, events: Sequence[Event], session_id: str | None, metadata: Mapping[str, object]
+    ) -> list[Draft]:
+        """What to store of some events, none of which was undone; a subclass may store something else."""
+        return event_drafts(events, session_id, metadata, handle.memory.clock())
 
     async def add_memory(
         self,
@@ -161,13 +148,8 @@ class MemoryService(BaseMemoryService):
             StorageError: The store failed.
         """
         handle = self.handle(app_name, user_id)
-        now = handle.memory.clock()
-        drafts = [entry_draft(entry, custom_metadata or {}, now) for entry in _checked(memories)]
-        known = await _known_ids(handle, [draft.id for draft in drafts if draft.id])
-        await handle.add_many([draft for draft in drafts if draft.id not in known])
-        for draft in drafts:
-            if draft.id in known:
-                await handle.update(draft.id, _replacement(draft))
+        metadata, now = custom_metadata or {}, handle.memory.clock()
+        await put(handle, [entry_draft(entry, metadata, now) for entry in checked_entries(memories)])
 
     async def search_memory(self, *, app_name: str, user_id: str, query: str) -> SearchMemoryResponse:
         """Find memories by words and meaning, best first.
@@ -211,54 +193,13 @@ class MemoryService(BaseMemoryService):
             raise InvalidInputError(
                 f"session_id must not be empty (got {session_id!r}); clear_user forgets all sessions"
             )
-        return await self.handle(app_name, user_id).delete_where(Where(session=session_id, states=_ANY_STATE))
+        return await self.handle(app_name, user_id).delete_where(Where(session=session_id, states=ANY_STATE))
 
     async def clear_user(self, *, app_name: str, user_id: str) -> int:
         """Forget everything about a user, for good. Returns the number of memories deleted."""
-        return await self.handle(app_name, user_id).delete_where(Where(states=_ANY_STATE))
+        return await self.handle(app_name, user_id).delete_where(Where(states=ANY_STATE))
 
     async def close(self) -> None:
         """Close the memory, if it is the service's own (see `owns_memory`)."""
         if self._owned is not None:
             await self._owned.close()
-
-
-async def _forget_undone(handle: BoundMemory, rewind: Event, events: Sequence[Event], session_id: str | None) -> None:
-    """Delete what was remembered of the stretch of a session that a rewind undid."""
-    invocation, until = rewind.actions.rewind_before_invocation_id or "", moment(rewind.timestamp)
-    since = first_moment(events, invocation)
-    if since is None:
-        where = Where(session=session_id, data={INVOCATION_ID: invocation})
-        page = await handle.list(where=where, order="oldest", limit=1)
-        since = page.records[0].occurred_at if page.records else None
-    if since is not None and until is not None and session_id:
-        undone = Where(session=session_id, kinds=("message",), since=since, until=until + _TICK, states=_ANY_STATE)
-        await handle.delete_where(undone)
-
-
-def _checked(memories: object) -> list[MemoryEntry]:
-    """`memories`, if it is what ADK's services accept."""
-    if isinstance(memories, str) or not isinstance(memories, Sequence):
-        raise TypeError(f"memories must be a sequence of MemoryEntry, not {memories!r:.80}")
-    if not memories:
-        raise InvalidInputError("memories is empty; give at least one MemoryEntry")
-    for entry in cast("Sequence[object]", memories):
-        if not isinstance(entry, MemoryEntry):
-            raise TypeError(f"memories must hold MemoryEntry objects, not {entry!r:.80}")
-    return list(cast("Sequence[MemoryEntry]", memories))
-
-
-async def _known_ids(handle: BoundMemory, ids: Sequence[str]) -> frozenset[str]:
-    if len(set(ids)) < len(ids):
-        raise InvalidInputError(f"memories of one call need different ids, not {ids!r}")
-    if not ids:
-        return frozenset()
-    page = await handle.list(where=Where(ids=ids, states=_ANY_STATE), limit=len(ids))
-    return frozenset(record.id for record in page.records)
-
-
-def _replacement(draft: Draft) -> Patch:
-    """What a known memory becomes when it is given again."""
-    patch = Patch(text=draft.text, kind=draft.kind, tags=draft.tags, data=draft.data, expires_at=draft.expires_at)
-    patch = patch if draft.author is None else replace(patch, author=draft.author)
-    return patch if draft.occurred_at is None else replace(patch, occurred_at=draft.occurred_at)

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 try:
     from google.adk.agents.readonly_context import ReadonlyContext
-    from google.adk.memory.memory_entry import MemoryEntry
     from google.adk.tools.base_tool import BaseTool
     from google.adk.tools.base_toolset import BaseToolset, ToolPredicate
     from google.adk.tools.tool_context import ToolContext
@@ -18,29 +17,12 @@ try:
 except ImportError as error:
     raise ImportError("`memory_adk` needs google-adk: pip install 'memory-core[adk]'") from error
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
-from datetime import timedelta
-from typing import Any, Final, cast
+from typing import Any
 
-from memory_adk.convert import content_text, description
-from memory_adk.recall import EVERYTHING, recall
-from memory_adk.service import MAX_CHARS, MemoryService
-from memory_core import (
-    FORGET_MEMORY,
-    UPDATE_MEMORY,
-    Arguments,
-    Draft,
-    Json,
-    MemoryCoreError,
-    ScopeError,
-    ToolResult,
-    Where,
-)
+from memory_adk.service import MemoryService
+from memory_adk.tools import SEARCH_PAST_CONVERSATIONS, STORE_IMPORTANT_INFORMATION
+from memory_core import FORGET_MEMORY, UPDATE_MEMORY, MemoryCoreError, ScopeError, Tool
 from memory_core import ToolContext as Caller
-
-DEFAULT_RESULTS: Final = 5
-
-Handler = Callable[[Caller, Mapping[str, object]], Awaitable[ToolResult]]
 
 
 class MemoryToolset(BaseToolset):
@@ -64,11 +46,8 @@ class MemoryToolset(BaseToolset):
         tool_name_prefix: str | None = None,
     ) -> None:
         super().__init__(tool_filter=tool_filter, tool_name_prefix=tool_name_prefix)
-        self._tools = [
-            MemoryTool(service, "search_past_conversations", _SEARCHES, _SEARCH_SCHEMA, _search),
-            MemoryTool(service, "store_important_information", _STORES, _STORE_SCHEMA, _store),
-            *(MemoryTool(service, t.name, t.description, t.parameters, t) for t in (UPDATE_MEMORY, FORGET_MEMORY)),
-        ]
+        tools = (SEARCH_PAST_CONVERSATIONS, STORE_IMPORTANT_INFORMATION, UPDATE_MEMORY, FORGET_MEMORY)
+        self._tools = [MemoryTool(service, tool) for tool in tools]
 
     async def get_tools(self, readonly_context: ReadonlyContext | None = None) -> list[BaseTool]:
         """The tools, without those the filter leaves out."""
@@ -78,30 +57,23 @@ class MemoryToolset(BaseToolset):
 class MemoryTool(BaseTool):
     """One tool on the memory of whoever the agent talks with."""
 
-    def __init__(
-        self,
-        service: MemoryService | None,
-        name: str,
-        summary: str,
-        parameters: Mapping[str, Json],
-        handler: Handler,
-    ) -> None:
-        super().__init__(name=name, description=summary)
+    def __init__(self, service: MemoryService | None, tool: Tool) -> None:
+        super().__init__(name=tool.name, description=tool.description)
         self._service = service
-        self._parameters = parameters
-        self._handler = handler
+        self._tool = tool
 
     def _get_declaration(self) -> types.FunctionDeclaration:
         return types.FunctionDeclaration(
-            name=self.name, description=self.description, parameters_json_schema=dict(self._parameters)
+            name=self.name, description=self.description, parameters_json_schema=dict(self._tool.parameters)
         )
 
     async def run_async(self, *, args: dict[str, Any], tool_context: ToolContext) -> dict[str, Any]:
         """Call the tool. Whatever is wrong is in the answer; nothing the model passes can end the run."""
         try:
-            result = await self._handler(self._caller(tool_context), args)
+            caller = self._caller(tool_context)
         except MemoryCoreError as error:
-            result = ToolResult("error", f"{self.name} failed: {error}")
+            return {"status": "error", "message": f"{self.name} failed: {error}"}
+        result = await self._tool(caller, args)
         return {"status": "success" if result.status == "ok" else "error", "message": result.text, **result.data}
 
     def _caller(self, context: ToolContext) -> Caller:
@@ -110,85 +82,3 @@ class MemoryTool(BaseTool):
             raise ScopeError("this runner has no MemoryService; pass one to MemoryToolset(service) or to the Runner")
         handle = service.handle(context.session.app_name, context.user_id)
         return Caller(memory=handle, agent=context.agent_name, session=context.session.id, author=context.agent_name)
-
-
-def texts_of(result: object) -> list[str]:
-    """The memories in a tool's answer."""
-    found = cast("dict[str, Any]", result).get("results") if isinstance(result, dict) else None
-    return [str(item["text"]) for item in cast("Sequence[Mapping[str, object]]", found or [])]
-
-
-async def _search(caller: Caller, args: Mapping[str, object]) -> ToolResult:
-    given = Arguments(args)
-    query, days = given.text("query"), given.number("time_window_days", above=0)
-    entries = await recall(
-        caller.memory,
-        query,
-        max_results=given.count("max_results", DEFAULT_RESULTS),
-        max_chars=MAX_CHARS,
-        where=EVERYTHING if days is None else _since(caller, days),
-    )
-    results: list[Json] = [_shown(entry) for entry in entries]
-    found = f"Found {len(results)} memories" if results else "Found nothing"
-    return ToolResult("ok", f"{found} for {query!r}.", {"results_count": len(results), "results": results})
-
-
-async def _store(caller: Caller, args: Mapping[str, object]) -> ToolResult:
-    given = Arguments(args)
-    kind = given.optional_text("memory_type") or "important_fact"
-    draft = Draft(
-        given.text("information"),
-        kind=kind,
-        author=caller.author,
-        agent=caller.agent,
-        session=caller.session,
-        data=description(given.object("metadata")),
-    )
-    record = await caller.memory.add(draft)
-    return ToolResult("ok", f"Stored as {kind}.", {"id": record.id, "stored_text": record.text})
-
-
-def _since(caller: Caller, days: float) -> Where:
-    try:
-        return Where(since=caller.memory.memory.clock() - timedelta(days=days))
-    except OverflowError:
-        return EVERYTHING
-
-
-def _shown(entry: MemoryEntry) -> dict[str, Json]:
-    return {
-        "id": entry.id,
-        "text": content_text(entry.content),
-        "author": entry.author,
-        "timestamp": entry.timestamp,
-        "memory_type": entry.custom_metadata["kind"],
-        "similarity": entry.custom_metadata.get("similarity"),
-    }
-
-
-_SEARCHES: Final = (
-    "Search what was said in past conversations with this user, and what was stored about them. "
-    "Use it when the answer may depend on something from before this conversation."
-)
-_SEARCH_SCHEMA: Final[Mapping[str, Json]] = {
-    "type": "object",
-    "properties": {
-        "query": {"type": "string", "description": "A question or some words"},
-        "max_results": {"type": "integer", "description": "Most memories to return, 1 to 50 (default: 5)"},
-        "time_window_days": {"type": "number", "description": "Only what is at most this many days old (optional)"},
-    },
-    "required": ["query"],
-}
-_STORES: Final = "Store something important about this user or their work for future conversations."
-_STORE_SCHEMA: Final[Mapping[str, Json]] = {
-    "type": "object",
-    "properties": {
-        "information": {"type": "string", "description": "What to remember, as a complete sentence"},
-        "memory_type": {
-            "type": "string",
-            "description": "What kind of memory it is, such as important_fact (default), preference or summary",
-        },
-        "metadata": {"type": "object", "description": "Anything else worth keeping with it (optional)"},
-    },
-    "required": ["information"],
-}

@@ -4,9 +4,8 @@
 
 ```yaml
 services:
-  - scheme: memorycore
-    type: memory
-    class: memory_adk.memory_service
+  - {scheme: memorycore, type: memory, class: memory_adk.memory_service}
+  - {scheme: memorycore+qdrant, type: memory, class: memory_adk.memory_service}
 ```
 
 Then `--memory_service_uri memorycore:///var/lib/agents/memory.db?app_name=helper`.
@@ -15,56 +14,97 @@ Then `--memory_service_uri memorycore:///var/lib/agents/memory.db?app_name=helpe
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Final
-from urllib.parse import parse_qsl, unquote, urlsplit
+from urllib.parse import SplitResult, parse_qsl, unquote, urlencode, urlsplit
 
 from memory_adk.service import MAX_CHARS, MAX_RESULTS, MemoryService
 from memory_core import InvalidInputError, Memory
 
-_FORM: Final = "memorycore:///absolute/path.db, memorycore:relative/path.db or memorycore::memory:"
+_FORM: Final = (
+    "memorycore:///absolute/path.db, memorycore:relative/path.db, memorycore::memory: or "
+    "memorycore+qdrant://host:6333/collection"
+)
 _OPTIONS: Final = ("app_name", "embedder", "max_chars", "max_results")
+_QDRANT_OPTIONS: Final = ("grpc", "grpc_port", "timeout")
+_QDRANT: Final = ("memorycore+qdrant", "memorycore+qdrant+https")
+
+
+@dataclass(frozen=True, slots=True)
+class _Address:
+    """A URI, taken apart. `shown` is for messages: without a key."""
+
+    shown: str
+    parts: SplitResult
+    options: Mapping[str, str]
+
+    @property
+    def path(self) -> str:
+        return unquote(self.parts.path)
+
+    def number(self, name: str, default: int) -> int:
+        value = self.options.get(name, str(default))
+        if not value.isascii() or not value.isdigit():
+            raise InvalidInputError(f"{self.shown!r} gives {name} the value {value!r}, which is no whole number")
+        return int(value)
 
 
 def memory_service(uri: str, *, agents_dir: str | None = None) -> MemoryService:  # noqa: ARG001  (ADK passes it)
-    """A `MemoryService` on the file that `uri` names; nothing is opened yet.
+    """A `MemoryService` on the file or the Qdrant server that `uri` names; nothing is opened yet.
 
     Args:
         uri: `memorycore:///absolute/path.db` (four slashes are fine too), `memorycore:relative/path.db` (to the
-            working directory) or `memorycore::memory:`, and options after a `?`: `app_name`, `max_results` and
-            `max_chars` of `MemoryService`, and `embedder=none` to search by words alone.
+            working directory) or `memorycore::memory:`; or `memorycore+qdrant://[key@]host[:port][/collection]`
+            (`memorycore+qdrant+https://` speaks TLS), where the server comes from the environment if the host is left
+            out. Options after a `?`: `app_name`, `max_results` and `max_chars` of `MemoryService`; `embedder=none` to
+            search by words alone; for Qdrant `grpc=true`, `grpc_port` and `timeout` (seconds).
         agents_dir: Not used; ADK passes it to every service.
 
     Raises:
         InvalidInputError: The URI is not of this form or has an option it does not know; the message names it.
     """
-    parts = urlsplit(uri)
-    if parts.scheme != "memorycore" or parts.netloc or not parts.path.strip("/") or parts.fragment:
-        raise InvalidInputError(f"{uri!r} does not name a memory; write {_FORM}")
-    path = unquote(parts.path)
-    path = "/" + path.lstrip("/") if path.startswith("/") else path
-    options = _options(uri, parts.query)
-    memory = Memory(path, embedder=None) if options.get("embedder") == "none" else Memory(path)
+    address = _address(uri)
     return MemoryService(
-        memory,
-        app_name=options.get("app_name"),
-        max_results=_number(uri, options, "max_results", MAX_RESULTS),
-        max_chars=_number(uri, options, "max_chars", MAX_CHARS),
+        _at_qdrant(address) if address.parts.scheme in _QDRANT else _in_file(address),
+        app_name=address.options.get("app_name"),
+        max_results=address.number("max_results", MAX_RESULTS),
+        max_chars=address.number("max_chars", MAX_CHARS),
         owns_memory=True,
     )
 
 
-def _options(uri: str, query: str) -> dict[str, str]:
-    options = dict(parse_qsl(query, keep_blank_values=True))
+def _address(uri: str) -> _Address:
+    parts = urlsplit(uri)
+    host = parts.netloc.rpartition("@")[2]
+    shown = uri.replace(parts.netloc, f"…@{host}") if "@" in parts.netloc else uri
+    options = dict(parse_qsl(parts.query, keep_blank_values=True))
+    allowed = (*_OPTIONS, *_QDRANT_OPTIONS) if parts.scheme in _QDRANT else _OPTIONS
     for name, value in options.items():
-        if name not in _OPTIONS:
-            raise InvalidInputError(f"{uri!r} has an unknown option {name!r}; it may have {', '.join(_OPTIONS)}")
+        if name not in allowed:
+            raise InvalidInputError(f"{shown!r} has an unknown option {name!r}; it may have {', '.join(allowed)}")
         if not value or (name == "embedder" and value not in ("default", "none")):
-            raise InvalidInputError(f"{uri!r} gives {name} the value {value!r}, which it cannot have")
-    return options
+            raise InvalidInputError(f"{shown!r} gives {name} the value {value!r}, which it cannot have")
+    return _Address(shown, parts, options)
 
 
-def _number(uri: str, options: Mapping[str, str], name: str, default: int) -> int:
-    value = options.get(name, str(default))
-    if not value.isascii() or not value.isdigit():
-        raise InvalidInputError(f"{uri!r} gives {name} the value {value!r}, which is no whole number")
-    return int(value)
+def _in_file(address: _Address) -> Memory:
+    parts = address.parts
+    if parts.scheme != "memorycore" or parts.netloc or not parts.path.strip("/") or parts.fragment:
+        raise InvalidInputError(f"{address.shown!r} does not name a memory; write {_FORM}")
+    path = "/" + address.path.lstrip("/") if address.path.startswith("/") else address.path
+    return Memory(path, embedder=None) if address.options.get("embedder") == "none" else Memory(path)
+
+
+def _at_qdrant(address: _Address) -> Memory:
+    from memory_core import MiniLmEmbedder, QdrantStore  # noqa: PLC0415  (qdrant-client takes a second)
+
+    embedder = None if address.options.get("embedder") == "none" else MiniLmEmbedder()
+    collection = address.path.strip("/")
+    if not address.parts.netloc and collection and not address.options.keys() & set(_QDRANT_OPTIONS):
+        return Memory(QdrantStore(embedder=embedder, collection=collection))
+    options = urlencode({name: value for name, value in address.options.items() if name in _QDRANT_OPTIONS})
+    parts = address.parts._replace(scheme=address.parts.scheme.removeprefix("memorycore+"), query=options)
+    try:
+        return Memory(QdrantStore.from_uri(parts.geturl(), embedder=embedder))
+    except ValueError as error:  # of the port, or an `InvalidInputError`
+        raise InvalidInputError(f"{address.shown!r} does not name a memory: {error}") from error

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from google.adk.agents import LlmAgent
+from google.adk.agents.invocation_context import InvocationContext
 from google.adk.apps import App
 from google.adk.events.event import Event
 from google.adk.memory.memory_entry import MemoryEntry
@@ -81,3 +82,12 @@ def text_of(entry: MemoryEntry) -> str:
 def bytes_in(folder: Path) -> bytes:
     """Everything the files of a folder hold."""
     return b"".join(path.read_bytes() for path in folder.iterdir())
+
+
+class Guard(BasePlugin):
+    """Answers attacks in the agent's place."""
+
+    async def before_run_callback(self, *, invocation_context: InvocationContext) -> types.Content | None:
+        if "attack" in str(invocation_context.user_content):
+            return types.Content(role="model", parts=[types.Part(text="blocked")])
+        return None

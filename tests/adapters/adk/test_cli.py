@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import signal
 import socket
 import subprocess
@@ -11,13 +10,17 @@ import sys
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
-from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
+from google.adk.cli.service_registry import load_services_module
+from google.adk.cli.utils.service_factory import create_memory_service_from_options
 
+from memory_adk import MemoryService
 from memory_core import Memory, run_sync
+from tests.adapters.adk.chromium import CHROMIUM, page
 
 pytestmark = pytest.mark.slow
 
@@ -34,55 +37,83 @@ from memory_adk.testing import ScriptedLlm, prompt
 
 model = ScriptedLlm(script=[lambda request: "PROMPT: " + prompt(request)] * 99)
 root_agent = LlmAgent(name="helper", model=model)
-app = App(name="pretty_name", root_agent=root_agent, plugins=[MemoryPlugin()])
+app = App(name="pretty_name", root_agent=root_agent, plugins=PLUGINS)
 """
 SERVICES = "services:\n  - {scheme: memorycore, type: memory, class: memory_adk.memory_service}\n"
+TEA = "user: My favourite tea is jasmine"
 
 
-@pytest.fixture
-def agents(tmp_path: Path) -> Path:
-    """A folder of agents, with `services.yaml` where each command looks for it."""
-    folder = tmp_path / "agents"
-    agent = folder / "folder_name"
-    agent.mkdir(parents=True)
-    (agent / "__init__.py").write_text("from . import agent\n")
-    (agent / "agent.py").write_text(AGENT)
-    for place in (folder, agent):
-        (place / "services.yaml").write_text(SERVICES)
-    return folder
+@dataclass
+class Started:
+    """The processes of this module, started at the same time, because starting takes them long."""
+
+    folder: Path
+    uri: str
+    web: Process
+    api_server: Process
+
+    def run(self, text: str, **options: str) -> subprocess.CompletedProcess[str]:
+        """What `adk run` does with one message."""
+        uri = self.uri + "".join(f"&{name}={value}" for name, value in options.items())
+        command = [*ADK, "run", str(self.folder / "folder_name"), "--memory_service_uri", uri, text]
+        return subprocess.run(
+            command, capture_output=True, text=True, timeout=HANG_SECONDS, check=False, cwd=self.folder
+        )
 
 
-def uri(tmp_path: Path, **options: str) -> str:
-    return f"memorycore://{tmp_path}/m.db?" + "&".join(f"{k}={v}" for k, v in {"embedder": "none", **options}.items())
+class Process:
+    """A server of ADK."""
 
+    def __init__(self, *arguments: str, cwd: Path) -> None:
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", 0))
+            self.port = probe.getsockname()[1]
+        command = [*ADK, *arguments, "--port", str(self.port)]
+        self._process = subprocess.Popen(command, cwd=cwd, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
 
-def adk_run(agents: Path, memory_uri: str, text: str) -> subprocess.CompletedProcess[str]:
-    command = [*ADK, "run", str(agents / "folder_name"), "--memory_service_uri", memory_uri, text]
-    return subprocess.run(command, capture_output=True, text=True, timeout=HANG_SECONDS, check=False, cwd=agents)
-
-
-@contextmanager
-def server(agents: Path, kind: str, memory_uri: str, *options: str) -> Iterator[str]:
-    """A running server's address; it has to end by itself when it is interrupted."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    command = [*ADK, kind, str(agents), "--port", str(port), "--memory_service_uri", memory_uri, *options]
-    process = subprocess.Popen(command, cwd=agents, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-    try:
-        assert process.stdout is not None
+    def address(self) -> str:
+        """Where it answers; waits until it does."""
+        assert self._process.stdout is not None
         seen = ""
-        while "Uvicorn running" not in seen:
-            line = process.stdout.readline()
+        while "Uvicorn running" not in seen and not self._answers():
+            line = self._process.stdout.readline()
             assert line, f"the server ended:\n{seen}"
             seen += line
-        yield f"http://127.0.0.1:{port}"
-        process.send_signal(signal.SIGINT)
-        process.communicate(timeout=HANG_SECONDS)
-    finally:
-        if process.poll() is None:
-            process.kill()
-            process.communicate()
+        return f"http://127.0.0.1:{self.port}"
+
+    def interrupt(self) -> None:
+        """Interrupt it, as Ctrl-C does; it has to end by itself."""
+        self._process.send_signal(signal.SIGINT)
+        self._process.communicate(timeout=HANG_SECONDS)
+
+    def end(self) -> None:
+        if self._process.poll() is None:
+            self._process.kill()
+            self._process.communicate()
+
+    def _answers(self) -> bool:
+        with socket.socket() as probe:
+            return probe.connect_ex(("127.0.0.1", self.port)) == 0
+
+
+@pytest.fixture(scope="module")
+def started(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Started]:
+    """A folder of agents, with `services.yaml` where each command looks for it, and both servers on it."""
+    folder = tmp_path_factory.mktemp("agents")
+    for name, plugins in (("folder_name", "[MemoryPlugin()]"), ("plain", "[]")):
+        (folder / name).mkdir()
+        (folder / name / "__init__.py").write_text("from . import agent\n")
+        (folder / name / "agent.py").write_text(AGENT.replace("PLUGINS", plugins))
+    for place in (folder, folder / "folder_name"):
+        (place / "services.yaml").write_text(SERVICES)
+    uri = f"memorycore://{tmp_path_factory.mktemp('memory')}/m.db?embedder=none&app_name=tea"
+    options = ["--memory_service_uri", uri]
+    web = Process("web", str(folder), *options, cwd=folder)
+    plugin = ["--extra_plugins", "memory_adk.MemoryPlugin"]
+    api_server = Process("api_server", str(folder), *options, *plugin, cwd=folder)
+    yield Started(folder, uri, web, api_server)
+    web.end()
+    api_server.end()
 
 
 def send(url: str, body: dict[str, Any], method: str = "POST") -> tuple[int, Any]:
@@ -97,59 +128,52 @@ def send(url: str, body: dict[str, Any], method: str = "POST") -> tuple[int, Any
             return error.code, None
 
 
-def talk(address: str, session: str, text: str) -> str:
-    send(f"{address}/apps/folder_name/users/test_user/sessions/{session}", {})
-    body = {
-        "appName": "folder_name",
-        "userId": "test_user",
-        "sessionId": session,
-        "newMessage": {"role": "user", "parts": [{"text": text}]},
-    }
+def talk(address: str, session: str, text: str, *, app: str = "folder_name", user: str = "test_user") -> str:
+    send(f"{address}/apps/{app}/users/{user}/sessions/{session}", {})
+    message = {"role": "user", "parts": [{"text": text}]}
+    body = {"appName": app, "userId": user, "sessionId": session, "newMessage": message}
     status, events = send(f"{address}/run", body)
     assert status == 200
     return str(events[-1]["content"]["parts"][0]["text"])
 
 
-def test_adk_run_recalls_in_another_process(agents: Path, tmp_path: Path) -> None:
-    first = adk_run(agents, uri(tmp_path), "My favourite tea is jasmine")
-    assert first.returncode == 0, first.stderr
-    second = adk_run(agents, uri(tmp_path), "Which is my favourite tea?")
-    assert "user: My favourite tea is jasmine" in second.stdout
+@pytest.mark.skipif(CHROMIUM is None, reason="Chromium is not installed")
+def test_a_browser_on_adk_web_is_told_in_one_session_what_was_said_in_another(started: Started, tmp_path: Path) -> None:
+    ui = f"{started.web.address()}/dev-ui/?app=folder_name"
+    with page(tmp_path) as browser:
+        for text, answer in (("My favourite tea is jasmine", "PROMPT: My"), ("Which tea is my favourite?", TEA)):
+            browser.open(ui)
+            browser.write("textarea", text)
+            browser.until(f"document.body.innerText.includes('{answer}')")
 
 
-def test_adk_run_says_what_is_wrong_with_a_uri(agents: Path, tmp_path: Path) -> None:
-    done = adk_run(agents, uri(tmp_path, limit="3"), "hello")
-    assert done.returncode != 0
-    assert "unknown option 'limit'; it may have app_name, embedder, max_chars, max_results" in done.stderr
+def test_servers_and_adk_run_share_a_memory_on_one_file_and_end_when_they_are_interrupted(started: Started) -> None:
+    web, api_server = started.web.address(), started.api_server.address()
+    talk(web, "s1", "My favourite tea is jasmine")
+    memories = f"{web}/apps/folder_name/users/test_user/memory"
+    assert send(memories, {"session_id": "s1"}, "PATCH")[0] == 200
+    assert send(memories, {"session_id": "nobody"}, "PATCH")[0] == 404
+    assert talk(api_server, "s2", "Which is my favourite tea?").count(TEA) == 1
+    assert TEA not in talk(api_server, "s2", "Which is the favourite tea?", user="mallory")
+    started.web.interrupt()
+    done = started.run("Which is my favourite tea?")
+    assert TEA in done.stdout, done.stderr
 
 
-def test_api_server_recalls_after_a_restart_and_adds_a_session_on_request(agents: Path, tmp_path: Path) -> None:
-    with server(agents, "api_server", uri(tmp_path)) as address:
-        talk(address, "s1", "My favourite tea is jasmine")
-        memories = f"{address}/apps/folder_name/users/test_user/memory"
-        assert send(memories, {"session_id": "s1"}, "PATCH")[0] == 200
-        assert send(memories, {"session_id": "nobody"}, "PATCH")[0] == 404
-    with server(agents, "api_server", uri(tmp_path)) as address:
-        prompt = talk(address, "s2", "Which is my favourite tea?")
-    assert prompt.count("user: My favourite tea is jasmine") == 1
+def test_the_plugin_can_be_added_on_the_command_line(started: Started) -> None:
+    address = started.api_server.address()
+    talk(address, "s1", "I sail in June", app="plain", user="bob")
+    assert "user: I sail in June" in talk(address, "s2", "When do I sail?", app="plain", user="bob")
 
 
-def test_adk_web_and_adk_run_share_a_memory_when_they_are_given_one_app_name(agents: Path, tmp_path: Path) -> None:
-    shared = uri(tmp_path, app_name="tea")
-    with server(agents, "web", shared) as address:
-        talk(address, "s1", "My favourite tea is jasmine")
-        with urllib.request.urlopen(f"{address}/dev-ui/", timeout=HANG_SECONDS) as page:
-            assert page.status == 200
-    assert "user: My favourite tea is jasmine" in adk_run(agents, shared, "Which is my favourite tea?").stdout
-
-
-def test_the_plugin_can_be_added_on_the_command_line(agents: Path, tmp_path: Path) -> None:
-    agent = agents / "folder_name" / "agent.py"
-    agent.write_text(agent.read_text().replace("plugins=[MemoryPlugin()]", "plugins=[]"))
-    with server(agents, "api_server", uri(tmp_path), "--extra_plugins", "memory_adk.MemoryPlugin") as address:
-        talk(address, "s1", "My favourite tea is jasmine")
-    with server(agents, "api_server", uri(tmp_path), "--extra_plugins", "memory_adk.MemoryPlugin") as address:
-        assert "user: My favourite tea is jasmine" in talk(address, "s2", "Which is my favourite tea?")
+async def test_a_uri_is_refused_by_what_is_wrong_with_it_also_when_adk_makes_the_service(tmp_path: Path) -> None:
+    (tmp_path / "services.yaml").write_text(SERVICES)
+    load_services_module(str(tmp_path))
+    with pytest.raises(ValueError, match="unknown option 'limit'; it may have app_name, embedder, max_chars"):
+        create_memory_service_from_options(base_dir=tmp_path, memory_service_uri="memorycore::memory:?limit=3")
+    made = create_memory_service_from_options(base_dir=tmp_path, memory_service_uri="memorycore::memory:")
+    assert isinstance(made, MemoryService)
+    await made.close()
 
 
 TURNS = """
@@ -179,58 +203,53 @@ asyncio.run(main())
 """
 
 
-def test_forty_concurrent_turns_in_each_of_two_processes_lose_and_double_nothing(tmp_path: Path) -> None:
-    path = tmp_path / "m.db"
-    commands = [[sys.executable, "-c", TURNS, str(path), name] for name in ("one", "two")]
-    processes = [subprocess.Popen(command, stderr=subprocess.PIPE, text=True) for command in commands]
-    for process in processes:
-        _, errors = process.communicate(timeout=HANG_SECONDS)
-        assert process.returncode == 0, errors
-        assert "not stored" not in errors
-    with Memory(path, embedder=None) as memory:
-        page = run_sync(memory.bind(app="demo", user="ann").list, limit=1_000)
-    expected = [f"{what} {n} of {name}" for what in ("turn", "answer") for n in range(40) for name in ("one", "two")]
-    assert sorted(record.text for record in page.records) == sorted(expected)
-
-
-def test_a_script_that_closes_nothing_ends_and_has_stored_everything(tmp_path: Path) -> None:
-    script = f"""
-import asyncio
+CLOSES_NOTHING = """
+import asyncio, pathlib, sys
 from google.adk.agents import LlmAgent
 from google.adk.apps import App
 from google.adk.runners import Runner
 from google.adk.sessions import InMemorySessionService
 from memory_adk import MemoryPlugin, MemoryService
 from memory_adk.testing import ScriptedLlm, ask
-from memory_core import Memory, run_sync
+from memory_core import Memory
 
-memory = Memory({str(tmp_path / "m.db")!r}, embedder=None)
-plugin = MemoryPlugin()
+memory = Memory(sys.argv[1], embedder=None)
 agent = LlmAgent(name="helper", model=ScriptedLlm(script=["Noted."]))
-runner = Runner(app=App(name="demo", root_agent=agent, plugins=[plugin]), session_service=InMemorySessionService(),
-                memory_service=MemoryService(memory), auto_create_session=True)
+plugin = MemoryPlugin(recall=False)
+runner = Runner(app=App(name="demo", root_agent=agent, plugins=[plugin]), auto_create_session=True,
+                session_service=InMemorySessionService(), memory_service=MemoryService(memory))
+assert not pathlib.Path(sys.argv[1]).exists(), "made by importing or constructing"
 
 async def main():
-    await ask(runner, "I drink tea", user_id="ann", session_id="s1")
+    await ask(runner, "I drink tea", user_id="bob", session_id="s1")
     await plugin.flush()
-    print((await memory.bind(app="demo", user="ann").stats()).records)
 
 asyncio.run(main())
 """
-    done = subprocess.run(
-        [sys.executable, "-c", script], capture_output=True, text=True, timeout=HANG_SECONDS, check=False
-    )
-    assert (done.returncode, done.stdout.split()[-1:]) == (0, ["2"]), done.stderr
 
 
-def test_importing_the_adapter_touches_no_file(tmp_path: Path) -> None:
-    code = "import memory_adk; memory_adk.MemoryService('made-by-import.db')"
-    subprocess.run([sys.executable, "-c", code], cwd=tmp_path, check=True, env={**os.environ, "HOME": str(tmp_path)})
-    assert not (tmp_path / "made-by-import.db").exists()
+def test_two_processes_with_forty_turns_each_and_a_script_that_closes_nothing_end_lose_and_double_nothing(
+    tmp_path: Path,
+) -> None:
+    turns, left_open = tmp_path / "m.db", tmp_path / "left-open.db"
+    commands = [[TURNS, str(turns), "one"], [TURNS, str(turns), "two"], [CLOSES_NOTHING, str(left_open)]]
+    processes = [subprocess.Popen([sys.executable, "-c", *c], stderr=subprocess.PIPE, text=True) for c in commands]
+    for process in processes:
+        _, errors = process.communicate(timeout=HANG_SECONDS)
+        assert process.returncode == 0, errors
+        assert "not stored" not in errors
+    expected = [f"{what} {n} of {name}" for what in ("turn", "answer") for n in range(40) for name in ("one", "two")]
+    assert stored(turns, "ann") == sorted(expected)
+    assert stored(left_open, "bob") == ["I drink tea", "Noted."]
 
 
-@pytest.mark.parametrize("module", ["convert", "plugin", "recall", "service", "testing", "toolset", "uri"])
-def test_without_google_adk_the_adapter_says_what_to_install(module: str) -> None:
-    code = f"import sys; sys.modules['google.adk'] = None; import memory_adk.{module}"
+def stored(path: Path, user: str) -> list[str]:
+    with Memory(path, embedder=None) as memory:
+        page = run_sync(memory.bind(app="demo", user=user).list, limit=1_000)
+    return sorted(record.text for record in page.records)
+
+
+def test_without_google_adk_the_adapter_says_what_to_install_and_the_core_works() -> None:
+    code = "import sys; sys.modules['google.adk'] = None; import memory_core; memory_core.Memory; import memory_adk"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    assert "ImportError: `memory_adk` needs google-adk: pip install 'memory-core[adk]'" in done.stderr
+    assert done.stderr.endswith("ImportError: `memory_adk` needs google-adk: pip install 'memory-core[adk]'\n")

@@ -14,17 +14,14 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from google.adk.agents import LlmAgent, RunConfig, SequentialAgent
 from google.adk.agents._streaming_mode import StreamingMode
-from google.adk.agents.invocation_context import InvocationContext
 from google.adk.apps import App
 from google.adk.models.llm_request import LlmRequest
 from google.adk.models.llm_response import LlmResponse
-from google.adk.plugins.base_plugin import BasePlugin
 from google.adk.runners import Runner
 from google.adk.sessions import InMemorySessionService
 from google.adk.tools.agent_tool import AgentTool
 from google.adk.tools.function_tool import FunctionTool
 from google.adk.tools.load_memory_tool import load_memory_tool
-from google.genai import types
 
 from memory_adk import MemoryPlugin, MemoryService
 from memory_adk.testing import ScriptedLlm, ask, prompt, user_says
@@ -35,6 +32,7 @@ from memory_core.storage.sqlite.store import SqliteStore
 from tests.adapters.adk.agents import (
     ANN,
     APP,
+    Guard,
     entry_of,
     found,
     remember,
@@ -134,13 +132,6 @@ async def test_a_turn_whose_model_fails_is_remembered(service: MemoryService, me
         with pytest.raises(ValueError, match="quota"):
             await ask(runner, "I drink tea", user_id=ANN, session_id="s1")
     assert await stored(memory) == ["I drink tea"]
-
-
-class Guard(BasePlugin):
-    async def before_run_callback(self, *, invocation_context: InvocationContext) -> types.Content | None:
-        if "attack" in str(invocation_context.user_content):
-            return types.Content(role="model", parts=[types.Part(text="blocked")])
-        return None
 
 
 @pytest.mark.parametrize("guard_first", [True, False])
@@ -396,7 +387,7 @@ async def test_a_plugin_can_recall_without_capturing(service: MemoryService, mem
 async def test_a_store_that_falls_far_behind_slows_the_turns_down_and_loses_none(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("memory_adk.plugin.MAX_PENDING", 1)
+    monkeypatch.setattr("memory_adk.capture.MAX_PENDING", 1)
     async with Memory(tmp_path / "m.db", embedder=None) as memory:
         model = ScriptedLlm(script=["one", "two"])
         async with runner_of(MemoryService(memory), model, plugins=[MemoryPlugin(recall=False)]) as runner:

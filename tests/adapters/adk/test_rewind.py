@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memory_adk import MemoryService
-from memory_adk.convert import resolve_rewinds
+from memory_adk.rewind import resolve_rewinds
 from memory_adk.testing import ScriptedLlm, ask
 from tests.adapters.adk.agents import ANN, remember, runner_of, said_event, session_of, session_with, texts
 

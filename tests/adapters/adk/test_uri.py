@@ -58,8 +58,18 @@ async def test_limits_can_be_set(tmp_path: Path) -> None:
         ("memorycore:///x.db?max_chars=-5", "'-5'"),
         ("memorycore:///x.db?embedder=gpt", "'gpt'"),
         ("memorycore:///x.db?app_name=", "app_name"),
+        ("memorycore:///x.db?grpc=true", "'grpc'"),
+        ("memorycore+qdrant:///", "qdrant://localhost:6333/collection"),
+        ("memorycore+qdrant://host:port/c", "host:port"),
+        ("memorycore+qdrant://host/c?grpc_port=many", "grpc_port"),
     ],
 )
 def test_a_uri_that_cannot_be_used_is_refused_by_what_is_wrong(uri: str, named: str) -> None:
     with pytest.raises(InvalidInputError, match=named):
         memory_service(uri)
+
+
+def test_a_key_in_a_uri_is_in_no_message() -> None:
+    with pytest.raises(InvalidInputError) as raised:
+        memory_service("memorycore+qdrant://s3cret@host/c?limit=3")
+    assert "s3cret" not in str(raised.value)

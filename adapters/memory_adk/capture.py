@@ -1,0 +1,133 @@
+"""Writing turns in the background: nothing waits for it, nothing fails because of it, and nothing is dropped."""
+
+from __future__ import annotations
+
+try:
+    from google.adk.agents.invocation_context import InvocationContext
+    from google.adk.events.event import Event
+    from google.adk.sessions.session import Session
+except ImportError as error:
+    raise ImportError("`memory_adk` needs google-adk: pip install 'memory-core[adk]'") from error
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+from concurrent.futures import Future
+from typing import Final
+
+from memory_adk.convert import INVOCATION_ID, said
+from memory_adk.service import MemoryService
+from memory_core import MemoryCoreError, Where, core_loop
+
+logger = logging.getLogger(__name__)
+
+MAX_PENDING: Final = 1_000
+"""From this many writes on that the store has not acknowledged yet, a turn waits for one of them: memory is bounded,
+and a turn is never dropped."""
+
+_SessionKey = tuple[str, str, str]
+
+
+class Capture:
+    """The writes of one plugin: in order within a session, on the core loop, awaited by nobody but `flush`."""
+
+    def __init__(self, *, on: bool = True) -> None:
+        self._on = on
+        self._pending: set[Future[None]] = set()
+        self._latest: dict[_SessionKey, Future[None]] = {}
+        self._behind: set[_SessionKey] = set()
+
+    async def catch_up(self, service: MemoryService, invocation_context: InvocationContext) -> None:
+        """Write the whole session, if a write of it failed before or it was rewound just before this turn."""
+        session, key = invocation_context.session, _key_of(invocation_context.session)
+        if key in self._behind or _was_rewound(invocation_context):
+            self._behind.discard(key)
+            await self._write(session, lambda: service.add_session_to_memory(session))
+
+    async def turn(self, service: MemoryService, invocation_context: InvocationContext, *, seen: int) -> None:
+        """Write a turn as far as it has come, if somebody said something since the session had `seen` events; forget
+        it if a guardrail answered in the agent's place.
+
+        All of the turn is given to the service, which may store exchanges; what is stored already stays as it is.
+        """
+        session, turn = invocation_context.session, invocation_context.invocation_id
+        if _was_blocked(invocation_context):
+            await self._forget(service, invocation_context)
+        elif any(_says(event, turn) for event in session.events[seen:]):
+            events = [event for event in session.events if _says(event, turn)]
+            await self._write(
+                session,
+                lambda: service.add_events_to_memory(
+                    app_name=session.app_name, user_id=session.user_id, session_id=session.id, events=events
+                ),
+            )
+
+    async def flush(self) -> None:
+        """Return once everything captured so far is stored."""
+        while pending := [asyncio.wrap_future(future) for future in self._pending]:
+            await asyncio.wait(pending)
+
+    async def _forget(self, service: MemoryService, invocation_context: InvocationContext) -> None:
+        """Delete what was written of a turn."""
+        session = invocation_context.session
+        turn = Where(session=session.id, data={INVOCATION_ID: invocation_context.invocation_id})
+
+        async def delete() -> None:
+            await service.handle(session.app_name, session.user_id).delete_where(turn)
+
+        await self._write(session, delete)
+
+    async def _write(self, session: Session, work: Callable[[], Awaitable[None]]) -> None:
+        """Start `work` after earlier work for the same session; do not wait for it."""
+        if not self._on:
+            return
+        key = _key_of(session)
+        previous = self._latest.get(key)
+
+        async def write() -> None:
+            if previous is not None:
+                await asyncio.wait([asyncio.wrap_future(previous)])
+            try:
+                await work()
+            except MemoryCoreError as error:
+                if key not in self._behind:
+                    logger.warning("a turn of session %s is not stored yet: %s", key[-1], error)
+                self._behind.add(key)
+
+        def finished(written: Future[None]) -> None:
+            self._pending.discard(written)
+            if self._latest.get(key) is written:
+                del self._latest[key]
+            if not written.cancelled() and (error := written.exception()):
+                logger.error("a turn of session %s is not stored", key[-1], exc_info=error)
+
+        self._latest[key] = written = core_loop().submit(write())
+        self._pending.add(written)
+        written.add_done_callback(finished)
+        if len(self._pending) >= MAX_PENDING:
+            waiting = [asyncio.wrap_future(future) for future in list(self._pending)]
+            await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
+
+
+def _key_of(session: Session) -> _SessionKey:
+    return session.app_name, session.user_id, session.id
+
+
+def _says(event: Event, invocation_id: str) -> bool:
+    return event.invocation_id == invocation_id and bool(said(event))
+
+
+def _was_rewound(invocation_context: InvocationContext) -> bool:
+    """Whether the session was rewound just before this turn."""
+    for event in reversed(invocation_context.session.events):
+        if event.invocation_id != invocation_context.invocation_id:
+            return bool(event.actions.rewind_before_invocation_id)
+    return False
+
+
+def _was_blocked(invocation_context: InvocationContext) -> bool:
+    """Whether a plugin answered before the agent could: ADK signs that answer, and nothing else, `model`."""
+    events = invocation_context.session.events
+    authors = {event.author for event in events if event.invocation_id == invocation_context.invocation_id}
+    agent = invocation_context.agent
+    return authors == {"user", "model"} and (agent is None or agent.name != "model")

@@ -1,0 +1,100 @@
+"""Explicit memories: from ADK's memory entries to records."""
+
+from __future__ import annotations
+
+try:
+    from google.adk.memory.memory_entry import MemoryEntry
+except ImportError as error:
+    raise ImportError("`memory_adk` needs google-adk: pip install 'memory-core[adk]'") from error
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime
+from typing import cast
+
+from memory_adk.convert import content_text, description, expiry, parse_time
+from memory_adk.rewind import ANY_STATE
+from memory_core import BoundMemory, Draft, InvalidInputError, Patch, Where
+
+
+def entry_draft(entry: MemoryEntry, metadata: Mapping[str, object], now: datetime) -> Draft:
+    """A draft of an explicit memory. The entry's own metadata wins over that of the call.
+
+    Raises:
+        InvalidInputError: The entry has no text, holds more than text, or its metadata cannot be used.
+    """
+    merged = {**metadata, **entry.custom_metadata}
+    for part in entry.content.parts or []:
+        if part.text is None:
+            raise InvalidInputError("a memory holds text only; leave out blobs, files and function parts")
+    text = content_text(entry.content)
+    if not text:
+        raise InvalidInputError("a memory needs text; this entry has none")
+    author = (entry.author or "").strip() or None
+    return Draft(
+        text,
+        id=_optional_string("memory_id", merged.get("memory_id")) or entry.id,
+        kind=_optional_string("memory_type", merged.get("memory_type")) or "fact",
+        tags=tags_of(merged),
+        author=author,
+        occurred_at=parse_time("timestamp", entry.timestamp) if entry.timestamp else None,
+        expires_at=expiry(merged, now),
+        data=description(merged),
+    )
+
+
+def checked_entries(memories: object) -> list[MemoryEntry]:
+    """`memories`, if it is what ADK's services accept."""
+    if isinstance(memories, str) or not isinstance(memories, Sequence):
+        raise TypeError(f"memories must be a sequence of MemoryEntry, not {memories!r:.80}")
+    if not memories:
+        raise InvalidInputError("memories is empty; give at least one MemoryEntry")
+    for entry in cast("Sequence[object]", memories):
+        if not isinstance(entry, MemoryEntry):
+            raise TypeError(f"memories must hold MemoryEntry objects, not {entry!r:.80}")
+    return list(cast("Sequence[MemoryEntry]", memories))
+
+
+def _replacement(draft: Draft) -> Patch:
+    """What a known memory becomes when it is given again."""
+    patch = Patch(text=draft.text, kind=draft.kind, tags=draft.tags, data=draft.data, expires_at=draft.expires_at)
+    patch = patch if draft.author is None else replace(patch, author=draft.author)
+    return patch if draft.occurred_at is None else replace(patch, occurred_at=draft.occurred_at)
+
+
+async def put(handle: BoundMemory, drafts: Sequence[Draft]) -> None:
+    """Add memories; one whose id is known takes the place of that memory's text and metadata."""
+    known = await _known_ids(handle, [draft.id for draft in drafts if draft.id])
+    await handle.add_many([draft for draft in drafts if draft.id not in known])
+    for draft in drafts:
+        if draft.id in known:
+            await handle.update(draft.id, _replacement(draft))
+
+
+async def _known_ids(handle: BoundMemory, ids: Sequence[str]) -> frozenset[str]:
+    if len(set(ids)) < len(ids):
+        raise InvalidInputError(f"memories of one call need different ids, not {ids!r}")
+    if not ids:
+        return frozenset()
+    page = await handle.list(where=Where(ids=ids, states=ANY_STATE), limit=len(ids))
+    return frozenset(record.id for record in page.records)
+
+
+def _optional_string(name: str, value: object) -> str | None:
+    if value is not None and not isinstance(value, str):
+        raise InvalidInputError(f"{name} must be a string, not {value!r}")
+    return value or None
+
+
+def tags_of(metadata: Mapping[str, object]) -> tuple[str, ...]:
+    """The `tags` and `topics` of some metadata, each once."""
+    given = [*_strings("tags", metadata.get("tags")), *_strings("topics", metadata.get("topics"))]
+    return tuple(dict.fromkeys(given))
+
+
+def _strings(name: str, value: object) -> list[str]:
+    if value is None:
+        return []
+    if isinstance(value, str) or not isinstance(value, Sequence):
+        raise InvalidInputError(f"{name} must be a list of strings, not {value!r}")
+    return [str(item) for item in cast("Sequence[object]", value)]

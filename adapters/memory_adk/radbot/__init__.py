@@ -1,0 +1,20 @@
+"""RadBot's memory system on today's ADK: the documented classes and factories, on any store of memory-core.
+
+`radbot.memory.…` and `radbot.agent.…` become `memory_adk.radbot`; docs/adk.md says what works better than documented.
+"""
+
+from memory_adk.radbot.agents import MemoryAgent, create_enhanced_memory_agent, create_memory_enabled_agent
+from memory_adk.radbot.embedding import get_embedding_model
+from memory_adk.radbot.enhanced_memory import EnhancedMemoryManager, MemoryDetector
+from memory_adk.radbot.qdrant_memory import FoundMemory, QdrantMemoryService
+
+__all__ = [
+    "EnhancedMemoryManager",
+    "FoundMemory",
+    "MemoryAgent",
+    "MemoryDetector",
+    "QdrantMemoryService",
+    "create_enhanced_memory_agent",
+    "create_memory_enabled_agent",
+    "get_embedding_model",
+]

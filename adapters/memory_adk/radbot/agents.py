@@ -1,0 +1,188 @@
+"""RadBot's factories: an agent that remembers, ready to talk with."""
+
+from __future__ import annotations
+
+try:
+    from google.adk.agents import LlmAgent
+    from google.adk.apps import App
+    from google.adk.models import BaseLlm
+    from google.adk.runners import Runner
+    from google.adk.sessions import BaseSessionService, InMemorySessionService
+    from google.adk.tools.base_tool import BaseTool
+    from google.adk.tools.base_toolset import BaseToolset
+    from google.genai import types
+except ImportError as error:
+    raise ImportError("`memory_adk` needs google-adk: pip install 'memory-core[adk]'") from error
+
+import asyncio
+import contextlib
+from collections.abc import Callable, Mapping, Sequence
+from types import TracebackType
+from typing import Final, Self, TypeVar
+
+from memory_adk.convert import content_text
+from memory_adk.plugin import RECALL_SECONDS, MemoryPlugin
+from memory_adk.radbot.enhanced_memory import MemoryDetector
+from memory_adk.radbot.qdrant_memory import QdrantMemoryService
+from memory_adk.toolset import MemoryToolset
+from memory_core import InvalidInputError, WrongThreadError
+
+T = TypeVar("T")
+AgentTool = BaseTool | BaseToolset | Callable[..., object]
+Config = Mapping[str, Mapping[str, Sequence[str]]]
+
+INSTRUCTIONS: Final[dict[str, str]] = {
+    "main_agent": (
+        "You are a helpful assistant who remembers earlier conversations with the user. Use what you are shown of "
+        "them where it helps. Search them with your tools before you say that you do not know something about the "
+        "user, and store what is worth remembering."
+    )
+}
+"""The instructions that go by a name; put yours beside it."""
+
+
+class MemoryAgent:
+    """An agent with its runner and its memory. Make one with a factory of this module.
+
+    Turns are stored by themselves, and what is relevant of earlier ones is put into the prompt. `async with` closes it.
+    """
+
+    def __init__(self, runner: Runner, plugin: MemoryPlugin, service: QdrantMemoryService, *, owned: bool) -> None:
+        self.runner = runner
+        self.memory_service = service
+        self.plugin = plugin
+        self._owned = owned
+
+    def process_message(self, user_id: str, message: str, session_id: str = "main") -> str:
+        """What the agent answers, for synchronous code: a script may end after this, so the turn is stored first
+        (unless the store takes longer than two seconds).
+
+        Raises:
+            WrongThreadError: An event loop is running in this thread.
+        """
+        try:
+            asyncio.get_running_loop()
+        except RuntimeError:
+            return asyncio.run(self._answer_and_settle(user_id, message, session_id))
+        raise WrongThreadError("process_message was called inside an event loop; use `await aprocess_message(...)`")
+
+    async def aprocess_message(self, user_id: str, message: str, session_id: str = "main") -> str:
+        """What the agent answers.
+
+        Args:
+            user_id: Whose memory it is.
+            message: What the user says.
+            session_id: Which conversation of this user it belongs to; it begins with its first message.
+        """
+        await self._settle()  # so that this turn can recall what the one before it said
+        said = types.Content(role="user", parts=[types.Part(text=message)])
+        events = self.runner.run_async(user_id=user_id, session_id=session_id, new_message=said)
+        answers = [content_text(event.content) async for event in events if not event.partial]
+        return "\n".join(answer for answer in answers if answer)
+
+    async def _answer_and_settle(self, user_id: str, message: str, session_id: str) -> str:
+        answer = await self.aprocess_message(user_id, message, session_id)
+        await self._settle()
+        return answer
+
+    async def _settle(self) -> None:
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(RECALL_SECONDS):
+                await self.plugin.flush()
+
+    async def close(self) -> None:
+        """Store what is still queued and let go of the memory, if the factory made it."""
+        await self.runner.close()
+        if self._owned:
+            await self.memory_service.memory.close()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()
+
+
+def create_memory_enabled_agent(
+    *,
+    session_service: BaseSessionService | None = None,
+    tools: Sequence[AgentTool] = (),
+    memory_service: QdrantMemoryService | None = None,
+    instruction_name: str = "main_agent",
+    name: str = "memory_enabled_agent",
+    model: str | BaseLlm = "",
+) -> MemoryAgent:
+    """An agent that stores its conversations, recalls from them, and has the memory tools.
+
+    Args:
+        session_service: By default sessions end with the process (memories do not).
+        tools: More tools.
+        memory_service: By default a `QdrantMemoryService()`, closed with the agent; one that is given stays yours.
+        instruction_name: A key of `INSTRUCTIONS`.
+        name: Of the agent and its app: letters, digits and underscores.
+        model: By default ADK's default model (`LlmAgent.set_default_model`).
+
+    Raises:
+        InvalidInputError: No instruction has that name.
+    """
+    if instruction_name not in INSTRUCTIONS:
+        raise InvalidInputError(f"there is no instruction {instruction_name!r}; put the text into INSTRUCTIONS first")
+    service = memory_service or QdrantMemoryService()
+    agent = LlmAgent(
+        name=name, model=model, instruction=INSTRUCTIONS[instruction_name], tools=[*tools, MemoryToolset(service)]
+    )
+    plugin = MemoryPlugin(service)
+    runner = Runner(
+        app=App(name=name, root_agent=agent, plugins=[plugin]),
+        session_service=session_service or InMemorySessionService(),
+        memory_service=service,
+        auto_create_session=True,
+    )
+    return MemoryAgent(runner, plugin, service, owned=memory_service is None)
+
+
+def create_enhanced_memory_agent(
+    *,
+    session_service: BaseSessionService | None = None,
+    tools: Sequence[AgentTool] = (),
+    memory_service: QdrantMemoryService | None = None,
+    instruction_name: str = "main_agent",
+    name: str = "enhanced_memory_agent",
+    model: str | BaseLlm = "",
+    memory_manager_config: Config | None = None,
+) -> MemoryAgent:
+    """An agent of `create_memory_enabled_agent` that also stores what a user asks to have remembered, with its tags.
+
+    Args:
+        session_service: See there, as for the others.
+        tools: More tools.
+        memory_service: Where to store; what you do with it yourself stays as it is.
+        instruction_name: A key of `INSTRUCTIONS`.
+        name: Of the agent and its app.
+        model: What answers.
+        memory_manager_config: `{"detector_config": {"memory_triggers": [...], "fact_triggers": [...]}}`; what is
+            missing stays as documented.
+
+    Raises:
+        InvalidInputError: The configuration has another key, a trigger is blank, or no instruction has that name.
+    """
+    config = _known("memory_manager_config", memory_manager_config or {}, "detector_config")
+    found = _known("detector_config", config.get("detector_config", {}), "memory_triggers", "fact_triggers")
+    detector = MemoryDetector(found.get("memory_triggers"), found.get("fact_triggers"))
+    agent = create_memory_enabled_agent(
+        session_service=session_service,
+        tools=tools,
+        memory_service=(memory_service or QdrantMemoryService()).detecting(detector.triggers),
+        instruction_name=instruction_name,
+        name=name,
+        model=model,
+    )
+    return MemoryAgent(agent.runner, agent.plugin, agent.memory_service, owned=memory_service is None)
+
+
+def _known(name: str, given: Mapping[str, T], *keys: str) -> Mapping[str, T]:
+    if unknown := sorted(given.keys() - set(keys)):
+        raise InvalidInputError(f"{name} knows {' and '.join(keys)}, not {', '.join(map(repr, unknown))}")
+    return given

@@ -1,0 +1,83 @@
+"""The detector of trigger phrases and the manager that stores what it finds, as RadBot documents them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from memory_adk.radbot.qdrant_memory import QdrantMemoryService
+from memory_core import LastMessages, MemoryCoreError, TriggerDetector, run_sync
+
+
+class MemoryDetector:
+    """Finds what a message asks to have remembered. See `memory_core.TriggerDetector` for the rules.
+
+    Args:
+        memory_triggers: Phrases for the kind `memories`; by default the documented ones.
+        fact_triggers: Phrases for the kind `important_fact`; by default the documented ones.
+    """
+
+    def __init__(
+        self, memory_triggers: Sequence[str] | None = None, fact_triggers: Sequence[str] | None = None
+    ) -> None:
+        default = TriggerDetector()
+        self.triggers = TriggerDetector(
+            memory_triggers=default.memory_triggers if memory_triggers is None else tuple(memory_triggers),
+            fact_triggers=default.fact_triggers if fact_triggers is None else tuple(fact_triggers),
+        )
+
+    def detect_memory_triggers(self, message: str) -> dict[str, Any]:
+        """What was found: `detected`, `memory_type`, `text`, `tags` and `reference_previous`."""
+        found = self.triggers.detect(message)
+        return {
+            "detected": found is not None,
+            "memory_type": found.kind if found else None,
+            "text": found.text or message.strip() if found else None,
+            "tags": list(self.triggers.tags(message)),
+            "reference_previous": bool(found and found.previous),
+        }
+
+
+class EnhancedMemoryManager:
+    """Stores what users ask to have remembered, message by message.
+
+    For code that handles messages itself; `create_enhanced_memory_agent` needs no manager, because its service does
+    this with every turn it stores.
+
+    Args:
+        memory_service: Where to store.
+        detector: What counts as asking.
+    """
+
+    def __init__(self, memory_service: QdrantMemoryService, detector: MemoryDetector | None = None) -> None:
+        self.memory_service = memory_service
+        self.detector = detector or MemoryDetector()
+        self._last = LastMessages()
+
+    def process_message(self, message: str, user_id: str, session_id: str = "") -> dict[str, Any]:
+        """Store what a message asks for, if anything. A message such as "save this design" means the one before, of
+        the same user and session.
+
+        Returns:
+            `success`, and then `memory_type`, `text` and `tags`, or a `message` that says why nothing was stored;
+            `error` if storing failed.
+        """
+        return run_sync(self.aprocess_message, message, user_id, session_id)
+
+    async def aprocess_message(self, message: str, user_id: str, session_id: str = "") -> dict[str, Any]:
+        """`process_message` for coroutines."""
+        found = self.detector.detect_memory_triggers(message)
+        previous = found["reference_previous"]
+        text = self._last.last(user=user_id, session=session_id) if previous else found["text"]
+        if not previous:
+            self._last.note(message, user=user_id, session=session_id)
+        if not found["detected"]:
+            return {"success": False, "message": "No memory triggers detected"}
+        if not text:
+            return {"success": False, "message": "There is no earlier message to remember"}
+        kind, tags = found["memory_type"], found["tags"]
+        try:
+            await self.memory_service.remember(text, user_id, kind, {"tags": tags} if tags else None)
+        except MemoryCoreError as error:
+            return {"error": f"Failed to store memory: {error}"}
+        return {"success": True, "memory_type": kind, "text": text, "tags": tags}

@@ -1,0 +1,218 @@
+"""RadBot's memory service: ADK's five methods, and those of the document, on one collection of a Qdrant server."""
+
+from __future__ import annotations
+
+try:
+    from google.adk.events.event import Event
+    from google.adk.memory.memory_entry import MemoryEntry
+    from google.adk.sessions.session import Session
+except ImportError as error:
+    raise ImportError("`memory_adk` needs google-adk: pip install 'memory-core[adk]'") from error
+
+import os
+from collections.abc import Coroutine, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from types import CoroutineType
+from typing import Any, Final, Self, overload
+
+from memory_adk.convert import content_text, description
+from memory_adk.entries import tags_of
+from memory_adk.radbot.embedding import get_embedding_model
+from memory_adk.radbot.turns import drafts_of
+from memory_adk.recall import EVERYTHING, recall
+from memory_adk.service import MAX_CHARS, MemoryService
+from memory_adk.tools import DEFAULT_RESULTS
+from memory_core import (
+    BoundMemory,
+    Draft,
+    Embedder,
+    Memory,
+    MemoryRecord,
+    TriggerDetector,
+    Where,
+    run_sync,
+)
+
+APP_NAME: Final = "radbot"
+
+
+@dataclass(frozen=True, slots=True)
+class FoundMemory:
+    """A memory as `search_memories` returns it."""
+
+    id: str
+    text: str
+    timestamp: datetime
+    """When it was said, aware."""
+    memory_type: str
+    similarity: float | None
+    """0 to 1; `None` where no vector was compared."""
+    metadata: Mapping[str, Any] = field(default_factory=dict[str, Any])
+
+
+class QdrantMemoryService(MemoryService):
+    """A `MemoryService` on a Qdrant server, with the names of RadBot's document.
+
+    Nothing connects before the first use. What is left out comes from the environment: `QDRANT_URL`, else
+    `QDRANT_HOST` and `QDRANT_PORT`, else `localhost:6333`; `QDRANT_API_KEY`; and see `get_embedding_model`. The
+    documented methods are synchronous and work from any thread, also inside a running event loop, which then stands
+    still; ADK's are coroutines.
+
+    Of a session it stores each message of the user as a `user_query` and each exchange as a `conversation_turn`.
+
+    Args:
+        collection_name: Services of different collections share nothing.
+        host: Of the server; with `port`.
+        port: 6333 by default.
+        url: In place of host and port, as for Qdrant Cloud.
+        api_key: For the server.
+        vector_size: See `get_embedding_model`.
+        path: A folder, or `":memory:"`, in place of a server: qdrant-client's own Python implementation, for tests.
+        embedder: In place of the environment's.
+        memory: In place of all that: a memory of yours, on any store. It stays yours to close.
+        app_name: The app all of it belongs to, whatever ADK calls the app: RadBot's agents share what they know.
+        detector: Also store what the user asks to have remembered ("important: …").
+    """
+
+    def __init__(  # noqa: PLR0913  (documented so)
+        self,
+        collection_name: str = "agent_memory",
+        host: str | None = None,
+        port: int | None = None,
+        url: str | None = None,
+        api_key: str | None = None,
+        vector_size: int | None = None,
+        *,
+        path: str | os.PathLike[str] | None = None,
+        embedder: Embedder | None = None,
+        memory: Memory | None = None,
+        app_name: str = APP_NAME,
+        detector: TriggerDetector | None = None,
+    ) -> None:
+        given = memory
+        if memory is None:
+            from memory_core import QdrantServer, QdrantStore  # noqa: PLC0415  (qdrant-client takes a second)
+
+            where = None if path is None else os.fspath(path)
+            server = QdrantServer(url=url, host=host, port=port, path=where, api_key=api_key)
+            embedder = embedder or get_embedding_model(vector_size)
+            memory = Memory(QdrantStore(server, embedder=embedder, collection=collection_name))
+        super().__init__(memory, app_name=app_name, owns_memory=given is None)
+        self.memory = memory
+        self._app = app_name
+        self._detector = detector
+
+    def detecting(self, detector: TriggerDetector) -> Self:
+        """The same memory, which also stores what the user asks to have remembered. Close the original."""
+        return type(self)(memory=self.memory, app_name=self._app, detector=detector)
+
+    async def drafts(
+        self, handle: BoundMemory, events: Sequence[Event], session_id: str | None, metadata: Mapping[str, object]
+    ) -> list[Draft]:
+        """Questions, exchanges, and what a trigger asks for."""
+        return await drafts_of(handle, events, session_id, metadata, self._detector)
+
+    def process_session(self, session: Session) -> None:
+        """Store what a session says; as often as you like."""
+        run_sync(self.add_session_to_memory, session)
+
+    async def remember(
+        self,
+        text: str,
+        user_id: str,
+        memory_type: str = "important_fact",
+        metadata: Mapping[str, object] | None = None,
+    ) -> MemoryRecord:
+        """Store one memory of a user; `add_memory` for coroutines.
+
+        Args:
+            text: What to remember.
+            user_id: Whose it is.
+            memory_type: The kind; any word.
+            metadata: Returned with it; `tags`, a list, can be searched for.
+        """
+        given = metadata or {}
+        draft = Draft(text, kind=memory_type, tags=tags_of(given), data=description(given))
+        return await self.handle(self._app, user_id).add(draft)
+
+    @overload
+    def add_memory(
+        self,
+        text: str,
+        user_id: str,
+        memory_type: str = "important_fact",
+        metadata: Mapping[str, object] | None = None,
+    ) -> str: ...
+
+    @overload
+    def add_memory(
+        self,
+        *,
+        app_name: str,
+        user_id: str,
+        memories: Sequence[MemoryEntry],
+        custom_metadata: Mapping[str, object] | None = None,
+    ) -> CoroutineType[Any, Any, None]: ...
+
+    def add_memory(
+        self,
+        text: str | None = None,
+        user_id: str = "",
+        memory_type: str = "important_fact",
+        metadata: Mapping[str, object] | None = None,
+        *,
+        app_name: str | None = None,
+        memories: Sequence[MemoryEntry] = (),
+        custom_metadata: Mapping[str, object] | None = None,
+    ) -> str | Coroutine[Any, Any, None]:
+        """Store one memory, as RadBot documents it, and return its id; or, awaited, ADK's `add_memory`.
+
+        The two have one name; ADK's is the one without `text`. See `remember` for the arguments.
+        """
+        if text is not None:
+            return run_sync(self.remember, text, user_id, memory_type, metadata).id
+        return super().add_memory(
+            app_name=app_name or self._app, user_id=user_id, memories=memories, custom_metadata=custom_metadata
+        )
+
+    def search_memories(
+        self,
+        query: str,
+        user_id: str,
+        limit: int = DEFAULT_RESULTS,
+        from_time: datetime | None = None,
+        memory_type: str | None = None,
+    ) -> list[FoundMemory]:
+        """Find a user's memories by meaning and words, best first; nothing relevant means an empty list.
+
+        Args:
+            query: A question or some words.
+            user_id: Whose memories.
+            limit: At most this many, 1 to 3,000.
+            from_time: Only what was said since; without a time zone it is local time.
+            memory_type: Only memories of this kind.
+        """
+        where = EVERYTHING
+        if from_time is not None or memory_type:
+            since = None if from_time is None else from_time.astimezone(UTC)
+            where = Where(since=since, kinds=(memory_type,) if memory_type else ())
+        handle = self.handle(self._app, user_id)
+        entries = run_sync(recall, handle, query, max_results=limit, max_chars=MAX_CHARS, where=where)
+        return [_found(entry) for entry in entries]
+
+    def clear_user_memory(self, user_id: str) -> int:
+        """Forget everything about a user, for good. Returns the number of memories deleted."""
+        return run_sync(self.clear_user, app_name=self._app, user_id=user_id)
+
+
+def _found(entry: MemoryEntry) -> FoundMemory:
+    metadata = dict(entry.custom_metadata)
+    return FoundMemory(
+        id=str(entry.id),
+        text=content_text(entry.content),
+        timestamp=datetime.fromisoformat(str(entry.timestamp)),
+        memory_type=str(metadata.pop("kind")),
+        similarity=metadata.pop("similarity", None),
+        metadata=metadata,
+    )

@@ -1,0 +1,61 @@
+"""Turns that were undone: ADK appends a rewind to the session and deletes nothing."""
+
+from __future__ import annotations
+
+try:
+    from google.adk.events.event import Event
+except ImportError as error:
+    raise ImportError("`memory_adk` needs google-adk: pip install 'memory-core[adk]'") from error
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from datetime import datetime, timedelta
+from typing import Final
+
+from memory_adk.convert import EVENT_ID, INVOCATION_ID, moment
+from memory_core import BoundMemory, DataCondition, Where
+
+ANY_STATE: Final = ("active", "compacted", "archived")
+
+_TICK: Final = timedelta(microseconds=1)
+_IS_OF_AN_EVENT: Final = DataCondition((EVENT_ID,), "gte", "")
+
+
+def resolve_rewinds(events: Sequence[Event]) -> tuple[list[Event], list[Event]]:
+    """The events that no rewind undid, and the rewinds that count, both in order.
+
+    A rewind is an event that names an invocation: that invocation's first event and everything after it, up to the
+    rewind itself, never happened (a rewind in that stretch neither). Where the list starts after that first event, as
+    a truncated session may, all of it up to the rewind goes.
+    """
+    first: dict[str, int] = {}
+    for at, event in enumerate(events):
+        first.setdefault(event.invocation_id, at)
+    live: list[Event] = []
+    marks: list[Event] = []
+    at = len(events) - 1
+    while at >= 0:
+        undone = events[at].actions.rewind_before_invocation_id
+        (marks if undone else live).append(events[at])
+        at = (min(at, first.get(undone, 0)) if undone else at) - 1
+    return live[::-1], marks[::-1]
+
+
+def _first_moment(events: Iterable[Event], invocation_id: str) -> datetime | None:
+    """When an invocation began, as far as the events tell."""
+    times = (moment(event.timestamp) for event in events if event.invocation_id == invocation_id)
+    return min((at for at in times if at is not None), default=None)
+
+
+async def forget_undone(handle: BoundMemory, rewind: Event, events: Sequence[Event], session_id: str | None) -> None:
+    """Delete what was remembered of the stretch of a session that a rewind undid."""
+    invocation, until = rewind.actions.rewind_before_invocation_id or "", moment(rewind.timestamp)
+    since = _first_moment(events, invocation)
+    if since is None:
+        where = Where(session=session_id, data={INVOCATION_ID: invocation})
+        page = await handle.list(where=where, order="oldest", limit=1)
+        since = page.records[0].occurred_at if page.records else None
+    if since is not None and until is not None and session_id:
+        stretch = Where(session=session_id, since=since, until=until + _TICK, states=ANY_STATE)
+        await handle.delete_where(replace(stretch, matching=(_IS_OF_AN_EVENT,)))
+        await handle.delete_where(stretch)

@@ -1,0 +1,108 @@
+"""The two tools of a memory that the core does not have: searching with a time window, and storing with a type."""
+
+from __future__ import annotations
+
+try:
+    from google.adk.memory.memory_entry import MemoryEntry
+    from google.adk.tools.load_memory_tool import LoadMemoryResponse
+except ImportError as error:
+    raise ImportError("`memory_adk` needs google-adk: pip install 'memory-core[adk]'") from error
+
+from collections.abc import Mapping, Sequence
+from datetime import timedelta
+from typing import Any, Final, cast
+
+from memory_adk.convert import content_text, description
+from memory_adk.recall import EVERYTHING, recall
+from memory_adk.service import MAX_CHARS
+from memory_core import Arguments, Draft, Json, Tool, ToolContext, ToolResult, Where
+
+DEFAULT_RESULTS: Final = 5
+
+
+def texts_of(result: object) -> list[str]:
+    """The memories in the answer of a memory tool, ADK's `load_memory` included."""
+    if isinstance(result, LoadMemoryResponse):
+        return [content_text(entry.content) for entry in result.memories]
+    found = cast("dict[str, Any]", result).get("results") if isinstance(result, dict) else None
+    return [str(item["text"]) for item in cast("Sequence[Mapping[str, object]]", found or [])]
+
+
+async def _search(context: ToolContext, given: Arguments) -> ToolResult:
+    query, days = given.text("query"), given.number("time_window_days", above=0)
+    entries = await recall(
+        context.memory,
+        query,
+        max_results=given.count("max_results", DEFAULT_RESULTS),
+        max_chars=MAX_CHARS,
+        where=EVERYTHING if days is None else _since(context, days),
+    )
+    results: list[Json] = [_shown(entry) for entry in entries]
+    found = f"Found {len(results)} memories" if results else "Found nothing"
+    return ToolResult("ok", f"{found} for {query!r}.", {"results_count": len(results), "results": results})
+
+
+async def _store(context: ToolContext, given: Arguments) -> ToolResult:
+    kind = given.optional_text("memory_type") or "important_fact"
+    draft = Draft(
+        given.text("information"),
+        kind=kind,
+        author=context.author,
+        agent=context.agent,
+        session=context.session,
+        data=description(given.object("metadata")),
+    )
+    record = await context.memory.add(draft)
+    return ToolResult("ok", f"Stored as {kind}.", {"id": record.id, "stored_text": record.text})
+
+
+def _since(context: ToolContext, days: float) -> Where:
+    try:
+        return Where(since=context.memory.memory.clock() - timedelta(days=days))
+    except OverflowError:
+        return EVERYTHING
+
+
+def _shown(entry: MemoryEntry) -> dict[str, Json]:
+    return {
+        "id": entry.id,
+        "text": content_text(entry.content),
+        "author": entry.author,
+        "timestamp": entry.timestamp,
+        "memory_type": entry.custom_metadata["kind"],
+        "similarity": entry.custom_metadata.get("similarity"),
+    }
+
+
+SEARCH_PAST_CONVERSATIONS: Final = Tool(
+    "search_past_conversations",
+    "Search what was said in past conversations with this user, and what was stored about them. "
+    "Use it when the answer may depend on something from before this conversation.",
+    {
+        "type": "object",
+        "properties": {
+            "query": {"type": "string", "description": "A question or some words"},
+            "max_results": {"type": "integer", "description": "Most memories to return, 1 to 50 (default: 5)"},
+            "time_window_days": {"type": "number", "description": "Only what is at most this many days old (optional)"},
+        },
+        "required": ["query"],
+    },
+    _search,
+)
+STORE_IMPORTANT_INFORMATION: Final = Tool(
+    "store_important_information",
+    "Store something important about this user or their work for future conversations.",
+    {
+        "type": "object",
+        "properties": {
+            "information": {"type": "string", "description": "What to remember, as a complete sentence"},
+            "memory_type": {
+                "type": "string",
+                "description": "What kind of memory it is, such as important_fact (default), preference or summary",
+            },
+            "metadata": {"type": "object", "description": "Anything else worth keeping with it (optional)"},
+        },
+        "required": ["information"],
+    },
+    _store,
+)

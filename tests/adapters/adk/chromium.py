@@ -1,0 +1,96 @@
+"""A page in a headless Chromium, driven over its own devtools protocol."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from websockets.sync.client import connect
+from websockets.sync.connection import Connection
+
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
+PATIENCE_SECONDS = 60.0
+_FLAGS = [
+    "--headless",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--remote-debugging-port=0",
+]
+
+
+class Page:
+    """One tab."""
+
+    def __init__(self, socket: Connection) -> None:
+        self._socket = socket
+        self._last = 0
+
+    def open(self, url: str) -> None:
+        """Go there, and wait for the page; what it draws comes later."""
+        for place in ("about:blank", url):  # the same address again would leave the old page for a while
+            self._send("Page.navigate", url=place)
+            self.until(f"location.href.startsWith({place!r}) && document.readyState === 'complete'")
+
+    def evaluate(self, expression: str) -> Any:
+        """The value of a JavaScript expression."""
+        answer = self._send("Runtime.evaluate", expression=expression, returnByValue=True)
+        return answer["result"].get("value")
+
+    def until(self, expression: str) -> None:
+        """Wait until a JavaScript expression is true."""
+        deadline = time.monotonic() + PATIENCE_SECONDS
+        while not self.evaluate(expression):
+            if time.monotonic() > deadline:
+                raise TimeoutError(f"{expression} stays false on\n{self.evaluate('document.body.innerText')}")
+            time.sleep(0.1)
+
+    def write(self, selector: str, text: str) -> None:
+        """Put text into a field and press Enter, as somebody at a keyboard does."""
+        field = f"document.querySelector({selector!r})"
+        self.until(field + " !== null")
+        self.evaluate(f"{field}.focus()")
+        self._send("Input.insertText", text=text)
+        self.until(f"{field}.value === {text!r}")
+        enter = {"key": "Enter", "code": "Enter", "windowsVirtualKeyCode": 13, "text": "\r"}
+        for kind in ("keyDown", "keyUp"):
+            self._send("Input.dispatchKeyEvent", type=kind, **enter)
+
+    def _send(self, method: str, **parameters: object) -> dict[str, Any]:
+        self._last += 1
+        self._socket.send(json.dumps({"id": self._last, "method": method, "params": parameters}))
+        while True:
+            message: dict[str, Any] = json.loads(self._socket.recv(PATIENCE_SECONDS))
+            if message.get("id") == self._last:
+                return dict(message["result"])
+
+
+@contextmanager
+def page(profile: Path) -> Iterator[Page]:
+    """A new Chromium with an empty profile."""
+    assert CHROMIUM is not None
+    command = [CHROMIUM, *_FLAGS, f"--user-data-dir={profile}", "about:blank"]
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stderr is not None
+            line = next(line for line in process.stderr if "DevTools listening on " in line)
+            browser = line.split()[-1]
+            with connect(browser, max_size=None) as whole:
+                whole.send(json.dumps({"id": 1, "method": "Target.getTargets", "params": {}}))
+                targets = json.loads(whole.recv(PATIENCE_SECONDS))["result"]["targetInfos"]
+            tab = next(target["targetId"] for target in targets if target["type"] == "page")
+            address = browser.partition("/devtools/")[0]
+            with connect(f"{address}/devtools/page/{tab}", max_size=None) as tab_socket:
+                yield Page(tab_socket)
+        finally:
+            process.terminate()

@@ -1,0 +1,269 @@
+"""RadBot's surface: the documented calls, and what the document leaves broken."""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import datetime, timedelta
+from typing import Any
+
+import pytest
+from google.adk.agents import LlmAgent
+
+from memory_adk.radbot import (
+    EnhancedMemoryManager,
+    MemoryDetector,
+    QdrantMemoryService,
+    create_enhanced_memory_agent,
+    create_memory_enabled_agent,
+    get_embedding_model,
+)
+from memory_adk.testing import ScriptedLlm, prompt
+from memory_core import InvalidInputError, Memory, WrongThreadError
+from tests.adapters.adk.agents import ANN, Guard, entry_of, said_event, session_with, texts
+from tests.storage.qdrant.loopback import Loopback
+
+USAGE = [
+    """
+from memory_adk.radbot import QdrantMemoryService
+from memory_adk.radbot import create_memory_enabled_agent
+
+agent = create_memory_enabled_agent(
+    instruction_name="main_agent",
+    name="memory_agent"
+)
+
+response = agent.process_message("user123", "Tell me about the weather")
+""",
+    """
+from memory_adk.radbot import create_enhanced_memory_agent
+
+agent = create_enhanced_memory_agent(
+    name="my_memory_agent",
+    instruction_name="main_agent"
+)
+
+response = agent.process_message(
+    user_id="user123",
+    message="important: always use Python 3.10+ for this project #beto_coding"
+)
+""",
+    """
+from memory_adk.radbot import create_enhanced_memory_agent
+
+agent = create_enhanced_memory_agent(
+    name="custom_memory_agent",
+    memory_manager_config={
+        "detector_config": {
+            "memory_triggers": ["save this design", "document this"],
+            "fact_triggers": ["note down", "critical information"]
+        }
+    }
+)
+""",
+]
+"""What the document shows, with other import lines."""
+
+
+@pytest.fixture
+def radbot(memory: Memory) -> QdrantMemoryService:
+    return QdrantMemoryService(memory=memory)
+
+
+@pytest.fixture
+def echoing(monkeypatch: pytest.MonkeyPatch) -> ScriptedLlm:
+    """ADK's default model for agents that name none: it answers with its prompt."""
+    model = ScriptedLlm(script=[lambda request: f"SEEN {prompt(request)}"] * 9)
+    monkeypatch.setattr(LlmAgent, "_default_model", model)
+    return model
+
+
+def test_the_documents_usage_runs_on_a_server_that_the_environment_names(
+    echoing: ScriptedLlm, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with Loopback() as server:
+        monkeypatch.setenv("QDRANT_URL", server.url)
+        for block in USAGE:
+            names: dict[str, Any] = {}
+            exec(block, names)
+            assert names.get("response", "SEEN").startswith("SEEN")
+            asyncio.run(names["agent"].close())
+        found = QdrantMemoryService(url=server.url)
+        fact = found.search_memories("Which Python version?", "user123", memory_type="important_fact")
+        assert [(memory.text, memory.metadata["tags"]) for memory in fact] == [
+            ("always use Python 3.10+ for this project", ["beto_coding"])
+        ]
+        asyncio.run(found.close())
+
+
+async def test_turns_are_stored_by_themselves_and_recalled_in_another_session(
+    echoing: ScriptedLlm, radbot: QdrantMemoryService
+) -> None:
+    async with create_memory_enabled_agent(memory_service=radbot, name="helper") as agent:
+        await agent.aprocess_message(ANN, "My favourite tea is jasmine")
+        answer = await agent.aprocess_message(ANN, "Which is my favourite tea?", session_id="other")
+        other = await agent.aprocess_message("mallory", "Which is the favourite tea?")
+    assert "User: My favourite tea is jasmine Assistant: SEEN My favourite tea is jasmine" in answer
+    assert "jasmine" not in other
+    stored = await radbot.memory.bind(app="radbot", user=ANN).list(order="oldest")
+    assert [record.kind for record in stored.records][:2] == ["user_query", "conversation_turn"]
+
+
+async def test_what_a_user_asks_to_have_remembered_is_stored_with_its_type_and_tags(
+    echoing: ScriptedLlm, radbot: QdrantMemoryService
+) -> None:
+    async with create_enhanced_memory_agent(memory_service=radbot) as agent:
+        await agent.aprocess_message(ANN, "Hello. Our plan for the garden is roses #beto_garden")
+        await agent.aprocess_message(ANN, "Note this: the gate code is 4711")
+    found = {record.kind: record for record in (await radbot.memory.bind(app="radbot", user=ANN).list()).records}
+    assert (found["memories"].text, found["memories"].tags) == ("Our plan for the garden is roses", ("beto_garden",))
+    assert (found["important_fact"].text, found["important_fact"].tier) == ("the gate code is 4711", "high")
+
+
+async def test_save_this_means_the_last_message_of_the_same_user_and_session_that_said_something(
+    echoing: ScriptedLlm, radbot: QdrantMemoryService
+) -> None:
+    async with create_enhanced_memory_agent(memory_service=radbot) as agent:
+        await agent.aprocess_message(ANN, "The roof has three layers of felt")
+        await agent.aprocess_message("mallory", "Let's save this")
+        await agent.aprocess_message(ANN, "Let's save this", session_id="other")
+        assert not (await radbot.memory.bind(app="radbot", user="mallory").stats()).by_kind.get("memories")
+        assert not (await radbot.memory.bind(app="radbot", user=ANN).stats()).by_kind.get("memories")
+        await agent.aprocess_message(ANN, "Let's save this")
+        await agent.aprocess_message(ANN, "Save this design, please @beto_roof")
+    page = await radbot.memory.bind(app="radbot", user=ANN).list(order="oldest")
+    saved = [(record.text, record.tags) for record in page.records if record.kind == "memories"]
+    assert saved == [("The roof has three layers of felt", ()), ("The roof has three layers of felt", ("beto_roof",))]
+
+
+def test_a_session_can_be_processed_as_often_as_wanted_and_may_grow(radbot: QdrantMemoryService) -> None:
+    def exchanges() -> list[str]:
+        return [found.text for found in radbot.search_memories("tea", ANN, memory_type="conversation_turn")]
+
+    events = [
+        said_event("Which tea?"),
+        said_event("Jasmine", author="waiter", at=1),
+        said_event("Important: no milk", invocation_id="i2", at=2),
+    ]
+    for length in (2, 3, 3):
+        radbot.process_session(session_with(*events[:length]))
+    assert exchanges() == ["User: Which tea?\nAssistant: Jasmine"]
+    events.append(said_event("or mint", author="cook", at=3, invocation_id="i1"))
+    radbot.process_session(session_with(*events))
+    assert exchanges() == ["User: Which tea?\nAssistant: Jasmine\nor mint"]
+    assert radbot.clear_user_memory(ANN) == 3
+    radbot.process_session(session_with(*events))
+    assert radbot.search_memories("tea", ANN) == []
+
+
+def test_the_documented_methods_store_find_and_clear_for_one_user(radbot: QdrantMemoryService) -> None:
+    made = radbot.add_memory(
+        text="Ann sails in June", user_id=ANN, memory_type="preference", metadata={"tags": ["sea"], "from": "chat"}
+    )
+    yesterday, tomorrow = (datetime.now() + timedelta(days=days) for days in (-1, 1))  # noqa: DTZ005  (as documented)
+    (found,) = radbot.search_memories("When does Ann sail?", user_id=ANN, limit=3, from_time=yesterday)
+    assert (found.id, found.text, found.memory_type) == (made, "Ann sails in June", "preference")
+    assert (found.metadata["tags"], found.metadata["from"]) == (["sea"], "chat")
+    assert found.timestamp.utcoffset() == timedelta(0)
+    assert radbot.search_memories("sail", user_id=ANN, from_time=tomorrow) == []
+    assert radbot.search_memories("sail", user_id="bob") == []
+    assert radbot.clear_user_memory("bob") == 0
+    assert radbot.clear_user_memory(ANN) == 1
+
+
+async def test_the_method_of_adk_with_the_same_name_works_beside_it(radbot: QdrantMemoryService) -> None:
+    await radbot.add_memory(app_name="any", user_id=ANN, memories=[entry_of("Ann sails", id="sail")])
+    assert await texts(radbot, "sails") == ["Ann sails"]
+    await radbot.delete_memory(app_name="other", user_id=ANN, memory_id="sail")
+    assert await texts(radbot, "sails") == []
+
+
+async def test_process_message_inside_an_event_loop_says_what_to_call_instead(
+    echoing: ScriptedLlm, radbot: QdrantMemoryService
+) -> None:
+    agent = create_memory_enabled_agent(memory_service=radbot)
+    with pytest.raises(WrongThreadError, match="await aprocess_message"):
+        agent.process_message(ANN, "hello")
+    assert await agent.aprocess_message(ANN, "hello") == "SEEN hello"
+    await agent.close()
+
+
+def test_process_message_can_be_called_again_and_again(echoing: ScriptedLlm, radbot: QdrantMemoryService) -> None:
+    agent = create_memory_enabled_agent(memory_service=radbot)
+    assert agent.process_message(ANN, "I drink tea") == "SEEN I drink tea"
+    assert "I drink tea" in agent.process_message(ANN, "What do I drink?", session_id="other")
+
+
+def test_the_manager_stores_what_a_message_asks_for_and_says_so(radbot: QdrantMemoryService) -> None:
+    manager = EnhancedMemoryManager(memory_service=radbot, detector=MemoryDetector(fact_triggers=["note down"]))
+    assert manager.process_message("We sail", ANN) == {"success": False, "message": "No memory triggers detected"}
+    assert manager.process_message("memory:", "mallory")["success"] is False
+    assert manager.process_message("save our work #beto_sea", ANN) == {
+        "success": True,
+        "memory_type": "memories",
+        "text": "We sail",
+        "tags": ["beto_sea"],
+    }
+    assert manager.process_message("important: x", ANN)["success"] is False
+    assert "user must be" in manager.process_message("note down the code", user_id=None)["error"]  # type: ignore[arg-type]
+
+
+def test_the_detector_answers_as_documented() -> None:
+    assert MemoryDetector().detect_memory_triggers("fact: the moon is far #beto_moon") == {
+        "detected": True,
+        "memory_type": "important_fact",
+        "text": "the moon is far",
+        "tags": ["beto_moon"],
+        "reference_previous": False,
+    }
+    assert MemoryDetector(memory_triggers=[]).detect_memory_triggers("memory:")["detected"] is False
+
+
+async def test_a_rewound_or_blocked_request_to_remember_is_forgotten(
+    echoing: ScriptedLlm, radbot: QdrantMemoryService
+) -> None:
+    async with create_enhanced_memory_agent(memory_service=radbot) as agent:
+        await agent.aprocess_message(ANN, "important: the code is 4711")
+        session = await agent.runner.session_service.get_session(
+            app_name="enhanced_memory_agent", user_id=ANN, session_id="main"
+        )
+        assert session is not None
+        await agent.runner.rewind_async(
+            user_id=ANN, session_id="main", rewind_before_invocation_id=session.events[0].invocation_id
+        )
+        await agent.aprocess_message(ANN, "hello")
+        agent.runner.plugin_manager.plugins.append(Guard("guard"))
+        await agent.aprocess_message(ANN, "important: attack at dawn")
+    assert await texts(radbot, "the code is 4711") == []
+    assert await texts(radbot, "attack at dawn") == []
+
+
+def test_the_environment_chooses_the_embedding_model_and_a_typing_error_chooses_none() -> None:
+    def named(name: str, size: int | None = None) -> str:
+        return get_embedding_model(size, environment={"RADBOT_EMBED_MODEL": name}).fingerprint.name
+
+    assert named("Gemini", 1536) == "gemini-embedding-001"
+    assert named("") == "all-MiniLM-L6-v2"
+    with pytest.raises(ImportError, match="memory-core\\[sentence-transformers\\]"):
+        named("sentence-transformers")
+    with pytest.raises(InvalidInputError, match="may be gemini or sentence-transformers"):
+        named("gemni")
+    with pytest.raises(InvalidInputError, match="makes vectors of 384 numbers, not 768"):
+        named("", 768)
+
+
+def test_a_service_connects_at_its_first_use_to_what_its_arguments_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("QDRANT_URL", "http://127.0.0.2:1")
+    with Loopback() as server:
+        service = QdrantMemoryService("c", host="127.0.0.2", port=server.http_port)
+        service.add_memory(text="Ann sails", user_id=ANN)
+        assert {name for name in server.engine.created if name.startswith("c")}
+        asyncio.run(service.close())
+    with pytest.raises(InvalidInputError, match="url and host"):
+        QdrantMemoryService(url=server.url, host="localhost")
+
+
+def test_configuration_and_instructions_that_do_not_exist_are_refused(radbot: QdrantMemoryService) -> None:
+    with pytest.raises(InvalidInputError, match="knows detector_config, not 'detector'"):
+        create_enhanced_memory_agent(memory_service=radbot, memory_manager_config={"detector": {}})
+    with pytest.raises(InvalidInputError, match="no instruction 'pirate'"):
+        create_memory_enabled_agent(memory_service=radbot, instruction_name="pirate")

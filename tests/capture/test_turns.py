@@ -1,0 +1,53 @@
+from __future__ import annotations
+
+from typing import Literal
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from memory_core import Message, check_draft, turn_drafts
+
+ROLES: st.SearchStrategy[Literal["user", "assistant"]] = st.sampled_from(["user", "assistant"])
+CONVERSATIONS = st.lists(st.tuples(ROLES, st.text(alphabet="ab \n")), max_size=12).map(
+    lambda said: [Message(text, role=role, key=str(number)) for number, (role, text) in enumerate(said)]
+)
+
+
+def test_an_exchange_is_a_question_with_all_its_answers() -> None:
+    said = [
+        Message("Which tea?", author="ann", key="1"),
+        Message("Jasmine.", role="assistant", author="waiter", key="2"),
+        Message("Or mint.", role="assistant", author="cook", key="3"),
+        Message("Mint then", key="4"),
+    ]
+    query, turn, unanswered = turn_drafts(said, session="s1", data={"invocation_id": "i"})
+    assert (query.kind, query.text, query.author, query.session) == ("user_query", "Which tea?", "ann", "s1")
+    assert (turn.kind, turn.text) == ("conversation_turn", "User: Which tea?\nAssistant: Jasmine.\nOr mint.")
+    assert turn.data == {
+        "invocation_id": "i",
+        "user_message": "Which tea?",
+        "agent_response": "Jasmine.\nOr mint.",
+    }
+    assert (unanswered.kind, unanswered.text, unanswered.author) == ("user_query", "Mint then", "user")
+
+
+@given(CONVERSATIONS)
+def test_every_text_is_in_a_draft_and_every_draft_can_be_stored(said: list[Message]) -> None:
+    drafts = turn_drafts(said, session="s")
+    for draft in drafts:
+        check_draft(draft)
+    for message in said:
+        assert not message.text.strip() or any(message.text.strip() in draft.text for draft in drafts)
+
+
+@given(CONVERSATIONS, st.integers(0, 12))
+def test_a_conversation_that_has_grown_changes_no_key(said: list[Message], length: int) -> None:
+    whole = [draft.source_key for draft in turn_drafts(said, session="s")]
+    assert len(set(whole)) == len(whole)
+    assert {draft.source_key for draft in turn_drafts(said[:length], session="s")} <= set(whole)
+    assert not set(whole) & {draft.source_key for draft in turn_drafts(said, session="t")}
+
+
+def test_without_ids_nothing_claims_to_be_known() -> None:
+    drafts = turn_drafts([Message("a"), Message("b", role="assistant")])
+    assert [draft.source_key for draft in drafts] == [None, None]
