@@ -121,7 +121,7 @@ def test_what_people_and_models_said_is_found_under_their_names(message: BaseMes
 Values = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text() | st.dates() | st.binary(),
     lambda inner: st.lists(inner) | st.tuples(inner, inner) | st.dictionaries(st.text() | st.integers(), inner),
-    max_leaves=20,
+    max_leaves=8,
 )
 
 
