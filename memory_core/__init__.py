@@ -15,6 +15,7 @@ from memory_core.bridge import core_loop, on_core, run_sync
 from memory_core.capture.triggers import Detection, LastMessages, TriggerDetector
 from memory_core.capture.turns import Message, turn_drafts
 from memory_core.drafts import check_draft
+from memory_core.embedding.threaded import ThreadedEmbedder
 from memory_core.errors import (
     ClosedError,
     DuplicateIdError,
@@ -137,6 +138,7 @@ __all__ = [
     "Store",
     "StoreUnavailableError",
     "SupersededError",
+    "ThreadedEmbedder",
     "Tool",
     "ToolContext",
     "ToolInputError",

@@ -5,6 +5,7 @@
 | a chain that remembers the conversation and the user | `with_memory` |
 | the messages of a conversation | `MemoryChatMessageHistory` |
 | memories as documents | `MemoryRetriever` |
+| documents of your own in a `VectorStore` | `MemoryVectorStore` |
 | tools with which a model stores and finds memories | `memory_tools` |
 | an agent (`create_agent`) that remembers | `MemoryMiddleware` |
 | the long-term store of a LangGraph graph | `MemoryStore` |
@@ -20,6 +21,7 @@ from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from memory_langchain.classic import ConversationMemory
+    from memory_langchain.embedding import LangChainEmbedder
     from memory_langchain.history import MemoryChatMessageHistory
     from memory_langchain.middleware import MemoryMiddleware
     from memory_langchain.namespaces import id_of_label, namespace_label
@@ -29,15 +31,18 @@ if TYPE_CHECKING:
     from memory_langchain.scope import CallScope, ScopeResolver
     from memory_langchain.store import MemoryStore
     from memory_langchain.tools import memory_tools
+    from memory_langchain.vectorstore import MemoryVectorStore
 
 __all__ = [
     "CallScope",
     "ConversationMemory",
+    "LangChainEmbedder",
     "MemoryChatMessageHistory",
     "MemoryMiddleware",
     "MemoryRetriever",
     "MemoryRunnable",
     "MemoryStore",
+    "MemoryVectorStore",
     "ScopeResolver",
     "format_memories",
     "id_of_label",
@@ -49,11 +54,13 @@ __all__ = [
 _HOME: Final = {
     "CallScope": "scope",
     "ConversationMemory": "classic",
+    "LangChainEmbedder": "embedding",
     "MemoryChatMessageHistory": "history",
     "MemoryMiddleware": "middleware",
     "MemoryRetriever": "retriever",
     "MemoryRunnable": "runnable",
     "MemoryStore": "store",
+    "MemoryVectorStore": "vectorstore",
     "ScopeResolver": "scope",
     "format_memories": "recall",
     "id_of_label": "namespaces",

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import html
 from collections.abc import Callable, Sequence
-from typing import Final
+from typing import Final, Literal
 
 from memory_core import Hit, MemoryRecord
 from memory_langchain.scope import CallScope
+
+SearchMode = Literal["vector", "hybrid", "lexical"]
+"""How stores of items and of documents rank."""
 
 MAX_QUERY_CHARS: Final = 2_000
 """How much of a question is searched for; what an embedder reads ends well before."""

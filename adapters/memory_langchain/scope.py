@@ -134,6 +134,17 @@ class ScopeResolver:
         return fallback if default is None else as_key(f"{what}_id", default)
 
 
+def of_one_owner(memory: object, example: str) -> BoundMemory:
+    """`memory` if it is a handle that fixes the user, as classes need it that never see the configuration of a run.
+
+    Raises:
+        ScopeError: It is not; the message shows the example.
+    """
+    if not isinstance(memory, BoundMemory) or memory.scope.user is None:
+        raise ScopeError(f"this belongs to one owner, so it takes a handle that fixes the user: {example}")
+    return memory
+
+
 def as_key(name: str, value: object) -> str:
     """`value` as a scope key. Numbers and UUIDs, common as ids, stand for their usual text.
 

@@ -7,7 +7,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
-from typing import Any, Final, Literal, Self, cast
+from typing import Any, Final, Self, cast
 
 from memory_core import (
     BoundMemory,
@@ -20,6 +20,7 @@ from memory_core import (
     data_conditions,
     run_sync,
 )
+from memory_langchain.recall import SearchMode
 
 try:
     from langgraph.store.base import (
@@ -41,6 +42,7 @@ except ImportError as error:
     raise ImportError("`MemoryStore` needs langgraph: pip install 'memory-core[langgraph]'") from error
 
 from memory_langchain.namespaces import Namespace, from_path, matching, to_path
+from memory_langchain.scope import of_one_owner
 
 ITEM_KIND: Final = "langgraph_item"
 """The kind of the records that are items of a store."""
@@ -49,8 +51,6 @@ MAX_REACH: Final = 10_000
 """How deep a ranked search reaches: `offset + limit`. Searches without a query have no bound."""
 
 _ITEMS: Final = Where(kinds=(ITEM_KIND,), states=("active", "compacted", "archived"))
-
-SearchMode = Literal["vector", "hybrid", "lexical"]
 
 
 class MemoryStore(BaseStore):
@@ -243,14 +243,13 @@ class _Reading:
 
 
 def _checked(memory: object) -> BoundMemory:
-    if not isinstance(memory, BoundMemory) or memory.scope.user is None:
-        raise ScopeError(
-            "a store belongs to one owner: MemoryStore(memory.bind(app='support', user='everyone')); the namespaces "
-            "inside it tell whom an item is about"
-        )
-    if memory.scope.collection is not None:
-        raise ScopeError(f"the namespaces of a store are collections; bind none (here {memory.scope.collection!r})")
-    return memory
+    handle = of_one_owner(
+        memory,
+        "MemoryStore(memory.bind(app='support', user='everyone')); the namespaces inside it tell whom an item is about",
+    )
+    if handle.scope.collection is not None:
+        raise ScopeError(f"the namespaces of a store are collections; bind none (here {handle.scope.collection!r})")
+    return handle
 
 
 def _paths(fields: object) -> tuple[str, ...]:

@@ -38,7 +38,8 @@ class Model(Protocol):
 class ThreadedEmbedder:
     """A model that is loaded and run on one thread; that thread starts with the first text.
 
-    After `close` the next call loads the model again. Use `FastEmbedEmbedder` or `SentenceTransformerEmbedder`.
+    After `close` the next call loads the model again. `FastEmbedEmbedder` and `SentenceTransformerEmbedder` are made of
+    it.
 
     Args:
         fingerprint: What to store beside the vectors.

@@ -22,7 +22,7 @@ from memory_core import (
     Tool,
     run_sync,
 )
-from memory_langchain import MemoryRetriever, memory_tools
+from memory_langchain import LangChainEmbedder, MemoryRetriever, MemoryVectorStore, memory_tools
 
 pytest.importorskip("langchain_tests")
 integration: Any = pytest.importorskip("langchain_tests.integration_tests")
@@ -54,6 +54,14 @@ class TestRetriever(WithMemory, integration.RetrieversIntegrationTests):  # type
     @property
     def retriever_query_example(self) -> str:
         return "Which tea?"
+
+
+class TestVectorStore(integration.VectorStoreIntegrationTests):  # type: ignore[misc]
+    @pytest.fixture
+    def vectorstore(self, tmp_path: Path) -> Iterator[MemoryVectorStore]:
+        embedder = LangChainEmbedder(self.get_embeddings(), name="fake", dimensions=6)
+        with Memory(tmp_path / "memory.db", embedder=embedder) as memory:
+            yield MemoryVectorStore(memory.bind(app="demo", user="ann"))
 
 
 class StandardTool(WithMemory):

@@ -1,0 +1,260 @@
+"""The memory as a LangChain vector store."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import uuid
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final, Self, cast
+
+from memory_core import BoundMemory, Draft, Hit, InvalidInputError, MemoryRecord, Where, data_conditions, run_sync
+from memory_langchain.recall import SearchMode
+from memory_langchain.scope import of_one_owner
+
+try:
+    from langchain_core.documents import Document
+    from langchain_core.vectorstores import VectorStore
+    from typing_extensions import override
+except ImportError as error:
+    raise ImportError("`memory_langchain` needs langchain-core: pip install 'memory-core[langchain]'") from error
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from langchain_core.embeddings import Embeddings
+
+DOCUMENT_KIND: Final = "document"
+"""The kind of the records that are documents of a vector store."""
+
+_PAGE: Final = 10_000
+
+# LangChain's interface has `**kwargs` everywhere; here they are there to be refused, so that a misspelt `filter` does
+# not silently find everything.
+
+
+class MemoryVectorStore(VectorStore):
+    """The documents of one handle, for code that takes a `VectorStore`: loaders, indexing, retrieval chains.
+
+    ```python
+    manuals = MemoryVectorStore(memory.bind(app="support", user="everyone", collection="manuals"))
+    manuals.add_texts(["Press both buttons to reset"], [{"page": 4}], ids=["reset"])
+    manuals.similarity_search("How do I reset it?", k=1, filter={"page": {"$lt": 10}})
+    ```
+
+    Documents are records of the kind `"document"`, found by the other classes too; this one shows nothing else, and
+    nothing beyond what the handle is bound to. An id names one document of the handle: adding it again replaces it,
+    deleting it makes room. A call writes all or nothing.
+
+    The memory's own embedder makes the vectors (`LangChainEmbedder` makes one of LangChain's `Embeddings`), so there
+    is no search by a vector of the caller's, and no maximal marginal relevance.
+
+    Args:
+        memory: A handle that fixes the user.
+        mode: How a query ranks: `vector`, `hybrid` or `lexical` (what a memory without an embedder can do).
+
+    Raises:
+        ScopeError: The handle leaves the user open.
+    """
+
+    def __init__(self, memory: BoundMemory, *, mode: SearchMode = "vector") -> None:
+        self._memory = of_one_owner(memory, "MemoryVectorStore(memory.bind(app='support', user='ann'))")
+        self._mode: SearchMode = mode
+
+    def __deepcopy__(self, memo: dict[int, object]) -> Self:
+        return self
+
+    @override
+    def add_texts(
+        self,
+        texts: Iterable[str],
+        metadatas: list[dict[str, Any]] | None = None,
+        *,
+        ids: Sequence[str | None] | None = None,
+        batch_size: int | None = None,
+        **kwargs: Any,
+    ) -> list[str]:
+        """Add or replace documents, all or nothing.
+
+        Args:
+            texts: What is searched.
+            metadatas: JSON objects, one for each text; they come back exactly.
+            ids: One for each text; `None` makes a new one.
+            batch_size: What LangChain's indexing passes; one transaction takes them all.
+            kwargs: None are known.
+
+        Returns:
+            The ids, in order.
+
+        Raises:
+            InvalidInputError: Numbers differ, or something cannot be stored; nothing was written.
+        """
+        return run_sync(self.aadd_texts, texts, metadatas, ids=ids, batch_size=batch_size, **kwargs)
+
+    @override
+    async def aadd_texts(
+        self,
+        texts: Iterable[str],
+        metadatas: list[dict[str, Any]] | None = None,
+        *,
+        ids: Sequence[str | None] | None = None,
+        batch_size: int | None = None,
+        **kwargs: Any,
+    ) -> list[str]:
+        """As `add_texts`."""
+        _refuse(kwargs)
+        listed = list(texts)
+        named = [identity or str(uuid.uuid4()) for identity in ids or [None] * len(listed)]
+        described: list[dict[str, Any]] = metadatas or [{} for _ in listed]
+        if not len(listed) == len(named) == len(described):
+            raise InvalidInputError(f"{len(listed)} texts have {len(described)} metadatas and {len(named)} ids")
+        await self._memory.put_many(
+            [self._draft(text, data, name) for text, data, name in zip(listed, described, named, strict=True)]
+        )
+        return named
+
+    @override
+    def delete(self, ids: Sequence[str] | None = None, **kwargs: Any) -> bool:
+        """Delete the documents of these ids, or all documents of the handle; unknown ids are fine."""
+        return run_sync(self.adelete, ids, **kwargs)
+
+    @override
+    async def adelete(self, ids: Sequence[str] | None = None, **kwargs: Any) -> bool:
+        """As `delete`."""
+        _refuse(kwargs)
+        if ids is None:
+            await self._memory.delete_where(Where(kinds=(DOCUMENT_KIND,)), forget=False)
+        else:
+            await self._memory.put_many([], remove={self._key(identity) for identity in ids})
+        return True
+
+    @override
+    def get_by_ids(self, ids: Sequence[str], /) -> list[Document]:
+        """The documents of these ids, in no particular order; unknown ids are left out."""
+        return run_sync(self.aget_by_ids, ids)
+
+    @override
+    async def aget_by_ids(self, ids: Sequence[str], /) -> list[Document]:
+        """As `get_by_ids`."""
+        keys = sorted({self._key(identity) for identity in ids})
+        documents: list[Document] = []
+        for start in range(0, len(keys), _PAGE):
+            some = keys[start : start + _PAGE]
+            page = await self._memory.list(where=Where(kinds=(DOCUMENT_KIND,), source_keys=some), limit=len(some))
+            documents += map(_document, page.records)
+        return documents
+
+    @override
+    def similarity_search(
+        self, query: str, k: int = 4, *, filter: Mapping[str, Any] | None = None, **kwargs: Any
+    ) -> list[Document]:
+        """The best documents, best first.
+
+        Args:
+            query: A question.
+            k: At most this many.
+            filter: What the metadata must satisfy, as `MemoryStore` takes it: `{"page": {"$lt": 10}, "lang": "en"}`.
+            kwargs: None are known.
+        """
+        return run_sync(self.asimilarity_search, query, k, filter=filter, **kwargs)
+
+    @override
+    async def asimilarity_search(
+        self, query: str, k: int = 4, *, filter: Mapping[str, Any] | None = None, **kwargs: Any
+    ) -> list[Document]:
+        """As `similarity_search`."""
+        return [_document(hit.record) for hit in await self._search(query, k, filter, kwargs)]
+
+    @override
+    def similarity_search_with_score(
+        self, query: str, k: int = 4, *, filter: Mapping[str, Any] | None = None, **kwargs: Any
+    ) -> list[tuple[Document, float]]:
+        """As `similarity_search`, with the cosine from 0 to 1 of each document (0 where it has no vector)."""
+        return run_sync(self.asimilarity_search_with_score, query, k, filter=filter, **kwargs)
+
+    @override
+    async def asimilarity_search_with_score(
+        self, query: str, k: int = 4, *, filter: Mapping[str, Any] | None = None, **kwargs: Any
+    ) -> list[tuple[Document, float]]:
+        """As `similarity_search_with_score`."""
+        hits = await self._search(query, k, filter, kwargs)
+        return [(_document(hit.record), hit.similarity or 0.0) for hit in hits]
+
+    @override
+    def _select_relevance_score_fn(self) -> Callable[[float], float]:
+        return float  # the cosine is the relevance
+
+    @classmethod
+    @override
+    def from_texts(
+        cls,
+        texts: list[str],
+        embedding: Embeddings | None = None,
+        metadatas: list[dict[str, Any]] | None = None,
+        *,
+        ids: Sequence[str | None] | None = None,
+        memory: BoundMemory | None = None,
+        **kwargs: Any,
+    ) -> Self:
+        """A store with these documents in it: `MemoryVectorStore.from_texts(texts, memory=handle)`.
+
+        Raises:
+            InvalidInputError: An `embedding` is given; the memory has one of its own.
+            ScopeError: The handle is missing or leaves the user open.
+        """
+        store = cls._made(embedding, memory)
+        store.add_texts(texts, metadatas, ids=ids, **kwargs)
+        return store
+
+    @classmethod
+    @override
+    async def afrom_texts(
+        cls,
+        texts: list[str],
+        embedding: Embeddings | None = None,
+        metadatas: list[dict[str, Any]] | None = None,
+        *,
+        ids: Sequence[str | None] | None = None,
+        memory: BoundMemory | None = None,
+        **kwargs: Any,
+    ) -> Self:
+        """As `from_texts`."""
+        store = cls._made(embedding, memory)
+        await store.aadd_texts(texts, metadatas, ids=ids, **kwargs)
+        return store
+
+    @classmethod
+    def _made(cls, embedding: object, memory: BoundMemory | None) -> Self:
+        if embedding is not None:
+            raise InvalidInputError(
+                "the memory makes the vectors: pass embedding=None here and give the memory an embedder, "
+                "Memory(..., embedder=LangChainEmbedder(embeddings, name=..., dimensions=...))"
+            )
+        return cls(cast("BoundMemory", memory))
+
+    async def _search(
+        self, query: str, k: int, wanted: Mapping[str, Any] | None, unknown: Mapping[str, object]
+    ) -> list[Hit]:
+        _refuse(unknown)
+        where = Where(kinds=(DOCUMENT_KIND,), matching=data_conditions(wanted, ("metadata",)))
+        return await self._memory.search(query, limit=k, where=where, mode=self._mode, floor=False)
+
+    def _draft(self, text: str, metadata: Mapping[str, Any], identity: str) -> Draft:
+        data: dict[str, Any] = {"id": identity, "metadata": dict(metadata)}
+        return Draft(text, kind=DOCUMENT_KIND, data=data, source_key=self._key(identity))
+
+    def _key(self, identity: str) -> str:
+        """The source key of an id: the same for the same id and the same handle only."""
+        scope = self._memory.scope
+        name = json.dumps([scope.agent, scope.session, scope.collection, identity])
+        return f"document:{hashlib.sha256(name.encode()).hexdigest()}"
+
+
+def _document(record: MemoryRecord) -> Document:
+    data: Any = record.data
+    return Document(id=data["id"], page_content=record.text, metadata=dict(data["metadata"]))
+
+
+def _refuse(unknown: Mapping[str, object]) -> None:
+    if unknown:
+        raise InvalidInputError(f"a vector store of memories knows no {', '.join(sorted(unknown))}")

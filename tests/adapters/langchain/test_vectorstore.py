@@ -1,0 +1,148 @@
+"""`MemoryVectorStore`, and LangChain's embeddings as the embedder of a memory."""
+
+from __future__ import annotations
+
+import asyncio
+import copy
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from langchain_core.documents import Document
+from langchain_core.embeddings import DeterministicFakeEmbedding, Embeddings
+from langchain_core.indexing import InMemoryRecordManager, index
+
+from memory_core import BoundMemory, Embedder, EmbeddingError, InvalidInputError, Memory, ScopeError, run_sync
+from memory_core.testing.embedder import EmbedderContract
+from memory_langchain import LangChainEmbedder, MemoryRetriever, MemoryVectorStore
+
+FAKE = DeterministicFakeEmbedding(size=6)
+
+
+@pytest.fixture
+def vectors(tmp_path: Path) -> Iterator[BoundMemory]:
+    """A handle whose memory embeds with LangChain's own test embeddings."""
+    with Memory(tmp_path / "memory.db", embedder=LangChainEmbedder(FAKE, name="fake", dimensions=6)) as memory:
+        yield memory.bind(app="demo", user="ann")
+
+
+class TestEmbedder(EmbedderContract):
+    @pytest.fixture
+    def make_embedder(self) -> Callable[[], Embedder]:
+        return lambda: LangChainEmbedder(FAKE, name="fake", dimensions=6)
+
+
+def test_embeddings_that_fail_are_an_embedding_error() -> None:
+    class Broken(Embeddings):
+        def embed_documents(self, texts: list[str]) -> list[list[float]]:
+            raise RuntimeError("overloaded")
+
+        def embed_query(self, text: str) -> list[float]:
+            raise RuntimeError("overloaded")
+
+    with pytest.raises(EmbeddingError, match="overloaded"):
+        asyncio.run(LangChainEmbedder(Broken(), name="broken", dimensions=6).embed_query("tea"))
+
+
+def test_a_document_comes_back_as_it_was_added(vectors: BoundMemory) -> None:
+    store = MemoryVectorStore(vectors)
+    metadata = {"page": 4, "tags": ["a", "b"], "score": 0.5, "of": {"x": None}}
+    ids = store.add_texts(["Press both buttons", "Pull the plug"], [metadata, {}], ids=["reset", None])
+    assert ids[0] == "reset"
+    assert sorted(store.get_by_ids([*ids, "unknown"]), key=lambda document: document.page_content) == [
+        Document("Press both buttons", metadata=metadata, id="reset"),
+        Document("Pull the plug", id=ids[1]),
+    ]
+
+
+def test_scores_are_cosines_and_a_threshold_applies_to_them(vectors: BoundMemory) -> None:
+    store = MemoryVectorStore(vectors)
+    store.add_texts(["tea", "milk"])
+    (best, score), (_, second) = store.similarity_search_with_score("tea", k=2)
+    assert best.page_content == "tea"
+    assert score == pytest.approx(1.0, abs=1e-3)
+    assert 0 <= second < score
+    retriever = store.as_retriever(search_type="similarity_score_threshold", search_kwargs={"score_threshold": 0.99})
+    assert [document.page_content for document in retriever.invoke("tea")] == ["tea"]
+
+
+async def test_a_filter_on_metadata_applies_before_the_limit(vectors: BoundMemory) -> None:
+    store = MemoryVectorStore(vectors)
+    await store.aadd_texts([f"tea {n}" for n in range(20)], [{"page": n} for n in range(20)])
+    found = await store.as_retriever(search_kwargs={"k": 3, "filter": {"page": {"$gte": 18}}}).ainvoke("tea 0")
+    assert sorted(document.metadata["page"] for document in found) == [18, 19]
+
+
+def test_a_misspelt_argument_is_refused_rather_than_ignored(vectors: BoundMemory) -> None:
+    with pytest.raises(InvalidInputError, match="fitler"):
+        MemoryVectorStore(vectors).similarity_search("tea", fitler={"page": 1})
+
+
+def test_a_call_adds_all_or_nothing(vectors: BoundMemory) -> None:
+    store = MemoryVectorStore(vectors)
+    with pytest.raises(InvalidInputError):
+        store.add_texts(["tea", "milk"], [{}, {"no json": {1, 2}}])
+    with pytest.raises(InvalidInputError, match="2 texts have 1 metadatas"):
+        store.add_texts(["tea", "milk"], [{}])
+    assert store.similarity_search("tea") == []
+
+
+def test_two_handles_keep_their_documents_apart(vectors: BoundMemory) -> None:
+    manuals, letters = (MemoryVectorStore(vectors.bind(collection=name)) for name in ("manuals", "letters"))
+    bob = MemoryVectorStore(vectors.memory.bind(app="demo", user="bob"))
+    for store, text in ((manuals, "manual"), (letters, "letter"), (bob, "of bob")):
+        store.add_texts([text], ids=["same"])
+    assert [document.page_content for document in letters.similarity_search("manual", k=9)] == ["letter"]
+    manuals.delete()
+    assert manuals.get_by_ids(["same"]) == []
+    assert [document.page_content for document in bob.get_by_ids(["same"])] == ["of bob"]
+    assert [document.page_content for document in letters.get_by_ids(["same"])] == ["letter"]
+
+
+def test_it_shows_documents_only_and_they_are_memories_like_others(vectors: BoundMemory) -> None:
+    run_sync(vectors.add, "Ann drinks tea")
+    store = MemoryVectorStore(vectors)
+    store.add_texts(["How to brew tea"])
+    assert [document.page_content for document in store.similarity_search("tea")] == ["How to brew tea"]
+    assert {document.page_content for document in MemoryRetriever(memory=vectors).invoke("tea")} == {
+        "Ann drinks tea",
+        "How to brew tea",
+    }
+    store.delete()
+    assert run_sync(vectors.stats).records == 1
+
+
+def test_langchains_indexing_keeps_it_in_step_with_a_source(vectors: BoundMemory) -> None:
+    store, manager = MemoryVectorStore(vectors), InMemoryRecordManager("demo")
+    manager.create_schema()
+
+    def sync(*texts: str) -> dict[str, int]:
+        documents = [Document(text, metadata={"source": text}) for text in texts]
+        done: Any = index(documents, manager, store, cleanup="full", source_id_key="source", key_encoder="sha256")
+        return {name: count for name, count in done.items() if count}
+
+    assert sync("tea", "milk") == {"num_added": 2}
+    assert sync("tea", "coffee") == {"num_added": 1, "num_skipped": 1, "num_deleted": 1}
+    assert {document.page_content for document in store.similarity_search("tea", k=9)} == {"tea", "coffee"}
+
+
+async def test_it_can_be_made_from_texts(vectors: BoundMemory) -> None:
+    store = await MemoryVectorStore.afrom_texts(["tea"], memory=vectors, ids=["1"])
+    MemoryVectorStore.from_texts(["milk"], memory=vectors, ids=["2"])
+    assert {document.page_content for document in await store.aget_by_ids(["1", "2"])} == {"tea", "milk"}
+    with pytest.raises(InvalidInputError, match="LangChainEmbedder"):
+        MemoryVectorStore.from_texts(["tea"], FAKE, memory=vectors)
+
+
+def test_a_store_without_an_owner_is_refused(memory: Memory) -> None:
+    for nobody in (memory.bind(), memory, None):
+        with pytest.raises(ScopeError):
+            MemoryVectorStore(nobody)  # type: ignore[arg-type]  # what a caller may get wrong
+
+
+def test_a_copy_is_the_same_store(ann: BoundMemory) -> None:
+    store = MemoryVectorStore(ann, mode="lexical")
+    assert copy.deepcopy(store) is store
+    store.add_texts(["Ann drinks tea"])
+    assert [document.page_content for document in store.similarity_search("tea")] == ["Ann drinks tea"]
