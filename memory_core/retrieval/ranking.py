@@ -21,7 +21,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final, TypeVar
+from typing import Any, Final, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -132,7 +132,7 @@ def rank(
     request: SearchRequest,
     *,
     now: int,
-    allowed: Mask | None,
+    allowed: NDArray[np.integer[Any]] | None,
     importances: Floats | None = None,
 ) -> Ranking:
     """The best rows of a corpus.
@@ -142,10 +142,11 @@ def rank(
     Args:
         vector: The query's unit vector; `None` leaves the dense arm out.
         now: Microseconds since 1970 UTC.
-        allowed: Rows that satisfy the caller's conditions; `None` for all active ones.
+        allowed: Rows that satisfy the caller's conditions, ascending; `None` for all active ones.
         importances: Of each row, where the request gives importance a weight.
     """
-    cosines = corpus.dense.cosines(vector, len(corpus)) if corpus.dense and vector is not None else None
+    among = allowed if request.mode == "vector" else None  # elsewhere a row's score depends on others
+    cosines = corpus.dense.cosines(vector, len(corpus), among) if corpus.dense and vector is not None else None
     scores = Scores(len(corpus), explain=request.explain)
     if request.mode == "vector":
         near = np.full(len(corpus), -1, np.float32) if cosines is None else np.nan_to_num(cosines, nan=-1.0)
@@ -158,8 +159,8 @@ def rank(
     keep = corpus.alive.values & (corpus.expires.values > now)
     if request.floor:
         keep &= relevant
-    keep &= corpus.active.values if allowed is None else allowed
-    rows = _best(scores.total, np.flatnonzero(keep), request.limit)
+    kept = np.flatnonzero(keep & corpus.active.values) if allowed is None else allowed[keep[allowed]]
+    rows = _best(scores.total, kept, request.limit)
     return Ranking(rows, scores.total[rows], None if cosines is None else cosines[rows], scores.explained(rows))
 
 

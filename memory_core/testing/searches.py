@@ -129,6 +129,27 @@ class SearchContract(Contract):
         assert texts(run_sync(ann.search, "Zoe", mode="lexical")) == ["black coffee"]
         assert texts(run_sync(ann.search, "coffee", mode="substring")) == ["black coffee"]
 
+    def test_conditions_hold_for_what_was_changed_since_the_last_search(self, ann: BoundMemory) -> None:
+        green = Where(tags_any=["green"])
+
+        def found() -> set[str]:
+            modes = ("lexical", "hybrid", "vector") if self.has_vectors else ("lexical", "hybrid")
+            hits = [texts(run_sync(ann.search, "tea", where=green, mode=mode, floor=False)) for mode in modes]
+            assert all(set(each) == set(hits[0]) for each in hits)
+            return set(hits[0])
+
+        records = add(ann, *(Draft(f"tea {n}", tags=["green"] if n == 0 else []) for n in range(40)))
+        assert found() == {"tea 0"}
+        add(ann, Draft("green tea", tags=["green"]), "black tea")
+        assert found() == {"tea 0", "green tea"}
+        run_sync(ann.update, records[0].id, Patch(tags=[]))
+        run_sync(ann.update, records[9].id, Patch(tags=["green"]))
+        assert found() == {"tea 9", "green tea"}
+        run_sync(ann.update, records[9].id, Patch(text="mint tea"))
+        assert found() == {"mint tea", "green tea"}
+        run_sync(ann.delete, records[9].id)
+        assert found() == {"green tea"}
+
     def test_what_is_added_for_later_is_found_by_its_words_at_once(self, ann: BoundMemory) -> None:
         run_sync(ann.add, "green tea", embed="later")
         assert texts(run_sync(ann.search, "tea", mode="lexical")) == ["green tea"]

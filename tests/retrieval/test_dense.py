@@ -32,6 +32,16 @@ def test_a_row_has_the_best_cosine_of_its_vectors_and_nan_without_one() -> None:
     assert np.isnan(found[[1, 4]]).all()
 
 
+def test_a_few_rows_among_many_have_the_cosines_they_have_among_all() -> None:
+    vectors, query = unit(300, 1), unit(1, 2)[0]
+    held = Dense(DIMENSIONS)
+    held.extend(blobs(vectors), [row for row in range(200) for _ in range(row % 4)][: len(vectors)])
+    few = np.array([3, 4, 50, 51, 120])  # the rows 4 and 120 have no vector
+    found, expected = held.cosines(query, 200, few), held.cosines(query, 200)
+    assert found[few] == pytest.approx(expected[few], abs=1e-6, nan_ok=True)
+    assert np.isnan(found[[4, 120]]).all()
+
+
 @pytest.mark.parametrize("scan", ["int8", "float32"])
 def test_the_best_of_many_vectors_are_exact(scan: str, monkeypatch: pytest.MonkeyPatch) -> None:
     if scan == "int8":

@@ -245,7 +245,7 @@ def _rank(search: Search, found: _Found, order: Sequence[str], *, selective: boo
     corpus = Corpus(None if search.vector is None else len(_ONES))
     vectors = [(n, _as_vector(found.cosines[point])) for n, point in enumerate(order) if point in found.cosines]
     corpus.extend([_entry(n, found.rows[point]) for n, point in enumerate(order)], vectors)
-    allowed = np.array([point in found.allowed for point in order], np.bool_) if selective else None
+    allowed = np.array([n for n, point in enumerate(order) if point in found.allowed], np.int64) if selective else None
     vector = None if search.vector is None else _ONES
     importances = np.array([found.rows[point]["importance"] for point in order], np.float32)
     return rank(

@@ -11,8 +11,9 @@ from collections import OrderedDict
 from dataclasses import dataclass
 from typing import Final
 
-from memory_core.models import Fingerprint
+from memory_core.models import Fingerprint, Scope, Where
 from memory_core.retrieval.corpus import Corpus, Entry
+from memory_core.storage.sqlite.allowed import Allowed, Rows
 from memory_core.storage.sqlite.conditions import owner_range
 from memory_core.storage.sqlite.fingerprints import insist
 from memory_core.storage.sqlite.owners import Owner
@@ -34,8 +35,13 @@ _VECTORS: Final = (
 @dataclass(slots=True)
 class _Followed:
     corpus: Corpus
+    allowed: Allowed
     next: int
     version: int
+
+    @property
+    def nbytes(self) -> int:
+        return self.corpus.nbytes + self.allowed.nbytes
 
 
 class Corpora:
@@ -57,11 +63,16 @@ class Corpora:
         if self._fingerprint is not None and (followed is None or followed.version != owner.version):
             insist(db, self._fingerprint)
         if followed is None or not self._catch_up(db, owner, followed):
-            followed = _Followed(self._load(db, owner), owner.next, owner.version)
+            corpus = self._load(db, owner)
+            followed = _Followed(corpus, Allowed(corpus), owner.next, owner.version)
             self._followed[owner.id] = followed
         self._followed.move_to_end(owner.id)
         self._evict()
         return followed.corpus
+
+    def allowed(self, db: sqlite3.Connection, owner: Owner, scope: Scope, where: Where) -> Rows:
+        """The rows of the corpus `of` has just returned that satisfy the conditions; see `Allowed.rows`."""
+        return self._followed[owner.id].allowed.rows(db, owner.id, scope, where)
 
     def forget(self, owner: int) -> None:
         """Let go of an owner's corpus."""
@@ -106,7 +117,7 @@ class Corpora:
         corpus.extend(entries, vectors)
 
     def _evict(self) -> None:
-        total = sum(followed.corpus.nbytes for followed in self._followed.values())
+        total = sum(followed.nbytes for followed in self._followed.values())
         while total > self._max_bytes and len(self._followed) > 1:
             _, oldest = self._followed.popitem(last=False)
-            total -= oldest.corpus.nbytes
+            total -= oldest.nbytes

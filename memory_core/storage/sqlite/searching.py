@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 
 from memory_core.models import Component, Hit, MemoryRecord, Scope
 from memory_core.protocols import SearchRequest
-from memory_core.retrieval.corpus import Corpus
 from memory_core.retrieval.ranking import Query, Ranking, rank
 from memory_core.storage.sqlite.conditions import conditions, is_selective, owner_range
 from memory_core.storage.sqlite.corpora import Corpora
@@ -43,7 +42,8 @@ def ranked(db: sqlite3.Connection, corpora: Corpora, search: Search) -> list[Hit
         corpus = corpora.of(db, owner)
         if search.without is not None and (names := frozenset(corpus.named(search.query.names))) != search.without:
             return names
-        allowed = _allowed(db, corpus, owner.id, search)
+        narrowed = is_selective(search.scope, request.where)
+        allowed = corpora.allowed(db, owner, search.scope, request.where) if narrowed else None
         importances = _importances(db, corpus, owner.id) if request.importance else None
         ranking = rank(
             corpus,
@@ -78,17 +78,6 @@ def containing(db: sqlite3.Connection, search: Search) -> list[Hit]:
                 if len(hits) == search.request.limit:
                     break
         return hits
-
-
-def _allowed(db: sqlite3.Connection, corpus: Corpus, owner: int, search: Search) -> NDArray[np.bool_] | None:
-    """Which rows satisfy the caller's conditions; dead rows (not active) join in if the caller asks for them."""
-    if not is_selective(search.scope, search.request.where):
-        return None
-    found = conditions(owner, search.scope, search.request.where, search.now)
-    keys = db.execute(f"SELECT key FROM record WHERE {found.sql}", found.parameters)
-    allowed = np.zeros(len(corpus), np.bool_)
-    allowed[[corpus.row_of[key] for (key,) in keys]] = True
-    return allowed
 
 
 def _importances(db: sqlite3.Connection, corpus: Corpus, owner: int) -> NDArray[np.float32]:

@@ -1,0 +1,74 @@
+"""Which rows of a corpus satisfy the conditions of a search: asked of SQL once, then only of rows that are new.
+
+A record that changes gets a new row in its corpus (`Corpora`), so what was found for the older rows stays true.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections import OrderedDict
+from collections.abc import Hashable
+from typing import Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from memory_core.models import Scope, Where
+from memory_core.retrieval.corpus import Corpus
+from memory_core.storage.sqlite.conditions import Conditions, conditions
+
+Rows = NDArray[np.int32]
+
+KEPT_BYTES: Final = 4 * 1024 * 1024
+"""What the answers of one owner may take: agents and graphs ask under the same conditions again and again."""
+_ANSWER_BYTES: Final = 1_024
+"""What an answer without any rows takes, roughly."""
+_ALWAYS: Final = -1
+"""A moment before every expiry; the ranking leaves out what has expired by then."""
+
+
+class _Answer(NamedTuple):
+    rows: Rows
+    size: int
+    """Of the corpus when it was asked."""
+
+    @property
+    def nbytes(self) -> int:
+        return self.rows.nbytes + _ANSWER_BYTES
+
+
+class Allowed:
+    """The rows of one corpus, by condition; those asked for lately are remembered."""
+
+    def __init__(self, corpus: Corpus) -> None:
+        self._corpus = corpus
+        self._answers: OrderedDict[Hashable, _Answer] = OrderedDict()
+        self.nbytes = 0
+
+    def rows(self, db: sqlite3.Connection, owner: int, scope: Scope, where: Where) -> Rows:
+        """Ascending; rows that are dead by now and rows that have expired may be among them."""
+        found = conditions(owner, scope, where, _ALWAYS)
+        name = (found.sql, *found.parameters)
+        answer = self._answers.get(name) or _Answer(np.empty(0, np.int32), 0)
+        if answer.size < len(self._corpus):
+            answer = _Answer(np.concatenate([answer.rows, self._since(db, found, answer.size)]), len(self._corpus))
+        self._keep(name, answer)
+        return answer.rows
+
+    def _keep(self, name: Hashable, answer: _Answer) -> None:
+        older = self._answers.pop(name, None)
+        self._answers[name] = answer
+        self.nbytes += answer.nbytes - (older.nbytes if older else 0)
+        while self.nbytes > KEPT_BYTES and len(self._answers) > 1:
+            self.nbytes -= self._answers.popitem(last=False)[1].nbytes
+
+    def _since(self, db: sqlite3.Connection, found: Conditions, size: int) -> Rows:
+        """The rows from `size` on."""
+        if size:
+            found.add(
+                "record.key IN (SELECT value FROM json_each(?))", json.dumps(self._corpus.keys.values[size:].tolist())
+            )
+        row_of = self._corpus.row_of
+        keys = db.execute(f"SELECT key FROM record WHERE {found.sql}", found.parameters)
+        return np.sort(np.array([row_of[key] for (key,) in keys], np.int32))
