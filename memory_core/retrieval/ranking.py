@@ -159,7 +159,7 @@ def rank(
     keep = corpus.alive.values & (corpus.expires.values > now)
     if request.floor:
         keep &= relevant
-    kept = np.flatnonzero(keep & corpus.active.values) if allowed is None else allowed[keep[allowed]]
+    kept = np.flatnonzero(keep & corpus.active.values) if allowed is None else allowed[keep[allowed]].astype(np.int64)
     rows = _best(scores.total, kept, request.limit)
     return Ranking(rows, scores.total[rows], None if cosines is None else cosines[rows], scores.explained(rows))
 

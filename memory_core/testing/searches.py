@@ -10,6 +10,7 @@ from typing import Any, Final, cast
 import pytest
 
 from memory_core import BoundMemory, Draft, InvalidInputError, Patch, Where, run_sync
+from memory_core.models import Mode
 from memory_core.testing.base import Contract, Ticks, add, texts
 
 MODES: Final = ("hybrid", "lexical", "vector", "substring")
@@ -133,7 +134,7 @@ class SearchContract(Contract):
         green = Where(tags_any=["green"])
 
         def found() -> set[str]:
-            modes = ("lexical", "hybrid", "vector") if self.has_vectors else ("lexical", "hybrid")
+            modes: tuple[Mode, ...] = ("lexical", "hybrid", "vector") if self.has_vectors else ("lexical", "hybrid")
             hits = [texts(run_sync(ann.search, "tea", where=green, mode=mode, floor=False)) for mode in modes]
             assert all(set(each) == set(hits[0]) for each in hits)
             return set(hits[0])

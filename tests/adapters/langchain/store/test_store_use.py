@@ -79,7 +79,7 @@ def test_one_store_serves_loops_one_after_another_and_threads_at_once(store: Mem
 async def test_no_async_call_blocks_its_event_loop(tmp_path: Path) -> None:
     blockbuster: Any = pytest.importorskip("blockbuster")
     memory = Memory(tmp_path / "memory.db", embedder=None)
-    store = MemoryStore(memory.bind(user="ann"))
+    store = MemoryStore(memory.bind(user="ann"), mode="lexical")
     with blockbuster.blockbuster_ctx():
         await store.aput(("a",), "k", {"v": 1}, ttl=1)
         assert await store.asearch(("a",), query="v", filter={"v": 1})
