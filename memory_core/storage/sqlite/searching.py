@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from memory_core.models import Component, Hit, MemoryRecord, Scope
 from memory_core.protocols import SearchRequest
+from memory_core.retrieval.corpus import Corpus
 from memory_core.retrieval.ranking import Query, Ranking, rank
 from memory_core.storage.sqlite.conditions import conditions, is_selective, owner_range
 from memory_core.storage.sqlite.corpora import Corpora
