@@ -14,7 +14,7 @@ from memory_core.arguments import Arguments, ToolInputError
 from memory_core.bridge import core_loop, on_core, run_sync
 from memory_core.capture.triggers import Detection, LastMessages, TriggerDetector
 from memory_core.capture.turns import Message, turn_drafts
-from memory_core.drafts import check_draft
+from memory_core.drafts import check_draft, complete
 from memory_core.embedding.threaded import ThreadedEmbedder
 from memory_core.errors import (
     ClosedError,
@@ -54,7 +54,9 @@ from memory_core.models import (
     Stats,
     Version,
     Where,
+    utc_now,
 )
+from memory_core.prompt import remembered_block
 from memory_core.protocols import Embedder, Store
 from memory_core.tools import (
     FORGET_MEMORY,
@@ -148,9 +150,12 @@ __all__ = [
     "Where",
     "WrongThreadError",
     "check_draft",
+    "complete",
     "core_loop",
     "data_conditions",
     "on_core",
+    "remembered_block",
     "run_sync",
     "turn_drafts",
+    "utc_now",
 ]

@@ -10,6 +10,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from memory_spade.behaviour import MemoryBehaviour
     from memory_spade.llm import MemoryLLMAgent
     from memory_spade.memory import AgentBaseMemory, AgentInteractionMemory, MemoryBackend, MemoryEntry, SqliteBackend
     from memory_spade.mixin import MemoryMixin
@@ -18,13 +19,18 @@ __all__ = [
     "AgentBaseMemory",
     "AgentInteractionMemory",
     "MemoryBackend",
+    "MemoryBehaviour",
     "MemoryEntry",
     "MemoryLLMAgent",
     "MemoryMixin",
     "SqliteBackend",
 ]
 
-_MODULES = {"MemoryLLMAgent": "memory_spade.llm", "MemoryMixin": "memory_spade.mixin"}
+_MODULES = {
+    "MemoryBehaviour": "memory_spade.behaviour",
+    "MemoryLLMAgent": "memory_spade.llm",
+    "MemoryMixin": "memory_spade.mixin",
+}
 
 
 def __getattr__(name: str) -> object:

@@ -5,19 +5,21 @@ from __future__ import annotations
 import difflib
 import inspect
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from memory_core import BoundMemory, Memory
-from memory_spade.paths import base_file, directory
+from memory_spade.memory import MemoryBackend
+from memory_spade.memory.opening import Opening
+from memory_spade.memory.paths import directory
 
 StrPath = str | os.PathLike[str]
 Flag = bool | Sequence[bool | StrPath | None]
 """`True`, `False`, `(True, directory)`; a directory of `None` means the default, `":memory:"` none at all."""
 
-Source = Memory | BoundMemory | StrPath
-"""Where memories live: an open or unopened memory, a handle on one, or the path of its file."""
+Source = Memory | BoundMemory | Opening
+"""Where memories live: a memory or a handle of somebody else's, or something of the agent's own to open."""
 
 TAKEN_OVER: Final = ("interaction_memory", "agent_base_memory")
 """Flags of spade_llm that are never handed on to it."""
@@ -30,11 +32,16 @@ class Sources:
     notes_directory: str | None = None
     """Of the documented file of notes, or `":memory:"`."""
     interactions: Source | None = None
-    base: Source | None = None
+    base: Source | MemoryBackend | None = None
 
 
 def read_flags(
-    jid: str, *, interaction_memory: Flag, agent_base_memory: Flag, memory_path: StrPath | None, memory: Source | None
+    jid: str,
+    *,
+    interaction_memory: Flag,
+    agent_base_memory: Flag | MemoryBackend,
+    memory_path: StrPath | None,
+    memory: Memory | BoundMemory | StrPath | None,
 ) -> Sources:
     """Turn the flags into places.
 
@@ -45,24 +52,21 @@ def read_flags(
     Raises:
         TypeError: A value is of no known form, or `memory` comes together with a directory.
     """
-    interactions, interactions_path = _read_flag("interaction_memory", interaction_memory)
-    base, base_path = _read_flag("agent_base_memory", agent_base_memory)
+    backend = agent_base_memory if isinstance(agent_base_memory, MemoryBackend) else None
+    notes, notes_path = _read_flag("interaction_memory", interaction_memory)
+    base, base_path = _read_flag("agent_base_memory", False if backend else agent_base_memory)
     path = _read_path("memory_path", memory_path)
     if memory is None:
         return Sources(
-            notes_directory=directory(interactions_path or path) if interactions else None,
-            base=base_file(jid, base_path or path) if base else None,
+            notes_directory=directory(notes_path or path) if notes else None,
+            base=backend or (Opening.of_agent(jid, base_path or path) if base else None),
         )
-    given = _read_source(memory)
-    for name, other in (
-        ("interaction_memory", interactions_path),
-        ("agent_base_memory", base_path),
-        ("memory_path", path),
-    ):
+    for name, other in zip((*TAKEN_OVER, "memory_path"), (notes_path, base_path, path), strict=True):
         if other is not None:
             raise TypeError(f"memory= already says where memories live; take the path {other!r} out of {name}=")
-    both = not interactions and not base
-    return Sources(interactions=given if interactions or both else None, base=given if base or both else None)
+    given = memory if isinstance(memory, Memory | BoundMemory) else Opening.of_file(_read_path("memory", memory) or "")
+    both = not notes and not base and not backend
+    return Sources(interactions=given if notes or both else None, base=backend or (given if base or both else None))
 
 
 def check_values(*, owner: object, inject_memories: object) -> None:
@@ -88,41 +92,22 @@ def check_arguments(
     Raises:
         TypeError: An unknown keyword (with the one that was probably meant), or a memory flag by position.
     """
-    constructors = _constructors(behind)
-    names = [parameter for init in constructors for parameter in _named(init)]
+    taken = [inspect.signature(vars(cls)["__init__"]).parameters for cls in behind if "__init__" in vars(cls)]
     for flag in TAKEN_OVER:
-        if flag in _named(constructors[0])[: len(args)]:
+        if flag in list(taken[0])[1 : len(args) + 1]:
             raise TypeError(f"pass {flag} to {name} by keyword, not by position")
+    known = [*own, *(parameter for parameters in taken for parameter in parameters)]
     # A class of the application that takes **kwargs may know names we cannot; those of the frameworks swallow them.
     unknowable = any(
-        _is_open(init) and not init.__module__.startswith(("spade.", "spade_llm.")) for init in constructors
+        not cls.__module__.startswith(("spade.", "spade_llm.")) and inspect.getfullargspec(vars(cls)["__init__"]).varkw
+        for cls in behind
+        if "__init__" in vars(cls)
     )
-    for keyword in kwargs:
-        meant = difflib.get_close_matches(keyword, [*own, *names], n=1, cutoff=0.8)
-        if keyword not in names and (meant or not unknowable):
+    for keyword in kwargs.keys() - set(known):
+        meant = difflib.get_close_matches(keyword, known, n=1, cutoff=0.8)
+        if meant or not unknowable:
             hint = f"; did you mean {meant[0]!r}?" if meant else ""
             raise TypeError(f"{name} got an unknown keyword {keyword!r}{hint}")
-
-
-def _constructors(classes: Sequence[type]) -> list[Callable[..., None]]:
-    """The constructors that keyword arguments reach: up to the first one without `**kwargs`."""
-    found: list[Callable[..., None]] = []
-    for cls in classes:
-        init: Callable[..., None] | None = vars(cls).get("__init__")
-        if init is not None:
-            found.append(init)
-            if not _is_open(init):
-                break
-    return found
-
-
-def _named(init: Callable[..., None]) -> list[str]:
-    kinds = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
-    return [name for name, given in inspect.signature(init).parameters.items() if given.kind in kinds][1:]
-
-
-def _is_open(init: Callable[..., None]) -> bool:
-    return any(given.kind is given.VAR_KEYWORD for given in inspect.signature(init).parameters.values())
 
 
 def _read_flag(name: str, value: object) -> tuple[bool, str | None]:
@@ -139,12 +124,4 @@ def _read_path(name: str, value: object) -> str | None:
     path = os.fspath(value) if isinstance(value, str | os.PathLike) else None
     if not isinstance(path, str) or not path.strip():
         raise TypeError(f"the path of {name} must be a non-empty string or a Path, not {value!r}")
-    return path
-
-
-def _read_source(value: object) -> Source:
-    if isinstance(value, Memory | BoundMemory):
-        return value
-    path = _read_path("memory", value)
-    assert path is not None  # noqa: S101  (None was handled by the caller)
     return path

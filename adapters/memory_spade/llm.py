@@ -10,10 +10,16 @@ try:
     from spade_llm.providers.base_provider import BaseLLMProvider
     from spade_llm.tools import LLMTool
 except ImportError as error:
-    raise ImportError("`MemoryLLMAgent` needs spade_llm: pip install 'memory-core[spade-llm]'") from error
+    raise ImportError(
+        "`MemoryLLMAgent` needs spade_llm 0.3, which runs on Python 3.11 and 3.12; there: "
+        "pip install 'memory-core[spade-llm]'"
+    ) from error
 
+import copy
 import logging
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Mapping
+from contextvars import ContextVar
+from dataclasses import dataclass
 from typing import Any, Final
 
 from slixmpp import JID
@@ -26,49 +32,59 @@ from memory_core import (
     STORE_MEMORY,
     UPDATE_MEMORY,
     Arguments,
-    BoundMemory,
     MemoryCoreError,
     Tool,
     ToolContext,
-    Where,
+    remembered_block,
 )
-from memory_spade.conversation import Turn, enter, running
-from memory_spade.memory import AgentInteractionMemory
+from memory_spade.conversation import session_of
 from memory_spade.mixin import MemoryMixin
-from memory_spade.prompt import MAX_NOTES, memory_block
 
 if not spade_llm_version.startswith("0.3."):
     # On a Python it does not support, pip quietly installs 0.2, whose agents are put together differently.
     raise ImportError(
-        f"`MemoryLLMAgent` needs spade_llm 0.3, which runs on Python 3.11 and 3.12, and found {spade_llm_version}: "
-        "pip install 'memory-core[spade-llm]' on one of them"
+        f"`MemoryLLMAgent` needs spade_llm 0.3, which runs on Python 3.11 and 3.12, and found {spade_llm_version}; "
+        "there: pip install 'memory-core[spade-llm]'"
     )
 
 logger = logging.getLogger(__name__)
 
 MAX_QUERY_CHARS: Final = 2_000
 """So much of a message is searched for."""
+MAX_NOTES: Final = 20
+"""So many notes of a conversation, the last ones, are put into the prompt."""
 
 
-Run = Callable[[Turn, Mapping[str, object]], Awaitable[str]]
-"""Carries a tool call out, in a turn, with the arguments of the model."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Turn:
+    """One message being answered by an agent."""
+
+    agent: str
+    """Bare JID of the agent."""
+    conversation_id: str
+    message: Mapping[str, Any]
+    """The very object in the history of the conversation."""
+    session: str
+    peer: str | None
+    """Bare JID of the sender, if the history says it."""
+    block: str
+    """What is remembered, for the prompt of every call that the answer takes."""
+
+
+_running: ContextVar[Turn | None] = ContextVar("memory_spade_turn", default=None)
+"""The turn of the current task. It is not kept on tools or agents, which several tasks use at the same time."""
 
 
 def equip(agent: MemoryMixin, *, editing: bool) -> None:
     """Give an agent with a model its memory tools and recall."""
     llm: Any = agent  # an LLMAgent behind the mixin, which cannot say so without importing it
     attach(agent, llm.llm_behaviour)
-    home = agent.home
-    if home.notes_file is not None:
-        offer(agent, MemoryTool(REMEMBER_INTERACTION_INFO, agent, _in_file(home.notes_file)))
-    elif home.has_interactions:
-        offer(
-            agent, MemoryTool(REMEMBER_INTERACTION_INFO, agent, _in_store(REMEMBER_INTERACTION_INFO, home.interactions))
-        )
-    if home.has_base:
+    if agent.interaction_memory is not None:
+        offer(agent, _as_tool(agent, REMEMBER_INTERACTION_INFO))
+    if agent.agent_base_memory is not None:
         changing = (UPDATE_MEMORY, FORGET_MEMORY) if editing else ()
         for tool in (STORE_MEMORY, SEARCH_MEMORIES, LIST_MEMORIES, *changing):
-            offer(agent, MemoryTool(tool, agent, _in_store(tool, home.base)))
+            offer(agent, _as_tool(agent, tool))
 
 
 def attach(agent: MemoryMixin, behaviour: object) -> None:
@@ -98,50 +114,31 @@ def offer(agent: MemoryMixin, tool: LLMTool) -> None:
         llm.llm_behaviour.register_tool(tool)
 
 
-class MemoryTool(LLMTool):
-    """One of the core's tools as spade_llm wants it.
+def _as_tool(agent: MemoryMixin, tool: Tool) -> LLMTool:
+    """One of the core's tools as spade_llm wants it; whose memory it reaches is a matter of the running turn."""
 
-    spade_llm calls `set_conversation_id` in the task that answers a message, just before the model is called. It is
-    kept as that task's turn and not on the tool, which other tasks and behaviours use at the same time.
-    """
-
-    def __init__(self, tool: Tool, agent: MemoryMixin, run: Run) -> None:
-        self._agent = agent
-        self._run = run
-        super().__init__(tool.name, tool.description, dict(tool.parameters), self._call)
-
-    def set_conversation_id(self, conversation_id: str) -> None:
-        """Called by `LLMBehaviour` for every message."""
-        context: object = getattr(self._agent, "context", None)
-        enter(self._agent.turn(conversation_id, last_sender(context, conversation_id)))
-
-    async def _call(self, **arguments: object) -> str:
-        turn = running(self._agent.address)
-        if turn is None:
-            return f"{self.name} failed: no conversation is running, so it is open whose memory this is"
+    async def run(**arguments: object) -> str:
+        turn = _running.get()
+        if turn is None or turn.agent != agent.address:
+            return f"{tool.name} failed: no conversation is running, so it is open whose memory this is"
         try:
-            return await self._run(turn, arguments)
+            notes = agent.home.notes(turn.peer)
+            if tool is REMEMBER_INTERACTION_INFO and notes is not None:
+                return await notes.aadd_information(turn.session, Arguments(arguments).text("information"))
+            memory = agent.home.base(turn.peer)
+            context = ToolContext(memory=memory, agent=turn.agent, session=turn.session, author=turn.peer)
+            return (await tool(context, arguments)).text
         except MemoryCoreError as error:
-            return f"{self.name} failed: {error}"
+            return f"{tool.name} failed: {error}"
 
-
-def _in_store(tool: Tool, memory_of: Callable[[str | None], BoundMemory]) -> Run:
-    async def run(turn: Turn, arguments: Mapping[str, object]) -> str:
-        context = ToolContext(memory=memory_of(turn.peer), agent=turn.agent, session=turn.session, author=turn.peer)
-        return (await tool(context, arguments)).text
-
-    return run
-
-
-def _in_file(notes: AgentInteractionMemory) -> Run:
-    async def run(turn: Turn, arguments: Mapping[str, object]) -> str:
-        return await notes.aadd_information(turn.session, Arguments(arguments).text("information"))
-
-    return run
+    return LLMTool(tool.name, tool.description, dict(tool.parameters), run)
 
 
 class RecallingProvider(BaseLLMProvider):
-    """A provider that shows its model what the agent remembers; everything else is the provider it wraps."""
+    """A provider that shows its model what the agent remembers; everything else is the provider it wraps.
+
+    Its call is where spade_llm says which conversation the current task answers, so a turn begins here.
+    """
 
     def __init__(self, provider: BaseLLMProvider, agent: MemoryMixin) -> None:
         self.provider = provider
@@ -161,98 +158,69 @@ class RecallingProvider(BaseLLMProvider):
     ) -> dict[str, Any]:
         """See `BaseLLMProvider`: recall, then ask the wrapped provider."""
         if conversation_id is not None:
-            turn = self._turn(context, tools, conversation_id)
-            block = await recall(self._agent, turn, last_said(context, conversation_id))
-            view: Any = Reminded(context, conversation_id, block)  # stands in for a ContextManager
-            context = view
+            context = _reminded(context, await self._turn(context, conversation_id))
         return await self.provider.get_llm_response(context, tools, conversation_id, output_schema)
 
-    def _turn(self, context: ContextManager, tools: list[LLMTool] | None, conversation_id: str) -> Turn:
-        turn = running(self._agent.address)
-        entered = any(isinstance(tool, MemoryTool) for tool in tools or ())
-        if not entered or turn is None or turn.conversation_id != conversation_id:
-            turn = self._agent.turn(conversation_id, last_sender(context, conversation_id))
-            enter(turn)
+    async def _turn(self, context: ContextManager, conversation_id: str) -> Turn:
+        """The turn that the last message of the user began; the calls of its tool loop go on with the same."""
+        history: list[Any] = context.get_conversation_history(conversation_id)
+        message: Any = next((said for said in reversed(history) if said["role"] == "user"), {})
+        agent, turn = self._agent, _running.get()
+        if turn is None or turn.message is not message or turn.agent != agent.address:
+            sender = message.get("sender")
+            peer = str(JID(sender).bare) or None if isinstance(sender, str) else None
+            session = session_of(conversation_id, peer)
+            block = await recall(agent, session, peer, str(message.get("content") or ""))
+            turn = Turn(
+                agent=agent.address,
+                conversation_id=conversation_id,
+                message=message,
+                session=session,
+                peer=peer,
+                block=block,
+            )
+            _running.set(turn)
         return turn
 
 
-class Reminded:
-    """A conversation's context whose prompt also says what is remembered; the context itself is not changed."""
+def _reminded(context: ContextManager, turn: Turn) -> ContextManager:
+    """The context of one call, whose prompt also says what is remembered: at the end of its first system message, or
+    as its only one. The conversations themselves are not changed."""
+    view: Any = copy.copy(context)
+    view.set_current_conversation(turn.conversation_id)  # for whoever asks without naming it; others write meanwhile
 
-    def __init__(self, context: ContextManager, conversation_id: str, block: str) -> None:
-        self._context = context
-        self._conversation_id = conversation_id
-        self._block = block
-
-    def __getattr__(self, name: str) -> object:
-        return getattr(self._context, name)
-
-    def get_prompt(self, conversation_id: str | None = None) -> list[dict[str, Any]]:
-        """See `ContextManager`: what is remembered ends the first system message, or becomes it."""
-        prompt: list[Any] = list(self._context.get_prompt(conversation_id or self._conversation_id))
-        if not self._block:
+    def get_prompt(conversation_id: str | None = None) -> list[Any]:
+        prompt: list[Any] = list(context.get_prompt(conversation_id or turn.conversation_id))
+        if not turn.block:
             return prompt
         if prompt and prompt[0]["role"] == "system":
-            return [{**prompt[0], "content": f"{prompt[0]['content']}\n\n{self._block}"}, *prompt[1:]]
-        return [{"role": "system", "content": self._block}, *prompt]
+            return [{**prompt[0], "content": f"{prompt[0]['content']}\n\n{turn.block}"}, *prompt[1:]]
+        return [{"role": "system", "content": turn.block}, *prompt]
 
-    def get_tracing_metadata(self, conversation_id: str | None = None) -> dict[str, Any]:
-        """See `ContextManager`, of this conversation rather than of the last one anybody wrote in."""
-        return self._context.get_tracing_metadata(conversation_id or self._conversation_id)
+    view.get_prompt = get_prompt
+    return view  # type: ignore[no-any-return]
 
 
-async def recall(agent: MemoryMixin, turn: Turn, said: str) -> str:
+async def recall(agent: MemoryMixin, session: str, peer: str | None, said: str) -> str:
     """The block for the prompt of a message; empty, and logged, when memory cannot be read.
 
     The answer to a message does not wait for a memory that is out of order.
     """
     if not agent.inject_memories:
         return ""
-    if said not in turn.recalled:
-        try:
-            turn.recalled[said] = await _recall(agent, turn, said)
-        except MemoryCoreError:
-            logger.exception("%s answers without its memory", agent.address)
-            return ""
-    return turn.recalled[said]
-
-
-async def _recall(agent: MemoryMixin, turn: Turn, said: str) -> str:
-    notes, shown = await _notes(agent, turn)
+    noted: list[str] = []
     memories: list[str] = []
-    if agent.home.has_base:
-        hits = await agent.home.base(turn.peer).search(said[:MAX_QUERY_CHARS], limit=agent.inject_memories)
-        memories = [hit.record.text for hit in hits if hit.record.id not in shown]
-    return memory_block(notes, memories)
-
-
-async def _notes(agent: MemoryMixin, turn: Turn) -> tuple[list[str], set[str]]:
-    """The latest notes of the conversation, oldest first, and the ids of those that are records."""
-    if agent.home.notes_file is not None:
-        return await agent.home.notes_file.aget_information(turn.session), set()
-    if not agent.home.has_interactions:
-        return [], set()
-    where = Where(kinds=("note",), session=turn.session, agent=turn.agent)
-    page = await agent.home.interactions(turn.peer).list(where=where, limit=MAX_NOTES)
-    return [record.text for record in reversed(page.records)], {record.id for record in page.records}
-
-
-def last_said(context: ContextManager, conversation_id: str) -> str:
-    """The last message of the user in a conversation."""
-    return str((_last_of_user(context, conversation_id) or {}).get("content") or "")
-
-
-def last_sender(context: object, conversation_id: str) -> str | None:
-    """The bare JID of whoever wrote the last message in a conversation, if the context says so."""
-    if not isinstance(context, ContextManager):
-        return None
-    sender = (_last_of_user(context, conversation_id) or {}).get("sender")
-    return str(JID(sender).bare) or None if isinstance(sender, str) else None
-
-
-def _last_of_user(context: ContextManager, conversation_id: str) -> dict[str, Any] | None:
-    history: list[Any] = context.get_conversation_history(conversation_id)
-    return next((message for message in reversed(history) if message["role"] == "user"), None)
+    try:
+        notes = agent.home.notes(peer)
+        if notes is not None:
+            noted = await notes.aget_information(session, last=MAX_NOTES)
+        if agent.agent_base_memory is not None:
+            memory = agent.home.base(peer)
+            hits = await memory.search(said[:MAX_QUERY_CHARS], limit=agent.inject_memories)
+            memories = [hit.record.text for hit in hits if hit.record.text not in noted]
+    except MemoryCoreError:
+        logger.exception("%s answers without its memory", agent.address)
+    return remembered_block(noted, memories)
 
 
 class _Forgetful(set[Any]):

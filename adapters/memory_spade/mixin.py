@@ -14,22 +14,18 @@ import copy
 from asyncio import Task
 from typing import TYPE_CHECKING, Any, Final
 
-from memory_core import BoundMemory, core_loop
-from memory_spade.conversation import Threads, Turn, invented_thread, session_of
-from memory_spade.flags import Flag, Source, StrPath, check_arguments, check_values, read_flags
+from memory_core import BoundMemory, Memory, core_loop
+from memory_spade.conversation import invented_thread, sender_of
+from memory_spade.flags import Flag, StrPath, check_arguments, check_values, read_flags
 from memory_spade.home import Home, Owner
+from memory_spade.memory import MemoryBackend
 
 if TYPE_CHECKING:
     from spade_llm.tools import LLMTool
 
 _OWN: Final = (
-    "interaction_memory",
-    "agent_base_memory",
-    "memory_path",
-    "memory",
-    "owner",
-    "memory_editing",
-    "inject_memories",
+    *("interaction_memory", "agent_base_memory", "memory_path", "memory"),
+    *("owner", "memory_editing", "inject_memories"),
 )
 
 
@@ -41,7 +37,7 @@ class MemoryMixin(Agent):
 
     Args:
         interaction_memory: Keep notes about each conversation: `True`, `False` or `(True, directory)`.
-        agent_base_memory: Keep long-term memories; same form.
+        agent_base_memory: Keep long-term memories; same form, or a `MemoryBackend` of your own that keeps them.
         memory_path: Directory of both kinds, unless a flag names its own. Without either it is what the environment
             variable SPADE_LLM_MEMORY_PATH says, else `spade_llm/data/agent_memory`. `":memory:"` keeps everything in
             the process, until the agent stops.
@@ -70,9 +66,9 @@ class MemoryMixin(Agent):
         self,
         *args: Any,  # they belong to the agent class behind, whichever that is
         interaction_memory: Flag = False,
-        agent_base_memory: Flag = False,
+        agent_base_memory: Flag | MemoryBackend = False,
         memory_path: StrPath | None = None,
-        memory: Source | None = None,
+        memory: Memory | BoundMemory | StrPath | None = None,
         owner: Owner = "agent",
         memory_editing: bool = False,
         inject_memories: int = 5,
@@ -94,10 +90,9 @@ class MemoryMixin(Agent):
         self.home = Home(self.address, sources, owner)
         # LLMAgent has attributes of these names and types of its own; ours are `AgentInteractionMemory` and
         # `AgentBaseMemory` of `memory_spade.memory`, or None.
-        self.interaction_memory: Any = self.home.interaction_memory()
-        self.agent_base_memory: Any = self.home.agent_base_memory()
+        self.interaction_memory: Any = self.home.notes(None)
+        self.agent_base_memory: Any = self.home.base_door
         self.inject_memories = inject_memories
-        self._threads = Threads()
         core_loop()  # starts a thread: better now than inside a coroutine
         if self._has_model():
             from memory_spade.llm import equip  # noqa: PLC0415  (plain agents must not load spade_llm)
@@ -116,27 +111,14 @@ class MemoryMixin(Agent):
 
     def memory_of(self, message: Message) -> BoundMemory:
         """The long-term memories that the conversation a message belongs to may reach."""
-        return self.home.base(_sender(message))
-
-    def turn(self, conversation_id: str, sender: str | None = None) -> Turn:
-        """What memory needs to know about a message being answered.
-
-        Args:
-            conversation_id: spade_llm's name of the conversation.
-            sender: Bare JID of who wrote it; without it, whoever wrote in that conversation, if it was one alone.
-        """
-        peer = sender or self._threads.peer_of(conversation_id)
-        return Turn(self.address, conversation_id, session_of(conversation_id, peer), peer)
+        return self.home.base(sender_of(message))
 
     def dispatch(self, msg: Message) -> list[Task[None]]:
         """Deliver a message to the behaviours, as `Agent.dispatch`; one for the model gets a thread if it has none."""
-        peer = _sender(msg)
-        if peer is not None and self._has_model():
-            if msg.thread is None and msg.get_metadata("message_type") == "llm":
-                msg = copy.copy(msg)  # in one process the sender holds the same object
-                msg.thread = invented_thread(peer)
-            if msg.thread is not None:
-                self._threads.saw(msg.thread, peer)
+        peer = sender_of(msg)
+        if peer and self._has_model() and msg.thread is None and msg.get_metadata("message_type") == "llm":
+            msg = copy.copy(msg)  # in one process the sender holds the same object
+            msg.thread = invented_thread(peer)
         return super().dispatch(msg)
 
     def add_behaviour(self, behaviour: CyclicBehaviour, template: Template | None = None) -> None:
@@ -177,7 +159,3 @@ class MemoryMixin(Agent):
 
     def _has_model(self) -> bool:
         return "llm_behaviour" in vars(self)
-
-
-def _sender(message: Message) -> str | None:
-    return str(message.sender.bare) or None

@@ -6,8 +6,8 @@ import os
 from typing import Any
 
 from memory_spade.memory.backends.base import MemoryBackend, MemoryEntry
-from memory_spade.memory.backends.sqlite_backend import SqliteBackend
-from memory_spade.paths import base_file
+from memory_spade.memory.backends.sqlite_backend import SqliteBackend, own_backend
+from memory_spade.memory.opening import Opening
 
 
 class AgentBaseMemory:
@@ -35,7 +35,7 @@ class AgentBaseMemory:
             raise TypeError(f"give memory_path={memory_path!r} to the backend instead; it decides where memories live")
         self.agent_id = agent_id
         if backend is None:
-            backend = SqliteBackend(base_file(agent_id, memory_path))
+            backend = own_backend(agent_id, Opening.of_agent(agent_id, memory_path))
         self.backend = backend.for_agent(agent_id) if isinstance(backend, SqliteBackend) else backend
         self._initialized = False
 

@@ -8,16 +8,16 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Protocol, Self
 
+from memory_core import portability
 from memory_spade.memory.exceptions import MemoryStorageError, reported_as
-from memory_spade.memory.notes_file import NotesFile
-from memory_spade.paths import IN_MEMORY, directory, identity
+from memory_spade.memory.paths import IN_MEMORY, directory
 
 
 class Notes(Protocol):
     """Where notes are kept."""
 
-    def get(self, conversation_id: str) -> list[str]:
-        """The notes of a conversation, oldest first."""
+    def get(self, conversation_id: str, last: int | None = None) -> list[str]:
+        """The notes of a conversation, oldest first; only the `last` so many, if that is given (at least 1)."""
         ...
 
     def conversations(self) -> list[str]:
@@ -50,7 +50,7 @@ class AgentInteractionMemory:
         folder = directory(memory_path)
         self._notes: Notes = _NotesInProcess()
         if folder != IN_MEMORY:
-            self._notes = NotesFile(Path(folder).expanduser(), identity(agent_id))
+            self._notes = portability.NotesFile(Path(folder).expanduser(), agent_id)
 
     @classmethod
     def over(cls, agent_id: str, notes: Notes) -> Self:
@@ -95,17 +95,18 @@ class AgentInteractionMemory:
         """`add_information` without blocking the event loop."""
         return await asyncio.to_thread(self.add_information, conversation_id, information)
 
-    async def aget_information(self, conversation_id: str) -> list[str]:
-        """`get_information` without blocking the event loop."""
-        return await asyncio.to_thread(self.get_information, conversation_id)
+    async def aget_information(self, conversation_id: str, *, last: int | None = None) -> list[str]:
+        """`get_information` without blocking the event loop; only the `last` so many notes, if that is given."""
+        with reported_as(MemoryStorageError):
+            return await asyncio.to_thread(self._notes.get, conversation_id, last)
 
 
 class _NotesInProcess:
     def __init__(self) -> None:
         self._notes: dict[str, list[str]] = {}
 
-    def get(self, conversation_id: str) -> list[str]:
-        return list(self._notes.get(conversation_id, ()))
+    def get(self, conversation_id: str, last: int | None = None) -> list[str]:
+        return self._notes.get(conversation_id, [])[-(last or 0) :]
 
     def conversations(self) -> list[str]:
         return list(self._notes)

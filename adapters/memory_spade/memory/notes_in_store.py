@@ -14,15 +14,20 @@ class NotesInStore:
     Args:
         handle: Returns the handle; called for every operation.
         agent: The agent's bare JID, stamped on what it writes and required of what it reads.
+        author: Who said what is noted.
     """
 
-    def __init__(self, handle: Callable[[], BoundMemory], agent: str) -> None:
+    def __init__(self, handle: Callable[[], BoundMemory], agent: str, author: str | None = None) -> None:
         self._handle = handle
         self._agent = agent
+        self._author = author
 
-    def get(self, conversation_id: str) -> list[str]:
-        """The notes of a conversation, oldest first."""
-        return [record.text for record in self._records(conversation_id)]
+    def get(self, conversation_id: str, last: int | None = None) -> list[str]:
+        """The notes of a conversation, oldest first; only the `last` so many, if that is given (at least 1)."""
+        if last is None:
+            return [record.text for record in self._records(conversation_id)]
+        newest = run_sync(self._handle().list, where=self._where(conversation_id), limit=last)
+        return [record.text for record in reversed(newest.records)]
 
     def conversations(self) -> list[str]:
         """The conversations that have notes, in the order of their first one."""
@@ -30,7 +35,7 @@ class NotesInStore:
 
     def add(self, conversation_id: str, information: str, now: datetime) -> None:
         """Append a note; returns when it is on disk."""
-        draft = Draft(information, session=conversation_id, agent=self._agent, occurred_at=now)
+        draft = Draft(information, session=conversation_id, agent=self._agent, author=self._author, occurred_at=now)
         run_sync(self._handle().add, draft)
 
     def clear(self, conversation_id: str) -> bool:

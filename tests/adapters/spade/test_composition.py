@@ -15,7 +15,8 @@ from spade_llm.tools import LLMTool
 from memory_core import Memory, ScopeError
 from memory_spade import MemoryLLMAgent, MemoryMixin
 from memory_spade.flags import Sources, read_flags
-from memory_spade.paths import DEFAULT_DIRECTORY, ENVIRONMENT
+from memory_spade.memory.opening import Opening
+from memory_spade.memory.paths import DEFAULT_DIRECTORY, ENVIRONMENT
 from memory_spade.testing.provider import ScriptedProvider
 
 Jid = Callable[[str], str]
@@ -23,6 +24,11 @@ Jid = Callable[[str], str]
 pytestmark = pytest.mark.usefixtures("container")
 
 FILE = "bot_localhost_base_memory.db"
+
+
+def name(source: object) -> str:
+    assert isinstance(source, Opening)
+    return source.name
 
 
 def read(**flags: Any) -> Sources:
@@ -40,15 +46,15 @@ def read(**flags: Any) -> Sources:
 def test_a_directory_in_the_flag_wins_over_all_others(form: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(ENVIRONMENT, "environment")
     sources = read(agent_base_memory=form, interaction_memory=True, memory_path="both")
-    assert sources == Sources(base=str(Path("own", FILE)), notes_directory="both")
+    assert (name(sources.base), sources.notes_directory) == (str(Path("own", FILE)), "both")
 
 
 @pytest.mark.parametrize("form", [True, (True, None)])
 def test_the_environment_names_the_directory_when_no_argument_does(form: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(ENVIRONMENT, "environment")
-    assert read(agent_base_memory=form).base == str(Path("environment", FILE))
+    assert name(read(agent_base_memory=form).base) == str(Path("environment", FILE))
     monkeypatch.delenv(ENVIRONMENT)
-    assert read(agent_base_memory=form).base == str(Path(DEFAULT_DIRECTORY, FILE))
+    assert name(read(agent_base_memory=form).base) == str(Path(DEFAULT_DIRECTORY, FILE))
 
 
 @pytest.mark.parametrize("form", [False, (False, "somewhere"), [False, None]])
@@ -57,9 +63,12 @@ def test_a_kind_that_is_switched_off_lives_nowhere(form: Any) -> None:
 
 
 def test_memory_switches_on_both_kinds_or_the_one_that_is_asked_for() -> None:
-    assert read(memory="m.db") == Sources(base="m.db", interactions="m.db")
-    assert read(memory="m.db", agent_base_memory=True) == Sources(base="m.db", interactions=None)
-    assert read(memory="m.db", interaction_memory=True) == Sources(base=None, interactions="m.db")
+    both = read(memory="m.db")
+    assert name(both.base) == "m.db"
+    assert both.interactions is both.base
+    only_base, only_notes = read(memory="m.db", agent_base_memory=True), read(memory="m.db", interaction_memory=True)
+    assert (name(only_base.base), only_base.interactions) == ("m.db", None)
+    assert (only_notes.base, name(only_notes.interactions)) == (None, "m.db")
 
 
 @pytest.mark.parametrize("value", [1, "yes", None, (True,), ("yes", "path"), (True, 5), (True, ""), (True, b"bytes")])

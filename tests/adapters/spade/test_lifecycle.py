@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 import spade_llm
 from spade.agent import Agent
+from spade.message import Message
 from spade_llm.agent import LLMAgent
 from spade_llm.providers.base_provider import BaseLLMProvider
 
@@ -53,11 +54,18 @@ async def test_a_tool_called_after_stop_answers_with_an_error_and_opens_nothing(
     agent = MemoryLLMAgent(jid("bot"), "pw", provider, memory=tmp_path / "own.db")
     await start(agent)
     await server.stop(agent)
-    tool: Any = agent.tools[0]
+    talk: Any = agent.llm_behaviour
+    answers: list[str] = []
 
-    tool.set_conversation_id("t1")
+    async def keep(message: Message) -> None:
+        answers.append(str(message.body))
 
-    assert "failed: agent" in await tool.execute(information="too late")
+    talk.send = keep
+    late = Message(to=jid("bot"), sender=jid("ann"), body="STORE too late", thread="t1")
+    await talk.queue.put(late)
+    await talk.run()
+
+    assert "store_memory failed: agent" in answers[0]
     assert not (tmp_path / "own.db-wal").exists()
 
 
@@ -231,7 +239,9 @@ def test_the_mixin_loads_spade_only_and_the_package_not_even_that() -> None:
 )
 def test_a_missing_framework_is_named_in_one_sentence(missing: str, name: str, extra: str) -> None:
     done = run(f"import sys; sys.modules[{missing!r}] = None\nfrom memory_spade import {name}")
-    assert done.stderr.strip().splitlines()[-1].endswith(f": pip install 'memory-core[{extra}]'")
+    last = done.stderr.strip().splitlines()[-1]
+    assert last.endswith(f": pip install 'memory-core[{extra}]'")
+    assert missing == "spade" or "runs on Python 3.11 and 3.12" in last
 
 
 def test_spade_llm_of_another_version_is_refused_with_the_pythons_it_needs(monkeypatch: pytest.MonkeyPatch) -> None:

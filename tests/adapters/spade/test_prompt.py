@@ -8,17 +8,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import BaseModel
 from spade.message import Message
 from spade_llm.context.management import WindowSizeContext
 from spade_llm.guardrails import GuardrailAction, GuardrailResult, InputGuardrail, OutputGuardrail
 
-from memory_core import Draft, Memory
+from memory_core import Draft, Memory, remembered_block
+from memory_core.prompt import MAX_BLOCK_CHARS, MAX_ITEM_CHARS, quoted
 from memory_spade import MemoryLLMAgent
 from memory_spade.conversation import invented_thread, session_of
-from memory_spade.prompt import MAX_BLOCK_CHARS, MAX_ITEM_CHARS, MAX_NOTES, memory_block, quoted
 from memory_spade.testing.provider import Request, ScriptedProvider, ToolCall
 
 Jid = Callable[[str], str]
@@ -26,7 +26,8 @@ Jid = Callable[[str], str]
 pytestmark = pytest.mark.usefixtures("container")
 
 
-@given(st.text())
+@settings(max_examples=50)
+@given(st.text(max_size=200))
 def test_a_quoted_text_is_one_printable_line_that_cannot_close_its_block(text: str) -> None:
     line = quoted(text)
     assert line.isprintable()
@@ -36,21 +37,22 @@ def test_a_quoted_text_is_one_printable_line_that_cannot_close_its_block(text: s
     assert json.loads(line).rstrip("…") in " ".join(text.split())
 
 
+@settings(max_examples=25)
 @given(st.lists(st.text(max_size=2_000), max_size=60), st.lists(st.text(max_size=2_000), max_size=30))
 def test_a_block_is_bounded_and_holds_one_line_an_item(notes: list[str], memories: list[str]) -> None:
-    block = memory_block(notes, memories)
+    block = remembered_block(notes, memories)
     assert len(block) <= MAX_BLOCK_CHARS
     items = [line for line in block.splitlines() if line.startswith("- ")]
-    assert len(items) <= MAX_NOTES + len(memories)
+    assert len(items) <= len(notes) + len(memories)
     assert bool(block) == bool(notes or memories)
     assert all(len(json.loads(item[2:])) <= MAX_ITEM_CHARS for item in items)
 
 
 def test_the_newest_notes_and_the_best_memories_stay() -> None:
-    block = memory_block([f"note {n} {'x' * 400}" for n in range(100)], [f"hit {n} {'x' * 400}" for n in range(9)])
+    block = remembered_block([f"note {n} {'x' * 400}" for n in range(100)], [f"hit {n} {'x' * 400}" for n in range(9)])
     assert "note 99 " in block
     assert "note 0 " not in block
-    few = memory_block(["a note"], [f"hit {n} {'x' * 490}" for n in range(90)])
+    few = remembered_block(["a note"], [f"hit {n} {'x' * 490}" for n in range(90)])
     assert few.index('"a note"') < few.index("hit 0 ") < few.index("hit 1 ")
     assert "hit 89 " not in few
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import signal
 import socket
@@ -47,21 +48,11 @@ def group_is_gone(group: int) -> bool:
     return False
 
 
-def test_it_listens_on_the_loopback_interface_only_and_ends_with_its_block() -> None:
-    server = xmpp_server()
-    with pytest.raises(RuntimeError, match="does not run"):
-        _ = server.port
-    with server:
-        port = server.port
-        assert server.process_group is not None
-        group = server.process_group
-        assert listening_addresses(group) == {LOOPBACK}
-        assert server.jid("ann") == "ann@localhost"
-        socket.create_connection(("127.0.0.1", port)).close()
-    with pytest.raises(OSError, match="refused"):
-        socket.create_connection(("127.0.0.1", port))
-    assert group_is_gone(group)
-    assert server.process_group is None
+@pytest.mark.parametrize("server", ["pyjabber"], indirect=True)  # Prosody is installed and configured by the tests
+def test_it_listens_on_the_loopback_interface_only(server: XmppServer) -> None:
+    assert server.process_group is not None
+    assert listening_addresses(server.process_group) == {LOOPBACK}
+    assert server.jid("ann") == "ann@localhost"
 
 
 def test_it_does_not_outlive_a_process_that_was_killed() -> None:
@@ -85,15 +76,24 @@ def test_a_server_that_cannot_start_says_why() -> None:
         pass
 
 
-async def test_it_stops_the_agents_it_started(container: None) -> None:
-    async with xmpp_server() as server:
+async def test_with_its_block_end_the_agents_it_started_its_processes_and_its_port(container: None) -> None:
+    server = xmpp_server()
+    with pytest.raises(RuntimeError, match="does not run"):
+        _ = server.port
+    async with server:
+        port, group = server.port, server.process_group
+        assert group is not None
         agents = [Peer(server.jid("ann")), Peer(server.jid("bob"))]
         for agent in agents:
             await server.start(agent)
         with pytest.raises(TimeoutError):  # a peer does not answer
-            await agents[0].ask(server.jid("bob"), "Hello?", seconds=0.2)
+            await agents[0].ask(server.jid("bob"), "Hello?", seconds=0.05)
     assert not any(agent.is_alive() for agent in agents)
     assert not any(behaviour.is_running for agent in agents for behaviour in agent.behaviours)
+    with pytest.raises(OSError, match="refused"):
+        socket.create_connection(("127.0.0.1", port))
+    assert await asyncio.to_thread(group_is_gone, group)
+    assert server.process_group is None
 
 
 async def test_a_peer_cannot_ask_before_it_is_started(container: None) -> None:

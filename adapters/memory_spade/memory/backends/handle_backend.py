@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable
-from datetime import UTC, datetime
+from datetime import UTC
 from typing import Any, Final
 
 from memory_core import (
@@ -15,6 +15,7 @@ from memory_core import (
     Patch,
     RecordNotFoundError,
     Where,
+    portability,
 )
 from memory_spade.memory.backends.base import MemoryBackend, MemoryEntry
 from memory_spade.memory.exceptions import (
@@ -24,7 +25,6 @@ from memory_spade.memory.exceptions import (
     MemoryStorageError,
     reported_as,
 )
-from memory_spade.paths import identity
 
 CATEGORIES: Final = ("fact", "pattern", "preference", "capability")
 
@@ -140,8 +140,8 @@ class HandleBackend(MemoryBackend):
             "categories": categories,
             "category_counts": dict(categories),
             "avg_confidence": stats.average_confidence or 0.0,
-            "oldest_memory": timestamp(stats.oldest),
-            "newest_memory": timestamp(stats.newest),
+            "oldest_memory": portability.timestamp(stats.oldest),
+            "newest_memory": portability.timestamp(stats.newest),
         }
 
     async def cleanup(self) -> None:
@@ -150,7 +150,7 @@ class HandleBackend(MemoryBackend):
             await self._close()
 
     def _of_agent(self, agent_id: str) -> BoundMemory:
-        if identity(agent_id) != identity(self._agent_id):
+        if portability.identity(agent_id) != portability.identity(self._agent_id):
             raise MemorySearchError(f"these are the memories of {self._agent_id!r}, not of {agent_id!r}")
         return self._handle()
 
@@ -176,13 +176,6 @@ class HandleBackend(MemoryBackend):
             last_accessed=record.accessed_at or record.created_at,
             access_count=record.access_count,
         )
-
-
-def timestamp(moment: datetime | None) -> str | None:
-    """As the document writes times: `2025-01-10T10:30:00.000Z`."""
-    if moment is None:
-        return None
-    return moment.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 def checked_category(category: object, error: type[MemoryBackendError]) -> str:

@@ -5,12 +5,11 @@ from __future__ import annotations
 import os
 from typing import Any
 
-from memory_core import BoundMemory, Memory
+from memory_core import BoundMemory, portability
 from memory_spade.memory.backends.base import MemoryBackend, MemoryEntry
 from memory_spade.memory.backends.handle_backend import HandleBackend
-from memory_spade.paths import identity
-
-COLLECTION = "agent_base_memory"
+from memory_spade.memory.exceptions import MemoryBackendError, MemoryInitializationError, reported_as
+from memory_spade.memory.opening import Opening
 
 
 class SqliteBackend(MemoryBackend):
@@ -24,22 +23,20 @@ class SqliteBackend(MemoryBackend):
     """
 
     def __init__(self, database_path: str | os.PathLike[str]) -> None:
-        self._path = database_path
-        self._memory: Memory | None = None
+        self._opening = Opening.of_database(database_path)
         self._agents: dict[str, HandleBackend] = {}
 
     def for_agent(self, agent_id: str) -> HandleBackend:
         """The backend of one agent in this file; it opens and closes the file for all."""
-        who = identity(agent_id)
+        who = portability.identity(agent_id)
         if who not in self._agents:
-            self._agents[who] = HandleBackend(
-                agent_id, lambda: self._handle(who), opened=self.initialize, closed=self.cleanup
-            )
+            self._agents[who] = own_backend(agent_id, self._opening)
         return self._agents[who]
 
     async def initialize(self) -> None:
         """See `MemoryBackend`."""
-        await self._opened().open()
+        with reported_as(MemoryInitializationError):
+            await self._opening.open()
 
     async def store_memory(self, entry: MemoryEntry) -> str:
         """See `HandleBackend`."""
@@ -79,14 +76,15 @@ class SqliteBackend(MemoryBackend):
 
     async def cleanup(self) -> None:
         """Close the file; the next call opens it again. What was in `":memory:"` is gone."""
-        memory, self._memory = self._memory, None
-        if memory is not None:
-            await memory.close()
+        with reported_as(MemoryBackendError):
+            await self._opening.close()
 
-    def _handle(self, who: str) -> BoundMemory:
-        return self._opened().bind(user=who, collection=COLLECTION)
 
-    def _opened(self) -> Memory:
-        if self._memory is None:
-            self._memory = Memory(self._path)
-        return self._memory
+def own_backend(agent_id: str, opening: Opening) -> HandleBackend:
+    """The backend of one agent in a file that others may use too."""
+    who = portability.identity(agent_id)
+
+    def handle() -> BoundMemory:
+        return opening.memory().bind(user=who, collection=portability.BASE_COLLECTION)
+
+    return HandleBackend(agent_id, handle, opened=opening.open, closed=opening.close)

@@ -1,4 +1,4 @@
-"""What an agent remembers, as text that is safe to put into its prompt."""
+"""What an agent remembers, as text that is safe to put into a prompt."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import json
 from collections.abc import Iterable, Sequence
 from typing import Final
 
-MAX_NOTES: Final = 20
 MAX_ITEM_CHARS: Final = 500
 MAX_BLOCK_CHARS: Final = 6_000
 """Of the whole block; what does not fit any more is left out, the oldest notes and the worst hits first."""
@@ -27,7 +26,7 @@ def quoted(text: str) -> str:
     return "".join(c if c.isprintable() else json.dumps(c)[1:-1] for c in line)
 
 
-def memory_block(notes: Sequence[str], memories: Sequence[str]) -> str:
+def remembered_block(notes: Sequence[str], memories: Sequence[str]) -> str:
     """The block for a prompt; empty when nothing is remembered.
 
     Args:
@@ -35,7 +34,7 @@ def memory_block(notes: Sequence[str], memories: Sequence[str]) -> str:
         memories: Long-term memories, best first.
     """
     room = MAX_BLOCK_CHARS - len(_HEAD) - len(_TAIL) - 100
-    newest_first = _fitting(reversed(notes[-MAX_NOTES:]), room)
+    newest_first = _fitting(reversed(notes), room)
     best_first = _fitting(memories, room - sum(map(len, newest_first)))
     if not newest_first and not best_first:
         return ""

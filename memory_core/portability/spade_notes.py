@@ -1,4 +1,4 @@
-"""Notes by conversation in the documented JSON file, safe against crashes and against other processes.
+"""Notes by conversation in spade_llm's JSON file, safe against crashes and against other processes.
 
 A small file is replaced whole with every change. A large one grows a journal beside it, one line a change, which is
 folded into the file when it reaches a quarter of its size; so one more note never costs a rewrite of ten thousand.
@@ -19,11 +19,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Final, TypeGuard
+from typing import Final, TypeGuard, cast
 
-from memory_spade.memory.backends.handle_backend import timestamp
-from memory_spade.memory.exceptions import MemoryStorageError
-from memory_spade.paths import distinct_name, identity, safe_name
+from memory_core.errors import StoreUnavailableError
+from memory_core.portability.spade_names import distinct_name, identity, safe_name, timestamp
 
 logger = logging.getLogger(__name__)
 
@@ -55,13 +54,14 @@ class NotesFile:
 
     Args:
         folder: Where the file is; directories are made when needed, files with mode 0600.
-        agent: The agent's identity, written into the file. If the file with its name belongs to another agent whose
-            id makes the same name, a longer name is taken.
+        agent_id: The agent. If the file with its name belongs to another agent whose id makes the same name, a longer
+            name is taken. What spade_llm kept under the same id in other letters, or with a resource, is taken over.
     """
 
-    def __init__(self, folder: Path, agent: str) -> None:
+    def __init__(self, folder: Path, agent_id: str) -> None:
         self._folder = folder
-        self._agent = agent
+        self._stock_path = folder / f"{safe_name(agent_id)}_interactions.json"
+        agent = self._agent = identity(agent_id)
         self._thread_lock = threading.Lock()
         self._use(safe_name(agent))
 
@@ -71,10 +71,10 @@ class NotesFile:
         self._lock_path = self._path.with_suffix(".lock")
         self._state = _State()
 
-    def get(self, conversation_id: str) -> list[str]:
-        """The notes of a conversation, oldest first."""
+    def get(self, conversation_id: str, last: int | None = None) -> list[str]:
+        """The notes of a conversation, oldest first; only the `last` so many, if that is given (at least 1)."""
         with self._locked():
-            return [note["content"] for note in self._state.interactions.get(conversation_id, [])]
+            return [note["content"] for note in self._state.interactions.get(conversation_id, [])[-(last or 0) :]]
 
     def conversations(self) -> list[str]:
         """The conversations that have notes, in the order of their first one."""
@@ -101,7 +101,7 @@ class NotesFile:
             with self._thread_lock, self._current():
                 yield
         except OSError as error:
-            raise MemoryStorageError(f"the notes in {str(self._path)!r} cannot be used: {error}") from error
+            raise StoreUnavailableError(f"the notes in {str(self._path)!r} cannot be used: {error}") from error
 
     @contextmanager
     def _current(self) -> Generator[None]:
@@ -122,6 +122,8 @@ class NotesFile:
         self._folder.mkdir(parents=True, exist_ok=True)
         lock = os.open(self._lock_path, os.O_RDWR | os.O_CREAT, 0o600)
         fcntl.flock(lock, fcntl.LOCK_EX)
+        if not self._path.exists() and _agent_of(self._stock_path) == self._agent:
+            os.link(self._stock_path, self._path)  # never written to: the first change takes the place of this name
         return lock
 
     def _write(self, change: Mapping[str, object]) -> None:
@@ -223,16 +225,18 @@ class NotesFile:
         except ValueError as error:
             self._set_aside(self._path, str(error))
             return _State()
-        if not isinstance(content, dict) or not _are_interactions(content.get("interactions")):
+        found = cast("dict[str, object]", content) if isinstance(content, dict) else {}
+        interactions = found.get("interactions")
+        if not _are_interactions(interactions):
             self._set_aside(self._path, "it does not have the shape of a file of notes")
             return _State()
-        owner, folded = content.get("agent_id"), content.get("folded_journal")
+        owner, folded = found.get("agent_id"), found.get("folded_journal")
         if isinstance(owner, str) and identity(owner) != self._agent:
             if self._path.name.startswith(distinct_name(self._agent)):
                 self._set_aside(self._path, f"it names {owner!r} as its agent")
                 return _State()
             return None
-        return _State(content["interactions"], folded if isinstance(folded, str) else None, signature)
+        return _State(interactions, folded if isinstance(folded, str) else None, signature)
 
     def _set_aside(self, path: Path, reason: str) -> None:
         """Keep a file nobody can read under another name, and go on without it."""
@@ -251,11 +255,21 @@ def _apply(interactions: Interactions, line: bytes) -> None:
         interactions.setdefault(change["conversation"], []).append(change["note"])
 
 
+def _agent_of(path: Path) -> str | None:
+    try:
+        agent: object = json.loads(path.read_bytes())["agent_id"]
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+    return identity(agent) if isinstance(agent, str) else None
+
+
 def _are_interactions(value: object) -> TypeGuard[Interactions]:
-    return isinstance(value, dict) and all(
-        isinstance(notes, list)
-        and all(isinstance(note, dict) and isinstance(note.get("content"), str) for note in notes)
-        for notes in value.values()
+    if not isinstance(value, dict):
+        return False
+    lists = list(cast("dict[str, object]", value).values())
+    notes = [note for some in lists if isinstance(some, list) for note in cast("list[object]", some)]
+    return all(isinstance(some, list) for some in lists) and all(
+        isinstance(note, dict) and isinstance(cast("Note", note).get("content"), str) for note in notes
     )
 
 

@@ -1,0 +1,84 @@
+"""A behaviour that remembers what it hears and says, for agents with or without a language model."""
+
+from __future__ import annotations
+
+try:
+    from spade.behaviour import CyclicBehaviour
+    from spade.message import Message
+except ImportError as error:
+    raise ImportError("`memory_spade` needs SPADE: pip install 'memory-core[spade]'") from error
+
+import logging
+from typing import Final
+
+from memory_core import BoundMemory, Draft, MemoryCoreError
+from memory_spade.conversation import sender_of, session_of
+from memory_spade.mixin import MemoryMixin
+
+logger = logging.getLogger(__name__)
+
+CONVERSATION_ID: Final = "conversation-id"
+"""FIPA's name for the conversation of a message, in its metadata."""
+
+
+class MemoryBehaviour(CyclicBehaviour):
+    """Remembers every message it receives or sends; `await self.memory.search(...)` asks the memory.
+
+    Alone it only listens: `agent.add_behaviour(MemoryBehaviour(), template)` keeps what the template lets through. To
+    do more, override `run` as in any behaviour; to do it now and then, put it before another kind:
+    `class Report(MemoryBehaviour, PeriodicBehaviour)`. The agent is one with `MemoryMixin`.
+
+    A record's author is the bare JID of who wrote the message, its session the thread, else FIPA's conversation id,
+    else `peer:<bare JID>`, its `data["metadata"]` the metadata of the message. A memory that is out of order is logged
+    and does not hold up messages.
+    """
+
+    _peer: str | None = None
+
+    @property
+    def memory(self) -> BoundMemory:
+        """The memories that the conversation with the last peer heard or written to may reach.
+
+        Raises:
+            ScopeError: The agent keeps no long-term memories, or they belong to peers and there was none yet.
+        """
+        return self._owner().home.base(self._peer)
+
+    async def run(self) -> None:
+        """Listen."""
+        await self.receive(timeout=10)
+
+    async def receive(self, timeout: float | None = None) -> Message | None:  # noqa: ASYNC109  (spade's signature)
+        """See `CyclicBehaviour.receive`; the message is in the memory when this returns."""
+        message = await super().receive(timeout)
+        if message is not None:
+            await self._remember(message, peer=sender_of(message), author=sender_of(message))
+        return message
+
+    async def send(self, msg: Message) -> None:
+        """See `CyclicBehaviour.send`; what was sent is in the memory when this returns."""
+        await super().send(msg)
+        await self._remember(msg, peer=str(msg.to.bare), author=self._owner().address)
+
+    def _owner(self) -> MemoryMixin:
+        if not isinstance(self.agent, MemoryMixin):
+            raise TypeError(f"{type(self).__name__} needs an agent with MemoryMixin, not {type(self.agent).__name__}")
+        return self.agent
+
+    async def _remember(self, message: Message, *, peer: str | None, author: str | None) -> None:
+        self._peer, agent = peer, self._owner()
+        if not (message.body or "").strip():
+            return
+        metadata = dict(message._metadata)  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]  (only single keys are public)
+        draft = Draft(
+            str(message.body),
+            kind="message",
+            author=author,
+            agent=agent.address,
+            session=session_of(message.thread or metadata.get(CONVERSATION_ID), peer),
+            data={"metadata": metadata} if metadata else {},
+        )
+        try:
+            await self.memory.add(draft, embed="later")
+        except MemoryCoreError:
+            logger.exception("%s goes on without remembering a message", agent.address)

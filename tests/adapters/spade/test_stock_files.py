@@ -1,0 +1,263 @@
+"""Files of spade_llm are taken over without loss, shown as it documents them, and written so that it can go on."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import multiprocessing
+import os
+import sqlite3
+import subprocess
+import sys
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+from spade_llm.memory import AgentBaseMemory as StockBaseMemory
+from spade_llm.memory import AgentInteractionMemory as StockInteractionMemory
+
+from memory_core import InvalidInputError, Memory, portability
+from memory_core.portability import spade_adoption
+from memory_spade.memory import AgentBaseMemory, AgentInteractionMemory, SqliteBackend
+from memory_spade.memory.exceptions import MemoryInitializationError
+
+AGENT = "agent@example.com"
+FILE = "agent_example.com_base_memory.db"
+
+Row = tuple[Any, ...]
+
+
+def rows(path: Path) -> list[Row]:
+    with closing(sqlite3.connect(path)) as db:
+        return sorted(db.execute("SELECT * FROM agent_memories").fetchall(), key=repr)
+
+
+def kept_copies(folder: Path) -> list[Path]:
+    return sorted(folder.glob(f"{FILE}.spade_llm-*"))
+
+
+async def stock_database(folder: Path) -> list[Row]:
+    memory = StockBaseMemory(AGENT, memory_path=str(folder))
+    await memory.store_memory("preference", "User prefers JSON responses over XML", "a chat", 0.9)
+    await memory.store_memory("fact", "The office closes at six")
+    await memory.search_memories("JSON")
+    return rows(folder / FILE)
+
+
+def odd_database(path: Path, *odd: Row) -> None:
+    """spade_llm's table, filled past its checks."""
+    with closing(sqlite3.connect(path)) as db, db:
+        db.execute(
+            "CREATE TABLE agent_memories (id TEXT PRIMARY KEY, agent_id TEXT NOT NULL, category TEXT NOT NULL, "
+            "content TEXT NOT NULL, context TEXT, confidence REAL DEFAULT 1.0, created_at TIMESTAMP, "
+            "last_accessed TIMESTAMP, access_count INTEGER DEFAULT 0)"
+        )
+        db.executemany("INSERT INTO agent_memories VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", odd)
+
+
+async def test_a_database_of_stock_is_taken_over_in_place_once_and_a_copy_is_kept(tmp_path: Path) -> None:
+    before = await stock_database(tmp_path)
+    original = (tmp_path / FILE).read_bytes()
+    for _ in range(2):
+        memory = AgentBaseMemory(AGENT, tmp_path)
+        found = await memory.search_memories("JSON responses")
+        assert [(e.content, e.context, e.confidence) for e in found[:1]] == [
+            ("User prefers JSON responses over XML", "a chat", 0.9)
+        ]
+        assert (await memory.get_memory_stats())["total_memories"] == 2
+        await memory.cleanup()
+    (copy,) = kept_copies(tmp_path)
+    assert copy.read_bytes() == original
+    assert rows(copy) == before
+    assert oct((tmp_path / FILE).stat().st_mode & 0o777) == "0o600"
+
+
+async def test_what_was_taken_over_is_found_by_meaning_as_soon_as_its_vectors_are_paid(tmp_path: Path) -> None:
+    await stock_database(tmp_path)
+    async with portability.AgentMemories(tmp_path / FILE) as memory:
+        handle = memory.bind(user=AGENT)
+        while (await handle.stats()).vectors_owed:  # noqa: ASYNC110  (nothing tells)
+            await asyncio.sleep(0.005)
+        hits = await handle.search("what do they prefer for the API format?")
+    assert hits[0].record.text == "User prefers JSON responses over XML"
+
+
+async def test_taking_over_keeps_ids_times_and_counts(tmp_path: Path) -> None:
+    before = {row[0]: row for row in await stock_database(tmp_path)}
+    memory = AgentBaseMemory(AGENT, tmp_path)
+    for entry in await memory.get_recent_memories():
+        row = before.pop(entry.id)
+        assert entry.created_at.astimezone().replace(tzinfo=None).isoformat() == row[6]
+        assert entry.last_accessed.astimezone().replace(tzinfo=None).isoformat() == row[7]
+        assert entry.access_count == row[8]
+    assert before == {}
+    await memory.cleanup()
+
+
+async def test_rows_that_no_record_can_hold_come_back_from_an_export_as_they_were(tmp_path: Path) -> None:
+    odd: list[Row] = [
+        ("", AGENT, "fact", "no id", None, 1.0, "2025-01-10T10:30:00", "2025-01-10T10:30:00", 0),
+        ("1", AGENT, "", "", None, 7.0, "yesterday", None, -1),
+        ("2", AGENT, "rumour", "other kind", "", 0.5, "2025-01-10T10:30:00.5", "2025-01-11T10:30:00.123456", 3),
+        ("3", AGENT, "fact", b"\xff\xfe", 5, "high", 12, "2025-01-10T10:30:00", 2**62),
+        ("4", AGENT, "fact", "two\nlines \x00 and NUL", "c", 0.0, "2025-01-10T10:30:00", "2025-01-10T10:30:00", 1),
+    ]
+    odd_database(tmp_path / FILE, *odd)
+    before = rows(tmp_path / FILE)
+    memory = AgentBaseMemory(AGENT, tmp_path)
+    assert (await memory.get_memory_stats())["total_memories"] == 5
+    await memory.cleanup()
+    async with Memory(tmp_path / FILE) as opened:
+        handle = opened.bind(user=AGENT, collection=portability.BASE_COLLECTION)
+        await portability.export_agent_memories(handle, tmp_path / "out.db", agent_id=AGENT)
+    exported = rows(tmp_path / "out.db")
+    assert [normal(row) for row in exported] == [normal(row) for row in before]
+
+
+def normal(row: Row) -> Row:
+    """The same moment may be written with or without zeros behind the seconds."""
+    return tuple(value.removesuffix(".500000").removesuffix(".5") if isinstance(value, str) else value for value in row)
+
+
+async def test_agents_that_shared_a_file_in_stock_stay_apart(tmp_path: Path) -> None:
+    """Stock gives `a@b.c` and `a_b.c` the same file."""
+    for agent in ("a@b.c", "a_b.c"):
+        await StockBaseMemory(agent, memory_path=str(tmp_path)).store_memory("fact", f"the secret of {agent}")
+    for agent in ("a@b.c", "a_b.c"):
+        memory = AgentBaseMemory(agent, tmp_path)
+        assert [entry.content for entry in await memory.get_recent_memories()] == [f"the secret of {agent}"]
+        await memory.cleanup()
+
+
+async def test_what_stock_kept_under_another_case_or_resource_is_the_agents_too(tmp_path: Path) -> None:
+    written = "Agent@Example.com/phone"
+    await StockBaseMemory(written, memory_path=str(tmp_path)).store_memory("fact", "learnt on the phone")
+    StockInteractionMemory(written, str(tmp_path)).add_information("c", "noted on the phone")
+    left_alone = {path: path.read_bytes() for path in tmp_path.iterdir()}  # noqa: ASYNC240
+    memory, notes = AgentBaseMemory(written, tmp_path), AgentInteractionMemory(written, tmp_path)
+    assert [entry.content for entry in await memory.get_recent_memories()] == ["learnt on the phone"]
+    notes.add_information("c", "noted here")
+    await memory.cleanup()
+    desk = AgentBaseMemory("agent@example.com/desk", tmp_path)
+    assert [entry.content for entry in await desk.get_recent_memories()] == ["learnt on the phone"]
+    await desk.cleanup()
+    assert AgentInteractionMemory(AGENT, tmp_path).get_information("c") == ["noted on the phone", "noted here"]
+    assert {path: path.read_bytes() for path in left_alone} == left_alone
+
+
+async def test_a_damaged_database_of_stock_is_reported_and_stays_as_it_is(tmp_path: Path) -> None:
+    odd_database(tmp_path / FILE, *[(str(n), AGENT, "fact", "x" * 500, None, 1.0, None, None, 0) for n in range(100)])
+    content = bytearray((tmp_path / FILE).read_bytes())
+    content[8_192:20_000] = os.urandom(11_808)
+    for damaged in (bytes(content), bytes(content[:9_000])):
+        (tmp_path / FILE).write_bytes(damaged)
+        with pytest.raises(MemoryInitializationError):
+            await AgentBaseMemory(AGENT, tmp_path).initialize()
+        assert (tmp_path / FILE).read_bytes() == damaged
+        assert kept_copies(tmp_path) == []
+
+
+async def test_a_database_with_tables_of_others_is_not_taken_for_stocks(tmp_path: Path) -> None:
+    odd_database(tmp_path / FILE)
+    with closing(sqlite3.connect(tmp_path / FILE)) as db, db:
+        db.execute("CREATE TABLE theirs (x)")
+    before = (tmp_path / FILE).read_bytes()
+    with pytest.raises(MemoryInitializationError, match="is not a memory store"):
+        await SqliteBackend(tmp_path / FILE).initialize()
+    assert (tmp_path / FILE).read_bytes() == before
+
+
+def test_a_take_over_that_is_interrupted_begins_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    before = asyncio.run(stock_database(tmp_path))
+
+    def killed(path: Path) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(spade_adoption, "_keep", killed)
+        with pytest.raises(KeyboardInterrupt):
+            portability.prepare_agent_memories(tmp_path / FILE)
+    assert rows(tmp_path / FILE) == before
+    portability.prepare_agent_memories(tmp_path / FILE)
+    assert [row[0] for row in rows(tmp_path / FILE)] == [row[0] for row in before]
+    assert len(kept_copies(tmp_path)) == 1
+
+
+async def test_processes_that_start_together_take_a_database_over_once(tmp_path: Path) -> None:
+    await stock_database(tmp_path)
+    context = multiprocessing.get_context("spawn")
+    started = [context.Process(target=portability.prepare_agent_memories, args=(tmp_path / FILE,)) for _ in range(3)]
+    for process in started:
+        process.start()
+    for process in started:
+        process.join(60)
+    assert [process.exitcode for process in started] == [0, 0, 0]
+    assert len(kept_copies(tmp_path)) == 1
+    assert len(rows(tmp_path / FILE)) == 2
+
+
+READER = """
+import json, sqlite3, sys
+db = sqlite3.connect(sys.argv[1])
+names = [name for _, name, *_ in db.execute("PRAGMA table_info (agent_memories)")]
+print(json.dumps([names, db.execute("SELECT * FROM agent_memories ORDER BY content").fetchall()]))
+"""
+
+
+async def test_any_sqlite_reader_sees_the_documented_table(tmp_path: Path) -> None:
+    memory = AgentBaseMemory(AGENT, tmp_path)
+    first = await memory.store_memory("first", "fact", context="why", confidence=0.5)
+    second = await memory.store_memory("second", "pattern")
+    gone = await memory.store_memory("third", "fact")
+    await memory.delete_memory(gone)
+    # Also while it is open here, and with nothing of ours imported there.
+    command = [sys.executable, "-I", "-c", READER, str(tmp_path / FILE)]
+    names, found = json.loads(await asyncio.to_thread(subprocess.check_output, command))
+    assert names == [
+        *("id", "agent_id", "category", "content", "context", "confidence"),
+        *("created_at", "last_accessed", "access_count"),
+    ]
+    assert [row[:6] for row in found] == [
+        [first, AGENT, "fact", "first", "why", 0.5],
+        [second, AGENT, "pattern", "second", None, 1.0],
+    ]
+    assert [row[6] for row in found] == sorted(row[6] for row in found)
+    entries = {entry.id: entry for entry in await memory.get_recent_memories()}
+    assert found[0][6] == entries[first].created_at.isoformat().replace("+00:00", "Z")
+    await memory.cleanup()
+
+
+async def test_stock_reads_and_writes_what_is_exported_for_it(tmp_path: Path) -> None:
+    memory = AgentBaseMemory(AGENT, tmp_path / "ours")
+    await memory.store_memory("User prefers JSON", "preference", "a chat", 0.9)
+    async with Memory(tmp_path / "ours" / FILE) as opened:
+        handle = opened.bind(user=AGENT, collection=portability.BASE_COLLECTION)
+        assert await portability.export_agent_memories(handle, tmp_path / FILE, agent_id=AGENT) == 1
+        with pytest.raises(InvalidInputError, match="there is a file"):
+            await portability.export_agent_memories(handle, tmp_path / FILE, agent_id=AGENT)
+    await memory.cleanup()
+
+    stock = StockBaseMemory(AGENT, memory_path=str(tmp_path))
+    await stock.store_memory("fact", "written by stock")
+    (found,) = await stock.search_memories("JSON")
+    assert (found.category, found.content, found.context, found.confidence) == (
+        *("preference", "User prefers JSON", "a chat", 0.9),
+    )
+    back = AgentBaseMemory(AGENT, tmp_path)
+    assert {entry.content for entry in await back.get_recent_memories()} == {"User prefers JSON", "written by stock"}
+    await back.cleanup()
+
+
+@pytest.mark.parametrize("order", [lambda pair: pair, reversed], ids=["stock first", "ours first"])
+def test_ids_that_make_the_same_name_in_other_letters_keep_their_notes(
+    order: Callable[[list[str]], list[str]], tmp_path: Path
+) -> None:
+    """`Bot_X` is another agent than `Bot@X`, whose file stock would call the same."""
+    StockInteractionMemory("Bot_X", str(tmp_path)).add_information("c", "of Bot_X")
+    for agent in order(["Bot@X", "Bot_X"]):
+        AgentInteractionMemory(agent, tmp_path).add_information("c", f"of {agent} here")
+    assert AgentInteractionMemory("Bot_X", tmp_path).get_information("c") == ["of Bot_X", "of Bot_X here"]
+    assert AgentInteractionMemory("bot@x/home", tmp_path).get_information("c") == ["of Bot@X here"]
+    assert list(tmp_path.glob("*.corrupt-*")) == []
