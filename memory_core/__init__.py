@@ -14,6 +14,7 @@ from memory_core.arguments import Arguments, ToolInputError
 from memory_core.bridge import core_loop, on_core, run_sync
 from memory_core.capture.triggers import Detection, LastMessages, TriggerDetector
 from memory_core.capture.turns import Message, turn_drafts
+from memory_core.chunking import Chunker, SentenceChunker, TokenChunker
 from memory_core.drafts import check_draft, complete
 from memory_core.embedding.threaded import ThreadedEmbedder
 from memory_core.errors import (
@@ -49,6 +50,7 @@ from memory_core.models import (
     Link,
     MemoryRecord,
     Page,
+    Passage,
     Patch,
     Scope,
     Stats,
@@ -106,6 +108,7 @@ __all__ = [
     "UPDATE_MEMORY",
     "Arguments",
     "BoundMemory",
+    "Chunker",
     "ClosedError",
     "Comparison",
     "Component",
@@ -131,16 +134,19 @@ __all__ = [
     "NewerStoreError",
     "NotAStoreError",
     "Page",
+    "Passage",
     "Patch",
     "RecordNotFoundError",
     "Scope",
     "ScopeError",
+    "SentenceChunker",
     "Stats",
     "StorageError",
     "Store",
     "StoreUnavailableError",
     "SupersededError",
     "ThreadedEmbedder",
+    "TokenChunker",
     "Tool",
     "ToolContext",
     "ToolInputError",

@@ -1,28 +1,115 @@
-"""Where a long text is cut so that every part of it gets a vector of its own."""
+"""How a long text is cut into pieces, so that every part of it gets a vector of its own.
+
+What a chunker returns are offsets, so that a piece can be shown as it stands in the text. Pieces may overlap; together
+they hold all of the text but white space between them.
+"""
 
 from __future__ import annotations
 
 import re
-from typing import Final
+from collections.abc import Callable, Sequence
+from typing import Final, Protocol
+
+from memory_core.errors import InvalidInputError
+from memory_core.graphemes import boundary_after, boundary_before
 
 CHUNK_CHARS: Final = 900
 """About 200 tokens of English, which leaves the default model (256 tokens) room for the author and the turn before."""
+WINDOW_SIZE: Final = 512
+WINDOW_OVERLAP: Final = 50
+"""In tokens; common defaults of token windows, for models that read as much. The default model reads 256."""
+
+Span = tuple[int, int]
+"""Start and stop of a piece: `text[start:stop]`."""
 
 _SENTENCE_END: Final = re.compile(r"[.!?…。！？]['\")\]]*\s+|\n+")  # noqa: RUF001  (full-width marks end sentences too)
 _SPACE: Final = re.compile(r"\s+")
+_TOKEN: Final = re.compile(
+    r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7a3\U00020000-\U0003ffff]"
+    r"|\w{1,16}|[^\w\s]"
+)
 
 
-def split(text: str, size: int = CHUNK_CHARS) -> list[tuple[int, int]]:
-    """The pieces of `text` as (start, stop) offsets that cover all of it, each at most `size` characters.
+class Chunker(Protocol):
+    """Cuts texts into pieces."""
 
-    A piece ends after a sentence if one ends in its second half, else at a space, else where it is full. A text that
-    fits is one piece; an empty one has none.
+    def split(self, text: str) -> Sequence[Span]:
+        """The pieces, ascending by start and by stop, none of them empty; none for an empty text.
+
+        The same text must always give the same pieces.
+        """
+        ...
+
+
+class SentenceChunker:
+    """Pieces of whole sentences, as long as fit.
+
+    Args:
+        max_chars: Longest piece, at least 1. Where no sentence ends in its second half, a piece ends at a space, else
+            where it is full; a single character that is longer (an emoji of many parts) stays whole.
     """
-    pieces: list[tuple[int, int]] = []
+
+    def __init__(self, max_chars: int = CHUNK_CHARS) -> None:
+        self._max_chars = _whole("max_chars", max_chars, least=1)
+
+    def split(self, text: str) -> list[Span]:
+        """See `Chunker.split`."""
+        return split(text, self._max_chars)
+
+
+class TokenChunker:
+    """Windows of so many tokens, each beginning with the last ones of the window before.
+
+    The last window always reaches further than the one before it, and no character is cut in two: a window whose edge
+    falls inside one takes all of it.
+
+    Args:
+        window_size: Tokens of a window, at least 1.
+        window_overlap: Tokens shared with the window before, fewer than `window_size`.
+        tokens: Returns the spans of a text's tokens, ascending; by default words (long ones in parts of 16 characters),
+            punctuation marks, and single characters of scripts without spaces. Give your model's own for exact windows.
+
+    Raises:
+        InvalidInputError: The overlap leaves nothing of the window.
+    """
+
+    def __init__(
+        self,
+        window_size: int = WINDOW_SIZE,
+        window_overlap: int = WINDOW_OVERLAP,
+        *,
+        tokens: Callable[[str], Sequence[Span]] | None = None,
+    ) -> None:
+        self._size = _whole("window_size", window_size, least=1)
+        self._overlap = _whole("window_overlap", window_overlap, least=0)
+        if self._overlap >= self._size:
+            raise InvalidInputError(
+                f"window_overlap {window_overlap} leaves nothing of a window of {window_size} tokens; make it smaller"
+            )
+        self._tokens = tokens or token_spans
+
+    def split(self, text: str) -> list[Span]:
+        """See `Chunker.split`."""
+        if not text:
+            return []
+        spans = self._tokens(text)
+        if len(spans) <= self._size:
+            return [(0, len(text))]
+        step = self._size - self._overlap
+        windows = [spans[n : n + self._size] for n in range(0, len(spans) - self._overlap, step)]
+        pieces = [(boundary_before(text, some[0][0]), boundary_after(text, some[-1][1])) for some in windows]
+        return [piece for n, piece in enumerate(pieces) if n == 0 or piece[1] > pieces[n - 1][1]]
+
+
+def split(text: str, size: int = CHUNK_CHARS) -> list[Span]:
+    """The pieces of `SentenceChunker(size)`; they cover all of the text and do not overlap."""
+    pieces: list[Span] = []
     start = 0
     while len(text) - start > size:
         stop = _last_end(_SENTENCE_END, text, start + size // 2, start + size)
         stop = stop or _last_end(_SPACE, text, start + size // 2, start + size) or start + size
+        whole = boundary_before(text, stop, start)
+        stop = whole if whole > start else boundary_after(text, stop, start)
         pieces.append((start, stop))
         start = stop
     if start < len(text):
@@ -30,5 +117,37 @@ def split(text: str, size: int = CHUNK_CHARS) -> list[tuple[int, int]]:
     return pieces
 
 
+def token_spans(text: str) -> list[Span]:
+    """The tokens that `TokenChunker` counts unless it is told otherwise."""
+    return [match.span() for match in _TOKEN.finditer(text)]
+
+
+def pieces_of(text: str, chunker: Chunker) -> Sequence[Span]:
+    """What the chunker makes of a text.
+
+    Raises:
+        InvalidInputError: It leaves out a part of the text, or returns what are no pieces of it.
+    """
+    pieces = chunker.split(text)
+    start = stop = 0
+    for n, (begin, end) in enumerate(pieces):
+        if not (start <= begin < end <= len(text) and end > stop) or (n and begin == start) or text[stop:begin].strip():
+            raise InvalidInputError(f"{chunker!r} cut a text of {len(text)} characters at {(begin, end)} after {stop}")
+        start, stop = begin, end
+    if text[stop:].strip():
+        raise InvalidInputError(f"{chunker!r} left out what is behind position {stop} of a text")
+    return pieces
+
+
 def _last_end(pattern: re.Pattern[str], text: str, start: int, stop: int) -> int | None:
     return max((match.end() for match in pattern.finditer(text, start, stop)), default=None)
+
+
+def _whole(name: str, value: object, *, least: int) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or value < least:
+        raise InvalidInputError(f"{name} must be a whole number of at least {least}, not {value!r}")
+    return value
+
+
+DEFAULT_CHUNKER: Final = SentenceChunker()
+"""Sentences of up to 900 characters together."""

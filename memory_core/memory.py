@@ -22,6 +22,7 @@ from types import TracebackType
 from typing import Final, Self
 
 from memory_core.bridge import core_loop, on_core, run_sync
+from memory_core.chunking import DEFAULT_CHUNKER, Chunker
 from memory_core.errors import ClosedError, InvalidInputError
 from memory_core.handle import BoundMemory
 from memory_core.models import Scope, utc_now
@@ -49,6 +50,8 @@ class Memory:
         store: A file (made when missing, mode 0600), `":memory:"` for a store that ends with the process, or a
             `Store` such as a Qdrant one.
         embedder: What turns text into vectors; `None` keeps a store that searches by words alone.
+        chunker: How long texts are cut, so that every part of them is found by its meaning; for a file, and for what is
+            written from now on.
         clock: The present moment, aware; tests inject their own.
     """
 
@@ -57,9 +60,11 @@ class Memory:
         store: str | os.PathLike[str] | Store = "memory.db",
         *,
         embedder: Embedder | Default | None = DEFAULT_EMBEDDER,
+        chunker: Chunker = DEFAULT_CHUNKER,
         clock: Clock = utc_now,
     ) -> None:
         self.clock = clock
+        self._chunker = chunker
         self._given = store
         self._embedder = embedder
         self._store: Store | None = None
@@ -181,7 +186,7 @@ class Memory:
         from memory_core.storage.sqlite.store import SqliteStore  # noqa: PLC0415
 
         embedder = None if self._embedder is None else _made(self._embedder)
-        return SqliteStore(self._given, embedder=embedder, clock=self.clock)
+        return SqliteStore(self._given, embedder=embedder, clock=self.clock, chunker=self._chunker)
 
     async def _reembed(self, embedder: Embedder | Default) -> int:
         from memory_core.storage.sqlite.store import SqliteStore  # noqa: PLC0415

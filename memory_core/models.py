@@ -263,6 +263,15 @@ class Component:
 
 
 @dataclass(frozen=True, slots=True)
+class Passage:
+    """A part of a text: `record.text[start:stop]`."""
+
+    start: int
+    stop: int
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
 class Hit:
     """A record found by a search."""
 
@@ -273,6 +282,8 @@ class Hit:
     """Cosine between query and text clamped to [0, 1]; `None` where no vector was compared."""
     components: Mapping[str, Component] | None = None
     """With `explain=True`: every part of the score by name; the weighted parts sum to `score`."""
+    passage: Passage | None = None
+    """The part of a long text that matches best, all of a short one."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,11 +9,11 @@ from typing import Any, Final, cast
 
 import pytest
 
-from memory_core import BoundMemory, Draft, InvalidInputError, Patch, Where, run_sync
+from memory_core import BoundMemory, Draft, InvalidInputError, Passage, Patch, Where, run_sync
 from memory_core.models import Mode
 from memory_core.testing.base import Contract, Ticks, add, texts
 
-MODES: Final = ("hybrid", "lexical", "vector", "substring")
+MODES: Final[tuple[Mode, ...]] = ("hybrid", "lexical", "vector", "substring")
 
 HOSTILE: Final = {
     "quote": '"',
@@ -222,6 +222,22 @@ class SearchContract(Contract):
                 assert sum(part.weighted for part in (hit.components or {}).values()) == pytest.approx(
                     hit.score, abs=1e-5
                 )
+
+    def test_a_long_text_is_found_by_any_part_of_it_and_shows_that_part(self, ann: BoundMemory) -> None:
+        filler = "and so the afternoon went on without anything else that anybody would remember. " * 15
+        subjects = ["walrus moustache", "copper kettle", "violet submarine", "harbour crane"]
+        text = "".join(f"Then she told of the {subject}, {filler}" for subject in subjects)
+        long, short = add(ann, text, "a short note on kettles")
+        for subject in subjects:
+            for mode in (mode for mode in MODES if self.has_vectors or mode != "vector"):
+                hits = run_sync(ann.search, subject, mode=mode, floor=False)
+                (hit,) = [hit for hit in hits if hit.record.id == long.id]  # once, however many of its parts match
+                assert hit.passage is not None
+                assert subject in hit.passage.text, mode
+                assert hit.passage.text == text[hit.passage.start : hit.passage.stop]
+                assert len(hit.passage.text) < len(text) / 3
+        (hit,) = run_sync(ann.search, "short note", mode="substring")
+        assert hit.passage == Passage(0, len(short.text), short.text)
 
     def test_an_unknown_mode_is_refused(self, ann: BoundMemory) -> None:
         with pytest.raises(InvalidInputError, match="mode must be one of substring"):

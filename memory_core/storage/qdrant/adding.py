@@ -130,7 +130,7 @@ async def add(
     write = token()
     await add_new(access, changes, plan.new, seen, embedded, write)
     for update in plan.updates:
-        await add_update(access, changes, update, prepare(update.record), write)
+        await add_update(access, changes, update, prepare(update.record, access.chunker), write)
     await _retire(access, changes, plan.new, write)
     await carry_out(access, changes, write)
     return plan.records()
@@ -176,7 +176,7 @@ async def add_update(access: Access, changes: Changes, update: Update, item: Pre
     before, follows = await moved(access, changes.scope, update)
     changes.owed += [Owed(point, other) for point, other in follows.items()]
     if item.vectors and item.seen != await _turn(access, changes.scope, before):
-        item = prepare(item.record)  # what it saw is not what is before it now
+        item = item.again(item.record)  # what it saw is not what is before it now
     point = to_point(changes.scope, item, replace(known, before=before), debt=None if item.vectors else token())
     changes.rewrites.append(Rewrite(point, update.known.write))
 

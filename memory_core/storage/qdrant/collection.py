@@ -35,7 +35,9 @@ class Points:
             return self
         return replace(self, shard=models.ShardKeyWithFallback(target=key, fallback=SHARED_SHARD))
 
-    async def read(self, ids: Sequence[str], *, fields: Fields = True) -> list[models.Record]:
+    async def read(
+        self, ids: Sequence[str], *, fields: Fields = True, vectors: Sequence[str] = ()
+    ) -> list[models.Record]:
         """Those of the points that are there, in no particular order."""
         found: list[models.Record] = []
         for start in range(0, len(ids), PAGE):
@@ -45,6 +47,7 @@ class Points:
                     self.name,
                     ids=some,
                     with_payload=_selector(fields),
+                    with_vectors=list(vectors) or False,
                     consistency=self._consistency,
                     shard_key_selector=self.shard,
                 )

@@ -23,7 +23,7 @@ from memory_core.storage.qdrant.payload import TEXT, Stored, dense, owner_key, t
 from memory_core.storage.qdrant.retry import MissingPointError
 from memory_core.storage.qdrant.turns import around, place_of, turns
 from memory_core.storage.qdrant.writing import Access, ConflictError, apply, carry_out, removal
-from memory_core.storage.sqlite.prepared import Before, embed, prepare, texts_to_embed
+from memory_core.storage.sqlite.prepared import Before, embed, texts_to_embed
 
 logger = logging.getLogger(__name__)
 
@@ -141,11 +141,8 @@ class Debts:
         """Compute and store the vectors of records as they are now."""
         places = await asyncio.gather(*(self._before(item) for item in batch))
         said = await turns(self._access.records, {point for point in places if point is not None})
-        prepared = [prepare(item.record) for item in batch]
         befores = [None if point is None or point not in said else Before(0, said[point]) for point in places]
-        texts = [
-            texts_to_embed(item.record, item.chunks, before) for item, before in zip(prepared, befores, strict=True)
-        ]
+        texts = [texts_to_embed(item.record, item.spans, before) for item, before in zip(batch, befores, strict=True)]
         blobs = iter(await embed(embedder, [text for some in texts for text in some]))
         vectors = [
             models.PointVectors(id=item.point, vector={TEXT: dense([next(blobs) for _ in some])})

@@ -10,7 +10,7 @@ from memory_core.errors import DuplicateIdError
 from memory_core.models import MemoryRecord, Scope
 from memory_core.storage.qdrant.payload import Stored
 from memory_core.storage.qdrant.turns import Place
-from memory_core.storage.sqlite.prepared import Prepared, prepare
+from memory_core.storage.sqlite.prepared import Prepared
 from memory_core.storage.sqlite.writing import updated
 
 
@@ -208,7 +208,7 @@ def _has_expired(known: Stored, now: datetime) -> bool:
 def _newer(item: Prepared, later: Prepared) -> Prepared:
     """One source key twice in a batch: the later version counts."""
     newer = updated(item.record, later.record)
-    return item if newer is item.record else prepare(replace(newer, rev=1))
+    return item if newer is item.record else item.again(replace(newer, rev=1))
 
 
 def _insist_on_reach(scope: Scope, record: MemoryRecord) -> None:

@@ -81,6 +81,8 @@ class Stored:
     """The write that changed it last, by which a writer knows whether it was overtaken."""
     debt: str | None
     """Names the reason why its vectors are owed, `None` if they are not."""
+    spans: Sequence[tuple[int, int]] = ()
+    """The pieces of its text, each of which has a vector."""
     revisions: Sequence[Sequence[Any]] = ()
     """The texts it had before, oldest first: rev, text, and when the next one came, as JSON holds them."""
 
@@ -187,6 +189,7 @@ def derived_fields(item: Prepared) -> Payload:
         "_flags": features.flags,
         "_words": features.words,
         "_pieces": len(item.chunks),
+        "_spans": [list(span) for span in item.chunks] if len(item.chunks) > 1 else [],
     }
 
 
@@ -230,8 +233,15 @@ def to_stored(point: str, payload: Mapping[str, Any] | None) -> Stored:
         born=held["_born"],
         write=held["_write"],
         debt=held.get("_debt"),
+        spans=_spans(held),
         revisions=held.get("_revisions") or (),
     )
+
+
+def _spans(held: Mapping[str, Any]) -> list[tuple[int, int]]:
+    if not held.get("_pieces"):
+        return []
+    return [(start, stop) for start, stop in held.get("_spans") or [(0, len(held["text"]))]]
 
 
 def read_revisions(held: Sequence[Sequence[Any]]) -> list[tuple[int, str, datetime]]:

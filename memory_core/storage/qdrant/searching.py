@@ -17,9 +17,10 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from memory_core.models import Component, Hit, Scope, Where
+from memory_core.models import Component, Hit, MemoryRecord, Passage, Scope, Where
 from memory_core.protocols import ListRequest, SearchRequest
 from memory_core.retrieval.corpus import Corpus, Entry
+from memory_core.retrieval.passages import WHOLE_CHARS, best_passage, whole
 from memory_core.retrieval.postings import pack
 from memory_core.retrieval.ranking import Query, Ranking, rank
 from memory_core.storage.qdrant import listing
@@ -34,7 +35,7 @@ from memory_core.storage.qdrant.filters import (
     is_selective,
     owned,
 )
-from memory_core.storage.qdrant.payload import RANKED_FIELDS, TEXT, WORDS, sparse_query, to_stored
+from memory_core.storage.qdrant.payload import RANKED_FIELDS, TEXT, WORDS, Stored, sparse_query, to_stored
 from memory_core.storage.qdrant.reach import reachable
 from memory_core.storage.sqlite.rows import micros
 
@@ -96,8 +97,10 @@ async def containing(points: Points, scope: Scope, request: SearchRequest, now: 
     cursor: str | None = None
     while needle.strip():
         wanted = ListRequest(where=request.where, order="newest", limit=PAGE, cursor=cursor, touch=False)
-        page, _ = await listing.page(points, scope, wanted, now)
-        hits += [Hit(record, 1.0, None, reason) for record in page.records if needle in record.text.casefold()]
+        page, stored = await listing.page(points, scope, wanted, now)
+        matching = [item for item in stored if needle in item.record.text.casefold()]
+        parts = [best_passage(item.record.text, item.spans, [needle], None, reach=len(needle) - 1) for item in matching]
+        hits += [Hit(item.record, 1.0, None, reason, part) for item, part in zip(matching, parts, strict=True)]
         cursor = page.cursor
         if cursor is None or len(hits) >= request.limit:
             break
@@ -117,9 +120,32 @@ async def ranked(points: Points, search: Search) -> list[Hit]:
     order = sorted(found.rows, key=lambda point: (found.rows[point]["_seq"], point))
     ranking = _rank(search, found, order, selective=selective)
     chosen = [order[int(row)] for row in ranking.rows]
-    held = {str(record.id): to_stored(str(record.id), record.payload).record for record in await points.read(chosen)}
+    held = {str(record.id): to_stored(str(record.id), record.payload) for record in await points.read(chosen)}
+    parts = await _passages(points, search, held)
     # A record deleted since the candidates were fetched is left out.
-    return [hit(ranking, position, held[point]) for position, point in enumerate(chosen) if point in held]
+    return [
+        hit(ranking, position, held[point].record, parts[point])
+        for position, point in enumerate(chosen)
+        if point in held
+    ]
+
+
+async def _passages(points: Points, search: Search, held: Mapping[str, Stored]) -> dict[str, Passage]:
+    """The part of each text that matches best."""
+    long = [point for point, item in held.items() if len(item.spans) > 1 and len(item.record.text) > WHOLE_CHARS]
+    cosines: dict[str, Vector] = {}
+    if search.vector is not None and long:
+        for record in await points.read(long, fields=False, vectors=[TEXT]):
+            rows: Any = record.vector.get(TEXT) if isinstance(record.vector, dict) else None
+            if rows:
+                cosines[str(record.id)] = np.asarray(rows, np.float32) @ search.vector
+    parts = {point: whole(item.record.text) for point, item in held.items()}
+    for point in long:
+        item, near = held[point], cosines.get(point)
+        if near is not None and len(near) < len(item.spans):  # a point holds no more of them
+            near = np.append(near, np.zeros(len(item.spans) - len(near), np.float32))
+        parts[point] = best_passage(item.record.text, item.spans, search.query.terms, near)
+    return parts
 
 
 async def _candidates(points: Points, search: Search, reach: Sequence[Condition], *, selective: bool) -> _Found:
@@ -281,9 +307,9 @@ def _as_vector(cosine: float) -> bytes:
     return np.array([high, cosine - float(high)], np.float16).tobytes()
 
 
-def hit(ranking: Ranking, position: int, record: Any) -> Hit:
+def hit(ranking: Ranking, position: int, record: MemoryRecord, part: Passage) -> Hit:
     """What the caller gets for one row of a ranking."""
     cosine = None if ranking.cosines is None else float(ranking.cosines[position])
     similarity = None if cosine is None or np.isnan(cosine) else min(max(cosine, 0.0), 1.0)
     parts = None if ranking.components is None else ranking.components[position]
-    return Hit(record, float(ranking.scores[position]), similarity, parts)
+    return Hit(record, float(ranking.scores[position]), similarity, parts, part)

@@ -9,8 +9,10 @@ from collections.abc import Callable, Collection, Coroutine, Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import replace
 from datetime import datetime
+from functools import partial
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
+from memory_core.chunking import DEFAULT_CHUNKER, Chunker
 from memory_core.drafts import patched
 from memory_core.errors import EmbeddingError, RecordNotFoundError
 from memory_core.models import (
@@ -66,6 +68,7 @@ class QdrantStore:
         collection: The first part of the names of its collections; stores of different names share nothing.
         layout: How collections are made, and how reads and writes deal with replicas.
         patience: How long a request is tried.
+        chunker: Cuts the texts that are written from here on.
     """
 
     def __init__(
@@ -77,6 +80,7 @@ class QdrantStore:
         collection: str = DEFAULT_COLLECTION,
         layout: Layout | None = None,
         patience: Patience | None = None,
+        chunker: Chunker = DEFAULT_CHUNKER,
     ) -> None:
         self._server = _server(server).resolved()
         self._embedder = embedder
@@ -84,6 +88,8 @@ class QdrantStore:
         self._name = collection
         self._layout = layout or Layout()
         self._patience = patience or Patience()
+        self._chunker = chunker
+        self._prepare = partial(prepare, chunker=chunker)
         self._to_close = AsyncExitStack()
         self._writes: set[asyncio.Task[Any]] = set()
         self._debts: Debts | None = None
@@ -132,6 +138,7 @@ class QdrantStore:
             arrivals=Arrivals(),
             locks=Locks(),
             has_vectors=description.fingerprint is not None,
+            chunker=self._chunker,
         )
         self._debts = Debts(self._access, self._embedder, self._clock)
         self._to_close.push_async_callback(self._debts.close)
@@ -142,7 +149,7 @@ class QdrantStore:
         """See `Records.add`."""
         if not records:
             return []
-        batch = [prepare(record) for record in records]
+        batch = [self._prepare(record) for record in records]
         embedded: dict[str, Prepared] = {}
         if self._embedder is not None and not embed_later:
             embedded = await adding.with_vectors(self._access, scope, batch, self._embedder, self._clock())
@@ -179,7 +186,7 @@ class QdrantStore:
         """See `Records.update`."""
         now = self._clock()
         known = await self._one(scope, id)
-        made = prepare(patched(known.record, patch, now))
+        made = self._prepare(patched(known.record, patch, now))
         if self._embedder is not None and is_searched_differently(known.record, made.record) and made.chunks:
             made = await self._embedded(self._embedder, scope, known, made)
 
@@ -188,7 +195,7 @@ class QdrantStore:
             record = patched(current.record, patch, now)
             if record is current.record:
                 return record
-            item = made if record == made.record else prepare(record)
+            item = made if record == made.record else made.again(record)
             write = token()
             changes = Changes(scope)
             await adding.add_update(self._access, changes, Update(current, record), item, write)
@@ -205,7 +212,7 @@ class QdrantStore:
         """See `Items.put`."""
         if not records and not remove:
             return []
-        batch = [prepare(record) for record in records]
+        batch = [self._prepare(record) for record in records]
         embedded: dict[str, Prepared] = {}
         if self._embedder is not None and batch:
             embedded = await adding.with_vectors(

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Final, TypeVar
 from weakref import WeakValueDictionary
 
+from memory_core.chunking import DEFAULT_CHUNKER, Chunker
 from memory_core.errors import DuplicateIdError, StoreUnavailableError, SupersededError
 from memory_core.models import RELATIONS, Scope
 from memory_core.storage.qdrant.changes import Changes, Deletion, Overwrite, Owed, Unlinked
@@ -63,6 +64,7 @@ class Access:
     locks: Locks
     has_vectors: bool
     """Whether the records' collection has room for vectors."""
+    chunker: Chunker = DEFAULT_CHUNKER
 
     def of(self, scope: Scope) -> Points:
         """The records as seen by an owner."""

@@ -14,7 +14,6 @@ from itertools import groupby
 from operator import itemgetter
 from typing import Final
 
-from memory_core.chunking import split
 from memory_core.errors import EmbeddingError, StorageError
 from memory_core.models import Fingerprint
 from memory_core.protocols import Embedder
@@ -112,7 +111,8 @@ def texts_of(db: sqlite3.Connection, pieces: Iterable[Piece]) -> dict[Piece, str
         before: Before | None = None
         if record.session is not None:
             before = previous_turn(db, row[-1], record.session, micros(record.occurred_at), key)
-        whole = texts_to_embed(record, split(record.text), before)
+        chunks = db.execute("SELECT start, stop FROM chunk WHERE record = ? ORDER BY n", (key,)).fetchall()
+        whole = texts_to_embed(record, chunks, before)
         texts.update({(key, n): whole[n] for _, n in some if n < len(whole)})
     return texts
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from memory_core.models import MemoryRecord, Scope
-from memory_core.storage.sqlite.prepared import Prepared, prepare
+from memory_core.storage.sqlite.prepared import Prepared
 from memory_core.storage.sqlite.vectors import Batch
 from memory_core.storage.sqlite.writer import Writer
 from memory_core.storage.sqlite.writing import Insertion
@@ -33,11 +33,18 @@ class Intake:
     """Prepares adds in the order they came. Lives on the core loop.
 
     Args:
+        prepare: Analyses a record.
         embed: Gives batches their vectors.
     """
 
-    def __init__(self, writer: Writer, embed: Callable[[Sequence[Batch]], Awaitable[list[list[Prepared]]]]) -> None:
+    def __init__(
+        self,
+        writer: Writer,
+        prepare: Callable[[MemoryRecord], Prepared],
+        embed: Callable[[Sequence[Batch]], Awaitable[list[list[Prepared]]]],
+    ) -> None:
         self._writer = writer
+        self._prepare = prepare
         self._embed = embed
         self._queue: deque[_Waiting] = deque()
         self._arrival = asyncio.Event()
@@ -74,7 +81,7 @@ class Intake:
         by_scope: dict[Scope, list[_Waiting]] = {}
         for waiting in group:
             by_scope.setdefault(waiting.scope, []).append(waiting)
-        batches = [(scope, [prepare(waiting.record) for waiting in some]) for scope, some in by_scope.items()]
+        batches = [(scope, [self._prepare(waiting.record) for waiting in some]) for scope, some in by_scope.items()]
         embedded = await self._embed(batches) if batches else []
         for (scope, some), batch in zip(by_scope.items(), embedded, strict=True):
             for waiting, item in zip(some, batch, strict=True):

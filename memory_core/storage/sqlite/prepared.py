@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from memory_core.chunking import split
+from memory_core.chunking import DEFAULT_CHUNKER, Chunker, pieces_of
 from memory_core.errors import EmbeddingError
 from memory_core.models import Fingerprint, MemoryRecord
 from memory_core.protocols import Embedder
@@ -40,11 +40,16 @@ class Prepared:
     """The turn before that the first vector has seen."""
     made_by: Fingerprint | None = None
     """Whose vectors they are; not set for vectors that come from the file itself."""
+    chunker: Chunker = DEFAULT_CHUNKER
+
+    def again(self, record: MemoryRecord) -> Prepared:
+        """Another record, or a newer version of this one, in the same way."""
+        return prepare(record, self.chunker)
 
 
-def prepare(record: MemoryRecord) -> Prepared:
+def prepare(record: MemoryRecord, chunker: Chunker = DEFAULT_CHUNKER) -> Prepared:
     """Analyse a record; its vectors are owed until somebody embeds `texts_to_embed`."""
-    return Prepared(record, features(record), split(record.text))
+    return Prepared(record, features(record), pieces_of(record.text, chunker), chunker=chunker)
 
 
 def texts_to_embed(record: MemoryRecord, chunks: Sequence[tuple[int, int]], before: Before | None) -> list[str]:

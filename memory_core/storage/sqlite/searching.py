@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import islice
 
 import numpy as np
 from numpy.typing import NDArray
 
-from memory_core.models import Component, Hit, MemoryRecord, Scope
+from memory_core.models import Component, Hit, MemoryRecord, Passage, Scope
 from memory_core.protocols import SearchRequest
 from memory_core.retrieval.corpus import Corpus
 from memory_core.retrieval.ranking import Query, Ranking, rank
 from memory_core.storage.sqlite.conditions import conditions, is_selective, owner_range
 from memory_core.storage.sqlite.corpora import Corpora
 from memory_core.storage.sqlite.owners import find
+from memory_core.storage.sqlite.passages import passages
 from memory_core.storage.sqlite.rows import COLUMNS, to_record
 from memory_core.storage.sqlite.snapshot import snapshot
 
@@ -56,7 +59,9 @@ def ranked(db: sqlite3.Connection, corpora: Corpora, search: Search) -> list[Hit
             importances=importances,
         )
         records = _records(db, search.scope, [int(key) for key in corpus.keys.values[ranking.rows]])
-    return _hits(ranking, records)
+        texts = {key: record.text for key, record in records.items()}
+        found = passages(db, texts, search.query.terms, search.vector)
+    return _hits(ranking, list(records.values()), list(found.values()))
 
 
 def containing(db: sqlite3.Connection, search: Search) -> list[Hit]:
@@ -69,16 +74,14 @@ def containing(db: sqlite3.Connection, search: Search) -> list[Hit]:
             return []
         found = conditions(owner.id, search.scope, search.request.where, search.now)
         rows = db.execute(
-            f"SELECT {COLUMNS} FROM record WHERE {found.sql} ORDER BY occurred_at DESC, key DESC",
+            f"SELECT {COLUMNS}, key FROM record WHERE {found.sql} ORDER BY occurred_at DESC, key DESC",
             found.parameters,
         )
-        hits: list[Hit] = []
-        for row in rows:
-            if needle in row[1].casefold():
-                hits.append(Hit(_owned(row, search.scope), 1.0, None, reason))
-                if len(hits) == search.request.limit:
-                    break
-        return hits
+        matching = islice((row for row in rows if needle in row[1].casefold()), search.request.limit)
+        records = {row[-1]: _owned(row, search.scope) for row in matching}
+        texts = {key: record.text for key, record in records.items()}
+        parts = passages(db, texts, [needle], None, reach=len(needle) - 1)
+        return [Hit(record, 1.0, None, reason, parts[key]) for key, record in records.items()]
 
 
 def _importances(db: sqlite3.Connection, corpus: Corpus, owner: int) -> NDArray[np.float32]:
@@ -89,22 +92,22 @@ def _importances(db: sqlite3.Connection, corpus: Corpus, owner: int) -> NDArray[
     return found
 
 
-def _records(db: sqlite3.Connection, scope: Scope, keys: list[int]) -> list[MemoryRecord]:
+def _records(db: sqlite3.Connection, scope: Scope, keys: list[int]) -> dict[int, MemoryRecord]:
     marks = ",".join("?" * len(keys))
     rows = db.execute(f"SELECT {COLUMNS}, key FROM record WHERE key IN ({marks})", keys)
     by_key = {row[-1]: _owned(row, scope) for row in rows}
-    return [by_key[key] for key in keys]
+    return {key: by_key[key] for key in keys}
 
 
 def _owned(row: tuple[object, ...], scope: Scope) -> MemoryRecord:
     return to_record(row, scope.app, scope.user or "")
 
 
-def _hits(ranking: Ranking, records: list[MemoryRecord]) -> list[Hit]:
+def _hits(ranking: Ranking, records: Sequence[MemoryRecord], found: Sequence[Passage]) -> list[Hit]:
     hits: list[Hit] = []
     for position, record in enumerate(records):
         cosine = None if ranking.cosines is None else float(ranking.cosines[position])
         similarity = None if cosine is None or np.isnan(cosine) else min(max(cosine, 0.0), 1.0)
         parts = None if ranking.components is None else ranking.components[position]
-        hits.append(Hit(record, float(ranking.scores[position]), similarity, parts))
+        hits.append(Hit(record, float(ranking.scores[position]), similarity, parts, found[position]))
     return hits

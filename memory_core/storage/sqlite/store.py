@@ -14,6 +14,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
+from memory_core.chunking import DEFAULT_CHUNKER, Chunker
 from memory_core.drafts import patched
 from memory_core.errors import EmbeddingError, RecordNotFoundError
 from memory_core.models import ErasureReceipt, Fingerprint, Hit, MemoryRecord, Page, Patch, Scope, Stats, Version, Where
@@ -55,6 +56,7 @@ class SqliteStore:
         path: The file, or `":memory:"`.
         embedder: Owned by the store from here on; `None` keeps a store without vectors.
         synchronous: `FULL` survives power loss at any moment; `NORMAL` survives the death of the process only.
+        chunker: Cuts the texts that are written from here on.
     """
 
     def __init__(
@@ -64,11 +66,13 @@ class SqliteStore:
         embedder: Embedder | None,
         clock: Clock,
         synchronous: Synchronous = "FULL",
+        chunker: Chunker = DEFAULT_CHUNKER,
     ) -> None:
         self._path = path
         self._embedder = embedder
         self._clock = clock
         self._synchronous = synchronous
+        self._prepare = partial(prepare, chunker=chunker)
         self._names = KnownNames()
         self._corpora = Corpora(None if embedder is None else embedder.fingerprint)
         self._backlog: Backlog | None = None
@@ -104,7 +108,7 @@ class SqliteStore:
         self._reader = self._write_connection if in_memory else await self._connect(name)
         self._writer = Writer(self._write_connection, self._wake_backlog)
         self._to_close.push_async_callback(self._writer.close)
-        self._intake = Intake(self._writer, self._embedded)
+        self._intake = Intake(self._writer, self._prepare, self._embedded)
         self._to_close.push_async_callback(self._intake.close)
         if self._embedder is not None:
             await self._check_fingerprint(self._embedder.fingerprint)
@@ -123,7 +127,7 @@ class SqliteStore:
             return []
         if len(records) == 1 and not embed_later:
             return [await self._intake.add(scope, records[0])]
-        batch = [prepare(record) for record in records]
+        batch = [self._prepare(record) for record in records]
         if not embed_later:
             (batch,) = await self._embedded([(scope, batch)])
         return await self._writer.write(writing.Insertion(scope, batch))
@@ -158,7 +162,7 @@ class SqliteStore:
         known = await self._reader.run(lambda db: listing.one(db, scope, id, micros(now)))
         if known is None:
             raise RecordNotFoundError(f"there is no memory {id!r}")
-        item = prepare(patched(known[2], patch, now))
+        item = self._prepare(patched(known[2], patch, now))
         if _is_searched_differently(known[2], item.record):
             ((item,),) = await self._embedded([(scope, [item])], known[1])
         return await self._writer.write(lambda db: _update(db, scope, patch, item, now))
@@ -181,7 +185,7 @@ class SqliteStore:
         """See `Items.put`."""
         if not records and not remove:
             return []
-        batch, now = [prepare(record) for record in records], self._now()
+        batch, now = [self._prepare(record) for record in records], self._now()
         (batch,) = await self._embedded([(scope, batch)])
         return await self._writer.write(lambda db: items.put(db, scope, batch, remove, now))
 
@@ -309,7 +313,7 @@ def _update(db: sqlite3.Connection, scope: Scope, patch: Patch, item: Prepared, 
     elif record == item.record:
         writing.rewrite(db, owner, key, item)
     else:
-        writing.rewrite(db, owner, key, prepare(record))
+        writing.rewrite(db, owner, key, item.again(record))
     return record
 
 

@@ -16,7 +16,7 @@ from memory_core.retrieval.postings import pack
 from memory_core.storage.sqlite.conditions import Conditions, conditions
 from memory_core.storage.sqlite.fingerprints import held
 from memory_core.storage.sqlite.owners import Owner, find_or_add, note_changes
-from memory_core.storage.sqlite.prepared import Before, Prepared, prepare
+from memory_core.storage.sqlite.prepared import Before, Prepared
 from memory_core.storage.sqlite.rows import COLUMNS, MARKS, micros, to_record, to_row
 from memory_core.storage.sqlite.schema import OWNER_BITS
 
@@ -142,7 +142,7 @@ def insist_on_reach(scope: Scope, record: MemoryRecord) -> None:
 def _newer(item: Prepared, later: Prepared) -> Prepared:
     """One source key twice in a batch: the later version counts."""
     newer = updated(item.record, later.record)
-    return item if newer is item.record else prepare(replace(newer, rev=1))
+    return item if newer is item.record else item.again(replace(newer, rev=1))
 
 
 def rewrite(db: sqlite3.Connection, owner: int, key: int, item: Prepared) -> None:
@@ -221,7 +221,7 @@ def _bring_up_to_date(
     if (newer.text, newer.author) == (record.text, record.author):
         overwrite_fields(db, owner, key, newer)
     else:
-        rewrite(db, owner, key, prepare(newer))
+        rewrite(db, owner, key, item.again(newer))
     return newer
 
 
