@@ -58,6 +58,7 @@ from memory_core.models import (
     Where,
     utc_now,
 )
+from memory_core.operating import Operator
 from memory_core.prompt import remembered_block
 from memory_core.protocols import Embedder, Store
 from memory_core.tools import (
@@ -133,6 +134,7 @@ __all__ = [
     "Message",
     "NewerStoreError",
     "NotAStoreError",
+    "Operator",
     "Page",
     "Passage",
     "Patch",

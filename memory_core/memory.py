@@ -26,6 +26,7 @@ from memory_core.chunking import DEFAULT_CHUNKER, Chunker
 from memory_core.errors import ClosedError, InvalidInputError
 from memory_core.handle import BoundMemory
 from memory_core.models import Scope, utc_now
+from memory_core.operating import Operator
 from memory_core.protocols import Clock, Embedder, Store
 
 EXIT_SECONDS: Final = 1.0
@@ -91,6 +92,10 @@ class Memory:
             ScopeError: A key is empty, blank, too long, or not a string.
         """
         return BoundMemory(self, Scope(app=app, user=user, agent=agent, session=session, collection=collection))
+
+    def operator(self) -> Operator:
+        """All owners at once, for whoever runs the memory: a command line, a studio, a migration; never an adapter."""
+        return Operator(self)
 
     async def open(self) -> Self:
         """Open the store now rather than at the first use, so that errors appear here.

@@ -171,8 +171,24 @@ class Items(Protocol):
         ...
 
 
-class Store(Records, Items, Protocol):
-    """`Records` and `Items` that somebody opens, looks after and closes."""
+class Custody(Protocol):
+    """The work on all owners at once, for whoever runs the store; nothing else is without a scope."""
+
+    async def owners(self) -> list[Scope]:
+        """Everybody who has a record, by app and user, each with nothing else bound."""
+        ...
+
+    async def check(self) -> list[str]:
+        """What is wrong, one sentence each; empty if nothing is."""
+        ...
+
+    async def vacuum(self) -> None:
+        """Give the space of what was deleted back, if the store does not do so by itself."""
+        ...
+
+
+class Store(Records, Items, Custody, Protocol):
+    """`Records`, `Items` and `Custody` that somebody opens, looks after and closes."""
 
     async def open(self) -> None:
         """Make ready; called once, before anything else."""

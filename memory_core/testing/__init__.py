@@ -19,7 +19,18 @@ except ImportError as error:
     raise ImportError("`memory_core.testing` needs pytest: pip install pytest") from error
 
 # Before the modules with the assertions are imported, so that a failure shows the values compared.
-for _module in ("base", "items", "listings", "owners", "records", "searches", "sources", "times", "values"):
+for _module in (
+    "base",
+    "items",
+    "listings",
+    "operating",
+    "owners",
+    "records",
+    "searches",
+    "sources",
+    "times",
+    "values",
+):
     pytest.register_assert_rewrite(f"memory_core.testing.{_module}")
 
 from memory_core.testing.base import Ticks  # noqa: E402

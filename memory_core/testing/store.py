@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from memory_core.testing.items import ItemContract
 from memory_core.testing.listings import ListingContract
+from memory_core.testing.operating import OperatorContract
 from memory_core.testing.owners import OwnerContract
 from memory_core.testing.records import RecordContract
 from memory_core.testing.searches import SearchContract
@@ -21,6 +22,7 @@ class StoreContract(
     SearchContract,
     TimeContract,
     OwnerContract,
+    OperatorContract,
 ):
     """Subclass it, define the fixture `make_memory`, and run pytest.
 

@@ -76,6 +76,14 @@ def test_adapters_use_only_the_public_core_and_not_each_other(folder: Path) -> N
             assert not name.startswith("memory_core."), f"{path.name} imports {name}; import it from memory_core"
 
 
+@pytest.mark.parametrize("path", [*ADAPTERS, ROOT / "memory_core" / "tools.py"], ids=lambda path: path.name)
+def test_adapters_and_tools_never_see_all_owners(path: Path) -> None:
+    for source in sorted(path.rglob("*.py")) or [path]:
+        for node in ast.walk(ast.parse(source.read_text(encoding="utf-8"))):
+            names = {getattr(node, "attr", None), getattr(node, "id", None), getattr(node, "name", None)}
+            assert not names & {"operator", "Operator"}, f"{source.name}:{getattr(node, 'lineno', 0)} is for operators"
+
+
 def test_no_file_names_a_path_of_one_machine_or_outside_the_repository() -> None:
     absolute = re.compile(r"(?<![\w./:])/(?:home|root|work|Users)/\w")
     upward = re.compile(r"(?<![\w./])(?:\.\./)+(?=\w)")

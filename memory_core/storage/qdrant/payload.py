@@ -130,6 +130,12 @@ def owner_key(scope: Scope) -> str:
     return f"{len(scope.app)}:{scope.app}{scope.user}"
 
 
+def to_owner(key: str) -> Scope:
+    """The inverse of `owner_key`."""
+    length, _, names = key.partition(":")
+    return Scope(names[: int(length)], names[int(length) :])
+
+
 def point_of(record: MemoryRecord) -> str:
     """Where a record lives: at its source key or, without one, at its id.
 

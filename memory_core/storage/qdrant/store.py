@@ -10,7 +10,7 @@ from contextlib import AsyncExitStack
 from dataclasses import replace
 from datetime import datetime
 from functools import partial
-from typing import TYPE_CHECKING, Any, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Self, TypeVar
 
 from memory_core.chunking import DEFAULT_CHUNKER, Chunker
 from memory_core.drafts import patched
@@ -31,13 +31,14 @@ from memory_core.protocols import Clock, Embedder, ListRequest, SearchRequest
 from memory_core.retrieval.ranking import parse, without_names
 from memory_core.storage.qdrant import adding, items, listing, schema, searching
 from memory_core.storage.qdrant.changes import Changes
+from memory_core.storage.qdrant.client import models
 from memory_core.storage.qdrant.collection import Points
 from memory_core.storage.qdrant.connection import IDF_BY_OWNER, Connection
 from memory_core.storage.qdrant.debts import Debts
 from memory_core.storage.qdrant.filters import EVERYTHING
 from memory_core.storage.qdrant.ledger import Ledger
 from memory_core.storage.qdrant.outline import Update, is_searched_differently, outline_of_put
-from memory_core.storage.qdrant.payload import Arrivals, Stored, read_revisions, token
+from memory_core.storage.qdrant.payload import Arrivals, Stored, read_revisions, to_owner, token
 from memory_core.storage.qdrant.settings import IN_MEMORY, Layout, Patience, Server, from_uri
 from memory_core.storage.qdrant.turns import turns
 from memory_core.storage.qdrant.writing import Access, Locks, carry_out, removal, until_undisturbed
@@ -52,10 +53,13 @@ logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
 Records = list[MemoryRecord]
+Scopes = list[Scope]
 Texts = list[str]
 Versions = list[Version]
 
 DEFAULT_COLLECTION = "memory-core"
+MAX_OWNERS: Final = 1_000_000
+"""Most owners that are listed, those with the most records."""
 
 
 class QdrantStore:
@@ -254,6 +258,23 @@ class QdrantStore:
     async def stats(self, scope: Scope) -> Stats:
         """See `Store.stats`."""
         return await listing.count(self._access.of(scope), scope, self._clock(), owes=self._embedder is not None)
+
+    async def owners(self) -> Scopes:
+        """See `Custody.owners`."""
+        keys = await self._access.records.values("_owner", models.Filter(), limit=MAX_OWNERS)
+        return sorted(map(to_owner, keys), key=lambda owner: (owner.app, owner.user or ""))
+
+    async def check(self) -> Texts:
+        """See `Custody.check`: what the server says of its collections; it looks after what is in them by itself."""
+        found: list[str] = []
+        for name in (self._access.records.name, schema.ledger_name(self._name)):
+            info = await self._connection.call(lambda client, name=name: client.get_collection(name))
+            if info.status == models.CollectionStatus.RED:
+                found.append(f"collection {name!r} has failed: {info.optimizer_status}")
+        return found
+
+    async def vacuum(self) -> None:
+        """See `Custody.vacuum`: nothing to do, a server's optimizers do it in the background."""
 
     async def versions(self, scope: Scope, id: str) -> Versions:  # noqa: A002
         """See `Store.versions`."""

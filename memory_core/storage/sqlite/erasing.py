@@ -50,7 +50,7 @@ def scrub(db: sqlite3.Connection) -> bool:
     """
     if db.execute("SELECT 1 FROM meta WHERE name = 'slack'").fetchone() is not None:
         try:
-            _write_anew(db)
+            write_anew(db)
         except sqlite3.OperationalError as error:  # such as a full disk; the mark makes the next erasure try again
             logger.warning("the file still holds traces of what was erased: %s", error)
             return False
@@ -62,7 +62,8 @@ def scrub(db: sqlite3.Connection) -> bool:
     return not busy
 
 
-def _write_anew(db: sqlite3.Connection) -> None:
+def write_anew(db: sqlite3.Connection) -> None:
+    """Copy what is alive into a new file, page by page, in the place of the old one."""
     db.execute("PRAGMA temp_store = FILE")  # the copy may be larger than the memory
     try:
         db.execute("VACUUM")

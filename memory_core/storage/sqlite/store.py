@@ -20,7 +20,7 @@ from memory_core.errors import EmbeddingError, RecordNotFoundError
 from memory_core.models import ErasureReceipt, Fingerprint, Hit, MemoryRecord, Page, Patch, Scope, Stats, Version, Where
 from memory_core.protocols import Clock, Embedder, ListRequest, SearchRequest
 from memory_core.retrieval.ranking import parse, without_names
-from memory_core.storage.sqlite import erasing, fingerprints, items, listing, searching, writing
+from memory_core.storage.sqlite import custody, erasing, fingerprints, items, listing, searching, writing
 from memory_core.storage.sqlite.backlog import Backlog
 from memory_core.storage.sqlite.conditions import conditions
 from memory_core.storage.sqlite.connection import IN_MEMORY, Connection, connect, prepare_file
@@ -43,6 +43,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 Synchronous = Literal["FULL", "NORMAL"]
+Scopes = list[Scope]
 Texts = list[str]
 
 
@@ -220,6 +221,18 @@ class SqliteStore:
         """See `Store.stats`."""
         now = self._now()
         return await self._reader.run(lambda db: listing.count(db, scope, now, owes=self._embedder is not None))
+
+    async def owners(self) -> Scopes:
+        """See `Custody.owners`."""
+        return await self._reader.run(custody.owners)
+
+    async def check(self) -> Texts:
+        """See `Custody.check`."""
+        return await self._reader.run(custody.check)
+
+    async def vacuum(self) -> None:
+        """See `Custody.vacuum`."""
+        await self._write_connection.run(custody.vacuum)
 
     async def versions(self, scope: Scope, id: str) -> list[Version]:  # noqa: A002
         """See `Store.versions`."""
