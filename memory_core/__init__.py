@@ -60,7 +60,7 @@ from memory_core.models import (
 )
 from memory_core.operating import Operator
 from memory_core.prompt import remembered_block
-from memory_core.protocols import Embedder, Store
+from memory_core.protocols import Embedder, Store, Summarizer
 from memory_core.tools import (
     FORGET_MEMORY,
     LIST_MEMORIES,
@@ -146,6 +146,7 @@ __all__ = [
     "StorageError",
     "Store",
     "StoreUnavailableError",
+    "Summarizer",
     "SupersededError",
     "ThreadedEmbedder",
     "TokenChunker",

@@ -209,3 +209,11 @@ class Store(Records, Items, Custody, Protocol):
     async def versions(self, scope: Scope, id: str) -> list[Version]:  # noqa: A002
         """What a record said and says, oldest first, the last of them open; empty if there is no such record."""
         ...
+
+
+class Summarizer(Protocol):
+    """Tells briefly what several texts say. The work of a model, which this library never asks for by itself."""
+
+    async def summarize(self, texts: Sequence[str]) -> str:
+        """One text instead of many, given in order. What it raises reaches the caller, and nothing has changed then."""
+        ...

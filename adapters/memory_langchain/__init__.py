@@ -9,6 +9,7 @@
 | tools with which a model stores and finds memories | `memory_tools` |
 | an agent (`create_agent`) that remembers | `MemoryMiddleware` |
 | the long-term store of a LangGraph graph | `MemoryStore` |
+| a summary instead of old messages | `ModelSummarizer` |
 | the `memory=` of a classic chain | `ConversationMemory` |
 
 Every name is imported at its first use, so that a chain does not load what only agents need.
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from memory_langchain.runnable import MemoryRunnable, with_memory
     from memory_langchain.scope import CallScope, ScopeResolver
     from memory_langchain.store import MemoryStore
+    from memory_langchain.summaries import ModelSummarizer
     from memory_langchain.tools import memory_tools
     from memory_langchain.vectorstore import MemoryVectorStore
 
@@ -43,6 +45,7 @@ __all__ = [
     "MemoryRunnable",
     "MemoryStore",
     "MemoryVectorStore",
+    "ModelSummarizer",
     "ScopeResolver",
     "format_memories",
     "id_of_label",
@@ -61,6 +64,7 @@ _HOME: Final = {
     "MemoryRunnable": "runnable",
     "MemoryStore": "store",
     "MemoryVectorStore": "vectorstore",
+    "ModelSummarizer": "summaries",
     "ScopeResolver": "scope",
     "format_memories": "recall",
     "id_of_label": "namespaces",

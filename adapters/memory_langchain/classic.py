@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Self
 
-from memory_core import BoundMemory, Memory, run_sync
+from memory_core import BoundMemory, Memory, Summarizer, run_sync
 from memory_langchain.history import MemoryChatMessageHistory
 from memory_langchain.scope import CallScope, ScopeResolver
 from memory_langchain.turns import Plan, Turn
@@ -12,7 +12,7 @@ from memory_langchain.turns import Plan, Turn
 try:
     from langchain_classic.base_memory import BaseMemory
     from langchain_core.messages import BaseMessage, get_buffer_string
-    from pydantic import Field, InstanceOf, NonNegativeInt, model_validator
+    from pydantic import Field, InstanceOf, NonNegativeInt, SkipValidation, model_validator
     from typing_extensions import override
 except ImportError as error:
     raise ImportError("`ConversationMemory` needs langchain-classic: pip install 'memory-core[classic]'") from error
@@ -55,10 +55,13 @@ class ConversationMemory(BaseMemory):
     """How many memories to recall at most."""
     history_limit: NonNegativeInt | None = None
     """Show only so many messages, the newest ones; all by default."""
+    summarizer: SkipValidation[Summarizer | None] = Field(None, exclude=True, repr=False)
+    """Tell what the limit hides as a summary, such as `ModelSummarizer(model)` writes."""
 
     @model_validator(mode="after")
     def _check(self) -> Self:
         self._scope()
+        self._plan()
         return self
 
     @property
@@ -109,8 +112,8 @@ class ConversationMemory(BaseMemory):
     def _history(self) -> MemoryChatMessageHistory:
         return MemoryChatMessageHistory(self.memory, self.session_id, user_id=self.user_id, agent_id=self.agent_id)
 
-    def _turn(self, inputs: dict[str, Any]) -> Turn:
-        plan = Plan(
+    def _plan(self) -> Plan:
+        return Plan(
             self.input_key,
             self.memory_key,
             self.memories_key,
@@ -118,9 +121,12 @@ class ConversationMemory(BaseMemory):
             self.k,
             self.history_limit,
             keep_partial=False,
+            summarizer=self.summarizer,
         )
+
+    def _turn(self, inputs: dict[str, Any]) -> Turn:
         given = {name: value for name, value in inputs.items() if name not in {*self.memory_variables, "stop"}}
-        return Turn(plan, self._scope(), given or {self.input_key or "input": ""})
+        return Turn(self._plan(), self._scope(), given or {self.input_key or "input": ""})
 
     def _variables(self, turn: Turn) -> dict[str, Any]:
         filled: Any = turn.chain_input()

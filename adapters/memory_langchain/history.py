@@ -3,10 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import takewhile
 from typing import TYPE_CHECKING, Final
 
 from memory_core import BoundMemory, Draft, Memory, MemoryRecord, Where, on_core, run_sync
-from memory_langchain.messages import MESSAGE_KIND, key_of_message, message_id, to_draft, to_message
+from memory_langchain.messages import (
+    MESSAGE_KIND,
+    SUMMARY_DATA,
+    SUMMARY_KIND,
+    key_of_message,
+    message_id,
+    to_draft,
+    to_message,
+)
 from memory_langchain.scope import CallScope, ScopeResolver
 
 try:
@@ -18,6 +27,8 @@ if TYPE_CHECKING:
     from langchain_core.messages import BaseMessage
 
 _PAGE: Final = 1_000
+_SHORT_PAGE: Final = 64
+"""Where only what came lately is wanted."""
 _OTHER_WRITERS: Final = 20
 """How many turns others may have added to a conversation while one turn of an agent runs."""
 
@@ -83,29 +94,32 @@ class MemoryChatMessageHistory(BaseChatMessageHistory):
         await on_core(write, self._scope, list(messages))
 
     def clear(self) -> None:
-        """Delete the messages of this conversation; what tools stored during it stays."""
-        run_sync(self._scope.memory.delete_where, _turns(self._scope), forget=False)
+        """Delete the messages of this conversation and summaries of them; what tools stored during it stays."""
+        run_sync(clear, self._scope)
 
     async def aclear(self) -> None:
         """As `clear`."""
-        await self._scope.memory.delete_where(_turns(self._scope), forget=False)
+        await on_core(clear, self._scope)
 
 
-async def read(scope: CallScope, last: int | None = None) -> list[MemoryRecord]:
+async def read(scope: CallScope, last: int | None = None, *, after: str | None = None) -> list[MemoryRecord]:
     """The turns of a conversation, oldest first.
 
     Args:
         scope: Its `session` is the conversation.
         last: Only this many, the newest; `None` reads all.
+        after: Only those behind the record of this id.
     """
     records: list[MemoryRecord] = []
     cursor: str | None = None
+    size = _PAGE if after is None else _SHORT_PAGE
     while last is None or len(records) < last:
-        limit = _PAGE if last is None else min(last - len(records), _PAGE)
+        limit = size if last is None else min(last - len(records), size)
         page = await scope.memory.list(where=_turns(scope), order="newest", limit=limit, cursor=cursor)
-        records.extend(page.records)
+        newer = list(takewhile(lambda record: record.id != after, page.records))
+        records.extend(newer)
         cursor = page.cursor
-        if cursor is None:
+        if cursor is None or len(newer) < len(page.records):
             break
     records.reverse()
     return records
@@ -114,6 +128,13 @@ async def read(scope: CallScope, last: int | None = None) -> list[MemoryRecord]:
 async def write(scope: CallScope, messages: Sequence[BaseMessage]) -> None:
     """Append messages in one transaction; those whose id is known replace what is stored."""
     await scope.memory.add_many([_draft(message, scope) for message in messages])
+
+
+async def clear(scope: CallScope) -> None:
+    """Delete the turns of a conversation and the summaries of them."""
+    told = Where(session=scope.session, kinds=(SUMMARY_KIND,), data=SUMMARY_DATA, states=("active", "archived"))
+    for where in (told, _turns(scope)):
+        await scope.memory.delete_where(where, forget=False)
 
 
 async def capture(scope: CallScope, messages: Sequence[BaseMessage]) -> None:

@@ -32,6 +32,11 @@ if TYPE_CHECKING:
 MESSAGE_KIND: Final = "message"
 """The kind of a record that is a turn of a conversation."""
 
+SUMMARY_KIND: Final = "summary"
+"""The kind of a record that tells what a conversation was about."""
+SUMMARY_DATA: Final = {"summary_by": "langchain"}
+"""In the data of summaries that this package wrote."""
+
 _DATA_KEY: Final = "langchain"
 """Where in `data` the message itself stands; a turn another framework captured has none."""
 

@@ -7,7 +7,7 @@ from collections.abc import AsyncGenerator, AsyncIterator, Iterator
 from contextlib import aclosing
 from typing import TYPE_CHECKING, Any, cast
 
-from memory_core import BoundMemory, Memory, on_core, run_sync
+from memory_core import BoundMemory, Memory, Summarizer, on_core, run_sync
 from memory_langchain.scope import ScopeResolver
 from memory_langchain.turns import Plan, Turn, joined
 
@@ -194,6 +194,7 @@ def with_memory(  # noqa: PLR0913  (the keywords that users of `RunnableWithMess
     output_key: str | None = None,
     k: int = 4,
     history_limit: int | None = None,
+    summarizer: Summarizer | None = None,
     keep_partial: bool = False,
     user_id: str | None = None,
     session_id: str | None = None,
@@ -218,6 +219,8 @@ def with_memory(  # noqa: PLR0913  (the keywords that users of `RunnableWithMess
         output_key: Of the answer, if the chain returns a dict of several keys without `"output"`.
         k: How many memories to recall at most.
         history_limit: Show only so many messages, the newest ones; all by default.
+        summarizer: Tell what the limit hides as a summary, such as `ModelSummarizer(model)` writes: now and then a turn
+            begins with one more call of that model. No message is deleted for it.
         keep_partial: Keep what was streamed of an answer that was never finished.
         user_id: The user, unless a call names one; see `memory_langchain.scope`.
         session_id: The conversation, unless a call names one.
@@ -226,9 +229,7 @@ def with_memory(  # noqa: PLR0913  (the keywords that users of `RunnableWithMess
     Raises:
         ScopeError: A default is empty or contradicts the handle; at each call, if user or conversation is missing.
     """
-    if k < 0 or (history_limit is not None and history_limit < 0):
-        raise ValueError(f"k and history_limit count, so they cannot be negative: {k}, {history_limit}")
-    plan = Plan(input_key, history_key, memories_key, output_key, k, history_limit, keep_partial)
+    plan = Plan(input_key, history_key, memories_key, output_key, k, history_limit, keep_partial, summarizer)
     return MemoryRunnable(coerce_to_runnable(chain), ScopeResolver(memory, user_id, session_id, agent_id), plan)
 
 

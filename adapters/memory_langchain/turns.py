@@ -7,11 +7,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, cast
 
-from memory_core import Hit, MemoryCoreError, MemoryRecord
+from memory_core import Hit, MemoryCoreError, MemoryRecord, Summarizer
 from memory_langchain.history import read, write
 from memory_langchain.messages import searchable_text, to_message, to_messages
 from memory_langchain.recall import format_memories, recall
 from memory_langchain.scope import CallScope
+from memory_langchain.summaries import read_summarized, summary_message
 
 try:
     from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, HumanMessage, SystemMessage
@@ -35,6 +36,13 @@ class Plan:
     k: int
     history_limit: int | None
     keep_partial: bool
+    summarizer: Summarizer | None = None
+
+    def __post_init__(self) -> None:
+        if self.k < 0 or (self.history_limit is not None and self.history_limit < 0):
+            raise ValueError(f"k and history_limit count, so they cannot be negative: {self.k}, {self.history_limit}")
+        if self.summarizer is not None and self.history_limit is None:
+            raise ValueError("what is older than history_limit= is summarized; say how many messages that leaves")
 
     @property
     def merges(self) -> bool:
@@ -75,6 +83,8 @@ class Turn:
     plan: Plan
     scope: CallScope
     given: object
+    summary: MemoryRecord | None = None
+    """Of what is older than the history."""
     history: list[MemoryRecord] = field(default_factory=list[MemoryRecord])
     hits: list[Hit] = field(default_factory=list[Hit])
     chunks: list[object] = field(default_factory=list[object])
@@ -97,9 +107,11 @@ class Turn:
     async def load(self) -> None:
         """Read the history and recall what it does not show already."""
         plan, query = self.plan, "\n".join(filter(None, map(searchable_text, self.question)))
-        if plan.wants_history:
+        if plan.wants_history and plan.summarizer is not None and plan.history_limit is not None:
+            self.summary, self.history = await read_summarized(self.scope, plan.history_limit, plan.summarizer)
+        elif plan.wants_history:
             self.history = await read(self.scope, plan.history_limit)
-        shown = {record.id for record in self.history}
+        shown = {record.id for record in (*self.history, *([self.summary] if self.summary else []))}
         self.hits = await recall(
             self.scope, query, k=plan.recalls, is_shown=lambda record: record.id in shown, shown=len(shown)
         )
@@ -107,6 +119,8 @@ class Turn:
     def chain_input(self) -> object:
         """What the chain gets: the input with history and memories in their places."""
         plan, history = self.plan, [to_message(record) for record in self.history]
+        if self.summary is not None:
+            history.insert(0, summary_message(self.summary))
         memories = format_memories(self.hits)
         if plan.merges:
             self.sent = in_order(self.question, history, memories)
