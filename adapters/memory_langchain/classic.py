@@ -55,7 +55,7 @@ class ConversationMemory(BaseMemory):
     """How many memories to recall at most."""
     history_limit: NonNegativeInt | None = None
     """Show only so many messages, the newest ones; all by default."""
-    summarizer: SkipValidation[Summarizer | None] = Field(None, exclude=True, repr=False)
+    summarizer: SkipValidation[Summarizer | None] = Field(default=None, exclude=True, repr=False)
     """Tell what the limit hides as a summary, such as `ModelSummarizer(model)` writes."""
 
     @model_validator(mode="after")

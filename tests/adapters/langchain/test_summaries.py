@@ -18,7 +18,7 @@ from memory_langchain import (
     with_memory,
 )
 from memory_langchain.messages import SUMMARY_KIND
-from memory_langchain.testing import ScriptedChatModel
+from memory_langchain.testing import Reply, ScriptedChatModel
 
 MONDAY: RunnableConfig = {"configurable": {"session_id": "monday"}}
 
@@ -92,8 +92,9 @@ def test_clearing_a_conversation_leaves_no_summary(ann: BoundMemory) -> None:
 
 
 def test_a_model_that_fails_or_says_nothing_loses_nothing(ann: BoundMemory) -> None:
-    for broken, error in ((RuntimeError("overloaded"), RuntimeError), ("", InvalidInputError)):
-        model = ScriptedChatModel(script=lambda prompt, broken=broken: broken)
+    cases: list[tuple[Reply, type[Exception]]] = [(RuntimeError("busy"), RuntimeError), ("", InvalidInputError)]
+    for reply, error in cases:
+        model = ScriptedChatModel(script=[reply])
         history = MemoryChatMessageHistory(ann, f"with {error.__name__}")
         for n in range(6):
             history.add_user_message(f"question {n}")
