@@ -29,10 +29,9 @@ class Lexical:
     """The score of a text of average length that has every term once, also those that no text has."""
 
     @property
-    def coverage(self) -> Floats:
-        """The share of the query, weighted by how telling its terms are, that each row has; may exceed 1."""
-        covered: Floats = self.scores / np.float32(self.ideal or 1.0)
-        return covered
+    def best_coverage(self) -> float:
+        """The largest share of the query, weighted by how telling its terms are, that a row has; may exceed 1."""
+        return float(np.max(self.scores, initial=0)) / (self.ideal or 1.0)
 
 
 def bm25(corpus: Corpus, terms: Sequence[str]) -> Lexical:
@@ -44,14 +43,14 @@ def bm25(corpus: Corpus, terms: Sequence[str]) -> Lexical:
         return Lexical(scores, 0.0)
     lengths = corpus.lengths.values
     average = float(lengths[alive].mean() if corpus.dead else lengths.mean()) or 1.0
+    norms = lengths * np.float32(K1 * B / average) + np.float32(K1 * (1 - B))
     ideal = 0.0
     for term in terms:
         rows, counts = corpus.postings.of(term)
         holding = int(alive[rows].sum()) if corpus.dead else len(rows)
         idf = math.log(1 + (size - holding + 0.5) / (holding + 0.5))
         ideal += idf
-        norm = K1 * (1 - B + B * lengths[rows] / average)
-        scores[rows] += np.float32(idf * (K1 + 1)) * counts / (counts + norm)
+        scores[rows] += np.float32(idf * (K1 + 1)) * counts / (counts + norms[rows])
     if corpus.dead:
         scores[~alive] = 0.0
     return Lexical(scores, ideal)  # one occurrence at average length weighs idf * (K1 + 1) / (1 + K1)

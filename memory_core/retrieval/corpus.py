@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -17,6 +18,7 @@ from numpy.typing import NDArray
 
 from memory_core.retrieval.columns import Column
 from memory_core.retrieval.dense import Dense
+from memory_core.retrieval.features import QUESTION
 from memory_core.retrieval.postings import Postings
 
 _WORD: Final = re.compile(r"[^\W_]+")
@@ -39,6 +41,25 @@ class Entry(NamedTuple):
     occurred_at: int
     expires_at: int | None
     active: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Turns:
+    """Who comes before and after whom. The first five hold, for each row, another row or `NOBODY` (-1)."""
+
+    before: NDArray[np.int64]
+    """The turn before it in its session, by time and then arrival."""
+    after: NDArray[np.int64]
+    two_before: NDArray[np.int64]
+    two_after: NDArray[np.int64]
+    asked_before: NDArray[np.int64]
+    """The turn before it, if that is a question."""
+    order: NDArray[np.int64]
+    """The rows of all turns by session."""
+    starts: NDArray[np.int64]
+    """Where in `order` another session begins."""
+    sessions: NDArray[np.int32]
+    """The session of each row of `order`."""
 
 
 class Corpus:
@@ -64,7 +85,7 @@ class Corpus:
         self.dead = 0
         self._session_codes: dict[str, int] = {}
         self.postings = Postings()
-        self._links: tuple[NDArray[np.int64], NDArray[np.int64]] | None = None
+        self._turns: Turns | None = None
 
     def __len__(self) -> int:
         """Rows, dead ones included."""
@@ -95,7 +116,8 @@ class Corpus:
             return
         first, size = len(self), len(entries)
         keys, terms, flags, words, sessions, authors, occurred, expires, active = zip(*entries, strict=True)
-        self.remove(keys)
+        if self.row_of:
+            self.remove(keys)
         self.row_of.update(zip(keys, range(first, first + size), strict=True))
         self.keys.extend(np.array(keys, np.int64))
         self.alive.extend(np.ones(size, np.bool_))
@@ -112,7 +134,7 @@ class Corpus:
         self.lengths.extend(self.postings.extend(first, terms))
         if self.dense is not None and vectors:
             self.dense.extend([blob for _, blob in vectors], [self.row_of[key] for key, _ in vectors])
-        self._links = None
+        self._turns = None
 
     def remove(self, keys: Iterable[int]) -> None:
         """Mark the rows of these keys dead; unknown keys are fine."""
@@ -122,35 +144,51 @@ class Corpus:
                 self.dead += 1
                 self.alive.values[row] = False
                 self._authors_alive[int(self.authors.values[row])] -= 1
-                self._links = None
+                self._turns = None
 
-    def links(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """For each row the row of the turn before and of the turn after it in its session, by time, or `NOBODY`."""
-        if self._links is None:
-            self._links = self._sorted_links()
-        return self._links
+    def turns(self) -> Turns:
+        """How the living rows that belong to a session follow each other."""
+        if self._turns is None:
+            self._turns = self._sorted_turns()
+        return self._turns
 
     def _note_names(self) -> None:
         known = sum(map(len, self._called.values()))
         for author, code in list(self._author_codes.items())[known:]:
             self._called.setdefault(first_name(author), []).append(code)
 
-    def _sorted_links(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    def _sorted_turns(self) -> Turns:
+        sessions = self.sessions.values
+        rows = np.flatnonzero(self.alive.values & (sessions >= 0))
+        order = rows[np.lexsort((self.keys.values[rows], self.occurred.values[rows], sessions[rows]))]
+        ordered = sessions[order]
+        same = ordered[1:] == ordered[:-1]
         before = np.full(len(self), NOBODY, np.int64)
         after = np.full(len(self), NOBODY, np.int64)
-        sessions = self.sessions.values
-        turns = np.flatnonzero(self.alive.values & (sessions >= 0))
-        order = turns[np.lexsort((self.keys.values[turns], self.occurred.values[turns], sessions[turns]))]
-        same = sessions[order[1:]] == sessions[order[:-1]]
         before[order[1:][same]] = order[:-1][same]
         after[order[:-1][same]] = order[1:][same]
-        return before, after
+        asked = np.append((self.flags.values & QUESTION) > 0, False)
+        return Turns(
+            before=before,
+            after=after,
+            two_before=_followed(before, before),
+            two_after=_followed(after, after),
+            asked_before=np.where(asked[before], before, NOBODY),
+            order=order,
+            starts=np.flatnonzero(np.append(np.ones(min(1, len(order)), np.bool_), ~same)),
+            sessions=ordered,
+        )
 
 
 def first_name(author: str) -> str:
     """What a question calls an author: the first word, lower-case ("ann" of "Ann Lee" and of "ann@host")."""
     found = _WORD.search(author)
     return found[0].lower() if found else author.lower()
+
+
+def _followed(first: NDArray[np.int64], second: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Two steps from each row; a step from `NOBODY` leads to nobody."""
+    return np.append(second, NOBODY)[first]
 
 
 def _codes(values: Sequence[str | None], codes: dict[str, int]) -> NDArray[np.int32]:

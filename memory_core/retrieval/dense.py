@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memory_core.retrieval.columns import Column
+from memory_core.retrieval.top import leading
 
 Floats = NDArray[np.float32]
 
@@ -75,16 +76,21 @@ class Dense:
 
     def _scan(self, vector: Floats) -> Floats:
         vectors = self._vectors.values
-        if len(vectors) < 2 * BLOCK or not _has_numkong():
+        if len(vectors) < 2 * BLOCK:
+            return _products(vectors, vector)
+        if not _has_numkong():
             exact: Floats = vectors @ vector
             return exact
         while len(self._blocks) < len(vectors) // BLOCK:
             start = len(self._blocks) * BLOCK
             self._blocks.append(_Block(vectors[start : start + BLOCK]))
         packed = len(self._blocks) * BLOCK
-        parts = [block.dot(vector) for block in self._blocks]
-        scores: Floats = np.concatenate([*parts, vectors[packed:] @ vector])
-        best = np.argpartition(scores, -RESCORED)[-RESCORED:]
+        scores: Floats = np.empty(len(vectors), np.float32)
+        query, scale = _quantised(vector[None])
+        for start, block in zip(range(0, packed, BLOCK), self._blocks, strict=True):
+            block.dot(query, scale, scores[start : start + BLOCK])
+        scores[packed:] = _products(vectors[packed:], vector)
+        best = leading(scores, RESCORED)
         scores[best] = vectors[best] @ vector
         return scores
 
@@ -96,19 +102,28 @@ class _Block:
         import numkong  # noqa: PLC0415  (an extra)
 
         self._dots: Any = numkong.dots_packed
-        self._scale = float(np.abs(vectors).max()) / _LARGEST or 1.0
-        self._packed: Any = numkong.dots_pack(_as_int8(vectors, self._scale))
+        small, self._scale = _quantised(vectors)
+        self._packed: Any = numkong.dots_pack(small)
 
-    def dot(self, vector: Floats) -> Floats:
-        scale = float(np.abs(vector).max()) / _LARGEST or 1.0
-        dots = np.asarray(self._dots(_as_int8(vector[None], scale), self._packed))[0]
-        scaled: Floats = dots.astype(np.float32) * np.float32(scale * self._scale)
-        return scaled
+    def dot(self, query: NDArray[np.int8], scale: float, into: Floats) -> None:
+        """The products of all vectors with a query that was divided by `scale`."""
+        np.multiply(np.asarray(self._dots(query, self._packed))[0], np.float32(scale * self._scale), out=into)
 
 
-def _as_int8(vectors: Floats, scale: float) -> NDArray[np.int8]:
-    small: NDArray[np.int8] = np.clip(np.rint(vectors / np.float32(scale)), -_LARGEST, _LARGEST).astype(np.int8)
-    return small
+def _products(vectors: Floats, vector: Floats) -> Floats:
+    """The product of each vector with `vector`, in this thread alone.
+
+    One product of matrix and vector is spread over all cores, and when one of them is busy the others wait for it:
+    2 ms of work for 10,000 vectors took 30 ms on a busy machine.
+    """
+    products: Floats = np.matmul(vectors[:, None, :], vector[:, None])[:, 0, 0]
+    return products
+
+
+def _quantised(vectors: Floats) -> tuple[NDArray[np.int8], float]:
+    """The vectors as whole numbers, and what one of them is worth."""
+    scale = float(np.abs(vectors).max()) / _LARGEST or 1.0
+    return np.rint(vectors / np.float32(scale)).astype(np.int8), scale
 
 
 @cache

@@ -21,7 +21,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, TypeVar
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,15 +32,15 @@ from memory_core.retrieval.analysis import query_terms
 from memory_core.retrieval.bm25 import bm25
 from memory_core.retrieval.corpus import Corpus
 from memory_core.retrieval.dates import date_fit
-from memory_core.retrieval.features import QUESTION, TIMED
+from memory_core.retrieval.features import TIMED
 from memory_core.retrieval.profiles import holding_all, preferences
 from memory_core.retrieval.relevance import above_floor, matches
 from memory_core.retrieval.timex import DateMention, asks_when, mentioned_dates
+from memory_core.retrieval.top import leading
 
 Floats = NDArray[np.float32]
 Rows = NDArray[np.int64]
 Mask = NDArray[np.bool_]
-_Scalar = TypeVar("_Scalar", bound=np.generic)
 
 LEXICAL: Final = 0.5
 DENSE: Final = 0.4
@@ -149,7 +149,7 @@ def rank(
     cosines = corpus.dense.cosines(vector, len(corpus), among) if corpus.dense and vector is not None else None
     scores = Scores(len(corpus), explain=request.explain)
     if request.mode == "vector":
-        near = np.full(len(corpus), -1, np.float32) if cosines is None else np.nan_to_num(cosines, nan=-1.0)
+        near = np.full(len(corpus), -1, np.float32) if cosines is None else np.fmax(cosines, np.float32(-1))
         scores.add("dense", near, 1.0)
         relevant = above_floor(near)
     else:
@@ -186,22 +186,25 @@ def _score_in_context(corpus: Corpus, query: Query, cosines: Floats | None, scor
 
 def _add_neighbours(corpus: Corpus, own: Floats, matched: Mask, scores: Scores) -> Mask:
     """Let scores flow between the turns of a session; a neighbour of a match is relevant too."""
-    before, after = corpus.links()
-    two_before, two_after = _follow(before, before), _follow(after, after)
-    answers = _at(own, before) * _at((corpus.flags.values & QUESTION) > 0, before)
-    scores.add("previous question", answers, ANSWER)
-    scores.add("next turn", _at(own, after), NEXT)
-    scores.add("nearby turns", _at(own, two_before) + _at(own, two_after), NEARBY)
-    return matched | _at(matched, before) | _at(matched, after) | _at(matched, two_before) | _at(matched, two_after)
+    turns = corpus.turns()
+    near = np.append(own, np.float32(0))  # a link to nobody is -1: the last place
+    scores.add("previous question", near.take(turns.asked_before), ANSWER)
+    scores.add("next turn", near.take(turns.after), NEXT)
+    scores.add("nearby turns", near.take(turns.two_before) + near.take(turns.two_after), NEARBY)
+    relevant = matched.copy()
+    if not relevant.all():
+        found = np.append(matched, np.False_)
+        for links in (turns.before, turns.after, turns.two_before, turns.two_after):
+            relevant |= found.take(links)
+    return relevant
 
 
 def _add_sessions(corpus: Corpus, scores: Scores) -> None:
-    sessions = corpus.sessions.values
-    best = np.full(corpus.session_count + 1, -np.inf, np.float32)  # the last place collects rows without a session
-    np.maximum.at(best, sessions, np.where(corpus.alive.values, scores.total, -np.inf).astype(np.float32))
-    best[-1] = 0.0
-    best[np.isneginf(best)] = 0.0
-    scores.add("session", best[sessions], SESSION)
+    turns = corpus.turns()
+    best = np.zeros(corpus.session_count + 1, np.float32)  # the last place is for rows without a session
+    if len(turns.order):
+        best[turns.sessions[turns.starts]] = np.maximum.reduceat(scores.total.take(turns.order), turns.starts)
+    scores.add("session", best.take(corpus.sessions.values), SESSION)
 
 
 def _add_hints(corpus: Corpus, query: Query, scores: Scores) -> None:
@@ -229,33 +232,25 @@ def without_names(query: str, names: Collection[str]) -> str:
 
 def _scaled(scores: Floats) -> Floats:
     """Divide by the mean of the three best, so that a strong match is about 1 whatever the query."""
-    best = scores if len(scores) <= 3 else np.partition(scores, -3)[-3:]
+    best = scores[leading(scores, 3)]
+    if len(best) > 3:
+        best = np.partition(best, -3)[-3:]
     return scores / (best.sum() / np.float32(3) + np.float32(1e-9)) if best.any() else scores
 
 
 def _z(cosines: Floats, alive: Mask) -> Floats:
     """How many standard deviations above the owner's average; 0 where a vector is owed."""
-    known = cosines[alive & ~np.isnan(cosines)]
+    is_known = alive & ~np.isnan(cosines)
+    is_whole = bool(is_known.all())
+    known = cosines if is_whole else cosines[is_known]
     weight = len(known) / (len(known) + PRIOR_ROWS)
     mean = weight * (float(known.mean()) if len(known) else 0.0) + (1 - weight) * PRIOR_MEAN
     spread = weight * (float(known.std()) if len(known) else 0.0) + (1 - weight) * PRIOR_SPREAD
     z: Floats = (cosines - np.float32(mean)) / np.float32(spread + 1e-9)
-    return np.nan_to_num(z, nan=0.0)
+    return z if is_whole else np.nan_to_num(z, nan=0.0)
 
 
-def _best(scores: Floats, rows: Rows, limit: int) -> Rows:
-    """The `limit` rows of highest score, best first; of equals the earlier row."""
-    if len(rows) > limit:
-        cut = np.partition(scores[rows], len(rows) - limit)[len(rows) - limit]
-        rows = rows[scores[rows] >= cut]
+def _best(scores: Floats, kept: Rows, limit: int) -> Rows:
+    """The `limit` of the kept rows (ascending) of highest score, best first; of equals the earlier row."""
+    rows = kept[leading(scores[kept], limit)]
     return rows[np.argsort(-scores[rows], kind="stable")][:limit]
-
-
-def _follow(first: Rows, second: Rows) -> Rows:
-    return np.where(first >= 0, second[first], -1)
-
-
-def _at(values: NDArray[_Scalar], links: Rows) -> NDArray[_Scalar]:
-    """`values` of the linked rows, zero where there is none."""
-    found: NDArray[_Scalar] = np.where(links >= 0, values[links], values.dtype.type(0))
-    return found

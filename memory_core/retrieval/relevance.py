@@ -35,13 +35,14 @@ def matches(lexical: Lexical, cosines: Floats | None, alive: Mask) -> Mask:
     owed = np.isnan(cosines)
     if (found & owed).any():  # a text whose vector is owed has only its words to speak for it
         return found | above_floor(cosines)
-    evidence = np.max(cosines, where=alive & ~owed, initial=-1) + np.max(lexical.coverage, initial=0)
-    if evidence < FLOOR + FLOOR_PER_DECADE * math.log10(max(int(alive.sum()), 1)):
+    measured = alive & ~owed
+    nearest = np.max(cosines if measured.all() else cosines[measured], initial=-1)
+    if nearest + lexical.best_coverage < FLOOR + FLOOR_PER_DECADE * math.log10(max(int(alive.sum()), 1)):
         return np.zeros(len(alive), np.bool_)
     return found | above_floor(cosines)
 
 
 def above_floor(cosines: Floats) -> Mask:
-    """The rows whose meaning alone makes them a match."""
-    near: Mask = np.greater_equal(np.nan_to_num(cosines, nan=-1.0), MIN_COSINE)
+    """The rows whose meaning alone makes them a match; not those whose vector is owed (NaN)."""
+    near: Mask = np.greater_equal(cosines, np.float32(MIN_COSINE))
     return near

@@ -38,6 +38,8 @@ class _Followed:
     allowed: Allowed
     next: int
     version: int
+    counted: int = 0
+    """Of its bytes, those that are part of the sum."""
 
     @property
     def nbytes(self) -> int:
@@ -52,6 +54,7 @@ class Corpora:
         self._dimensions = None if fingerprint is None else fingerprint.dimensions
         self._max_bytes = max_bytes
         self._followed: OrderedDict[int, _Followed] = OrderedDict()
+        self._bytes = 0
 
     def of(self, db: sqlite3.Connection, owner: Owner) -> Corpus:
         """The owner's corpus, up to date with this read transaction.
@@ -63,11 +66,12 @@ class Corpora:
         if self._fingerprint is not None and (followed is None or followed.version != owner.version):
             insist(db, self._fingerprint)
         if followed is None or not self._catch_up(db, owner, followed):
+            self.forget(owner.id)
             corpus = self._load(db, owner)
             followed = _Followed(corpus, Allowed(corpus), owner.next, owner.version)
             self._followed[owner.id] = followed
         self._followed.move_to_end(owner.id)
-        self._evict()
+        self._evict(followed)
         return followed.corpus
 
     def allowed(self, db: sqlite3.Connection, owner: Owner, scope: Scope, where: Where) -> Rows:
@@ -76,7 +80,9 @@ class Corpora:
 
     def forget(self, owner: int) -> None:
         """Let go of an owner's corpus."""
-        self._followed.pop(owner, None)
+        gone = self._followed.pop(owner, None)
+        if gone is not None:
+            self._bytes -= gone.counted
 
     def _load(self, db: sqlite3.Connection, owner: Owner) -> Corpus:
         corpus = Corpus(self._dimensions)
@@ -116,8 +122,11 @@ class Corpora:
             vectors = db.execute(_VECTORS, (first, last)).fetchall()
         corpus.extend(entries, vectors)
 
-    def _evict(self) -> None:
-        total = sum(followed.nbytes for followed in self._followed.values())
-        while total > self._max_bytes and len(self._followed) > 1:
+    def _evict(self, used: _Followed) -> None:
+        """Make room; `used` was the last to grow."""
+        size = used.nbytes
+        self._bytes += size - used.counted
+        used.counted = size
+        while self._bytes > self._max_bytes and len(self._followed) > 1:
             _, oldest = self._followed.popitem(last=False)
-            total -= oldest.nbytes
+            self._bytes -= oldest.counted
