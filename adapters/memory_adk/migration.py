@@ -1,0 +1,87 @@
+"""Moving in from ADK's own memory services: everybody's memories, with authors and times, as often as you like."""
+
+from __future__ import annotations
+
+try:
+    from google.adk.events.event import Event
+    from google.adk.memory.in_memory_memory_service import InMemoryMemoryService
+    from google.genai import types
+except ImportError as error:
+    raise ImportError("`memory_adk` needs google-adk: pip install 'memory-core[adk]'") from error
+
+import asyncio
+import os
+import sqlite3
+from collections.abc import AsyncIterator, Iterable
+from contextlib import closing
+from pathlib import Path
+from typing import Any, Final
+
+from memory_adk.service import MemoryService
+from memory_core import InvalidInputError
+
+_NO_SESSION: Final = "__unknown_session_id__"
+"""What both services call the session of events that were added without one."""
+
+_SESSIONS: Final = "SELECT DISTINCT app_name, user_id, session_id FROM memory_events ORDER BY 1, 2, 3"
+_EVENTS: Final = (
+    "SELECT event_id, author, timestamp, content_json FROM memory_events "
+    "WHERE app_name = ? AND user_id = ? AND session_id = ? ORDER BY timestamp, id"
+)
+
+_Session = tuple[str, str, str, list[Event]]
+
+
+async def import_in_memory(service: MemoryService, source: InMemoryMemoryService) -> int:
+    """Remember everything an `InMemoryMemoryService` holds. Returns the number of events read.
+
+    Thoughts, attachments and function parts are left out, as everywhere; an event that is known already stays as it is.
+
+    Raises:
+        MemoryCoreError: The service cannot store it; what came before is stored.
+    """
+    held = source._session_events  # noqa: SLF001  (it has no method that lists what it holds)
+    sessions = [
+        (app, user, session, list(events))
+        for (app, user), of_user in held.items()
+        for session, events in of_user.items()
+    ]
+    return sum([await _import(service, session) for session in sessions])
+
+
+async def import_sqlite(service: MemoryService, path: str | os.PathLike[str]) -> int:
+    """Remember everything in the file of a `SqliteMemoryService`, which is only read. Returns the number of events.
+
+    Raises:
+        InvalidInputError: There is no such file, or it is another service's.
+        MemoryCoreError: The service cannot store it; what came before is stored.
+    """
+    return sum([await _import(service, session) async for session in _sessions_in(Path(path))])
+
+
+async def _import(service: MemoryService, session: _Session) -> int:
+    app, user, name, events = session
+    await service.add_events_to_memory(
+        app_name=app, user_id=user, events=events, session_id=None if name == _NO_SESSION else name
+    )
+    return len(events)
+
+
+async def _sessions_in(path: Path) -> AsyncIterator[_Session]:
+    for app, user, session in await asyncio.to_thread(_rows, path, _SESSIONS):
+        rows = await asyncio.to_thread(_rows, path, _EVENTS, (app, user, session))
+        yield app, user, session, [_event(*row) for row in rows]
+
+
+def _rows(path: Path, query: str, values: Iterable[str] = ()) -> list[Any]:
+    if not path.is_file():
+        raise InvalidInputError(f"there is no file {str(path)!r}")
+    try:
+        with closing(sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True)) as file:
+            return file.execute(query, tuple(values)).fetchall()
+    except sqlite3.DatabaseError as error:
+        raise InvalidInputError(f"{str(path)!r} is not the file of a SqliteMemoryService: {error}") from error
+
+
+def _event(event_id: str, author: str, timestamp: float, content: str) -> Event:
+    return Event(id=event_id, author=author, timestamp=timestamp, content=types.Content.model_validate_json(content))

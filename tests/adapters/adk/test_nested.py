@@ -1,0 +1,89 @@
+"""Where ADK makes the runner: A2A servers and evaluations."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import httpx
+import pytest
+from google.adk.agents import LlmAgent
+from google.adk.agents.base_agent import BaseAgent
+from google.adk.evaluation.eval_case import Invocation, SessionInput
+from google.adk.evaluation.evaluation_generator import EvaluationGenerator
+from google.adk.evaluation.simulation.static_user_simulator import StaticUserSimulator
+from google.adk.runners import Runner
+from starlette.authentication import AuthCredentials, AuthenticationBackend, SimpleUser
+from starlette.middleware.authentication import AuthenticationMiddleware
+from starlette.requests import HTTPConnection
+
+from memory_adk import MemoryPlugin, MemoryService, MemoryToolset
+from memory_adk.testing import ScriptedLlm, ask, prompt, user_says
+from memory_core import Memory
+from tests.adapters.adk.agents import APP, runner_of, said_event, session_with
+
+# ADK says so of A2A and of evaluations, and its evaluations give the runner an argument it deprecates.
+pytestmark = pytest.mark.filterwarnings("ignore:.*EXPERIMENTAL", "ignore:The `plugins` argument is deprecated")
+
+SERVER = "http://127.0.0.1:9"
+
+
+class Header(AuthenticationBackend):
+    """Believes a header; a server of yours checks a token here."""
+
+    async def authenticate(self, conn: HTTPConnection) -> tuple[AuthCredentials, SimpleUser] | None:
+        name = conn.headers.get("x-user")
+        return None if name is None else (AuthCredentials(["authenticated"]), SimpleUser(name))
+
+
+@asynccontextmanager
+async def remote(runner: Runner, user: str | None) -> AsyncIterator[BaseAgent]:
+    """The agent of `runner` behind A2A, as seen by a client that is logged in as `user`."""
+    from google.adk.a2a.utils.agent_to_a2a import to_a2a
+    from google.adk.agents.remote_a2a_agent import RemoteA2aAgent
+
+    assert isinstance(runner.agent, BaseAgent)
+    app = to_a2a(runner.agent, runner=runner, host="127.0.0.1", port=9)
+    app.add_middleware(AuthenticationMiddleware, backend=Header())
+    headers = {} if user is None else {"x-user": user}
+    client = httpx.AsyncClient(transport=httpx.ASGITransport(app), headers=headers)
+    async with app.router.lifespan_context(app), client:
+        yield RemoteA2aAgent(name="far", agent_card=f"{SERVER}/.well-known/agent-card.json", httpx_client=client)
+
+
+async def told_and_asked(service: MemoryService, user: str | None) -> str:
+    """What an agent behind A2A says in a conversation about what it was told in another."""
+    plugin = MemoryPlugin()
+    served = runner_of(service, ScriptedLlm(script=["Noted.", prompt]), plugins=[plugin])
+    async with served, remote(served, user) as far:
+        near = Runner(agent=far, app_name="near", session_service=served.session_service, auto_create_session=True)
+        await ask(near, "My favourite tea is jasmine", user_id="n", session_id="one")
+        await plugin.flush()
+        return await ask(near, "Which is my favourite tea?", user_id="n", session_id="two")
+
+
+async def test_over_a2a_an_authenticated_user_is_recalled_in_another_conversation(service: MemoryService) -> None:
+    assert "user: My favourite tea is jasmine" in await told_and_asked(service, "ann@example.com")
+
+
+async def test_over_a2a_strangers_have_a_memory_for_each_conversation(service: MemoryService) -> None:
+    assert "jasmine" not in await told_and_asked(service, None)
+
+
+async def test_an_evaluation_reaches_the_memory_it_is_given_and_any_other_through_the_toolset(
+    service: MemoryService, memory: Memory
+) -> None:
+    """What `LocalEvalService` does for a case: with its `memory_service`, and without one as `adk eval` does."""
+    await service.add_session_to_memory(session_with(said_event("My favourite tea is jasmine"), user="tester"))
+    case = [Invocation(user_content=user_says("Which is my favourite tea?"))]
+    search = ("search_past_conversations", {"query": "favourite tea"})
+    for given, tools in ((service, MemoryToolset()), (None, MemoryToolset(service))):
+        model = ScriptedLlm(script=[search, prompt])
+        agent = LlmAgent(name="helper", model=model, tools=[tools])
+        (turn,) = await EvaluationGenerator._generate_inferences_from_root_agent(
+            agent,
+            StaticUserSimulator(static_conversation=case),
+            initial_session=SessionInput(app_name=APP, user_id="tester"),
+            memory_service=given,
+        )
+        assert "My favourite tea is jasmine" in str(turn.final_response)
