@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import signal
 import socket
 import subprocess
@@ -39,7 +40,7 @@ model = ScriptedLlm(script=[lambda request: "PROMPT: " + prompt(request)] * 99)
 root_agent = LlmAgent(name="helper", model=model)
 app = App(name="pretty_name", root_agent=root_agent, plugins=PLUGINS)
 """
-SERVICES = "services:\n  - {scheme: memorycore, type: memory, class: memory_adk.memory_service}\n"
+EXAMPLE = Path(__file__).parents[3] / "examples" / "adk_web"
 TEA = "user: My favourite tea is jasmine"
 
 
@@ -98,15 +99,15 @@ class Process:
 
 @pytest.fixture(scope="module")
 def started(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Started]:
-    """A folder of agents, with `services.yaml` where each command looks for it, and both servers on it."""
-    folder = tmp_path_factory.mktemp("agents")
+    """The example's folder with two more agents, and both servers on it."""
+    folder = tmp_path_factory.mktemp("project") / "agents"
+    shutil.copytree(EXAMPLE, folder, ignore=shutil.ignore_patterns("__pycache__", "*.db*"))
     for name, plugins in (("folder_name", "[MemoryPlugin()]"), ("plain", "[]")):
         (folder / name).mkdir()
         (folder / name / "__init__.py").write_text("from . import agent\n")
         (folder / name / "agent.py").write_text(AGENT.replace("PLUGINS", plugins))
-    for place in (folder, folder / "folder_name"):
-        (place / "services.yaml").write_text(SERVICES)
-    uri = f"memorycore://{tmp_path_factory.mktemp('memory')}/m.db?embedder=none&app_name=tea"
+    shutil.copy(folder / "services.yaml", folder / "folder_name")
+    uri = f"memorycore://{tmp_path_factory.mktemp('memory')}/m.db?embedder=none&app_name=shared"
     options = ["--memory_service_uri", uri]
     web = Process("web", str(folder), *options, cwd=folder)
     plugin = ["--extra_plugins", "memory_adk.MemoryPlugin"]
@@ -139,10 +140,10 @@ def talk(address: str, session: str, text: str, *, app: str = "folder_name", use
 
 @pytest.mark.skipif(CHROMIUM is None, reason="Chromium is not installed")
 def test_a_browser_on_adk_web_is_told_in_one_session_what_was_said_in_another(started: Started, tmp_path: Path) -> None:
-    ui = f"{started.web.address()}/dev-ui/?app=folder_name"
+    told, asked = "My favourite tea is jasmine", "Which tea is my favourite?"
     with page(tmp_path) as browser:
-        for text, answer in (("My favourite tea is jasmine", "PROMPT: My"), ("Which tea is my favourite?", TEA)):
-            browser.open(ui)
+        for text, answer in ((told, "I shall remember that"), (asked, f"You told me: {told}")):
+            browser.open(f"{started.web.address()}/dev-ui/?app=tea")
             browser.write("textarea", text)
             browser.until(f"document.body.innerText.includes('{answer}')")
 
@@ -167,7 +168,7 @@ def test_the_plugin_can_be_added_on_the_command_line(started: Started) -> None:
 
 
 async def test_a_uri_is_refused_by_what_is_wrong_with_it_also_when_adk_makes_the_service(tmp_path: Path) -> None:
-    (tmp_path / "services.yaml").write_text(SERVICES)
+    shutil.copy(EXAMPLE / "services.yaml", tmp_path)
     load_services_module(str(tmp_path))
     with pytest.raises(ValueError, match="unknown option 'limit'; it may have app_name, embedder, max_chars"):
         create_memory_service_from_options(base_dir=tmp_path, memory_service_uri="memorycore::memory:?limit=3")

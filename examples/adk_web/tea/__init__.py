@@ -1,0 +1,1 @@
+"""An agent for `adk web` and `adk run`."""
