@@ -163,7 +163,7 @@ def turns(conversation: dict[str, Any]) -> list[Session]:
 
 def text_of(turn: dict[str, Any]) -> str:
     caption = turn.get("blip_caption")
-    return turn["text"] + (f" [shares {caption}]" if caption else "")
+    return str(turn["text"]) + (f" [shares {caption}]" if caption else "")
 
 
 def evidence(conversation: dict[str, Any]) -> list[Question]:
