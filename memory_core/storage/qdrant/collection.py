@@ -9,7 +9,7 @@ from typing import Any, Final
 from memory_core.storage.qdrant.client import AsyncQdrantClient, models
 from memory_core.storage.qdrant.connection import Connection
 from memory_core.storage.qdrant.filters import Condition, all_of, among, any_of
-from memory_core.storage.qdrant.payload import Payload
+from memory_core.storage.qdrant.payload import TEXT, Payload
 from memory_core.storage.qdrant.retry import NotAppliedError
 from memory_core.storage.qdrant.settings import SHARED_SHARD, Layout
 
@@ -54,7 +54,9 @@ class Points:
             )
         return found
 
-    async def pages(self, condition: models.Filter, *, fields: Fields = True) -> AsyncIterator[list[models.Record]]:
+    async def pages(
+        self, condition: models.Filter, *, fields: Fields = True, vectors: bool = False
+    ) -> AsyncIterator[list[models.Record]]:
         """All points that satisfy the condition, by id, a page at a time."""
         offset: Any = None  # an id of whichever kind the transport hands back
         while True:
@@ -65,6 +67,7 @@ class Points:
                     limit=PAGE,
                     offset=offset,
                     with_payload=_selector(fields),
+                    with_vectors=[TEXT] if vectors else False,
                     consistency=self._consistency,
                     shard_key_selector=self.shard,
                 )
@@ -74,17 +77,26 @@ class Points:
             if offset is None:
                 return
 
-    async def all(self, condition: models.Filter, *, fields: Fields = True) -> list[models.Record]:
+    async def all(
+        self, condition: models.Filter, *, fields: Fields = True, vectors: bool = False
+    ) -> list[models.Record]:
         """All points that satisfy the condition."""
-        return [record async for page in self.pages(condition, fields=fields) for record in page]
+        return [record async for page in self.pages(condition, fields=fields, vectors=vectors) for record in page]
 
     async def having(
-        self, field: str, values: Sequence[str], where: Condition, *, fields: Fields = True
+        self,
+        field: str,
+        values: Sequence[str] | Sequence[int],
+        where: Condition,
+        *,
+        fields: Fields = True,
+        vectors: bool = False,
     ) -> list[models.Record]:
         """All points whose field is one of these values, and that satisfy the condition."""
         found: list[models.Record] = []
         for start in range(0, len(values), PAGE):
-            found += await self.all(all_of(where, any_of(field, values[start : start + PAGE])), fields=fields)
+            chosen = all_of(where, any_of(field, values[start : start + PAGE]))
+            found += await self.all(chosen, fields=fields, vectors=vectors)
         return found
 
     async def query(self, requests: Sequence[models.QueryRequest]) -> list[list[models.ScoredPoint]]:

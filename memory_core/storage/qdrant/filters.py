@@ -23,9 +23,9 @@ def same(key: str, value: str) -> Condition:
     return models.FieldCondition(key=key, match=models.MatchValue(value=value))
 
 
-def any_of(key: str, values: Collection[str]) -> Condition:
+def any_of(key: str, values: Collection[str] | Collection[int]) -> Condition:
     """The field, or one value of a list, is among these."""
-    return models.FieldCondition(key=key, match=models.MatchAny(any=list(values)))
+    return models.FieldCondition(key=key, match=models.MatchAny(any=[*values]))
 
 
 def between(key: str, least: Any, most: Any) -> Condition:

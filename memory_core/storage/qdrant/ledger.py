@@ -17,6 +17,7 @@ from typing import Any, Final
 
 from memory_core.errors import FingerprintError, NewerStoreError, StorageError
 from memory_core.models import Fingerprint, Scope, utc_now
+from memory_core.storage.porting import Tombstones
 from memory_core.storage.qdrant.client import models
 from memory_core.storage.qdrant.collection import PAGE, Points
 from memory_core.storage.qdrant.filters import all_of, empty, same
@@ -125,6 +126,18 @@ class Ledger:
         for start in range(0, len(tombstones), PAGE):
             some = [_point(tombstone, {"kind": "tombstone"}) for tombstone in tombstones[start : start + PAGE]]
             await self._points.write(self._points.insert(some))
+
+    async def tombstones(self) -> Tombstones:
+        """All of them."""
+        found = await self._points.all(all_of(same("kind", "tombstone")), fields=False)
+        return Tombstones(self._secret, frozenset(uuid.UUID(str(record.id)).bytes for record in found))
+
+    async def adopt(self, tombstones: Tombstones) -> None:
+        """Remember those of another store, under its secret; nobody else may have this one open."""
+        held = await self._held() or {}
+        await self._points.write(self._points.put([_point(_STORE, {**held, "secret": tombstones.secret.hex()})]))
+        self._secret = tombstones.secret
+        await self.bury([str(uuid.UUID(bytes=digest)) for digest in tombstones.digests])
 
     async def put_down(self, journal: str, text: str) -> None:
         """Put a write down; once this returns it is going to happen.

@@ -44,7 +44,6 @@ _TIMES: Final = (
     "valid_to",
 )
 _NAMES: Final = tuple(field.name for field in fields(MemoryRecord))
-_NEVER: Final = "1970-01-01T00:00:00.000000+00:00"
 
 RANKED_FIELDS: Final = (
     "session",
@@ -210,7 +209,7 @@ def record_fields(record: MemoryRecord) -> Payload:
     payload["links"] = link_keys(record.links)
     payload["_data"] = [data_key(name, value) for name, value in record.data.items() if is_plain(value)]
     payload["_under"] = [] if record.collection is None else paths(record.collection)
-    payload["_seen_at"] = payload["accessed_at"] or _NEVER
+    payload["_seen_at"] = payload["accessed_at"] or payload["created_at"]
     return payload
 
 

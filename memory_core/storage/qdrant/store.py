@@ -39,6 +39,7 @@ from memory_core.storage.qdrant.filters import EVERYTHING
 from memory_core.storage.qdrant.ledger import Ledger
 from memory_core.storage.qdrant.outline import Update, is_searched_differently, outline_of_put
 from memory_core.storage.qdrant.payload import Arrivals, Stored, read_revisions, to_owner, token
+from memory_core.storage.qdrant.porting import QdrantPort
 from memory_core.storage.qdrant.settings import IN_MEMORY, Layout, Patience, Server, from_uri
 from memory_core.storage.qdrant.turns import turns
 from memory_core.storage.qdrant.writing import Access, Locks, carry_out, removal, until_undisturbed
@@ -144,6 +145,7 @@ class QdrantStore:
             has_vectors=description.fingerprint is not None,
             chunker=self._chunker,
         )
+        self._fingerprint = description.fingerprint
         self._debts = Debts(self._access, self._embedder, self._clock)
         self._to_close.push_async_callback(self._debts.close)
 
@@ -255,6 +257,10 @@ class QdrantStore:
         sessions = {item.record.session for item in gone} - {None}
         return ErasureReceipt(len(gone), len(sessions), now, files_clean=self._server.path == IN_MEMORY)
 
+    def port(self) -> QdrantPort:
+        """Records carried in and out as they are."""
+        return QdrantPort(self._access, self._fingerprint, self._wake_debts)
+
     async def stats(self, scope: Scope) -> Stats:
         """See `Store.stats`."""
         return await listing.count(self._access.of(scope), scope, self._clock(), owes=self._embedder is not None)
@@ -306,8 +312,11 @@ class QdrantStore:
         try:
             return await asyncio.shield(task)
         finally:
-            if self._debts is not None:
-                self._debts.wake()
+            self._wake_debts()
+
+    def _wake_debts(self) -> None:
+        if self._debts is not None:
+            self._debts.wake()
 
     async def _one(self, scope: Scope, id: str) -> Stored:  # noqa: A002
         known = await listing.one(self._access.of(scope), scope, id, self._clock())

@@ -108,9 +108,9 @@ async def apply(access: Access, changes: Changes) -> None:
         await points.write(
             *(points.set_fields({"links": item.links}, all_of(among([item.point]))) for item in some_unlinked)
         )
-    for some in _portions(changes.inserts, lambda point: point):
+    for some in portions(changes.inserts, lambda point: point):
         await points.write(points.insert([point.to_struct() for point in some]))
-    for replaced in _portions(changes.rewrites, lambda item: item.point):
+    for replaced in portions(changes.rewrites, lambda item: item.point):
         expected = all_of(any_of("_write", {item.was for item in replaced}))
         await points.write(points.rewrite([item.point.to_struct() for item in replaced], expected))
     for start in range(0, len(changes.overwrites), MAX_POINTS):
@@ -229,7 +229,7 @@ async def _delete(points: Points, deletions: Sequence[Deletion]) -> None:
         await points.write(points.delete(condition))
 
 
-def _portions(items: Sequence[T], point_of: Callable[[T], Point]) -> Iterable[Sequence[T]]:
+def portions(items: Sequence[T], point_of: Callable[[T], Point]) -> Iterable[Sequence[T]]:
     """The items in requests of a size a server takes."""
     some: list[T] = []
     chars = 0

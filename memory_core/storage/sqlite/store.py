@@ -28,6 +28,7 @@ from memory_core.storage.sqlite.corpora import Corpora
 from memory_core.storage.sqlite.intake import Intake
 from memory_core.storage.sqlite.names import KnownNames
 from memory_core.storage.sqlite.owners import find
+from memory_core.storage.sqlite.porting import SqlitePort
 from memory_core.storage.sqlite.prepared import Prepared, prepare
 from memory_core.storage.sqlite.reembedding import collect, switch
 from memory_core.storage.sqlite.rows import micros, moment
@@ -216,6 +217,10 @@ class SqliteStore:
             await self._pay_what_saw_it(self._backlog)
         clean = await self._write_connection.run(erasing.scrub)
         return ErasureReceipt(records, sessions, now, clean)
+
+    def port(self) -> SqlitePort:
+        """Records carried in and out as they are."""
+        return SqlitePort(self._reader, self._writer)
 
     async def stats(self, scope: Scope) -> Stats:
         """See `Store.stats`."""

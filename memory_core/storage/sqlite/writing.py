@@ -156,6 +156,30 @@ def rewrite(db: sqlite3.Connection, owner: int, key: int, item: Prepared) -> Non
     note_changes(db, owner, sorted(changed))
 
 
+def restore(db: sqlite3.Connection, owner: Owner, items: Sequence[Prepared]) -> list[int]:
+    """Write records as they are, over those of the same ids, and return their keys.
+
+    No vector is owed for it: whoever restores brings the turns around along, and their vectors.
+    """
+    rows = db.execute(
+        "SELECT id, key FROM record WHERE owner = ? AND id IN (SELECT value FROM json_each(?))",
+        (owner.id, encode_json([item.record.id for item in items])),
+    )
+    known: dict[str, int] = dict(rows.fetchall())
+    new = [item for item in items if item.record.id not in known]
+    first = owner.id << OWNER_BITS | owner.next
+    db.execute("UPDATE owner SET next = next + ? WHERE id = ?", (len(new), owner.id))
+    _write(db, owner.id, range(first, first + len(new)), new)
+    old = [(known[item.record.id], item) for item in items if item.record.id in known]
+    _unindex(db, [key for key, _ in old])
+    db.executemany("DELETE FROM chunk WHERE record = ?", [(key,) for key, _ in old])
+    db.executemany(f"UPDATE record SET {_SET} WHERE key = ?", [(*to_row(item.record), key) for key, item in old])
+    _derive(db, [key for key, _ in old], [item for _, item in old])
+    note_changes(db, owner.id, sorted(known.values()))
+    keys = iter(range(first, first + len(new)))
+    return [known[item.record.id] if item.record.id in known else next(keys) for item in items]
+
+
 def overwrite_fields(db: sqlite3.Connection, owner: int, key: int, record: MemoryRecord) -> None:
     """Write a record whose searchable parts did not change."""
     db.execute(f"UPDATE record SET {_SET} WHERE key = ?", (*to_row(record), key))

@@ -14,6 +14,7 @@ from memory_core.storage.qdrant.settings import Layout, Patience, Server
 from memory_core.storage.qdrant.store import QdrantStore
 from memory_core.testing import Ticks
 from tests.storage.embedders import WordEmbedder
+from tests.storage.qdrant.edge_engine import EdgeEngine
 from tests.storage.qdrant.loopback import Loopback
 
 QUICK = Patience(attempts=6, first_pause_seconds=0.001, longest_pause_seconds=0.01)
@@ -57,6 +58,21 @@ class Sample:
 @pytest.fixture(scope="session")
 def _loopback() -> Iterator[Loopback]:
     with Loopback() as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def real_engine() -> Iterator[EdgeEngine]:
+    """The engine of a real server; to make its collections takes seconds, so they are kept."""
+    engine = EdgeEngine()
+    engine.keep_calls = False
+    yield engine
+    engine.close()
+
+
+@pytest.fixture(scope="session")
+def real_loopback(real_engine: EdgeEngine) -> Iterator[Loopback]:
+    with Loopback(real_engine) as server:
         yield server
 
 

@@ -107,11 +107,11 @@ class EdgeEngine(Engine):
                 limit=body.limit or 10,
                 filter=_filter(body.filter),
                 with_payload=_payload(body.with_payload),
-                with_vector=False,
+                with_vector=body.with_vector or False,
             )
         )
         return models.ScrollResult(
-            points=[models.Record(id=str(point.id), payload=point.payload) for point in points],
+            points=[models.Record(id=str(point.id), payload=point.payload, vector=point.vector) for point in points],
             next_page_offset=None if offset is None else str(offset),
         )
 

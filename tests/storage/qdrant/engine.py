@@ -150,6 +150,7 @@ class Engine:
             offset=body.offset,
             order_by=body.order_by,
             with_payload=_or_true(body.with_payload),
+            with_vectors=body.with_vector or False,
         )
         return models.ScrollResult(points=points, next_page_offset=offset)
 

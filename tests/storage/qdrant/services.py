@@ -121,6 +121,9 @@ class _Points(PointsServicer):
             limit=request.limit,
             offset=GrpcToRest.convert_point_id(request.offset) if request.HasField("offset") else None,
             with_payload=GrpcToRest.convert_with_payload_selector(request.with_payload),
+            with_vector=GrpcToRest.convert_with_vectors_selector(request.with_vectors)
+            if request.HasField("with_vectors")
+            else False,
         )
         found = await _guarded(self._engine, context, "scroll", request.collection_name, body)
         offset = found.next_page_offset

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import uuid
-from collections.abc import Iterator
 
 import pytest
 
@@ -56,24 +55,10 @@ def on_server(server: Server, clock: Clock, name: str = "contract") -> Memory:
     return Memory(QdrantStore(server, embedder=WordEmbedder(), clock=clock, collection=name), clock=clock)
 
 
-@pytest.fixture(scope="module")
-def engine() -> Iterator[EdgeEngine]:
-    engine = EdgeEngine()
-    engine.keep_calls = False
-    yield engine
-    engine.close()
-
-
-@pytest.fixture(scope="module")
-def server(engine: EdgeEngine) -> Iterator[Loopback]:
-    with Loopback(engine) as server:
-        yield server
-
-
 @pytest.fixture
-def empty(engine: EdgeEngine, server: Loopback) -> Loopback:
-    server.on_loop(engine.clear)
-    return server
+def empty(real_engine: EdgeEngine, real_loopback: Loopback) -> Loopback:
+    real_loopback.on_loop(real_engine.clear)
+    return real_loopback
 
 
 class TestOverHttp(Sample, OnAServer):

@@ -1,0 +1,150 @@
+"""Records of a server's collection carried in and out as they are; see `memory_core.storage.porting`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from itertools import groupby
+from typing import Any, Final
+
+import numpy as np
+
+from memory_core.models import Fingerprint, Scope
+from memory_core.storage.porting import Carried, Entry, Tombstones
+from memory_core.storage.qdrant.client import models
+from memory_core.storage.qdrant.collection import Points
+from memory_core.storage.qdrant.filters import all_of, among, any_of, empty, owned
+from memory_core.storage.qdrant.payload import (
+    TEXT,
+    Point,
+    Stored,
+    point_of,
+    read_revisions,
+    stamp,
+    to_point,
+    to_stored,
+    token,
+)
+from memory_core.storage.qdrant.writing import Access, portions
+from memory_core.storage.sqlite.prepared import prepare
+
+_TURN: Final = ["session", "occurred_at", "_seq", "_before"]
+MAX_LINKS: Final = 256
+"""How many turns are told their predecessor by one request."""
+
+
+@dataclass(frozen=True, slots=True)
+class QdrantPort:
+    """`porting.Copyable` over the collections of a store."""
+
+    access: Access
+    holds: Fingerprint | None
+    wake: Callable[[], None]
+    """Says that vectors may be owed."""
+
+    async def owners(self) -> list[Scope]:
+        found: set[Scope] = set()
+        async for page in self.access.records.pages(models.Filter(), fields=["app", "user"]):
+            found.update(Scope(held["app"], held["user"]) for record in page if (held := record.payload))
+        return sorted(found, key=lambda scope: (scope.app, scope.user or ""))
+
+    async def manifest(self, scope: Scope) -> list[Entry]:
+        entries: list[Entry] = []
+        async for page in self.access.of(scope).pages(all_of(owned(scope))):
+            for record in page:
+                stored = to_stored(str(record.id), record.payload)
+                owes = stored.debt is not None or not (record.payload or {})["_pieces"]
+                entries.append(Entry.of(_carried(stored), has_vectors=not owes))
+        return sorted(entries, key=lambda entry: (entry.seq, entry.id))
+
+    async def take(self, scope: Scope, ids: Collection[str]) -> list[Carried]:
+        found = await self.access.of(scope).having("id", list(ids), owned(scope), vectors=self.holds is not None)
+        items = [_with_vectors(to_stored(str(record.id), record.payload), record.vector) for record in found]
+        return sorted(items, key=lambda item: (item.seq, item.record.id))
+
+    async def restore(self, scope: Scope, items: Sequence[Carried], *, remove: Collection[str] = ()) -> None:
+        points = self.access.of(scope)
+        wanted = [*remove, *(item.record.id for item in items)]
+        held = await points.having("id", wanted, owned(scope), fields=["_before"])
+        before = {str(record.id): (record.payload or {}).get("_before") for record in held}
+        made = [_point(scope, item, before, has_vectors=self.access.has_vectors) for item in items]
+        gone = before.keys() - {point.id for point in made}  # what is removed, or has its place under another key now
+        if gone:
+            await points.write(points.delete_points(sorted(gone)))
+        for some in portions(made, lambda point: point):
+            await points.write(points.put([point.to_struct() for point in some]))
+        self.wake()
+
+    async def settle(self, scope: Scope) -> None:
+        """Tell each turn which point is before it."""
+        await self.link(scope)
+
+    async def link(self, scope: Scope, sessions: Collection[str] | None = None) -> None:
+        """The same for some sessions."""
+        points = self.access.of(scope)
+        chosen = [] if sessions is None else [any_of("session", sessions)]
+        turns = [
+            (held["session"], datetime.fromisoformat(held["occurred_at"]), held["_seq"], str(record.id), held)
+            for record in await points.all(all_of(owned(scope), *chosen, but_not=[empty("session")]), fields=_TURN)
+            if (held := record.payload)
+        ]
+        turns.sort(key=lambda turn: turn[:4])
+        wrong: dict[str, str | None] = {}
+        for _, session in groupby(turns, key=lambda turn: turn[0]):
+            before: str | None = None
+            for _, _, _, point, held in session:
+                if held.get("_before") != before:
+                    wrong[point] = before
+                before = point
+        await _tell(points, wrong)
+
+    async def fingerprint(self) -> Fingerprint | None:
+        return self.holds
+
+    async def tombstones(self) -> Tombstones:
+        return await self.access.ledger.tombstones()
+
+    async def adopt(self, tombstones: Tombstones) -> None:
+        await self.access.ledger.adopt(tombstones)
+
+
+async def _tell(points: Points, before: dict[str, str | None]) -> None:
+    pairs = list(before.items())
+    for start in range(0, len(pairs), MAX_LINKS):
+        await points.write(
+            *(
+                points.set_fields({"_before": turn}, all_of(among([point])))
+                for point, turn in pairs[start : start + MAX_LINKS]
+            )
+        )
+
+
+def _carried(stored: Stored) -> Carried:
+    return Carried(stored.record, stored.seq, tuple(read_revisions(stored.revisions)))
+
+
+def _with_vectors(stored: Stored, vector: Any) -> Carried:
+    item = _carried(stored)
+    rows: Iterable[Any] = vector.get(TEXT, ()) if isinstance(vector, dict) else ()
+    if stored.debt is not None:
+        return item
+    return replace(item, vectors=tuple(np.asarray(row, np.float16).tobytes() for row in rows))
+
+
+def _point(scope: Scope, item: Carried, before: Mapping[str, str | None], *, has_vectors: bool) -> Point:
+    made = prepare(item.record)
+    if has_vectors and len(item.vectors) == len(made.chunks):
+        made = replace(made, vectors=item.vectors)
+    write, point = token(), point_of(item.record)
+    known = Stored(
+        point=point,
+        record=item.record,
+        seq=item.seq,
+        before=before.get(point),
+        born=write,
+        write=write,
+        debt=None,
+        revisions=[(rev, text, stamp(until)) for rev, text, until in item.revisions],
+    )
+    return to_point(scope, made, known, debt=None if made.vectors else token())

@@ -1,0 +1,146 @@
+"""Records of a file carried in and out as they are; see `memory_core.storage.porting`."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from memory_core.models import STATES, Fingerprint, Scope, Where, encode_json
+from memory_core.storage.porting import Carried, Entry, Revision, Tombstones
+from memory_core.storage.sqlite import fingerprints, writing
+from memory_core.storage.sqlite.conditions import conditions, owner_range
+from memory_core.storage.sqlite.connection import Connection
+from memory_core.storage.sqlite.owners import find, find_or_add
+from memory_core.storage.sqlite.prepared import Prepared, prepare
+from memory_core.storage.sqlite.rows import COLUMNS, micros, moment, to_record
+from memory_core.storage.sqlite.schema import OWNER_BITS
+from memory_core.storage.sqlite.snapshot import snapshot
+from memory_core.storage.sqlite.writer import Writer
+
+_BEFORE_EVERYTHING = -(1 << 63)
+"""As the present moment it makes expired records count."""
+_SEQ = (1 << OWNER_BITS) - 1
+
+
+@dataclass(frozen=True, slots=True)
+class SqlitePort:
+    """`porting.Copyable` over a file's connections."""
+
+    reader: Connection
+    writer: Writer
+
+    async def owners(self) -> list[Scope]:
+        return await self.reader.run(owners)
+
+    async def manifest(self, scope: Scope) -> list[Entry]:
+        return await self.reader.run(lambda db: _manifest(db, scope))
+
+    async def take(self, scope: Scope, ids: Collection[str]) -> list[Carried]:
+        return await self.reader.run(lambda db: _take(db, scope, ids))
+
+    async def restore(self, scope: Scope, items: Sequence[Carried], *, remove: Collection[str] = ()) -> None:
+        batch = [(item, _prepared(item)) for item in items]
+        await self.writer.write(lambda db: _restore(db, scope, batch, remove))
+
+    async def settle(self, scope: Scope) -> None:
+        """Nothing depends on other rows but vectors, and those come as they are."""
+
+    async def fingerprint(self) -> Fingerprint | None:
+        return await self.reader.run(fingerprints.held)
+
+    async def tombstones(self) -> Tombstones:
+        return await self.reader.run(_tombstones)
+
+    async def adopt(self, tombstones: Tombstones) -> None:
+        await self.writer.write(lambda db: _adopt(db, tombstones))
+
+
+def owners(db: sqlite3.Connection) -> list[Scope]:
+    """Every owner that has records."""
+    held = db.execute("SELECT id, app, user FROM owner ORDER BY id").fetchall()
+    there = "SELECT 1 FROM record WHERE key BETWEEN ? AND ? LIMIT 1"
+    return [Scope(app, user) for owner, app, user in held if db.execute(there, owner_range(owner)).fetchone()]
+
+
+def read(db: sqlite3.Connection, scope: Scope, rows: str, parameters: Sequence[object]) -> Iterator[Carried]:
+    """The records whose keys a condition on `record` chooses, by arrival, without vectors."""
+    chosen = f"FROM record WHERE {rows}"
+    earlier: dict[int, list[Revision]] = {}
+    for key, rev, text, until in db.execute(
+        f"SELECT record, rev, text, until FROM revision WHERE record IN (SELECT key {chosen}) ORDER BY record, rev",
+        parameters,
+    ):
+        earlier.setdefault(key, []).append((rev, text, moment(until)))
+    for row in db.execute(f"SELECT {COLUMNS}, key {chosen} ORDER BY key", parameters):
+        record = to_record(row, scope.app, scope.user or "")
+        yield Carried(record, row[-1] & _SEQ, tuple(earlier.get(row[-1], ())))
+
+
+def with_vectors(db: sqlite3.Connection, owner: int, items: Sequence[Carried]) -> list[Carried]:
+    """The same with the vectors of those that have all of theirs."""
+    found: list[Carried] = []
+    for item in items:
+        key = owner << OWNER_BITS | item.seq
+        rows = db.execute("SELECT vector FROM chunk WHERE record = ? ORDER BY n", (key,)).fetchall()
+        vectors = tuple(vector for (vector,) in rows)
+        found.append(item if None in vectors else replace(item, vectors=vectors))
+    return found
+
+
+def _manifest(db: sqlite3.Connection, scope: Scope) -> list[Entry]:
+    with snapshot(db):
+        owner = find(db, scope)
+        if owner is None:
+            return []
+        here = owner_range(owner.id)
+        whole = db.execute(
+            "SELECT record FROM chunk WHERE record BETWEEN ? AND ? GROUP BY record HAVING count(vector) = count(*)",
+            here,
+        )
+        paid = {key & _SEQ for (key,) in whole}
+        return [Entry.of(item, has_vectors=item.seq in paid) for item in read(db, scope, "key BETWEEN ? AND ?", here)]
+
+
+def _take(db: sqlite3.Connection, scope: Scope, ids: Collection[str]) -> list[Carried]:
+    with snapshot(db):
+        owner = find(db, scope)
+        if owner is None:
+            return []
+        rows = "owner = ? AND id IN (SELECT value FROM json_each(?))"
+        return with_vectors(db, owner.id, list(read(db, scope, rows, (owner.id, encode_json(list(ids))))))
+
+
+def _prepared(item: Carried) -> Prepared:
+    made = prepare(item.record)
+    return replace(made, vectors=item.vectors) if len(item.vectors) == len(made.chunks) else made
+
+
+def _restore(
+    db: sqlite3.Connection, scope: Scope, batch: Sequence[tuple[Carried, Prepared]], remove: Collection[str]
+) -> None:
+    owner = find_or_add(db, scope)
+    if remove:
+        gone = conditions(owner.id, scope, Where(states=STATES, ids=tuple(remove)), _BEFORE_EVERYTHING)
+        writing.delete(db, scope, owner.id, gone, forget=False)
+    keys = writing.restore(db, owner, [item for _, item in batch])
+    db.executemany("DELETE FROM revision WHERE record = ?", [(key,) for key in keys])
+    db.executemany(
+        "INSERT INTO revision VALUES (?, ?, ?, ?)",
+        [
+            (key, rev, text, micros(until))
+            for key, (item, _) in zip(keys, batch, strict=True)
+            for rev, text, until in item.revisions
+        ],
+    )
+
+
+def _tombstones(db: sqlite3.Connection) -> Tombstones:
+    with snapshot(db):
+        (secret,) = db.execute("SELECT value FROM meta WHERE name = 'tombstone_key'").fetchone()
+        return Tombstones(secret, frozenset(digest for (digest,) in db.execute("SELECT digest FROM tombstone")))
+
+
+def _adopt(db: sqlite3.Connection, tombstones: Tombstones) -> None:
+    db.execute("UPDATE meta SET value = ? WHERE name = 'tombstone_key'", (tombstones.secret,))
+    db.executemany("INSERT OR IGNORE INTO tombstone VALUES (?)", [(digest,) for digest in tombstones.digests])
