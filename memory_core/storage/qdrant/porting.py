@@ -68,7 +68,7 @@ class QdrantPort:
         wanted = [*remove, *(item.record.id for item in items)]
         held = await points.having("id", wanted, owned(scope), fields=["_before"])
         before = {str(record.id): (record.payload or {}).get("_before") for record in held}
-        made = [_point(scope, item, before, has_vectors=self.access.has_vectors) for item in items]
+        made = [self._point(scope, item, before) for item in items]
         gone = before.keys() - {point.id for point in made}  # what is removed, or has its place under another key now
         if gone:
             await points.write(points.delete_points(sorted(gone)))
@@ -108,6 +108,23 @@ class QdrantPort:
     async def adopt(self, tombstones: Tombstones) -> None:
         await self.access.ledger.adopt(tombstones)
 
+    def _point(self, scope: Scope, item: Carried, before: Mapping[str, str | None]) -> Point:
+        made = prepare(item.record, self.access.chunker)
+        if self.access.has_vectors and len(item.vectors) == len(made.chunks):
+            made = replace(made, vectors=item.vectors)
+        write, point = token(), point_of(item.record)
+        known = Stored(
+            point=point,
+            record=item.record,
+            seq=item.seq,
+            before=before.get(point),
+            born=write,
+            write=write,
+            debt=None,
+            revisions=[(rev, text, stamp(until)) for rev, text, until in item.revisions],
+        )
+        return to_point(scope, made, known, debt=None if made.vectors else token())
+
 
 async def _tell(points: Points, before: dict[str, str | None]) -> None:
     pairs = list(before.items())
@@ -130,21 +147,3 @@ def _with_vectors(stored: Stored, vector: Any) -> Carried:
     if stored.debt is not None:
         return item
     return replace(item, vectors=tuple(np.asarray(row, np.float16).tobytes() for row in rows))
-
-
-def _point(scope: Scope, item: Carried, before: Mapping[str, str | None], *, has_vectors: bool) -> Point:
-    made = prepare(item.record)
-    if has_vectors and len(item.vectors) == len(made.chunks):
-        made = replace(made, vectors=item.vectors)
-    write, point = token(), point_of(item.record)
-    known = Stored(
-        point=point,
-        record=item.record,
-        seq=item.seq,
-        before=before.get(point),
-        born=write,
-        write=write,
-        debt=None,
-        revisions=[(rev, text, stamp(until)) for rev, text, until in item.revisions],
-    )
-    return to_point(scope, made, known, debt=None if made.vectors else token())

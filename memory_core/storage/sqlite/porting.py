@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from memory_core.models import STATES, Fingerprint, Scope, Where, encode_json
+from memory_core.models import STATES, Fingerprint, MemoryRecord, Scope, Where, encode_json
 from memory_core.storage.porting import Carried, Entry, Revision, Tombstones
-from memory_core.storage.sqlite import fingerprints, writing
+from memory_core.storage.sqlite import custody, fingerprints, writing
 from memory_core.storage.sqlite.conditions import conditions, owner_range
 from memory_core.storage.sqlite.connection import Connection
 from memory_core.storage.sqlite.owners import find, find_or_add
-from memory_core.storage.sqlite.prepared import Prepared, prepare
+from memory_core.storage.sqlite.prepared import Prepared
 from memory_core.storage.sqlite.rows import COLUMNS, micros, moment, to_record
 from memory_core.storage.sqlite.schema import OWNER_BITS
 from memory_core.storage.sqlite.snapshot import snapshot
@@ -29,9 +29,10 @@ class SqlitePort:
 
     reader: Connection
     writer: Writer
+    prepare: Callable[[MemoryRecord], Prepared]
 
     async def owners(self) -> list[Scope]:
-        return await self.reader.run(owners)
+        return await self.reader.run(custody.owners)
 
     async def manifest(self, scope: Scope) -> list[Entry]:
         return await self.reader.run(lambda db: _manifest(db, scope))
@@ -40,7 +41,7 @@ class SqlitePort:
         return await self.reader.run(lambda db: _take(db, scope, ids))
 
     async def restore(self, scope: Scope, items: Sequence[Carried], *, remove: Collection[str] = ()) -> None:
-        batch = [(item, _prepared(item)) for item in items]
+        batch = [(item, _with_these(self.prepare(item.record), item.vectors)) for item in items]
         await self.writer.write(lambda db: _restore(db, scope, batch, remove))
 
     async def settle(self, scope: Scope) -> None:
@@ -54,13 +55,6 @@ class SqlitePort:
 
     async def adopt(self, tombstones: Tombstones) -> None:
         await self.writer.write(lambda db: _adopt(db, tombstones))
-
-
-def owners(db: sqlite3.Connection) -> list[Scope]:
-    """Every owner that has records."""
-    held = db.execute("SELECT id, app, user FROM owner ORDER BY id").fetchall()
-    there = "SELECT 1 FROM record WHERE key BETWEEN ? AND ? LIMIT 1"
-    return [Scope(app, user) for owner, app, user in held if db.execute(there, owner_range(owner)).fetchone()]
 
 
 def read(db: sqlite3.Connection, scope: Scope, rows: str, parameters: Sequence[object]) -> Iterator[Carried]:
@@ -111,9 +105,8 @@ def _take(db: sqlite3.Connection, scope: Scope, ids: Collection[str]) -> list[Ca
         return with_vectors(db, owner.id, list(read(db, scope, rows, (owner.id, encode_json(list(ids))))))
 
 
-def _prepared(item: Carried) -> Prepared:
-    made = prepare(item.record)
-    return replace(made, vectors=item.vectors) if len(item.vectors) == len(made.chunks) else made
+def _with_these(made: Prepared, vectors: Sequence[bytes]) -> Prepared:
+    return replace(made, vectors=vectors) if len(vectors) == len(made.chunks) else made
 
 
 def _restore(

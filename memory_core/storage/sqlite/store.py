@@ -220,7 +220,7 @@ class SqliteStore:
 
     def port(self) -> SqlitePort:
         """Records carried in and out as they are."""
-        return SqlitePort(self._reader, self._writer)
+        return SqlitePort(self._reader, self._writer, self._prepare)
 
     async def stats(self, scope: Scope) -> Stats:
         """See `Store.stats`."""
