@@ -7,7 +7,11 @@ import sqlite3
 from typing import Final
 
 from memory_core.models import Scope
+from memory_core.retrieval.features import features
+from memory_core.retrieval.postings import pack
 from memory_core.storage.sqlite.erasing import scrub, write_anew
+from memory_core.storage.sqlite.fingerprints import held
+from memory_core.storage.sqlite.rows import COLUMNS, to_record
 
 logger = logging.getLogger(__name__)
 
@@ -19,6 +23,7 @@ _LOST: Final = {
     "analysed texts without a record": "SELECT count(*) FROM lexical WHERE key NOT IN (SELECT key FROM record)",
     "pieces of texts without a record": "SELECT count(*) FROM chunk WHERE record NOT IN (SELECT key FROM record)",
     "earlier texts without a record": "SELECT count(*) FROM revision WHERE record NOT IN (SELECT key FROM record)",
+    "texts without pieces": "SELECT count(*) FROM record WHERE text <> '' AND key NOT IN (SELECT record FROM chunk)",
     "records without an owner": "SELECT count(*) FROM record WHERE owner NOT IN (SELECT id FROM owner)",
     "records in the range of another owner": "SELECT count(*) FROM record WHERE key >> 32 <> owner",
 }
@@ -38,7 +43,31 @@ def check(db: sqlite3.Connection) -> list[str]:
     if found:
         return found
     counts = {what: db.execute(query).fetchone()[0] for what, query in _LOST.items()}
+    counts["vectors of another length than the embedder's"] = _misfits(db)
+    counts["texts whose words are filed as those of another text"] = _misfiled(db)
     return [f"there are {count} {what}" for what, count in counts.items() if count]
+
+
+def _misfits(db: sqlite3.Connection) -> int:
+    fingerprint = held(db)
+    if fingerprint is None:
+        return 0
+    stored = 2 * fingerprint.dimensions  # float16
+    (count,) = db.execute("SELECT count(*) FROM chunk WHERE length(vector) <> ?", (stored,)).fetchone()
+    return int(count)
+
+
+def _misfiled(db: sqlite3.Connection) -> int:
+    rows = db.execute(f"SELECT {COLUMNS}, terms, flags, words FROM record JOIN lexical USING (key)")
+    found = ((features(to_record(row, "", "")), row[-3:]) for row in rows)
+    return sum((pack(wanted.terms), wanted.flags, wanted.words) != filed for wanted, filed in found)
+
+
+def tidy(db: sqlite3.Connection) -> None:
+    """What is better done while nobody waits: fold the write-ahead log in, and count what the query planner goes by."""
+    db.execute("PRAGMA analysis_limit = 400")  # rows an index: enough for the planner, and no long wait
+    db.execute("PRAGMA optimize")
+    db.execute("PRAGMA wal_checkpoint(PASSIVE)")
 
 
 def vacuum(db: sqlite3.Connection) -> None:

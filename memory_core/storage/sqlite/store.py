@@ -108,7 +108,7 @@ class SqliteStore:
         self._write_connection = await self._connect(name)
         # A private in-memory database is visible to its own connection only, so that one has to serve both.
         self._reader = self._write_connection if in_memory else await self._connect(name)
-        self._writer = Writer(self._write_connection, self._wake_backlog)
+        self._writer = Writer(self._write_connection, self._wake_backlog, custody.tidy)
         self._to_close.push_async_callback(self._writer.close)
         self._intake = Intake(self._writer, self._prepare, self._embedded)
         self._to_close.push_async_callback(self._intake.close)

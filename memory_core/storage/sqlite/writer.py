@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import logging
 import sqlite3
 import time
 from collections import deque
@@ -15,9 +16,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, TypeVar
 
-from memory_core.errors import ClosedError
+from memory_core.errors import ClosedError, StorageError
 from memory_core.storage.sqlite.connection import Connection
 from memory_core.storage.sqlite.writing import Insertion
+
+logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
 Work = Callable[[sqlite3.Connection], Any]
@@ -29,6 +32,8 @@ OUTBOX_KEPT: Final = 50_000
 """Changes kept for followers; one that fell further behind reads its owner anew."""
 
 
+IDLE_SECONDS: Final = 10.0
+"""How long a pause has to be to be used for tidying."""
 GATHERING_SHARE: Final = 0.5
 MOST_SECONDS_GATHERED: Final = 0.005
 """How long a commit may be put off for writers that are expected, as a share of the last commit's time, and at most."""
@@ -45,16 +50,20 @@ class Writer:
 
     Args:
         when_owed: Called after a commit if the file lacks vectors.
+        when_idle: Run on the connection once nothing was written for `IDLE_SECONDS` after a write.
     """
 
-    def __init__(self, connection: Connection, when_owed: Callable[[], None]) -> None:
+    def __init__(
+        self, connection: Connection, when_owed: Callable[[], None], when_idle: Callable[[sqlite3.Connection], None]
+    ) -> None:
         self._connection = connection
         self._when_owed = when_owed
+        self._when_idle = when_idle
         self._queue: deque[_Waiting] = deque()
         self._arrival = asyncio.Event()
         """Set when something is waiting, or the end has come."""
-        self._expected = 1
-        """How many writers seem to be writing one thing after the other."""
+        self._expected = 0
+        """How many writers seem to be writing one thing after the other; 0 if none did since the last pause."""
         self._all_there = asyncio.Event()
         """Set when as many writes as expected are waiting, or the end has come."""
         self._patience = 0.0
@@ -89,7 +98,7 @@ class Writer:
 
     async def _serve(self) -> None:
         while True:
-            await self._arrival.wait()
+            await self._next_write()
             if not self._queue:
                 return
             await self._gather()
@@ -101,6 +110,20 @@ class Writer:
             self._expected = min(len(group) + len(self._queue), MAX_GROUP)
             if not self._queue and not self._closed:
                 self._arrival.clear()
+
+    async def _next_write(self) -> None:
+        """Wait for something to write or for the end, and use a long pause after a write to tidy up."""
+        if self._expected:
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(IDLE_SECONDS):
+                    await self._arrival.wait()
+            if not self._arrival.is_set():
+                self._expected = 0
+                try:
+                    await self._connection.run(self._when_idle)
+                except StorageError as error:  # such as another process that writes: nothing depends on it
+                    logger.info("the store was not tidied: %s", error)
+        await self._arrival.wait()
 
     async def _gather(self) -> None:
         """Wait a little for the writers that are expected; a lone one waits for nobody."""

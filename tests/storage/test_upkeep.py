@@ -1,0 +1,58 @@
+"""What is done with a file beside reading and writing: it is checked, tidied in pauses, and kept small."""
+
+from __future__ import annotations
+
+import sqlite3
+import time
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from memory_core import Draft, Memory, run_sync
+from memory_core.storage.sqlite import writer
+from tests.storage.embedders import WordEmbedder
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Path:
+    path = tmp_path / "memory.db"
+    with Memory(path, embedder=WordEmbedder()) as memory:
+        ann = memory.bind(user="ann")
+        run_sync(ann.add_many, [Draft(f"tea number {number}", session="s", author="Ann") for number in range(20)])
+    return path
+
+
+@pytest.mark.parametrize(
+    ("damage", "finding"),
+    [
+        ("DELETE FROM lexical WHERE key & 15 = 3", "2 records no search by words can find"),
+        ("DELETE FROM chunk WHERE record & 15 = 3", "2 texts without pieces"),
+        ("UPDATE chunk SET vector = x'00' WHERE record & 15 = 3", "2 vectors of another length"),
+        ("UPDATE record SET text = 'coffee' WHERE key & 15 = 3", "2 texts whose words are filed as those of another"),
+        ("DELETE FROM owner", "20 records without an owner"),
+    ],
+)
+def test_a_check_tells_what_does_not_agree(store: Path, damage: str, finding: str) -> None:
+    with Memory(store, embedder=None) as memory:
+        assert run_sync(memory.operator().check) == []
+    with closing(sqlite3.connect(store)) as db, db:
+        db.execute(damage)
+    with Memory(store, embedder=None) as memory:
+        assert any(finding in line for line in run_sync(memory.operator().check))
+
+
+def test_a_pause_after_writes_is_used_to_tidy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(writer, "IDLE_SECONDS", 0.01)
+    path = tmp_path / "memory.db"
+    with Memory(path, embedder=None) as memory, closing(sqlite3.connect(path)) as reader:
+        ann = memory.bind(user="ann")
+        for number in range(50):
+            run_sync(ann.add, Draft(f"tea number {number}", collection=f"shelf {number % 5}"))
+        deadline = time.monotonic() + 30
+        counted = "SELECT count(*) FROM sqlite_schema WHERE name = 'sqlite_stat1'"
+        while reader.execute(counted).fetchone() == (0,):
+            assert time.monotonic() < deadline, "nobody tidied"
+            time.sleep(0.01)
+        run_sync(ann.add, "and one more")  # the writer goes on
+        assert run_sync(ann.stats).records == 51
