@@ -29,7 +29,7 @@ class LoggingEmbedder(WordEmbedder):
 
     async def embed_documents(self, texts: Sequence[str]) -> NDArray[np.float32]:
         os.write(self._log, f"{len(texts)}\n".encode())
-        await asyncio.sleep(0.005)
+        await asyncio.sleep(0.05)
         return await super().embed_documents(texts)
 
 
