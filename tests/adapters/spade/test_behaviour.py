@@ -1,0 +1,196 @@
+"""Behaviours of plain agents remember what they hear and say, whose memory it is, and in which conversation."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+import pytest
+from spade.agent import Agent
+from spade.behaviour import CyclicBehaviour, OneShotBehaviour
+from spade.message import Message
+from spade.template import Template
+from spade_llm.agent import ChatAgent
+
+from memory_core import BoundMemory, Hit, Memory, ScopeError, Where
+from memory_spade import MemoryBehaviour, MemoryMixin
+
+Start = Callable[[Agent], Awaitable[None]]
+Jid = Callable[[str], str]
+
+
+class Plain(MemoryMixin, Agent): ...
+
+
+class Say(OneShotBehaviour):
+    """Sends messages as they are."""
+
+    def __init__(self, *messages: Message) -> None:
+        super().__init__()
+        self.messages = messages
+
+    async def run(self) -> None:
+        for message in self.messages:
+            await self.send(message)
+
+
+async def say(agent: Agent, *messages: Message) -> None:
+    behaviour = Say(*messages)
+    agent.add_behaviour(behaviour)
+    await behaviour.join()
+
+
+def message(to: str, body: str, thread: str | None = None, **metadata: str) -> Message:
+    return Message(to=to, body=body, thread=thread, metadata=metadata)
+
+
+async def until(memory: BoundMemory, count: int) -> None:
+    while (await memory.stats()).records < count:  # noqa: ASYNC110  (a message has no receipt to wait for)
+        await asyncio.sleep(0.005)
+
+
+async def test_what_a_template_lets_through_is_remembered_with_author_conversation_and_fipa_metadata(
+    start: Start, jid: Jid, memory: Memory
+) -> None:
+    scribe, ann = Plain(jid("scribe"), "pw", memory=memory), Agent(jid("ann"), "pw")
+    template = Template(metadata={"performative": "inform"})
+    scribe.add_behaviour(MemoryBehaviour(), template)
+    await start(scribe)
+    await start(ann)
+
+    await say(
+        ann,
+        message(jid("scribe"), "not for the record", performative="request"),
+        message(jid("scribe"), "   ", performative="inform"),
+        message(jid("scribe"), "in a thread", thread="t1", performative="inform", ontology="harbour"),
+        message(jid("scribe"), "by its id", performative="inform", **{"conversation-id": "c7"}),
+        message(jid("scribe"), "on its own", performative="inform"),
+    )
+    await until(scribe.memory, 3)
+
+    page = await scribe.memory.list(order="oldest")
+    assert [(r.text, r.session, r.author, r.agent, r.kind) for r in page.records] == [
+        ("in a thread", "t1", jid("ann"), jid("scribe"), "message"),
+        ("by its id", "c7", jid("ann"), jid("scribe"), "message"),
+        ("on its own", f"peer:{jid('ann')}", jid("ann"), jid("scribe"), "message"),
+    ]
+    assert page.records[0].data == {"metadata": {"performative": "inform", "ontology": "harbour"}}
+
+
+class Clerk(MemoryBehaviour):
+    """Answers from its memory."""
+
+    async def run(self) -> None:
+        heard = await self.receive(timeout=10)
+        if heard is None:
+            return
+        hits = await self.memory.search(str(heard.body), where=Where(author=str(heard.sender.bare)))
+        known = [hit.record.text for hit in hits if hit.record.text != heard.body]
+        answer = heard.make_reply()
+        answer.body = f"You said: {known[0]}" if known else "Noted"
+        await self.send(answer)
+
+
+async def test_a_behaviour_searches_what_it_heard_and_keeps_what_it_said(
+    start: Start, jid: Jid, memory: Memory
+) -> None:
+    clerk, ann = Plain(jid("clerk"), "pw", memory=memory), Agent(jid("ann"), "pw")
+    clerk.add_behaviour(Clerk())
+    await start(clerk)
+    await start(ann)
+
+    await say(ann, message(jid("clerk"), "The crates are at pier four", thread="t1", performative="inform"))
+    await until(clerk.memory, 2)
+    await say(ann, message(jid("clerk"), "Where are the crates?", thread="t2", performative="query-ref"))
+    await until(clerk.memory, 4)
+
+    page = await clerk.memory.list(order="oldest")
+    assert [(r.author, r.text, r.session) for r in page.records] == [
+        (jid("ann"), "The crates are at pier four", "t1"),
+        (jid("clerk"), "Noted", "t1"),
+        (jid("ann"), "Where are the crates?", "t2"),
+        (jid("clerk"), "You said: The crates are at pier four", "t2"),
+    ]
+
+
+async def test_with_owner_peer_a_behaviour_reaches_the_memory_of_whom_it_talks_with_and_no_other(
+    start: Start, jid: Jid, memory: Memory
+) -> None:
+    found: list[list[Hit]] = []
+
+    class Search(MemoryBehaviour):
+        async def run(self) -> None:
+            if await self.receive(timeout=10):
+                found.append(await self.memory.search("code"))
+
+    clerk = Plain(jid("clerk"), "pw", memory=memory, owner="peer")
+    ann, bob = Agent(jid("ann"), "pw"), Agent(jid("bob"), "pw")
+    search = Search()
+    clerk.add_behaviour(search)
+    for agent in (clerk, ann, bob):
+        await start(agent)
+    with pytest.raises(ScopeError, match="no conversation is running"):
+        _ = search.memory
+
+    for peer in (ann, bob):
+        await say(peer, message(jid("clerk"), f"my code is that of {peer.jid.bare}", performative="inform"))
+        await until(memory.bind(user=str(peer.jid.bare)), 1)
+        while len(found) < (1 if peer is ann else 2):  # noqa: ASYNC110
+            await asyncio.sleep(0.005)
+
+    assert [[hit.record.author for hit in hits] for hits in found] == [[jid("ann")], [jid("bob")]]
+
+
+async def test_a_chat_agent_keeps_what_it_hears_by_a_behaviour_beside_its_own(
+    start: Start, jid: Jid, memory: Memory
+) -> None:
+    class Remembering(MemoryMixin, ChatAgent): ...
+
+    chat = Remembering(jid("chat"), "pw", target_agent_jid=jid("ann"), memory=memory)
+    ann = Agent(jid("ann"), "pw")
+    chat.add_behaviour(MemoryBehaviour(), Template(metadata={"message_type": "llm"}))
+    await start(chat)
+    await start(ann)
+
+    await say(ann, message(jid("chat"), "The tide turns at noon", message_type="llm"))
+    await until(chat.memory, 1)
+
+    assert (await chat.memory.search("tide"))[0].record.author == jid("ann")
+
+
+async def test_a_memory_out_of_order_is_logged_and_holds_no_message_up(
+    start: Start, jid: Jid, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    memory = Memory(tmp_path / "m.db", embedder=None)
+    heard: asyncio.Queue[str] = asyncio.Queue()
+
+    class Listen(MemoryBehaviour):
+        async def run(self) -> None:
+            got = await self.receive(timeout=10)
+            if got is not None:
+                heard.put_nowait(str(got.body))
+
+    clerk, ann = Plain(jid("clerk"), "pw", memory=memory), Agent(jid("ann"), "pw")
+    clerk.add_behaviour(Listen())
+    await start(clerk)
+    await start(ann)
+    await memory.close()
+
+    await say(ann, message(jid("clerk"), "still here?", performative="inform"))
+
+    assert await asyncio.wait_for(heard.get(), 30) == "still here?"
+    assert "goes on without remembering a message" in caplog.text
+    assert "still here?" not in caplog.text
+
+
+def test_it_goes_before_any_kind_of_behaviour_and_needs_an_agent_with_memory() -> None:
+    class Once(MemoryBehaviour, OneShotBehaviour): ...
+
+    assert (
+        Once.__mro__.index(MemoryBehaviour) < Once.__mro__.index(OneShotBehaviour) < Once.__mro__.index(CyclicBehaviour)
+    )
+    behaviour = Once()
+    behaviour.set_agent(Agent("plain@localhost", "pw"))
+    with pytest.raises(TypeError, match="Once needs an agent with MemoryMixin, not Agent"):
+        _ = behaviour.memory
