@@ -9,7 +9,7 @@ except ImportError as error:
     raise ImportError("`memory_spade` needs SPADE: pip install 'memory-core[spade]'") from error
 
 import logging
-from typing import Final
+from typing import Any, Final
 
 from memory_core import BoundMemory, Draft, MemoryCoreError
 from memory_spade.conversation import sender_of, session_of
@@ -33,7 +33,9 @@ class MemoryBehaviour(CyclicBehaviour):
     and does not hold up messages.
     """
 
-    _peer: str | None = None
+    def __init__(self, *args: Any, **kwargs: Any) -> None:  # those of the behaviour class behind
+        super().__init__(*args, **kwargs)  # type: ignore[no-untyped-call]  # spade's have no annotations
+        self._peer: str | None = None
 
     @property
     def memory(self) -> BoundMemory:

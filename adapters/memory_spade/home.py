@@ -69,16 +69,16 @@ class Home:
         if source is None:
             raise ScopeError("this agent keeps no long-term memories; make it with agent_base_memory=True")
         if isinstance(source, MemoryBackend):
-            return BackendHandle(AgentBaseMemory(self._jid, backend=source))
+            return BackendHandle(self.base_door or AgentBaseMemory(self._jid, backend=source))
         return self._bound(source, peer, BASE)
 
     async def open(self) -> None:
         """Open what is the agent's to open, and check that the rest can be opened."""
         self._stopped = False
         for source in (self._sources.interactions, self._sources.base):
-            if isinstance(source, MemoryBackend):
-                await source.initialize()
-            elif source is not None:
+            if isinstance(source, MemoryBackend) and self.base_door is not None:
+                await self.base_door.initialize()
+            elif isinstance(source, Memory | BoundMemory | Opening):
                 await self._handle(source).memory.open()
 
     async def close(self) -> None:
@@ -91,8 +91,8 @@ class Home:
         for source in (self._sources.interactions, self._sources.base):
             if isinstance(source, Opening):
                 await source.close()
-            elif isinstance(source, MemoryBackend):
-                await source.cleanup()
+            elif isinstance(source, MemoryBackend) and self.base_door is not None:
+                await self.base_door.cleanup()
 
     def _bound(self, source: Source, peer: str | None, collection: str) -> BoundMemory:
         handle = self._handle(source)

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+import signal
 import sqlite3
+import subprocess
+import sys
 from collections.abc import AsyncIterator
+from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -14,13 +18,14 @@ import pytest
 import pytest_asyncio
 
 from memory_core import MemoryCoreError
-from memory_spade.memory import AgentBaseMemory, MemoryBackend, MemoryEntry, SqliteBackend
+from memory_spade.memory import AgentBaseMemory, MemoryEntry, SqliteBackend
 from memory_spade.memory.exceptions import (
     MemoryBackendError,
     MemoryInitializationError,
     MemorySearchError,
     MemoryStorageError,
 )
+from memory_spade.testing.backend import ListBackend
 
 AGENT = "agent@example.com"
 
@@ -319,48 +324,6 @@ async def test_a_local_time_is_stored_as_the_moment_it_is(tmp_path: Path) -> Non
     await backend.cleanup()
 
 
-class ListBackend(MemoryBackend):
-    """Somebody's own storage."""
-
-    def __init__(self) -> None:
-        self.entries: list[MemoryEntry] = []
-        self.opened = 0
-
-    async def initialize(self) -> None:
-        self.opened += 1
-
-    async def store_memory(self, entry: MemoryEntry) -> str:
-        self.entries.append(entry)
-        return entry.id
-
-    async def search_memories(
-        self, agent_id: str, query: str, limit: int = 10, category: str | None = None
-    ) -> list[MemoryEntry]:
-        return [entry for entry in self.entries if query in entry.content][:limit]
-
-    async def get_memories_by_category(self, agent_id: str, category: str, limit: int = 10) -> list[MemoryEntry]:
-        return [entry for entry in self.entries if entry.category == category][:limit]
-
-    async def get_recent_memories(self, agent_id: str, limit: int = 10) -> list[MemoryEntry]:
-        return self.entries[-limit:]
-
-    async def update_memory(self, memory_id: str, **updates: Any) -> bool:
-        for entry in self.entries:
-            if entry.id == memory_id:
-                vars(entry).update(updates)
-                return True
-        return False
-
-    async def delete_memory(self, memory_id: str) -> bool:
-        return False
-
-    async def get_memory_stats(self, agent_id: str) -> dict[str, Any]:
-        return {"total_memories": len(self.entries)}
-
-    async def cleanup(self) -> None:
-        self.opened -= 1
-
-
 async def test_a_backend_of_ones_own_is_opened_used_and_closed() -> None:
     backend = ListBackend()
     memory = AgentBaseMemory(AGENT, backend=backend)
@@ -380,3 +343,45 @@ async def test_many_tasks_may_use_one_memory_at_once(memory: AgentBaseMemory) ->
     ids = await asyncio.gather(*(memory.store_memory(f"memory {number}", "fact") for number in range(100)))
     assert len(set(ids)) == 100
     assert (await memory.get_memory_stats())["total_memories"] == 100
+
+
+WRITER = """
+import asyncio, sys
+from memory_spade.memory import AgentBaseMemory
+
+async def main(folder, name, count):
+    memory = AgentBaseMemory("agent@example.com", folder)
+    async def write(numbers):
+        for number in numbers:
+            await memory.store_memory(f"memory {number} of {name}", "fact")
+            print(f"memory {number} of {name}", flush=True)
+    await asyncio.gather(*(write(range(start, count, 8)) for start in range(8)))
+    await memory.cleanup()
+
+asyncio.run(main(sys.argv[1], sys.argv[2], int(sys.argv[3])))
+"""
+
+
+@pytest.mark.slow  # five interpreters, each with a model of its own
+def test_four_processes_write_at_once_and_a_killed_fifth_loses_nothing_it_acknowledged(tmp_path: Path) -> None:
+    """Stock answers a good part of such writes with `database is locked`."""
+
+    def writer(name: str, count: int) -> subprocess.Popen[str]:
+        command = [sys.executable, "-c", WRITER, str(tmp_path), name, str(count)]
+        return subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+
+    victim = writer("victim", 100_000)
+    running = [writer(name, 100) for name in "abcd"]
+    assert victim.stdout is not None
+    acknowledged = [victim.stdout.readline() for _ in range(5)]
+    victim.send_signal(signal.SIGKILL)
+    acknowledged += victim.communicate()[0].splitlines(keepends=True)
+    outputs = [process.communicate(timeout=100)[0].splitlines() for process in running]
+    assert [process.returncode for process in running] == [0] * 4
+    assert [len(output) for output in outputs] == [100] * 4
+
+    with closing(sqlite3.connect(tmp_path / "agent_example.com_base_memory.db")) as database:
+        assert database.execute("PRAGMA integrity_check").fetchone() == ("ok",)
+        kept = {content for (content,) in database.execute("SELECT content FROM agent_memories")}
+    assert {line.strip() for line in acknowledged if line.endswith("\n")} <= kept
+    assert {line for output in outputs for line in output} <= kept

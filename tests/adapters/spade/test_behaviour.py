@@ -27,7 +27,7 @@ class Say(OneShotBehaviour):
     """Sends messages as they are."""
 
     def __init__(self, *messages: Message) -> None:
-        super().__init__()
+        super().__init__()  # type: ignore[no-untyped-call]  # spade's have no annotations
         self.messages = messages
 
     async def run(self) -> None:

@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import errno
+import sqlite3
+import sys
 from collections.abc import Awaitable, Callable
+from contextlib import closing
 from pathlib import Path
+from subprocess import PIPE, Popen
 from typing import Any
 
 import pytest
@@ -13,8 +18,11 @@ from spade.message import Message
 from spade_llm.agent import LLMAgent
 from spade_llm.behaviour import LLMBehaviour
 
-from memory_core import Memory, Where
+from memory_core import InvalidInputError, Memory, Patch, RecordNotFoundError, Where
+from memory_core.portability import spade_notes
+from memory_core.storage.sqlite import connection
 from memory_spade import MemoryLLMAgent, MemoryMixin
+from memory_spade.testing.backend import ListBackend
 from memory_spade.testing.peer import Peer
 from memory_spade.testing.provider import Request, ScriptedProvider, ToolCall
 from memory_spade.testing.xmpp import XmppServer
@@ -291,20 +299,124 @@ async def test_two_thousand_messages_are_all_answered_and_leave_nothing_behind(
 
 
 async def test_a_tool_error_reaches_the_model_as_text_and_the_conversation_goes_on(
-    start: Start, jid: Jid, tmp_path: Path, provider: ScriptedProvider
+    start: Start, jid: Jid, tmp_path: Path, provider: ScriptedProvider, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(connection, "BUSY_MS", 50)
     memory = Memory(tmp_path / "m.db", embedder=None)
-    bot = MemoryLLMAgent(jid("bot"), "pw", provider, memory=memory)
+    bot = MemoryLLMAgent(jid("bot"), "pw", provider, memory=memory, inject_memories=0)
     ann = Peer(jid("ann"))
     await start(bot)
     await start(ann)
+
+    with closing(sqlite3.connect(tmp_path / "m.db", isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        locked = await told(ann, bot, "STORE this")
+        other.execute("ROLLBACK")
+    assert locked.startswith("store_memory failed: the store cannot be used: database is locked")
+    assert (await told(ann, bot, "STORE this")).startswith("Stored fact")
+
     await memory.close()
-
-    answer = await told(ann, bot, "REMEMBER this")
-
-    assert answer.startswith("remember_interaction_info failed: this memory was closed")
-    assert "Remembered" not in answer
+    closed = await told(ann, bot, "REMEMBER this")
+    assert closed.startswith("remember_interaction_info failed: this memory was closed")
+    assert "Remembered" not in closed
     assert await told(ann, bot, "Are you still there?") == "nothing is remembered"
+
+
+def disk_full(descriptor: int, data: bytes) -> None:
+    raise OSError(errno.ENOSPC, "disk full")
+
+
+async def test_a_full_disk_is_told_to_the_model_and_nothing_else_is_lost(
+    start: Start, jid: Jid, tmp_path: Path, provider: ScriptedProvider, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bot = MemoryLLMAgent(jid("bot"), "pw", provider, interaction_memory=(True, tmp_path), inject_memories=0)
+    ann = Peer(jid("ann"))
+    await start(bot)
+    await start(ann)
+    await told(ann, bot, "REMEMBER the first thing", "t1")
+    with monkeypatch.context() as full:
+        full.setattr(
+            spade_notes, "_write_all", lambda descriptor, data: (_ for _ in ()).throw(OSError(28, "disk full"))
+        )
+        answer = await told(ann, bot, "REMEMBER the second thing", "t1")
+    assert answer.startswith("remember_interaction_info failed: the notes in")
+    assert "disk full" in answer
+    await told(ann, bot, "REMEMBER the third thing", "t1")
+    assert bot.interaction_memory.get_information("t1") == ["the first thing", "the third thing"]
+
+
+async def test_a_backend_of_ones_own_serves_tools_prompt_and_door(
+    start: Start, server: XmppServer, jid: Jid, provider: ScriptedProvider
+) -> None:
+    backend = ListBackend()
+    bot = MemoryLLMAgent(jid("bot"), "pw", provider, agent_base_memory=backend, memory_editing=True)
+    ann = Peer(jid("ann"))
+    await start(bot)
+    await start(ann)
+    assert backend.opened == 1
+    loops = {asyncio.get_running_loop()}
+
+    assert "Stored fact" in await told(ann, bot, "STORE token")
+    assert "token" in await told(ann, bot, "SEARCH token")
+    assert "token" in await told(ann, bot, "LIST")
+    assert '"token"' in await told(ann, bot, "token")
+    assert [entry.content for entry in await bot.agent_base_memory.search_memories("token")] == ["token"]
+    assert (await bot.memory.update(backend.entries[0].id, Patch(text="key"))).text == "key"
+    await bot.memory.delete(backend.entries[0].id)
+    with pytest.raises(RecordNotFoundError):
+        await bot.memory.delete("gone")
+    with pytest.raises(InvalidInputError, match="and nothing else"):
+        await bot.memory.stats()
+    assert backend.loops == loops
+    await server.stop(bot)
+    assert backend.opened == 0
+
+
+SECOND_PROCESS = """
+import asyncio, sys
+from memory_spade import MemoryLLMAgent
+from memory_spade.testing.provider import ScriptedProvider
+
+async def main(jid, port, folder):
+    bot = MemoryLLMAgent(
+        jid, "pw", ScriptedProvider(lambda request: request.system), port=int(port),
+        interaction_memory=True, agent_base_memory=True, memory_path=folder,
+    )
+    await bot.start()
+    bot.client.send_presence(ppriority=1)
+    await bot.client["xep_0199"].ping("localhost")
+    print("ready", flush=True)
+    await asyncio.to_thread(sys.stdin.read)
+    await bot.stop()
+
+asyncio.run(main(*sys.argv[1:]))
+"""
+
+
+@pytest.mark.slow  # a second interpreter has to import spade_llm
+@pytest.mark.parametrize("server", ["pyjabber"], indirect=True)  # a restart within the process is tested on both
+async def test_a_new_process_of_the_same_agent_recalls_what_the_old_one_learnt(
+    start: Start, server: XmppServer, jid: Jid, tmp_path: Path, provider: ScriptedProvider
+) -> None:
+    ann = Peer(jid("ann"))
+    await start(ann)
+    bot = MemoryLLMAgent(
+        *(jid("bot"), "pw", provider), interaction_memory=True, agent_base_memory=True, memory_path=tmp_path
+    )
+    await start(bot)
+    await told(ann, bot, "REMEMBER Ann pays in euros")
+    await told(ann, bot, "STORE User prefers JSON responses over XML")
+    await server.stop(bot)
+
+    command = [sys.executable, "-c", SECOND_PROCESS, jid("bot"), str(server.port), str(tmp_path)]
+    with await asyncio.to_thread(Popen, command, stdin=PIPE, stdout=PIPE) as process:
+        assert process.stdout is not None
+        assert await asyncio.to_thread(process.stdout.readline) == b"ready\n"
+        prompt = str((await ann.ask(jid("bot"), "Which API format does the user like?")).body)
+        await asyncio.to_thread(process.communicate, b"")
+    assert '"Ann pays in euros"' in prompt
+    assert '"User prefers JSON responses over XML"' in prompt
+    assert process.returncode == 0
 
 
 async def test_agents_of_one_process_remember_without_a_server_in_between(
