@@ -96,9 +96,18 @@ class TokenChunker:
         if len(spans) <= self._size:
             return [(0, len(text))]
         step = self._size - self._overlap
-        windows = [spans[n : n + self._size] for n in range(0, len(spans) - self._overlap, step)]
-        pieces = [(boundary_before(text, some[0][0]), boundary_after(text, some[-1][1])) for some in windows]
-        return [piece for n, piece in enumerate(pieces) if n == 0 or piece[1] > pieces[n - 1][1]]
+        pieces: list[Span] = []
+        for n in range(0, len(spans) - self._overlap, step):
+            window = spans[n : n + self._size]
+            last, reached = pieces[-1] if pieces else (0, 0)
+            if window[-1][1] <= reached:  # inside of a character that the window before took whole
+                continue
+            start = boundary_before(text, window[0][0], last)
+            stop = boundary_after(text, window[-1][1], start)
+            if pieces and start <= last:
+                pieces.pop()
+            pieces.append((start, stop))
+        return pieces
 
 
 def split(text: str, size: int = CHUNK_CHARS) -> list[Span]:

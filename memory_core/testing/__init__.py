@@ -21,6 +21,7 @@ except ImportError as error:
 # Before the modules with the assertions are imported, so that a failure shows the values compared.
 for _module in (
     "base",
+    "chunker",
     "items",
     "listings",
     "operating",
@@ -34,6 +35,7 @@ for _module in (
     pytest.register_assert_rewrite(f"memory_core.testing.{_module}")
 
 from memory_core.testing.base import Ticks  # noqa: E402
+from memory_core.testing.chunker import ChunkerContract  # noqa: E402
 from memory_core.testing.store import StoreContract  # noqa: E402
 
-__all__ = ["StoreContract", "Ticks"]
+__all__ = ["ChunkerContract", "StoreContract", "Ticks"]

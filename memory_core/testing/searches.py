@@ -228,8 +228,9 @@ class SearchContract(Contract):
         subjects = ["walrus moustache", "copper kettle", "violet submarine", "harbour crane"]
         text = "".join(f"Then she told of the {subject}, {filler}" for subject in subjects)
         long, short = add(ann, text, "a short note on kettles")
+        modes: list[Mode] = [mode for mode in MODES if self.has_vectors or mode != "vector"]
         for subject in subjects:
-            for mode in (mode for mode in MODES if self.has_vectors or mode != "vector"):
+            for mode in modes:
                 hits = run_sync(ann.search, subject, mode=mode, floor=False)
                 (hit,) = [hit for hit in hits if hit.record.id == long.id]  # once, however many of its parts match
                 assert hit.passage is not None

@@ -23,14 +23,17 @@ from memory_core import (
     TokenChunker,
     run_sync,
 )
-from memory_core.chunking import Span, pieces_of, token_spans
+from memory_core.chunking import DEFAULT_CHUNKER, Span, pieces_of, token_spans
 from memory_core.graphemes import boundary_after, boundary_before, is_boundary
 from memory_core.storage.qdrant.store import QdrantStore
-from memory_core.testing import Ticks
+from memory_core.testing import ChunkerContract, Ticks
 from tests.storage.embedders import WordEmbedder
 
 ODD = "e\u0301 👩‍👩‍👧 🇫🇷🇩🇪 한글 ㄱ ᄒ\u1161\u11ab \r\n क्षि நி ำ 🏴\U000e0067\U000e007f 👍🏽 \u0600\u200d. 。"
-TEXTS = st.text(st.sampled_from(ODD) | st.sampled_from("ab. \n") | st.characters(codec="utf-8"), max_size=80)
+TEXTS = st.text(
+    st.sampled_from(ODD) | st.sampled_from("ab. \n") | st.characters(codec="utf-8", exclude_categories=["Cn", "Co"]),
+    max_size=80,
+)
 SIZES = st.integers(1, 9)
 OVERLAPS = st.integers(0, 8)
 
@@ -182,3 +185,21 @@ def test_what_was_cut_otherwise_keeps_its_pieces(tmp_path: Path) -> None:
         (hit,) = run_sync(ann.search, "word25 word26 word27")
         assert hit.passage is not None
         assert hit.passage.text.split() == words[24:34]
+
+
+class TestSentences(ChunkerContract):
+    @pytest.fixture
+    def chunker(self) -> Chunker:
+        return SentenceChunker(40)
+
+
+class TestWindows(ChunkerContract):
+    @pytest.fixture
+    def chunker(self) -> Chunker:
+        return TokenChunker(20, 5)
+
+
+class TestDefault(ChunkerContract):
+    @pytest.fixture
+    def chunker(self) -> Chunker:
+        return DEFAULT_CHUNKER

@@ -1,0 +1,46 @@
+"""The reference: a page for each operation, which names every argument and shows the operation at work."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from memory_core import BoundMemory, Memory, Operator
+
+REFERENCE = Path(__file__).parents[2] / "docs" / "reference"
+PAGE_OF = {"owned_by": "bind", "open": "memory", "close": "memory", "ready": None, "operator": "operator"}
+"""Operations that are told on the page of another one; `ready` is for handles."""
+
+
+def operations() -> dict[str, tuple[str, Callable[..., Any]]]:
+    """By name the page it is on and the function."""
+    found: dict[str, tuple[str, Callable[..., Any]]] = {}
+    for kind in (Memory, BoundMemory, Operator):
+        for name, function in inspect.getmembers(kind, inspect.isfunction):
+            if not name.startswith("_"):
+                page = "operator" if kind is Operator else PAGE_OF.get(name, name)
+                if page is not None:
+                    found[f"{kind.__name__}.{name}"] = (page, function)
+    return found
+
+
+@pytest.mark.parametrize("operation", operations())
+def test_every_operation_has_a_page_that_names_its_arguments_and_shows_it(operation: str) -> None:
+    page, function = operations()[operation]
+    text = (REFERENCE / f"{page}.md").read_text(encoding="utf-8")
+    prose = re.sub(r"(?s)```.*?```", "", text)
+    for name in list(inspect.signature(function).parameters)[1:]:
+        assert re.search(rf"`[^`]*\b{name}\b[^`]*`", prose), f"{page}.md does not say what {name!r} is"
+    name = operation.partition(".")[2]
+    shown = {"open": "with Memory(", "close": ".close()", "bind": ".bind(", "stats": "stats()"}.get(name, f".{name}(")
+    assert shown in text
+
+
+def test_every_page_is_in_the_index() -> None:
+    index = (REFERENCE / "README.md").read_text(encoding="utf-8")
+    assert {path.stem for path in REFERENCE.glob("*.md")} - {"README"} == set(re.findall(r"\]\((\w+)\.md\)", index))
