@@ -24,8 +24,8 @@ BLOCK: Final = 8_192
 RESCORED: Final = 64
 """How many of the best by int8 are scored exactly: at 100,000 vectors the exact ten best were always among them."""
 _LARGEST: Final = 127
-_WORTH_GATHERING: Final = 8
-"""Copying scattered vectors together costs about as much as scanning this many in a row."""
+WORTH_GATHERING: Final = 8
+"""Copying a scattered vector costs about as much as scanning this many in a row."""
 
 
 class Dense:
@@ -49,14 +49,8 @@ class Dense:
         self._vectors.extend(np.frombuffer(b"".join(blobs), np.float16).reshape(len(blobs), self._dimensions))
         self._rows.extend(np.array(rows, np.int64))
 
-    def cosines(self, vector: Floats, size: int, among: NDArray[np.integer[Any]] | None = None) -> Floats:
-        """The best cosine of each of `size` rows; NaN where a row has no vector.
-
-        Args:
-            among: The only rows that matter, if not all do; those of others may be NaN.
-        """
-        if among is not None and len(among) * _WORTH_GATHERING < size:
-            return self._cosines_among(vector, size, among)
+    def cosines(self, vector: Floats, size: int) -> Floats:
+        """The best cosine of each of `size` rows; NaN where a row has no vector."""
         chunks = self._scan(vector)
         if self._one_each and len(chunks) == size:
             return chunks
@@ -65,12 +59,14 @@ class Dense:
         best[np.isneginf(best)] = np.nan
         return best
 
-    def _cosines_among(self, vector: Floats, size: int, rows: NDArray[np.integer[Any]]) -> Floats:
-        wanted = np.zeros(size, np.bool_)
-        wanted[rows] = True
-        chunks = np.flatnonzero(wanted[self._rows.values])
-        best: Floats = np.full(size, -np.inf, np.float32)
-        np.maximum.at(best, self._rows.values[chunks], self._vectors.values[chunks] @ vector)
+    def cosines_of(self, vector: Floats, rows: NDArray[np.int64]) -> Floats:
+        """The best cosine of each of these rows alone; NaN where a row has no vector."""
+        first = np.searchsorted(self._rows.values, rows, "left")
+        counts = np.searchsorted(self._rows.values, rows, "right") - first
+        owners = np.repeat(np.arange(len(rows)), counts)
+        chunks = np.arange(len(owners)) - np.repeat(np.cumsum(counts) - counts, counts) + np.repeat(first, counts)
+        best: Floats = np.full(len(rows), -np.inf, np.float32)
+        np.maximum.at(best, owners, _products(self._vectors.values[chunks], vector))
         best[np.isneginf(best)] = np.nan
         return best
 

@@ -32,6 +32,7 @@ from memory_core.retrieval.analysis import query_terms
 from memory_core.retrieval.bm25 import bm25
 from memory_core.retrieval.corpus import Corpus
 from memory_core.retrieval.dates import date_fit
+from memory_core.retrieval.dense import WORTH_GATHERING
 from memory_core.retrieval.features import TIMED
 from memory_core.retrieval.profiles import holding_all, preferences
 from memory_core.retrieval.relevance import above_floor, matches
@@ -145,8 +146,9 @@ def rank(
         allowed: Rows that satisfy the caller's conditions, ascending; `None` for all active ones.
         importances: Of each row, where the request gives importance a weight.
     """
-    among = allowed if request.mode == "vector" else None  # elsewhere a row's score depends on others
-    cosines = corpus.dense.cosines(vector, len(corpus), among) if corpus.dense and vector is not None else None
+    if request.mode == "vector" and allowed is not None and len(allowed) * WORTH_GATHERING < len(corpus):
+        return _nearest(corpus, vector, request, allowed, importances, now)
+    cosines = corpus.dense.cosines(vector, len(corpus)) if corpus.dense and vector is not None else None
     scores = Scores(len(corpus), explain=request.explain)
     if request.mode == "vector":
         near = np.full(len(corpus), -1, np.float32) if cosines is None else np.fmax(cosines, np.float32(-1))
@@ -162,6 +164,27 @@ def rank(
     kept = np.flatnonzero(keep & corpus.active.values) if allowed is None else allowed[keep[allowed]].astype(np.int64)
     rows = _best(scores.total, kept, request.limit)
     return Ranking(rows, scores.total[rows], None if cosines is None else cosines[rows], scores.explained(rows))
+
+
+def _nearest(
+    corpus: Corpus,
+    vector: Floats | None,
+    request: SearchRequest,
+    allowed: NDArray[np.integer[Any]],
+    importances: Floats | None,
+    now: int,
+) -> Ranking:
+    """As `rank` for a vector search of few rows: no row's score depends on another's, so the rest is not looked at."""
+    rows = allowed[corpus.alive.values[allowed] & (corpus.expires.values[allowed] > now)].astype(np.int64)
+    cosines = corpus.dense.cosines_of(vector, rows) if corpus.dense and vector is not None else None
+    scores = Scores(len(rows), explain=request.explain)
+    near = np.full(len(rows), -1, np.float32) if cosines is None else np.nan_to_num(cosines, nan=-1.0)
+    scores.add("dense", near, 1.0)
+    for name, values, weight in preferences(corpus, request, importances, now):
+        scores.add(name, values[rows], weight)
+    best = _best(scores.total, np.flatnonzero(above_floor(near) | (not request.floor)), request.limit)
+    found = None if cosines is None else cosines[best]
+    return Ranking(rows[best], scores.total[best], found, scores.explained(best))
 
 
 def _score_in_context(corpus: Corpus, query: Query, cosines: Floats | None, scores: Scores, profile: Profile) -> Mask:

@@ -76,7 +76,7 @@ def set_up(db: sqlite3.Connection, synchronous: str) -> None:
     db.execute(f"PRAGMA synchronous = {synchronous}")
     db.execute("PRAGMA secure_delete = ON")
     db.execute("PRAGMA temp_store = MEMORY")
-    db.execute("PRAGMA cache_size = -65536")
+    db.execute("PRAGMA cache_size = -8192")  # KiB; searches read the corpora, and the system caches the file as well
     install(db)
 
 
