@@ -1,6 +1,6 @@
 """`MemoryStore` beside LangGraph's `InMemoryStore` and `AsyncSqliteStore` (their defaults): search, put, memory.
 
-    python tests/benchmarks/langgraph_store.py [ITEMS ...]
+    python tests/benchmarks/langgraph_peers.py [ITEMS ...]
 
 Items are texts in the namespaces of 50 users, with 384-dimensional vectors that are looked up rather than computed.
 Each store has a process of its own, whose resident memory is measured; the rounds go through the stores in turn.
