@@ -24,6 +24,8 @@ from memory_core.retrieval.postings import Postings
 _WORD: Final = re.compile(r"[^\W_]+")
 
 NEVER: Final = int(np.iinfo(np.int64).max)
+_ROW_BYTES: Final = 200
+"""Of the columns and of the terms of a row, of which a turn has some twenty."""
 NOBODY: Final = -1
 """Code of "no session" and "no author", and the link of a turn that has no neighbour."""
 
@@ -85,6 +87,8 @@ class Corpus:
         self.dead = 0
         self._session_codes: dict[str, int] = {}
         self.postings = Postings()
+        self.terms: list[bytes] = []
+        """Of each row, see `postings.pack`."""
         self._turns: Turns | None = None
 
     def __len__(self) -> int:
@@ -94,7 +98,7 @@ class Corpus:
     @property
     def nbytes(self) -> int:
         """Bytes held, roughly: vectors dominate, postings are counted by their terms."""
-        return (self.dense.nbytes if self.dense else 0) + self.postings.nbytes + 64 * len(self)
+        return (self.dense.nbytes if self.dense else 0) + self.postings.nbytes + _ROW_BYTES * len(self)
 
     @property
     def session_count(self) -> int:
@@ -132,6 +136,7 @@ class Corpus:
         self.occurred.extend(np.array(occurred, np.int64))
         self.expires.extend(np.array([NEVER if moment is None else moment for moment in expires], np.int64))
         self.lengths.extend(self.postings.extend(first, terms))
+        self.terms += terms
         if self.dense is not None and vectors:
             self.dense.extend([blob for _, blob in vectors], [self.row_of[key] for key, _ in vectors])
         self._turns = None

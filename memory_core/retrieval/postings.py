@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from array import array
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from hashlib import blake2b
 from typing import Final
 
@@ -24,7 +24,8 @@ _ROW_BITS: Final = 64 - 8 * _TERM_BYTES
 MAX_ROWS: Final = 1 << _ROW_BITS
 """Most rows of one owner, dead ones included: 16.8 million."""
 _ROW_MASK: Final = np.uint64(MAX_ROWS - 1)
-_TERM_MASK: Final = ~_ROW_MASK
+TERM_MASK: Final = ~_ROW_MASK
+"""The bits of a number of `unpack` that say which term it is; the others are free."""
 _REBUILD_SHARE: Final = 4
 """Rows are sorted in once those that are not amount to this fraction (1/4) of what is; until then they are lists."""
 
@@ -72,7 +73,7 @@ class Postings:
         if first_row + len(packed) > MAX_ROWS:
             raise OverflowError(f"an owner has at most {MAX_ROWS} records")
         lengths = np.array([len(terms) // _TERM_BYTES for terms in packed], np.int64)
-        terms = _unpack(packed)
+        terms = unpack(packed)
         if (len(terms) + self._recent_size) * _REBUILD_SHARE >= len(self._rows):
             self._sort_in(terms | np.repeat(np.arange(first_row, first_row + len(packed), dtype=np.uint64), lengths))
         else:
@@ -83,13 +84,23 @@ class Postings:
 
     def of(self, term: str) -> Found:
         """Rows that contain `term`, ascending, and how often each does."""
-        number = int(_unpack([_hash_of[term]])[0])
+        number = int(hashes([term])[0])
         rows, counts = self._base(number)
         recent = self._recent.get(number)
         if recent is None:
             return rows, counts
         recent_rows, recent_counts = np.array(recent[0], np.int64), np.array(recent[1], np.float32)
         return np.concatenate([rows, recent_rows]), np.concatenate([counts, recent_counts])
+
+    def holding(self, terms: NDArray[np.uint64]) -> NDArray[np.int64]:
+        """How many rows contain each of these terms (see `hashes`), dead rows included."""
+        counts = np.zeros(len(terms), np.int64)
+        if len(self._terms):
+            places = np.minimum(np.searchsorted(self._terms, terms), len(self._terms) - 1)
+            counts = (self._starts[places + 1] - self._starts[places]) * (self._terms[places] == terms)
+        if self._recent:
+            counts += [len(self._recent[term][0]) if term in self._recent else 0 for term in terms.tolist()]
+        return counts
 
     def _base(self, number: int) -> Found:
         place = int(np.searchsorted(self._terms, np.uint64(number)))
@@ -115,18 +126,23 @@ class Postings:
         ]
         pairs = np.concatenate([old, *recent, new])
         pairs.sort()
-        firsts = _firsts(pairs)
-        self._counts = np.diff(firsts, append=len(pairs)).astype(np.float32)
-        pairs = pairs[firsts]
+        distinct = firsts(pairs)
+        self._counts = np.diff(distinct, append=len(pairs)).astype(np.float32)
+        pairs = pairs[distinct]
         self._rows = (pairs & _ROW_MASK).astype(np.int64)
-        starts = _firsts(pairs & _TERM_MASK)
-        self._terms = pairs[starts] & _TERM_MASK
+        starts = firsts(pairs & TERM_MASK)
+        self._terms = pairs[starts] & TERM_MASK
         self._starts = np.append(starts, len(pairs))
         self._recent.clear()
         self._recent_size = 0
 
 
-def _unpack(packed: Sequence[bytes]) -> NDArray[np.uint64]:
+def hashes(terms: Iterable[str]) -> NDArray[np.uint64]:
+    """Terms as the numbers that `unpack` gives."""
+    return unpack([_hash_of[term] for term in terms])
+
+
+def unpack(packed: Sequence[bytes]) -> NDArray[np.uint64]:
     """The terms as numbers whose lower bits are free for a row."""
     hashes = np.frombuffer(b"".join(packed), np.uint8).reshape(-1, _TERM_BYTES)
     wide = np.zeros((len(hashes), 8), np.uint8)
@@ -134,7 +150,7 @@ def _unpack(packed: Sequence[bytes]) -> NDArray[np.uint64]:
     return wide.reshape(-1).view("<u8")
 
 
-def _firsts(ordered: NDArray[np.uint64]) -> NDArray[np.int64]:
+def firsts(ordered: NDArray[np.uint64]) -> NDArray[np.int64]:
     """Where another number begins."""
     changes = np.empty(len(ordered), np.bool_)
     changes[:1] = True

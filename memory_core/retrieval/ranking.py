@@ -2,14 +2,17 @@
 
     own(i)   = LEXICAL * bm25(i) / mean of the three best  +  DENSE * z(cosine(i)) / Z_SPREAD
     score(i) = own(i)
-             + ANSWER    * own(turn before)        if the turn before is a question
-             + NEXT      * own(turn after)
-             + NEARBY    * own(two before) and own(two after)
+             + answer    * own(turn before)        if the turn before is a question
+             + previous  * own(turn before)
+             + next      * own(turn after)
+             + two away  * own(two before) and own(two after)
              + SESSION   * best score of a turn of the same session
+             - ASKING    if the text asks something: answers are wanted
              + SPEAKER   if the query names the author
              + TIME      if the query asks when and the text names a time
              + DATE      * how well the record's date fits a date named in the query
              + LENGTH    * min(words, 30) / 30
+             + LIKENESS  * how much of what the best rows have in common the row has (`feedback.py`)
 
 The form and the constants were found on three development conversations of LoCoMo and checked on its other seven and on
 REALTALK, which neither saw; context is worth about 11 points of recall there, score fusion (rather than rank fusion)
@@ -33,7 +36,8 @@ from memory_core.retrieval.bm25 import bm25
 from memory_core.retrieval.corpus import Corpus
 from memory_core.retrieval.dates import date_fit
 from memory_core.retrieval.dense import WORTH_GATHERING
-from memory_core.retrieval.features import TIMED
+from memory_core.retrieval.features import QUESTION, TIMED
+from memory_core.retrieval.feedback import MIN_ROWS, POOL, likeness
 from memory_core.retrieval.profiles import holding_all, preferences
 from memory_core.retrieval.relevance import above_floor, matches
 from memory_core.retrieval.timex import DateMention, asks_when, mentioned_dates
@@ -46,19 +50,38 @@ Mask = NDArray[np.bool_]
 LEXICAL: Final = 0.5
 DENSE: Final = 0.4
 Z_SPREAD: Final = 5.0
-ANSWER: Final = 0.4
-NEXT: Final = 0.2
-NEARBY: Final = 0.1
 SESSION: Final = 0.3
 SPEAKER: Final = 0.2
 TIME: Final = 0.3
 DATE: Final = 0.3
 LENGTH: Final = 0.15
+ASKING: Final = 0.1
+LIKENESS: Final = 0.3
 FULL_LENGTH_WORDS: Final = 30
 PRIOR_ROWS: Final = 8
 PRIOR_MEAN: Final = 0.1
 PRIOR_SPREAD: Final = 0.12
 """What cosines of unrelated texts look like: steadies the z-score of an owner with a handful of records."""
+
+
+@dataclass(frozen=True, slots=True)
+class Flow:
+    """How much of its own score a turn lends to the turns around it."""
+
+    answer: float
+    """To the next turn, if it asks something itself."""
+    previous: float
+    """To the next turn, whatever it is."""
+    next: float
+    """To the turn before."""
+    two_before: float
+    """To the turn after the next one."""
+    two_after: float
+
+
+WITH_VECTORS: Final = Flow(answer=0.4, previous=0.0, next=0.2, two_before=0.1, two_after=0.1)
+"""A turn's vector has seen the turn before it, so that not much is left for the scores to carry."""
+BY_WORDS: Final = Flow(answer=0.5, previous=0.2, next=0.2, two_before=0.2, two_after=0.1)
 
 _WORD: Final = re.compile(r"[^\W_]+")
 
@@ -156,9 +179,11 @@ def rank(
         relevant = above_floor(near)
     else:
         relevant = _score_in_context(corpus, query, cosines, scores, request.profile)
+    keep = corpus.alive.values & (corpus.expires.values > now)
+    if request.mode != "vector" and request.profile != "exact":
+        _add_likeness(corpus, query, np.flatnonzero(keep & relevant), max(request.limit, POOL), scores)
     for name, values, weight in preferences(corpus, request, importances, now):
         scores.add(name, values, weight)
-    keep = corpus.alive.values & (corpus.expires.values > now)
     if request.floor:
         keep &= relevant
     kept = np.flatnonzero(keep & corpus.active.values) if allowed is None else allowed[keep[allowed]].astype(np.int64)
@@ -198,22 +223,26 @@ def _score_in_context(corpus: Corpus, query: Query, cosines: Floats | None, scor
     if profile == "exact":
         relevant = matched & holding_all(corpus, query.terms)
     elif corpus.session_count and profile == "conversation":
-        relevant = _add_neighbours(corpus, own, matched, scores)
+        relevant = _add_neighbours(corpus, own, matched, scores, BY_WORDS if cosines is None else WITH_VECTORS)
         _add_sessions(corpus, scores)
     _add_hints(corpus, query, scores)
     if profile == "conversation":
         fullness: Floats = np.minimum(corpus.words.values / np.float32(FULL_LENGTH_WORDS), np.float32(1))
         scores.add("length", fullness, LENGTH)
+        scores.add("asks", _asking(corpus), -ASKING)
     return relevant
 
 
-def _add_neighbours(corpus: Corpus, own: Floats, matched: Mask, scores: Scores) -> Mask:
+def _add_neighbours(corpus: Corpus, own: Floats, matched: Mask, scores: Scores, flow: Flow) -> Mask:
     """Let scores flow between the turns of a session; a neighbour of a match is relevant too."""
     turns = corpus.turns()
     near = np.append(own, np.float32(0))  # a link to nobody is -1: the last place
-    scores.add("previous question", near.take(turns.asked_before), ANSWER)
-    scores.add("next turn", near.take(turns.after), NEXT)
-    scores.add("nearby turns", near.take(turns.two_before) + near.take(turns.two_after), NEARBY)
+    scores.add("previous question", near.take(turns.asked_before), flow.answer)
+    if flow.previous:
+        scores.add("previous turn", near.take(turns.before), flow.previous)
+    scores.add("next turn", near.take(turns.after), flow.next)
+    two_before, two_after = np.float32(flow.two_before), np.float32(flow.two_after)
+    scores.add("nearby turns", near.take(turns.two_before) * two_before + near.take(turns.two_after) * two_after, 1.0)
     relevant = matched.copy()
     if not relevant.all():
         found = np.append(matched, np.False_)
@@ -238,6 +267,21 @@ def _add_hints(corpus: Corpus, query: Query, scores: Scores) -> None:
         scores.add("time expression", ((corpus.flags.values & TIMED) > 0).astype(np.float32), TIME)
     if query.dates:
         scores.add("date", date_fit(corpus.occurred.values, query.dates), DATE)
+
+
+def _add_likeness(corpus: Corpus, query: Query, among: Rows, pool: int, scores: Scores) -> None:
+    """Favour rows that share what is telling of the best rows."""
+    if len(corpus) - corpus.dead < MIN_ROWS or not len(among):
+        return
+    rows, shared = likeness(corpus, scores.total, among, query.terms, pool)
+    alike: Floats = np.zeros(len(corpus), np.float32)
+    alike[rows] = _scaled(shared)
+    scores.add("like the best", alike, LIKENESS)
+
+
+def _asking(corpus: Corpus) -> Floats:
+    asking: Floats = ((corpus.flags.values & QUESTION) > 0).astype(np.float32)
+    return asking
 
 
 def without_names(query: str, names: Collection[str]) -> str:
