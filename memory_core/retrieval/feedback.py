@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from memory_core.retrieval.corpus import Corpus
 from memory_core.retrieval.postings import TERM_MASK, firsts, hashes, unpack
+from memory_core.retrieval.top import leading
 
 Floats = NDArray[np.float32]
 Rows = NDArray[np.int64]
@@ -37,7 +38,7 @@ def likeness(corpus: Corpus, scores: Floats, among: Rows, known: Sequence[str], 
 
     Args:
         scores: Of all rows.
-        among: The rows that may be fed back or gain by it.
+        among: The rows that may be fed back or gain by it; not none.
         known: The query's terms: they have had their say.
         pool_size: How many of the best rows are scored.
 
@@ -45,37 +46,28 @@ def likeness(corpus: Corpus, scores: Floats, among: Rows, known: Sequence[str], 
         Rows, and the sum of the weights of the terms each has; not scaled.
     """
     if len(among) > pool_size:
+        among = among[leading(scores[among], pool_size)]
         among = among[np.argpartition(scores[among], -pool_size)[-pool_size:]]
-    pool = among[np.argsort(-scores[among], kind="stable")]
-    terms, holders = _terms_of(corpus, pool)
+    pool = among[np.argsort(-scores[among])]
+    terms, weights = _in_common(corpus, pool[:FED_BACK], scores, known)
+    return pool, corpus.postings.tally(terms, weights, len(corpus))[pool]
+
+
+def _in_common(corpus: Corpus, best: Rows, scores: Floats, known: Sequence[str]) -> tuple[NDArray[np.uint64], Floats]:
+    """The most telling terms of the best rows, ascending, and how telling each is."""
+    lengths = corpus.lengths.values[best].astype(np.int64)
+    places = np.repeat(np.arange(len(best), dtype=np.uint64), lengths)
+    pairs = np.sort(unpack([corpus.terms[row] for row in best.tolist()]) | places)
+    pairs = pairs[firsts(pairs)]  # a term that a row repeats has one vote
+    votes = np.exp((scores[best] - scores[best[0]]) / np.float32(TEMPERATURE))
+    terms = pairs & TERM_MASK
     starts = firsts(terms)
-    votes = np.exp((scores[pool] - scores[pool[:1]]) / np.float32(TEMPERATURE))
-    votes[FED_BACK:] = 0
-    distinct = terms[starts]
-    weights = np.add.reduceat(votes[holders], starts) if len(starts) else votes[:0]
-    weights[np.isin(distinct, hashes(known))] = 0
-    voted = np.flatnonzero(weights)
-    weights[voted] *= _telling(corpus, distinct[voted])
-    if len(voted) > TERMS:
-        weights[weights < np.partition(weights, -TERMS)[-TERMS]] = 0
-    each = np.repeat(weights, np.diff(starts, append=len(terms)))
-    shared: Floats = np.bincount(holders, each, len(pool)).astype(np.float32)
-    return pool, shared
-
-
-def _terms_of(corpus: Corpus, pool: Rows) -> tuple[NDArray[np.uint64], Rows]:
-    """The terms of some rows, ascending, and for each of them the place in `pool` of a row that has it, once."""
-    packed = [corpus.terms[row] for row in pool]
-    terms = unpack(packed)
-    places = np.repeat(np.arange(len(pool), dtype=np.uint64), corpus.lengths.values[pool].astype(np.int64))
-    pairs = terms | places
-    pairs.sort()
-    pairs = pairs[firsts(pairs)]
-    return pairs & TERM_MASK, (pairs & ~TERM_MASK).astype(np.int64)
-
-
-def _telling(corpus: Corpus, terms: NDArray[np.uint64]) -> Floats:
-    """How rare each term is, as in BM25."""
-    size, holding = len(corpus), corpus.postings.holding(terms)
-    rarity: Floats = np.log(1 + (size - holding + 0.5) / (holding + 0.5)).astype(np.float32)
-    return rarity
+    weights = np.add.reduceat(votes[pairs & ~TERM_MASK], starts) if len(starts) else votes[:0]
+    terms = terms[starts]
+    holding = corpus.postings.holding(terms)
+    weights = weights * np.log(1 + (len(corpus) - holding + 0.5) / (holding + 0.5)).astype(np.float32)
+    weights[(terms[:, None] == hashes(known)).any(axis=1)] = 0
+    chosen = np.flatnonzero(weights)
+    if len(chosen) > TERMS:
+        chosen = np.flatnonzero(weights >= np.partition(weights, -TERMS)[-TERMS])
+    return terms[chosen], weights[chosen]

@@ -94,13 +94,29 @@ class Postings:
 
     def holding(self, terms: NDArray[np.uint64]) -> NDArray[np.int64]:
         """How many rows contain each of these terms (see `hashes`), dead rows included."""
-        counts = np.zeros(len(terms), np.int64)
-        if len(self._terms):
-            places = np.minimum(np.searchsorted(self._terms, terms), len(self._terms) - 1)
-            counts = (self._starts[places + 1] - self._starts[places]) * (self._terms[places] == terms)
+        _, counts = self._slices(terms)
         if self._recent:
-            counts += [len(self._recent[term][0]) if term in self._recent else 0 for term in terms.tolist()]
+            recent = (self._recent.get(term) for term in terms.tolist())
+            counts += np.array([len(found[0]) if found else 0 for found in recent], np.int64)
         return counts
+
+    def tally(self, terms: NDArray[np.uint64], weights: NDArray[np.float32], size: int) -> NDArray[np.float32]:
+        """For each of `size` rows the sum of the weights of those terms that it contains, each counted once."""
+        starts, counts = self._slices(terms)
+        places = np.arange(int(counts.sum())) + np.repeat(starts - np.cumsum(counts) + counts, counts)
+        tally = np.bincount(self._rows[places], np.repeat(weights, counts), size).astype(np.float32)
+        for term, weight in zip(terms.tolist(), weights, strict=True):
+            if term in self._recent:
+                tally[np.array(self._recent[term][0])] += weight
+        return tally
+
+    def _slices(self, terms: NDArray[np.uint64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Where in the base the rows of each term begin, and how many they are."""
+        if not len(self._terms):
+            return np.zeros(len(terms), np.int64), np.zeros(len(terms), np.int64)
+        places = np.minimum(np.searchsorted(self._terms, terms), len(self._terms) - 1)
+        starts = self._starts[places]
+        return starts, (self._starts[places + 1] - starts) * (self._terms[places] == terms)
 
     def _base(self, number: int) -> Found:
         place = int(np.searchsorted(self._terms, np.uint64(number)))

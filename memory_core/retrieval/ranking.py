@@ -135,6 +135,14 @@ class Scores:
         if self._parts is not None:
             self._parts[name] = (raw, weighted)
 
+    def add_at(self, name: str, rows: Rows, raw: Floats, weight: float) -> None:
+        """Add `weight * raw` to some rows, each given once."""
+        self.total[rows] += weight * raw
+        if self._parts is not None:
+            all_raw = np.zeros_like(self.total)
+            all_raw[rows] = raw
+            self._parts[name] = (all_raw, weight * all_raw)
+
     def explained(self, rows: Rows) -> list[Mapping[str, Component]] | None:
         """The parts that are not zero, row by row."""
         if self._parts is None:
@@ -274,9 +282,7 @@ def _add_likeness(corpus: Corpus, query: Query, among: Rows, pool: int, scores: 
     if len(corpus) - corpus.dead < MIN_ROWS or not len(among):
         return
     rows, shared = likeness(corpus, scores.total, among, query.terms, pool)
-    alike: Floats = np.zeros(len(corpus), np.float32)
-    alike[rows] = _scaled(shared)
-    scores.add("like the best", alike, LIKENESS)
+    scores.add_at("like the best", rows, _scaled(shared), LIKENESS)
 
 
 def _asking(corpus: Corpus) -> Floats:

@@ -1,0 +1,46 @@
+"""What the best rows have in common counts for rows that say it in other words."""
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from memory_core import Draft, Memory
+from memory_core.retrieval.postings import Postings, hashes, pack
+
+TEXTS = st.lists(st.lists(st.sampled_from("abcdefgh"), max_size=5).map(" ".join), min_size=1, max_size=30)
+
+
+@given(TEXTS, TEXTS, st.lists(st.sampled_from("abcdefghxyz"), unique=True, max_size=6))
+def test_a_tally_is_the_weight_of_the_terms_each_row_has(bulk: list[str], later: list[str], terms: list[str]) -> None:
+    postings = Postings()
+    postings.extend(0, [pack(text) for text in bulk])
+    for row, text in enumerate(later, len(bulk)):
+        postings.extend(row, [pack(text)])
+    rows = [set(text.split()) for text in bulk + later]
+    weights = np.arange(1, len(terms) + 1, dtype=np.float32)
+    expected = [sum(weight for term, weight in zip(terms, weights, strict=True) if term in row) for row in rows]
+    assert postings.tally(hashes(terms), weights, len(rows)).tolist() == expected
+    assert postings.holding(hashes(terms)).tolist() == [sum(term in row for row in rows) for term in terms]
+
+
+async def test_words_that_the_best_share_decide_between_equals() -> None:
+    """Both of the last two have one word of the query; only one has another word that the best records have."""
+    regattas = [f"The harbour crew won the regatta on lake {lake}" for lake in ("Como", "Garda", "Bled")]
+    ledger = [f"Ledger entry {number}: paper and ink" for number in range(60)]
+    async with Memory(":memory:", embedder=None) as memory:
+        handle = memory.bind(app="demo", user="ann")
+        await handle.add_many([Draft(text) for text in (*regattas, *ledger, "He won money", "He won Garda")])
+        hits = await handle.search("who won", explain=True)
+    alike = {hit.record.text: hit.components["like the best"].raw for hit in hits if "like the best" in hit.components}
+    assert alike["He won Garda"] > alike["He won money"]
+    assert [hit.record.text for hit in hits].index("He won Garda") < len(hits) - 1
+
+
+async def test_a_handful_of_records_is_ranked_by_the_query_alone() -> None:
+    """Of few records nobody can tell what the best have in common from what all have."""
+    async with Memory(":memory:", embedder=None) as memory:
+        handle = memory.bind(app="demo", user="ann")
+        await handle.add_many([f"Crew {number} won lake Garda" for number in range(5)])
+        hits = await handle.search("who won", explain=True)
+    assert hits
+    assert not any("like the best" in hit.components for hit in hits)
