@@ -10,8 +10,9 @@ from numpy.typing import NDArray
 
 from memory_core.models import Passage
 
-WHOLE_CHARS: Final = 200
-"""A text of no more than this is its own passage, however it was cut."""
+WHOLE_CHARS: Final = 400
+"""A text of no more than this is its own passage, however it was cut: a glance takes it in, and nothing has to be read
+for it."""
 
 
 def whole(text: str) -> Passage:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 import regex
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from memory_core import (
@@ -38,6 +38,7 @@ SIZES = st.integers(1, 9)
 OVERLAPS = st.integers(0, 8)
 
 
+@settings(max_examples=50)
 @given(TEXTS)
 def test_every_place_that_may_be_cut_is_between_characters(text: str) -> None:
     clusters = regex.findall(r"\X", text)
@@ -59,6 +60,7 @@ def whole(text: str, pieces: Sequence[Span]) -> bool:
     return all({start, stop} <= places for start, stop in pieces)
 
 
+@settings(max_examples=50)
 @given(TEXTS, SIZES)
 def test_sentences_cover_the_text_without_overlap(text: str, size: int) -> None:
     pieces = pieces_of(text, SentenceChunker(size))
@@ -68,6 +70,7 @@ def test_sentences_cover_the_text_without_overlap(text: str, size: int) -> None:
         assert stop - start <= size or boundary_after(text, start + 1, start) == stop
 
 
+@settings(max_examples=50)
 @given(TEXTS, SIZES, OVERLAPS)
 def test_windows_cover_the_text_and_none_lies_inside_another(text: str, size: int, overlap: int) -> None:
     if overlap >= size:
@@ -93,6 +96,7 @@ def test_windows_of_plain_words_hold_as_many_as_they_should(words: list[str], si
     assert len(windows) == 1 + -(-max(len(words) - size, 0) // (size - overlap))  # no tail that says nothing new
 
 
+@settings(max_examples=50)
 @given(TEXTS)
 def test_tokens_cover_what_can_be_seen(text: str) -> None:
     rest = list(text)
@@ -145,11 +149,11 @@ def test_the_memory_cuts_with_the_chunker_it_was_given(kind: str) -> None:
     chunker = TokenChunker(10, 2)
     embedder, clock = WordEmbedder(), Ticks()
     store = ":memory:" if kind == "sqlite" else QdrantStore(":memory:", embedder=embedder, clock=clock, chunker=chunker)
-    words = [f"word{n}" for n in range(60)]
+    words = [f"word{n}" for n in range(80)]
     with Memory(store, embedder=embedder, clock=clock, chunker=chunker) as memory:
         ann = memory.bind(user="ann")
         record = run_sync(ann.add, Draft(" ".join(words), source_key="k"))
-        assert [text.split() for text in embedder.embedded] == [words[n : n + 10] for n in range(0, 58, 8)]
+        assert [text.split() for text in embedder.embedded] == [words[n : n + 10] for n in range(0, 78, 8)]
         for mode in ("vector", "hybrid", "lexical"):
             (hit,) = run_sync(ann.search, "word25 word26 word27", mode=mode)
             assert hit.passage is not None
@@ -174,14 +178,14 @@ def settle(handle: BoundMemory) -> None:
 
 def test_what_was_cut_otherwise_keeps_its_pieces(tmp_path: Path) -> None:
     """Vectors owed by an earlier process are those of the pieces it made."""
-    path, words = tmp_path / "memory.db", [f"word{n}" for n in range(40)]
+    path, words = tmp_path / "memory.db", [f"word{n}" for n in range(80)]
     with Memory(path, embedder=None, chunker=TokenChunker(10, 2)) as memory:
         run_sync(memory.bind(user="ann").add, " ".join(words))
     embedder = WordEmbedder()
     with Memory(path, embedder=embedder) as memory:
         ann = memory.bind(user="ann")
         settle(ann)
-        assert [text.split() for text in embedder.embedded] == [words[n : n + 10] for n in range(0, 38, 8)]
+        assert [text.split() for text in embedder.embedded] == [words[n : n + 10] for n in range(0, 78, 8)]
         (hit,) = run_sync(ann.search, "word25 word26 word27")
         assert hit.passage is not None
         assert hit.passage.text.split() == words[24:34]

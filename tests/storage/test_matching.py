@@ -49,11 +49,13 @@ def oracle(data: Any, path: tuple[str | int, ...], op: str, wanted: Any) -> bool
     )
 
 
+@settings(max_examples=50)
 @given(VALUES, PATHS, st.sampled_from(["eq", "ne"]), VALUES)
 def test_equality_means_the_same_value_at_the_path(data: Json, path: Any, op: Any, wanted: Json) -> None:
     assert matches_all(data, [DataCondition(path, op, wanted)]) == oracle(data, path, op, wanted)
 
 
+@settings(max_examples=50)
 @given(
     VALUES,
     PATHS,
@@ -64,7 +66,7 @@ def test_order_exists_among_numbers_and_among_texts(data: Json, path: Any, op: A
     assert matches_all(data, [DataCondition(path, op, wanted)]) == oracle(data, path, op, wanted)
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=20)
 @given(st.lists(st.dictionaries(st.sampled_from("xyz."), VALUES, min_size=1), max_size=4), PATHS, VALUES)
 def test_the_store_finds_exactly_what_matches(held: list[dict[str, Json]], path: Any, wanted: Json) -> None:
     with Memory(":memory:", embedder=None) as memory:
