@@ -12,7 +12,7 @@ from memory_core.checks import check_key, check_text, check_unit
 from memory_core.conditions import check_where
 from memory_core.drafts import check_expiries, complete, complete_all, complete_items
 from memory_core.errors import ForgottenError, InvalidInputError, RecordNotFoundError, ScopeError
-from memory_core.lineage import lineage, superseding
+from memory_core.lineage import lineage, retired_within, superseding
 from memory_core.models import (
     STATES,
     Draft,
@@ -137,7 +137,7 @@ class BoundMemory:
         Returns:
             One record per entry, in order, as `add` would; `None` where the source key was deleted on purpose.
         """
-        records = complete_all(entries, self._scope, self._memory.clock())
+        records = retired_within(complete_all(entries, self._scope, self._memory.clock()))
         return await self._run(lambda store, scope: store.add(scope, records, embed_later=embed == "later"))
 
     async def search(  # noqa: PLR0913  (a keyword for each wish a caller may have, none of them needed)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import Final
@@ -42,6 +43,21 @@ def retired(old: MemoryRecord, new: MemoryRecord) -> MemoryRecord:
     if (old.state, old.valid_to) == ("archived", end):
         return old
     return replace(old, state="archived", valid_to=end, updated_at=new.created_at)
+
+
+def retired_within(records: Sequence[MemoryRecord]) -> list[MemoryRecord]:
+    """A batch in which those that others of it supersede are retired already, in the same order.
+
+    Raises:
+        SupersededError: Two of them supersede the same record.
+    """
+    heirs: dict[str, MemoryRecord] = {}
+    for record in records:
+        for old in superseded_by(record):
+            if old in heirs:
+                raise already_superseded(old)
+            heirs[old] = record
+    return [retired(record, heirs[record.id]) if record.id in heirs else record for record in records]
 
 
 def superseded_by(record: MemoryRecord) -> list[str]:

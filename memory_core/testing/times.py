@@ -101,6 +101,20 @@ class TimeContract(Contract):
         assert sum(isinstance(result, SupersededError) for result in results) == 3
         assert everything(ann) == [result for result in results if isinstance(result, MemoryRecord)]
 
+    def test_a_batch_may_hold_a_record_and_what_takes_its_place(self, ann: BoundMemory, clock: Ticks) -> None:
+        old = Draft("Oslo", id="old", occurred_at=clock.now - timedelta(days=9))
+        new = Draft("Bergen", links=[Link("supersedes", "old")], valid_from=clock.now)
+        for batch in ([old, new], [replace(new, id="new"), old]):
+            run_sync(ann.add_many, batch)
+            assert texts(everything(ann)) == ["Bergen"]
+            read = run_sync(ann.get, "old")
+            assert read is not None
+            assert (read.state, read.valid_to) == ("archived", clock.now)
+            with pytest.raises(SupersededError, match="old"):
+                run_sync(ann.add_many, [new, replace(new, text="Tromsø")])
+            assert texts(everything(ann)) == ["Bergen"]
+            run_sync(ann.erase)
+
     def test_superseding_reaches_no_further_than_the_handle(self, ann: BoundMemory, memory: Memory) -> None:
         (old,) = add(ann.bind(session="monday"), "one")
         bob = memory.bind(app="contract", user="bob")

@@ -1,0 +1,67 @@
+"""Superseding and changing records, as properties of pure functions."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from memory_core import Draft, MemoryRecord, Patch, Scope, Where
+from memory_core.conditions import check_where
+from memory_core.drafts import complete, patched
+from memory_core.lineage import retired, superseded_by, superseding
+from memory_core.matching import satisfies
+from memory_core.testing import Ticks
+
+NOW = Ticks().now
+SCOPE = Scope("demo", "ann")
+DAYS = st.integers(-5, 5).map(lambda days: NOW + timedelta(days=days))
+MAYBE = st.none() | DAYS
+RECORDS = st.builds(Draft, st.just("old"), occurred_at=MAYBE, valid_from=MAYBE, valid_to=MAYBE).map(
+    lambda draft: complete(draft, SCOPE, NOW)
+)
+DRAFTS = st.builds(Draft, st.just("new"), occurred_at=MAYBE, valid_from=MAYBE, valid_to=MAYBE)
+PATCHES = st.fixed_dictionaries(
+    {},
+    optional={
+        "text": st.sampled_from(["old", "new"]),
+        "kind": st.sampled_from(["note", "fact"]),
+        "tags": st.lists(st.sampled_from("xy"), max_size=2),
+        "importance": st.sampled_from([0, 0.5, 1]),
+        "emotion": st.sampled_from([None, "joy"]),
+        "valid_to": MAYBE,
+    },
+).map(lambda fields: Patch(**fields))
+
+
+def is_true(record: MemoryRecord, day: int) -> bool:
+    return satisfies(record, check_where(Where(as_of=NOW + timedelta(days=day))), NOW)
+
+
+@settings(max_examples=100)
+@given(RECORDS, DRAFTS | st.just("new"))
+def test_a_record_and_the_one_that_takes_its_place_are_never_true_at_once(
+    old: MemoryRecord, entry: Draft | str
+) -> None:
+    new = complete(superseding(old, entry, NOW), SCOPE, NOW)
+    assert superseded_by(new) == [old.id]
+    after = retired(old, new)
+    for day in range(-6, 7):
+        assert not (is_true(after, day) and is_true(new, day))
+        assert is_true(old, day) or not is_true(after, day)  # nothing becomes true by being replaced
+        if new.valid_from is not None and NOW + timedelta(days=day) < new.valid_from:
+            assert is_true(after, day) == is_true(old, day)  # and the past stays as it was
+    assert retired(after, new) is after
+
+
+@settings(max_examples=50)
+@given(RECORDS, PATCHES, PATCHES)
+def test_a_patch_changes_what_it_names_once(record: MemoryRecord, patch: Patch, other: Patch) -> None:
+    later = NOW + timedelta(hours=1)
+    changed = patched(record, patch, later)
+    assert patched(changed, patch, later + timedelta(hours=1)) is changed
+    assert changed.rev == record.rev + (changed.text != record.text)
+    assert (changed.updated_at == later) == (changed is not record)
+    assert (changed.id, changed.created_at, changed.source_key) == (record.id, record.created_at, record.source_key)
+    assert patched(patched(record, other, later), Patch(), later).rev in (1, 2)
