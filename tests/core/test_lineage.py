@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from typing import Any
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -22,7 +23,7 @@ RECORDS = st.builds(Draft, st.just("old"), occurred_at=MAYBE, valid_from=MAYBE, 
     lambda draft: complete(draft, SCOPE, NOW)
 )
 DRAFTS = st.builds(Draft, st.just("new"), occurred_at=MAYBE, valid_from=MAYBE, valid_to=MAYBE)
-PATCHES = st.fixed_dictionaries(
+PATCH_FIELDS: st.SearchStrategy[dict[str, Any]] = st.fixed_dictionaries(
     {},
     optional={
         "text": st.sampled_from(["old", "new"]),
@@ -32,7 +33,8 @@ PATCHES = st.fixed_dictionaries(
         "emotion": st.sampled_from([None, "joy"]),
         "valid_to": MAYBE,
     },
-).map(lambda fields: Patch(**fields))
+)
+PATCHES = PATCH_FIELDS.map(lambda fields: Patch(**fields))
 
 
 def is_true(record: MemoryRecord, day: int) -> bool:
