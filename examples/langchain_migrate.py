@@ -1,0 +1,57 @@
+"""Bring along what an application kept in LangGraph's `InMemoryStore` (or `SqliteStore`) and in files of messages.
+
+python examples/langchain_migrate.py
+"""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from pathlib import Path
+
+from langchain_core.messages import AIMessage, HumanMessage, messages_from_dict, messages_to_dict
+from langgraph.store.base import BaseStore
+from langgraph.store.memory import InMemoryStore
+
+from memory_core import Memory
+from memory_langchain import MemoryChatMessageHistory, MemoryRetriever, MemoryStore
+
+BATCH = 100
+
+
+def copy_items(old: BaseStore, new: BaseStore) -> int:
+    """Put every item of one store into another one; doing it twice changes nothing."""
+    count = 0
+    while items := old.search((), limit=BATCH, offset=count):
+        for item in items:
+            new.put(item.namespace, item.key, item.value)
+        count += len(items)
+    return count
+
+
+def copy_history(path: Path, history: MemoryChatMessageHistory) -> int:
+    """Add the messages of a file such as `FileChatMessageHistory` writes; doing it twice adds them once."""
+    messages = messages_from_dict(json.loads(path.read_text()))
+    for number, message in enumerate(messages):
+        message.id = message.id or f"{path.stem}-{number}"
+    history.add_messages(messages)
+    return len(messages)
+
+
+def main() -> None:
+    """What there was, and that it is found in its new place."""
+    with tempfile.TemporaryDirectory() as folder, Memory(Path(folder) / "memory.db") as memory:
+        old = InMemoryStore()
+        old.put(("users", "ann"), "drink", {"text": "Ann drinks jasmine tea"})
+        file = Path(folder) / "monday.json"
+        file.write_text(json.dumps(messages_to_dict([HumanMessage("I live in Oslo"), AIMessage("Noted.")])))
+
+        store = MemoryStore(memory.bind(app="demo", user="everyone"), fields=["text"])
+        print(f"{copy_items(old, store)} item: {store.search(('users',), query='tea')[0].value}")
+        ann = memory.bind(app="demo", user="ann")
+        print(f"{copy_history(file, MemoryChatMessageHistory(ann, 'monday'))} messages")
+        print(f"recalled: {MemoryRetriever(memory=ann, k=1).invoke('Where does she live?')[0].page_content!r}")
+
+
+if __name__ == "__main__":
+    main()
