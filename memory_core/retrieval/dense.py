@@ -60,13 +60,15 @@ class Dense:
         return best
 
     def cosines_of(self, vector: Floats, rows: NDArray[np.int64]) -> Floats:
-        """The best cosine of each of these rows alone; NaN where a row has no vector."""
+        """The best cosine of each of these rows (ascending) alone; NaN where a row has no vector."""
+        if self._one_each and len(rows) and rows[-1] < len(self._rows):
+            return _products(self._vectors.values.take(rows, axis=0), vector)
         first = np.searchsorted(self._rows.values, rows, "left")
         counts = np.searchsorted(self._rows.values, rows, "right") - first
         owners = np.repeat(np.arange(len(rows)), counts)
         chunks = np.arange(len(owners)) - np.repeat(np.cumsum(counts) - counts, counts) + np.repeat(first, counts)
         best: Floats = np.full(len(rows), -np.inf, np.float32)
-        np.maximum.at(best, owners, _products(self._vectors.values[chunks], vector))
+        np.maximum.at(best, owners, _products(self._vectors.values.take(chunks, axis=0), vector))
         best[np.isneginf(best)] = np.nan
         return best
 

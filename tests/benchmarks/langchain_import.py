@@ -16,8 +16,10 @@ CASES = {
     "the interpreter": "pass",
     "memory_core": "import memory_core",
     "LangChain's own base classes": (
-        "from langchain_core.chat_history import BaseChatMessageHistory; from langchain_core.runnables import Runnable; "
-        "from langchain_core.retrievers import BaseRetriever; from langchain_core.tools import StructuredTool"
+        "from langchain_core.chat_history import BaseChatMessageHistory; "
+        "from langchain_core.runnables import Runnable; "
+        "from langchain_core.retrievers import BaseRetriever; "
+        "from langchain_core.tools import StructuredTool"
     ),
     "history, runnable, retriever, tools": (
         "from memory_langchain import MemoryChatMessageHistory, MemoryRetriever, memory_tools, with_memory"
