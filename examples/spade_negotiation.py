@@ -1,0 +1,83 @@
+"""Two plain SPADE agents negotiate over three days in FIPA messages. Each remembers its own side across restarts.
+
+There is no language model: what an agent offers follows from what it finds in its memory.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import tempfile
+from pathlib import Path
+
+from spade.agent import Agent
+from spade.message import Message
+
+from memory_core import Where
+from memory_spade import MemoryBehaviour, MemoryMixin
+from memory_spade.testing.xmpp import XmppServer, xmpp_server
+
+NEGOTIATION = "crates-7"
+
+
+class Trader(MemoryMixin, Agent):
+    """An agent with a memory file of its own."""
+
+
+class Bargain(MemoryBehaviour):
+    """Answers an offer with half the distance to the last one that the other side made, whenever that was."""
+
+    def __init__(self, trader: Trader, opening: float) -> None:
+        super().__init__()
+        self.trader = trader
+        self.opening = opening
+        self.heard = asyncio.Event()
+
+    async def offer(self, to: str, performative: str = "propose") -> None:
+        """Make an offer, from what was said on earlier days too."""
+        own, theirs = await self.last(self.trader.address), await self.last(to)
+        price = self.opening if own is None or theirs is None else (own + theirs) / 2
+        print(f"  {self.trader.name:6} offers {price:6.2f}")
+        metadata = {"performative": performative, "protocol": "fipa-iterated-contract-net"}
+        await self.send(Message(to=to, body=f"price {price}", thread=NEGOTIATION, metadata=metadata))
+
+    async def last(self, author: str) -> float | None:
+        """The last price that somebody named in this negotiation."""
+        said = await self.memory.list(where=Where(session=NEGOTIATION, author=author), limit=1)
+        return float(said.records[0].text.split()[1]) if said.records else None
+
+    async def run(self) -> None:
+        """Hear an offer; the first of a day is answered."""
+        message = await self.receive(timeout=10)
+        if message is not None:
+            if message.get_metadata("performative") == "propose":
+                await self.offer(str(message.sender.bare), "accept-proposal")
+            self.heard.set()
+
+
+async def one_day(server: XmppServer, folder: Path) -> None:
+    """Both start afresh, with nothing but their files, and make one offer each."""
+    bargains: list[Bargain] = []
+    traders: list[Trader] = []
+    for name, opening in (("buyer", 60.0), ("seller", 100.0)):
+        trader = Trader(server.jid(name), "secret", memory=folder / f"{name}.db")
+        bargains.append(Bargain(trader, opening))
+        trader.add_behaviour(bargains[-1])
+        await server.start(trader)
+        traders.append(trader)
+    await bargains[0].offer(server.jid("seller"))
+    await asyncio.wait_for(bargains[0].heard.wait(), 30)
+    for trader in traders:
+        await server.stop(trader)
+
+
+async def main() -> None:
+    """Three days, each with fresh agents."""
+    with tempfile.TemporaryDirectory() as folder:
+        async with xmpp_server() as server:
+            for day in ("Monday", "Tuesday", "Wednesday"):
+                print(day)
+                await one_day(server, Path(folder))
+
+
+if __name__ == "__main__":
+    asyncio.run(main())
