@@ -11,9 +11,13 @@ except ImportError as error:
 
 import asyncio
 from collections import defaultdict, deque
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Final
 
 ANSWER_SECONDS: Final = 60.0
+FOR_MODELS: Final = MappingProxyType({"message_type": "llm"})
+"""What spade_llm listens to."""
 
 
 class Peer(Agent):
@@ -32,8 +36,16 @@ class Peer(Agent):
         self._mailbox = _Mailbox()  # type: ignore[no-untyped-call]  # spade does not annotate its constructor
         self.add_behaviour(self._mailbox)
 
-    async def ask(self, to: str, text: str, *, thread: str | None = None, seconds: float = ANSWER_SECONDS) -> Message:
-        """Say something to a language-model agent and return its answer.
+    async def ask(
+        self,
+        to: str,
+        text: str,
+        *,
+        thread: str | None = None,
+        metadata: Mapping[str, str] = FOR_MODELS,
+        seconds: float = ANSWER_SECONDS,
+    ) -> Message:
+        """Say something to an agent, unless `metadata` says otherwise one with a language model; return its answer.
 
         Raises:
             TimeoutError: No answer came within so many seconds.
@@ -43,8 +55,8 @@ class Peer(Agent):
             raise RuntimeError(f"{self.jid} cannot ask anything before it is started")
         answer: asyncio.Future[Message] = asyncio.get_running_loop().create_future()
         self._waiting[thread].append(answer)
-        # SPADE sends the thread only along with some metadata; spade_llm listens only to this kind.
-        message = Message(to=to, body=text, thread=thread, metadata={"message_type": "llm"})
+        # SPADE sends the thread only along with some metadata.
+        message = Message(to=to, body=text, thread=thread, metadata=dict(metadata))
         await self._mailbox.send(message)
         try:
             return await asyncio.wait_for(answer, seconds)

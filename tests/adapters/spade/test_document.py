@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+from spade_llm.providers import LLMProvider
 
-from memory_spade import AgentBaseMemory, AgentInteractionMemory, MemoryLLMAgent
+from memory_spade import AgentBaseMemory, AgentInteractionMemory, MemoryLLMAgent, llm
 from memory_spade.testing.provider import ScriptedProvider
 from memory_spade.testing.xmpp import XmppServer
 
 EXAMPLE = '''
+import asyncio
+from spade_llm.agent import LLMAgent
+from spade_llm.providers import LLMProvider
+from spade_llm.memory import AgentBaseMemory, AgentInteractionMemory
+
 async def memory_integration_example():
     # Create provider
     provider = LLMProvider.create_openai(
@@ -73,14 +78,17 @@ async def memory_integration_example():
     await agent.stop()
 '''
 
-AS_PRINTED_BUT_FOR = {"memory_agent@example.com": "{jid}", "asyncio.sleep(10)": "asyncio.sleep(0.1)"}
+IMPORTS = {
+    "from spade_llm.agent import LLMAgent": "from memory_spade.llm import MemoryLLMAgent as LLMAgent",
+    "from spade_llm.memory import": "from memory_spade.memory import",
+}
+AS_PRINTED_BUT_FOR = {**IMPORTS, "memory_agent@example.com": "{jid}", "asyncio.sleep(10)": "asyncio.sleep(0.1)"}
 """There is no server at example.com, and nobody wants to wait."""
 
 
-class LLMProvider:
-    @staticmethod
-    def create_openai(api_key: str, model: str) -> ScriptedProvider:
-        return ScriptedProvider(lambda request: f"{model} with {api_key}")
+def create_openai(api_key: str, model: str) -> ScriptedProvider:
+    """The document's example uses it; spade_llm 0.3 does not have it."""
+    return ScriptedProvider(lambda request: f"{model} with {api_key}")
 
 
 async def test_the_complete_integration_example_runs(
@@ -99,11 +107,14 @@ async def test_the_complete_integration_example_runs(
         source = source.replace(printed, here.format(jid=jid("memory_agent")))
     agents: list[MemoryLLMAgent] = []
 
-    def agent_on_server(**arguments: Any) -> MemoryLLMAgent:
-        agents.append(MemoryLLMAgent(port=server.port, **arguments))
-        return agents[-1]
+    class OnServer(MemoryLLMAgent):
+        def __init__(self, **arguments: Any) -> None:
+            super().__init__(port=server.port, **arguments)
+            agents.append(self)
 
-    names: dict[str, Any] = {"asyncio": asyncio, "LLMProvider": LLMProvider, "LLMAgent": agent_on_server}
+    monkeypatch.setattr(llm, "MemoryLLMAgent", OnServer)
+    monkeypatch.setattr(LLMProvider, "create_openai", staticmethod(create_openai), raising=False)
+    names: dict[str, Any] = {"__name__": "example"}
     exec(source, names)
     await names["memory_integration_example"]()
     for agent in agents:
