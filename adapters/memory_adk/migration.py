@@ -6,6 +6,7 @@ try:
     from google.adk.events.event import Event
     from google.adk.memory.in_memory_memory_service import InMemoryMemoryService
     from google.genai import types
+    from pydantic import ValidationError
 except ImportError as error:
     raise ImportError("`memory_adk` needs google-adk: pip install 'memory-core[adk]'") from error
 
@@ -84,4 +85,8 @@ def _rows(path: Path, query: str, values: Iterable[str] = ()) -> list[Any]:
 
 
 def _event(event_id: str, author: str, timestamp: float, content: str) -> Event:
-    return Event(id=event_id, author=author, timestamp=timestamp, content=types.Content.model_validate_json(content))
+    try:
+        said = types.Content.model_validate_json(content)
+    except ValidationError as error:
+        raise InvalidInputError(f"the content of event {event_id!r} is not what ADK writes: {error}") from error
+    return Event(id=event_id, author=author, timestamp=timestamp, content=said)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import inspect
+import threading
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from google.adk.memory.base_memory_service import BaseMemoryService
@@ -14,6 +16,7 @@ from google.genai import types
 
 from memory_adk import MemoryService
 from memory_core import ClosedError, InvalidInputError, Memory, Where
+from memory_core.embedding.hashing import HashingEmbedder
 from tests.adapters.adk.agents import (
     ANN,
     APP,
@@ -26,6 +29,9 @@ from tests.adapters.adk.agents import (
     text_of,
     texts,
 )
+
+if TYPE_CHECKING:
+    from memory_core.protocols import Vector
 
 METHODS = [
     "add_session_to_memory",
@@ -424,3 +430,28 @@ async def test_records_say_who_spoke_and_where(service: MemoryService, memory: M
         ("hi", "user", None, "s1"),
         ("hello", "helper", "helper", "s1"),
     ]
+
+
+class Blocking(HashingEmbedder):
+    """A model that computes for as long as the test wants, on whatever thread calls it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.begun, self.may_end = threading.Event(), threading.Event()
+
+    async def embed_query(self, text: str) -> Vector:
+        self.begun.set()
+        self.may_end.wait()
+        return await super().embed_query(text)
+
+
+async def test_a_model_that_computes_does_not_stop_the_callers_event_loop(tmp_path: Path) -> None:
+    embedder = Blocking()
+    async with Memory(tmp_path / "m.db", embedder=embedder) as memory:
+        service = MemoryService(memory)
+        await service.add_session_to_memory(session_with(said_event("Ann sails")))
+        search = asyncio.create_task(texts(service, "sails"))
+        while not embedder.begun.is_set():  # noqa: ASYNC110  (whether this loop goes on is what is tested)
+            await asyncio.sleep(0)
+        embedder.may_end.set()
+        assert await search == ["Ann sails"]
