@@ -8,6 +8,7 @@ from dataclasses import KW_ONLY, dataclass, field
 from datetime import datetime
 from typing import Final, Literal
 
+from memory_core.drafts import MAX_TEXT_CHARS
 from memory_core.models import Draft, Json
 
 USER_QUERY: Final = "user_query"
@@ -45,7 +46,7 @@ def turn_drafts(
 
     An exchange is what the user wrote without getting an answer, and all answers up to the next message of the user;
     without an answer there is none. Answers before any question become messages of their own. Blank texts are left
-    out.
+    out, and what is longer than a memory can be is cut.
 
     Args:
         messages: In order, of one session.
@@ -76,7 +77,7 @@ def _turns(messages: Iterable[Message]) -> Iterator[_Turn]:
 
 def _alone(message: Message, kind: str, session: str | None, data: Mapping[str, Json]) -> Draft:
     return Draft(
-        message.text.strip(),
+        message.text.strip()[:MAX_TEXT_CHARS],
         kind=kind,
         author=message.author or message.role,
         agent=message.author if message.role == "assistant" else None,
@@ -90,7 +91,7 @@ def _alone(message: Message, kind: str, session: str | None, data: Mapping[str, 
 def _exchange(turn: _Turn, session: str | None, data: Mapping[str, Json]) -> Draft:
     asked, answered = _joined(turn.asked), _joined(turn.answered)
     return Draft(
-        f"User: {asked}\nAssistant: {answered}",
+        f"User: {asked}\nAssistant: {answered}"[:MAX_TEXT_CHARS],
         kind=CONVERSATION_TURN,
         agent=turn.answered[-1].author,
         session=session,

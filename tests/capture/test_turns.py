@@ -51,3 +51,8 @@ def test_a_conversation_that_has_grown_changes_no_key(said: list[Message], lengt
 def test_without_ids_nothing_claims_to_be_known() -> None:
     drafts = turn_drafts([Message("a"), Message("b", role="assistant")])
     assert [draft.source_key for draft in drafts] == [None, None]
+
+
+def test_a_turn_longer_than_a_memory_can_be_is_cut_rather_than_lost() -> None:
+    for draft in turn_drafts([Message("a" * 1_000_001), Message("b" * 1_000_001, role="assistant")]):
+        check_draft(draft)

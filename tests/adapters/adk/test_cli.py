@@ -26,7 +26,7 @@ from tests.adapters.adk.chromium import CHROMIUM, page
 pytestmark = pytest.mark.slow
 
 ADK = [str(Path(sys.executable).with_name("adk"))]
-HANG_SECONDS = 60
+HANG_SECONDS = 100
 """Far beyond what anything here takes; a process that needs it hangs."""
 
 AGENT = """
@@ -101,7 +101,7 @@ class Process:
 def started(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Started]:
     """The example's folder with two more agents, and both servers on it."""
     folder = tmp_path_factory.mktemp("project") / "agents"
-    shutil.copytree(EXAMPLE, folder, ignore=shutil.ignore_patterns("__pycache__", "*.db*"))
+    shutil.copytree(EXAMPLE, folder, ignore=shutil.ignore_patterns("__pycache__", ".adk", "*.db*"))
     for name, plugins in (("folder_name", "[MemoryPlugin()]"), ("plain", "[]")):
         (folder / name).mkdir()
         (folder / name / "__init__.py").write_text("from . import agent\n")
