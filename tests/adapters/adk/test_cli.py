@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import shutil
 import signal
@@ -21,6 +22,7 @@ from google.adk.cli.utils.service_factory import create_memory_service_from_opti
 
 from memory_adk import MemoryService
 from memory_core import Memory, run_sync
+from tests.adapters.adk import forty_turns
 from tests.adapters.adk.chromium import CHROMIUM, page
 
 pytestmark = pytest.mark.slow
@@ -177,77 +179,31 @@ async def test_a_uri_is_refused_by_what_is_wrong_with_it_also_when_adk_makes_the
     await made.close()
 
 
-TURNS = """
-import asyncio, sys
-from google.adk.agents import LlmAgent
-from google.adk.apps import App
-from google.adk.runners import Runner
-from google.adk.sessions import InMemorySessionService
-from memory_adk import MemoryPlugin, MemoryService
-from memory_adk.testing import ScriptedLlm, ask
-from memory_core import Memory, run_sync
-
-path, name = sys.argv[1:]
-model = ScriptedLlm(script=[f"answer {n} of {name}" for n in range(40)])
-agent = LlmAgent(name="helper", model=model)
-
-async def main():
-    runner = Runner(app=App(name="demo", root_agent=agent, plugins=[MemoryPlugin(recall=False)]),
-                    session_service=InMemorySessionService(), auto_create_session=True,
-                    memory_service=MemoryService(Memory(path, embedder=None), owns_memory=True))
-    await runner.session_service.create_session(app_name="demo", user_id="ann", session_id="s")
-    async with runner:
-        await asyncio.gather(*(ask(runner, f"turn {n} of {name}", user_id="ann", session_id="s") for n in range(40)))
-    await runner.memory_service.close()
-
-asyncio.run(main())
-"""
-
-
-CLOSES_NOTHING = """
-import asyncio, pathlib, sys
-from google.adk.agents import LlmAgent
-from google.adk.apps import App
-from google.adk.runners import Runner
-from google.adk.sessions import InMemorySessionService
-from memory_adk import MemoryPlugin, MemoryService
-from memory_adk.testing import ScriptedLlm, ask
-from memory_core import Memory
-
-memory = Memory(sys.argv[1], embedder=None)
-agent = LlmAgent(name="helper", model=ScriptedLlm(script=["Noted."]))
-plugin = MemoryPlugin(recall=False)
-runner = Runner(app=App(name="demo", root_agent=agent, plugins=[plugin]), auto_create_session=True,
-                session_service=InMemorySessionService(), memory_service=MemoryService(memory))
-assert not pathlib.Path(sys.argv[1]).exists(), "made by importing or constructing"
-
-async def main():
-    await ask(runner, "I drink tea", user_id="bob", session_id="s1")
-    await plugin.flush()
-
-asyncio.run(main())
-"""
-
-
-def test_two_processes_with_forty_turns_each_and_a_script_that_closes_nothing_end_lose_and_double_nothing(
+def test_two_processes_with_forty_turns_each_lose_and_double_nothing_and_end_although_one_closes_nothing(
     tmp_path: Path,
 ) -> None:
-    turns, left_open = tmp_path / "m.db", tmp_path / "left-open.db"
-    commands = [[TURNS, str(turns), "one"], [TURNS, str(turns), "two"], [CLOSES_NOTHING, str(left_open)]]
-    processes = [subprocess.Popen([sys.executable, "-c", *c], stderr=subprocess.PIPE, text=True) for c in commands]
-    for process in processes:
-        _, errors = process.communicate(timeout=HANG_SECONDS)
-        assert process.returncode == 0, errors
-        assert "not stored" not in errors
-    expected = [f"{what} {n} of {name}" for what in ("turn", "answer") for n in range(40) for name in ("one", "two")]
-    assert stored(turns, "ann") == sorted(expected)
-    assert stored(left_open, "bob") == ["I drink tea", "Noted."]
-
-
-def stored(path: Path, user: str) -> list[str]:
+    path = tmp_path / "m.db"
+    command = [sys.executable, forty_turns.__file__, str(path)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as other:
+        try:
+            assert other.stdout is not None
+            assert other.stdout.readline() == "ready\n"
+            asyncio.run(turns_and_close(path))
+            _, errors = other.communicate(timeout=HANG_SECONDS)
+        finally:
+            other.kill()
+    assert other.returncode == 0, errors
+    assert "not stored" not in errors
     with Memory(path, embedder=None) as memory:
-        page = run_sync(memory.bind(app="demo", user=user).list, limit=1_000)
-    return sorted(record.text for record in page.records)
+        held = run_sync(memory.bind(app="demo", user="ann").list, limit=1_000).records
+    expected = [f"{what} {n} of {name}" for what in ("turn", "answer") for n in range(40) for name in ("one", "two")]
+    assert sorted(record.text for record in held) == sorted(expected)
+
+
+async def turns_and_close(path: Path) -> None:
+    async with await forty_turns.forty_turns(path, "one") as runner:
+        assert isinstance(runner.memory_service, MemoryService)
+    await runner.memory_service.close()
 
 
 def test_without_google_adk_the_adapter_says_what_to_install_and_the_core_works() -> None:
