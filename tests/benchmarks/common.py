@@ -49,6 +49,20 @@ class GivenVectors:
         return unit
 
 
+class RememberedVectors(GivenVectors):
+    """The same vectors, each computed once."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._known: dict[str, NDArray[np.float32]] = {}
+
+    def vector(self, text: str) -> NDArray[np.float32]:
+        known = self._known.get(text)
+        if known is None:
+            known = self._known[text] = super().vector(text)
+        return known
+
+
 class KnownVectors(GivenVectors):
     """The same vectors, computed beforehand: looking one up costs nothing that matters."""
 
