@@ -56,8 +56,7 @@ class CoreLoop:
         """The way from another loop, which is the one running in this thread, to this one and back."""
         crossing = self._crossings.get(home)
         if crossing is None:
-            with _lock:
-                crossing = self._crossings[home] = _Crossing(home, self.loop)
+            crossing = self._crossings[home] = _Crossing(home, self.loop)
         return crossing
 
     def _main(self) -> None:
@@ -122,13 +121,17 @@ class _Lane:
     def _wake(self, there: asyncio.AbstractEventLoop) -> None:
         self._is_waiting = False
         try:
-            there.call_soon_threadsafe(self._drain)
+            there.call_soon_threadsafe(self._drain, there)
         except RuntimeError:  # the loop was closed: nobody waits there any more
             self._calls.clear()
 
-    def _drain(self) -> None:
-        while self._calls:
-            self._receive(self._calls.popleft())
+    def _drain(self, here: asyncio.AbstractEventLoop) -> None:
+        try:
+            while self._calls:
+                self._receive(self._calls.popleft())
+        finally:
+            if self._calls:  # an interrupt (Ctrl-C) must not strand the others
+                here.call_soon(self._drain, here)
 
 
 @dataclass(slots=True, eq=False)

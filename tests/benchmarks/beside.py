@@ -1,10 +1,10 @@
 """Ours and the peers side by side: adds by 1, 8 and 32 writers, then searches of one owner among others.
 
-    python tests/benchmarks/beside.py [OTHERS]
+    python tests/benchmarks/beside.py adds
+    python tests/benchmarks/beside.py searches
 
 An add is one call with one text, and every writer awaits it before the next. Each round gives everybody a second and a
-half; rounds are interleaved, figures are medians. Then an owner of 1,000 texts is searched, among OTHERS (2,000 by
-default) of ten other owners.
+half; rounds are interleaved, figures are medians. Then an owner of 1,000 texts is searched, among 2,000 of ten other owners.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from peers import Peer, installed
 WRITERS = (1, 8, 32)
 ROUNDS = 3
 SECONDS = 1.5
-OWNED = 1_000
+OWNED, OTHERS = 1_000, 2_000
 ASKED = 20
 
 
@@ -69,8 +69,8 @@ async def write_side_by_side(kinds: dict[str, type[Peer]], vectors: GivenVectors
             )
 
 
-async def search_side_by_side(kinds: dict[str, type[Peer]], vectors: GivenVectors, others: int) -> None:
-    texts = [draft.text for draft in drafts(OWNED + others, 6)]
+async def search_side_by_side(kinds: dict[str, type[Peer]], vectors: GivenVectors) -> None:
+    texts = [draft.text for draft in drafts(OWNED + OTHERS, 6)]
     with tempfile.TemporaryDirectory() as name:
         peers: dict[str, Peer] = {}
         for kind_name, kind in kinds.items():
@@ -99,12 +99,11 @@ async def search_side_by_side(kinds: dict[str, type[Peer]], vectors: GivenVector
             await peer.close()
 
 
-async def main(others: int) -> None:
+async def main(what: str) -> None:
     warnings.simplefilter("ignore")
-    kinds, vectors = installed(), RememberedVectors()
-    await write_side_by_side(kinds, vectors)
-    await search_side_by_side(kinds, vectors, others)
+    measure = {"adds": write_side_by_side, "searches": search_side_by_side}[what]
+    await measure(installed(), RememberedVectors())
 
 
 if __name__ == "__main__":
-    asyncio.run(main(int(sys.argv[1]) if len(sys.argv) > 1 else 2_000))
+    asyncio.run(main(sys.argv[1]))

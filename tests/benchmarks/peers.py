@@ -164,6 +164,10 @@ class SpadeLlm(OneByOne):
         entry = MemoryEntry(id=f"{owner}-{number}", agent_id=owner, category="fact", content=text)
         await self._backend.store_memory(entry)
 
+    async def fill(self, entries: Sequence[Entry]) -> None:
+        for entry in entries:  # many at once end in "database is locked"
+            await self.add(*entry)
+
     async def search(self, owner: str, query: str) -> object:
         return await self._backend.search_memories(owner, query.rsplit(maxsplit=1)[-1])
 
