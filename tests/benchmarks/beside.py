@@ -4,7 +4,8 @@
     python tests/benchmarks/beside.py searches
 
 An add is one call with one text, and every writer awaits it before the next. Each round gives everybody a second and a
-half; rounds are interleaved, figures are medians. Then an owner of 1,000 texts is searched, among 2,000 of ten other owners.
+half; rounds are interleaved, figures are medians. What is searched is an owner of 1,000 texts beside ten others with
+2,000.
 """
 
 from __future__ import annotations
