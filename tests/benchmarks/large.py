@@ -20,6 +20,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
+from unittest.mock import patch
 
 import numpy as np
 
@@ -141,9 +142,9 @@ async def main(count: int) -> None:
             await measure_lexical(handle, records)
             await measure_dense(handle, records, vectors)
         if dense._has_numkong():
-            dense._has_numkong = lambda: False
-            async with Memory(Path(folder) / "large.db", embedder=vectors) as memory:
-                await measure_dense(memory.bind(app="bench", user="ann"), records, vectors)
+            with patch.object(dense, "_has_numkong", return_value=False):
+                async with Memory(Path(folder) / "large.db", embedder=vectors) as memory:
+                    await measure_dense(memory.bind(app="bench", user="ann"), records, vectors)
 
 
 if __name__ == "__main__":

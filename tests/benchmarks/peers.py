@@ -140,9 +140,8 @@ class LangGraphSqlite(LangGraphInMemory):
     needs = "langgraph.store.sqlite"
 
     async def open(self, folder: Path, vectors: GivenVectors) -> None:
-        from langgraph.store.sqlite import AsyncSqliteStore
-
-        opened = AsyncSqliteStore.from_conn_string(str(folder / "langgraph.db"))
+        sqlite: Any = importlib.import_module("langgraph.store.sqlite")
+        opened = sqlite.AsyncSqliteStore.from_conn_string(str(folder / "langgraph.db"))
         self._store = await self._to_close.enter_async_context(opened)
         await self._store.setup()
 
@@ -221,8 +220,7 @@ class Chroma(OneByOne):
     needs = "chromadb"
 
     async def open(self, folder: Path, vectors: GivenVectors) -> None:
-        import chromadb
-
+        chromadb: Any = importlib.import_module("chromadb")
         self._vectors = vectors
         client = chromadb.PersistentClient(str(folder / "chroma"))
         self._collection: Any = client.create_collection("bench", metadata={"hnsw:space": "cosine"})
