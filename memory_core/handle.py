@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Collection, Coroutine, Iterable, Mapping
 from dataclasses import replace
 from datetime import datetime
@@ -168,7 +169,7 @@ class BoundMemory:
                 those without a vector last.
             explain: Fill `Hit.components`.
             diversity: From 0 to 1: how much a hit has to differ from those before it (maximal marginal relevance); at
-                0.5 a word-for-word repetition is worth nothing. The score is then relative to the best.
+                0.5 a word-for-word repetition is worth nothing. For up to 100 hits; scores are relative to the best.
             recency: Weight of a part that is 1 now and falls by a factor of 0.995 with every hour since `occurred_at`
                 (Park et al. 2023).
             importance: Weight of the record's `importance`.
@@ -196,7 +197,7 @@ class BoundMemory:
 
         wider = replace(request, limit=candidates(request.limit))
         hits = await self._run(lambda store, scope: store.search(scope, wider))
-        return diversified(hits, request.limit, diversity)
+        return await asyncio.to_thread(diversified, hits, request.limit, diversity)  # some milliseconds
 
     async def get(self, id: str) -> MemoryRecord | None:  # noqa: A002  (the record's own word)
         """The record of this id in any state, or `None`; expired records are gone."""

@@ -5,9 +5,9 @@ Summaries": hits are chosen one by one, each the best by
 
     (1 - diversity) * relevance  -  diversity * similarity to the nearest hit chosen before
 
-Relevance is the score divided by the best one. Two texts are as similar as their terms: shared terms over the geometric
-mean of how many each has (1 for the same words, 0 for no word in common), which needs no vectors, so that every store
-does it alike.
+Relevance is the score divided by the best one. Two passages are as similar as their terms: shared terms over the
+geometric mean of how many each has (1 for the same words, 0 for no word in common), which needs no vectors, so that
+every store does it alike.
 """
 
 from __future__ import annotations
@@ -17,16 +17,25 @@ from dataclasses import replace
 from math import sqrt
 from typing import Final
 
+from memory_core.errors import InvalidInputError
 from memory_core.models import Component, Hit
 from memory_core.retrieval.analysis import analyse
 
 CANDIDATES_PER_HIT: Final = 4
 MIN_CANDIDATES: Final = 50
 """From how many of the best the hits are chosen."""
+MAX_HITS: Final = 100
+"""Most hits that are chosen: each choice looks at all candidates."""
 
 
 def candidates(limit: int) -> int:
-    """How many hits to choose `limit` from."""
+    """How many hits to choose `limit` from.
+
+    Raises:
+        InvalidInputError: More than `MAX_HITS` are wanted.
+    """
+    if limit > MAX_HITS:
+        raise InvalidInputError(f"diversity is for a limit of up to {MAX_HITS} hits, not {limit}")
     return max(MIN_CANDIDATES, CANDIDATES_PER_HIT * limit)
 
 
@@ -37,7 +46,7 @@ def diversified(hits: Sequence[Hit], limit: int, diversity: float) -> list[Hit]:
         hits: Best first.
         diversity: From 0 (by relevance alone) to 1 (the best, then whatever is most unlike what was chosen).
     """
-    terms = [frozenset(analyse(hit.record.text)) for hit in hits]
+    terms = [frozenset(analyse(hit.passage.text if hit.passage else hit.record.text)) for hit in hits]
     best = max((hit.score for hit in hits), default=0.0)
     weight = (1 - diversity) / best if best > 0 else 1 - diversity
     nearest = [0.0] * len(hits)
