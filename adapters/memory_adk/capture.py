@@ -64,7 +64,7 @@ class Capture:
 
     async def flush(self) -> None:
         """Return once everything captured so far is stored."""
-        while pending := [asyncio.wrap_future(future) for future in self._pending]:
+        while pending := [asyncio.wrap_future(future) for future in list(self._pending)]:
             await asyncio.wait(pending)
 
     async def _forget(self, service: MemoryService, invocation_context: InvocationContext) -> None:

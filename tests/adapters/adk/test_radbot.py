@@ -260,6 +260,8 @@ def test_a_service_connects_at_its_first_use_to_what_its_arguments_name(monkeypa
         asyncio.run(service.close())
     with pytest.raises(InvalidInputError, match="url and host"):
         QdrantMemoryService(url=server.url, host="localhost")
+    with pytest.raises(InvalidInputError, match="leave out the others"):
+        QdrantMemoryService(url=server.url, memory=Memory(":memory:"))
 
 
 def test_configuration_and_instructions_that_do_not_exist_are_refused(radbot: QdrantMemoryService) -> None:
