@@ -96,17 +96,21 @@ async def search(count: int, users: int) -> None:
             contenders = services(Path(name), memory)
             pace = {kind: await ingest(service, count, users) for kind, service in contenders.items()}
             seconds: dict[str, list[float]] = {kind: [] for kind in contenders}
+            processor = dict.fromkeys(contenders, 0.0)
             await settled(memory, users)
             for service in contenders.values():
                 await ask(service, ["warm up"])
             for number in range(ROUNDS):
                 for kind, service in contenders.items():
+                    before = time.process_time()
                     seconds[kind] += await ask(service, questions(ASKED, number))
+                    processor[kind] += 1e3 * (time.process_time() - before) / (ROUNDS * ASKED)
     p50 = {kind: percentiles(taken)[0] for kind, taken in seconds.items()}
     for kind, median in p50.items():
         print(
             f"{count:7} events of {users:3} users, {kind:8}: search p50 {median:8.2f} ms "
-            f"({median / p50['ours']:5.1f} x ours), ingestion {pace[kind]:7.0f} events/s"
+            f"({median / p50['ours']:5.1f} x ours), processor time {processor[kind]:8.2f} ms "
+            f"({processor[kind] / processor['ours']:5.1f} x ours), ingestion {pace[kind]:7.0f} events/s"
         )
 
 

@@ -94,9 +94,7 @@ class QdrantMemoryService(MemoryService):
         given = memory
         others = (host, port, url, api_key, vector_size, path, embedder)
         if given is not None and any(other is not None for other in others):
-            raise InvalidInputError(
-                "a given memory has a store and an embedder of its own; leave out the others"
-            )
+            raise InvalidInputError("a given memory has a store and an embedder of its own; leave out the others")
         if memory is None:
             from memory_core import QdrantServer, QdrantStore  # noqa: PLC0415  (qdrant-client takes a second)
 
