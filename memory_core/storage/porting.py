@@ -65,6 +65,18 @@ class Tombstones:
     digests: frozenset[bytes]
 
 
+@dataclass(frozen=True, slots=True)
+class Position:
+    """Up to where a mirror has followed an owner of a file."""
+
+    owner: int
+    """The owner's number: one that was erased and comes back has another."""
+    next: int
+    """The seq of its next record."""
+    version: int
+    """Counts the changes that are no appends."""
+
+
 class Portable(Protocol):
     """A store seen by whoever carries records in or out. Expired records count; nothing is counted as a read."""
 

@@ -17,7 +17,7 @@ from typing import Any, Final
 
 from memory_core.errors import FingerprintError, NewerStoreError, StorageError
 from memory_core.models import Fingerprint, Scope, utc_now
-from memory_core.storage.porting import Tombstones
+from memory_core.storage.porting import Position, Tombstones
 from memory_core.storage.qdrant.client import models
 from memory_core.storage.qdrant.collection import PAGE, Points
 from memory_core.storage.qdrant.filters import all_of, empty, same
@@ -138,6 +138,25 @@ class Ledger:
         await self._points.write(self._points.put([_point(_STORE, {**held, "secret": tombstones.secret.hex()})]))
         self._secret = tombstones.secret
         await self.bury([str(uuid.UUID(bytes=digest)) for digest in tombstones.digests])
+
+    async def positions(self) -> dict[Scope, Position]:
+        """Up to where this collection follows each owner of a file."""
+        found = await self._points.all(all_of(same("kind", "mirror")))
+        return {
+            Scope(held["app"], held["user"]): Position(*held["position"])
+            for record in found
+            if (held := record.payload)
+        }
+
+    async def note_position(self, scope: Scope, position: Position | None) -> None:
+        """It has followed an owner up to here; with `None` there is nothing left to follow."""
+        point = named_id(f"mirror\0{owner_key(scope)}")
+        if position is None:
+            await self._points.write(self._points.delete_points([point]))
+            return
+        held = [position.owner, position.next, position.version]
+        payload = {"kind": "mirror", "app": scope.app, "user": scope.user, "position": held}
+        await self._points.write(self._points.put([_point(point, payload)]))
 
     async def put_down(self, journal: str, text: str) -> None:
         """Put a write down; once this returns it is going to happen.

@@ -80,6 +80,17 @@ class QdrantPort:
         """Tell each turn which point is before it."""
         await self.link(scope)
 
+    async def follow(self, scope: Scope, items: Sequence[Carried], seqs: Collection[int]) -> None:
+        """Make what is at these seqs of an owner what `items` say: records that came, changed, or went."""
+        points = self.access.of(scope)
+        there = await points.having("_seq", list(seqs), owned(scope), fields=["id", "session"])
+        held = [record.payload or {} for record in there]
+        ids = {item.record.id for item in items}
+        await self.restore(scope, items, remove=[one["id"] for one in held if one["id"] not in ids])
+        sessions = {item.record.session for item in items} | {one.get("session") for one in held}
+        if chosen := [session for session in sessions if session is not None]:
+            await self.link(scope, chosen)
+
     async def link(self, scope: Scope, sessions: Collection[str] | None = None) -> None:
         """The same for some sessions."""
         points = self.access.of(scope)

@@ -59,6 +59,8 @@ Texts = list[str]
 Versions = list[Version]
 
 DEFAULT_COLLECTION = "memory-core"
+MIRROR_PATIENCE = Patience(attempts=2, deadline_seconds=5.0)
+"""A mirror has somewhere else to read, and another round to write."""
 MAX_OWNERS: Final = 1_000_000
 """Most owners that are listed, those with the most records."""
 
@@ -98,12 +100,20 @@ class QdrantStore:
         self._to_close = AsyncExitStack()
         self._writes: set[asyncio.Task[Any]] = set()
         self._debts: Debts | None = None
+        self._is_mirror = False
 
     @classmethod
     def from_uri(cls, uri: str, *, embedder: Embedder | None, clock: Clock = utc_now) -> Self:
         """A store at `qdrant://[key@]host[:port][/collection][?grpc=true]`; `qdrant+https://` speaks TLS."""
         server, collection = from_uri(uri)
         return cls(server, embedder=embedder, clock=clock, collection=collection or DEFAULT_COLLECTION)
+
+    @classmethod
+    def mirror(cls, server: Server, *, embedder: Embedder | None, clock: Clock, collection: str) -> Self:
+        """A store that does nothing in the background, for whoever keeps it like another one."""
+        store = cls(server, embedder=embedder, clock=clock, collection=collection, patience=MIRROR_PATIENCE)
+        store._is_mirror = True
+        return store
 
     async def open(self) -> None:
         """Reach the server, make or check the collections and start the work in the background.
@@ -146,8 +156,9 @@ class QdrantStore:
             chunker=self._chunker,
         )
         self._fingerprint = description.fingerprint
-        self._debts = Debts(self._access, self._embedder, self._clock)
-        self._to_close.push_async_callback(self._debts.close)
+        if not self._is_mirror:
+            self._debts = Debts(self._access, self._embedder, self._clock)
+            self._to_close.push_async_callback(self._debts.close)
 
     async def add(
         self, scope: Scope, records: Sequence[MemoryRecord], *, embed_later: bool

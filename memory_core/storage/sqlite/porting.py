@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from memory_core.models import STATES, Fingerprint, MemoryRecord, Scope, Where, encode_json
-from memory_core.storage.porting import Carried, Entry, Revision, Tombstones
+from memory_core.storage.porting import Carried, Entry, Position, Revision, Tombstones
 from memory_core.storage.sqlite import custody, fingerprints, writing
 from memory_core.storage.sqlite.conditions import conditions, owner_range
 from memory_core.storage.sqlite.connection import Connection
@@ -47,6 +47,22 @@ class SqlitePort:
     async def settle(self, scope: Scope) -> None:
         """Nothing depends on other rows but vectors, and those come as they are."""
 
+    async def positions(self) -> dict[Scope, Position]:
+        """How far each owner is."""
+        return await self.reader.run(_positions)
+
+    async def position(self, scope: Scope) -> Position | None:
+        """How far one owner is."""
+        return await self.reader.run(lambda db: _position(db, scope))
+
+    async def changed(self, scope: Scope, since: Position | None) -> tuple[Position | None, list[int] | None]:
+        """How far the owner is, and the seqs that came, changed or went since; `None` if that is no longer known."""
+        return await self.reader.run(lambda db: _changed(db, scope, since))
+
+    async def take_at(self, scope: Scope, seqs: Collection[int]) -> list[Carried]:
+        """The records at these seqs, by arrival; those that are gone are left out."""
+        return await self.reader.run(lambda db: _take_at(db, scope, seqs))
+
     async def fingerprint(self) -> Fingerprint | None:
         return await self.reader.run(fingerprints.held)
 
@@ -80,6 +96,38 @@ def with_vectors(db: sqlite3.Connection, owner: int, items: Sequence[Carried]) -
         vectors = tuple(vector for (vector,) in rows)
         found.append(item if None in vectors else replace(item, vectors=vectors))
     return found
+
+
+def _positions(db: sqlite3.Connection) -> dict[Scope, Position]:
+    rows = db.execute("SELECT app, user, id, next, version FROM owner")
+    return {Scope(app, user): Position(*rest) for app, user, *rest in rows}
+
+
+def _position(db: sqlite3.Connection, scope: Scope) -> Position | None:
+    owner = find(db, scope)
+    return None if owner is None else Position(owner.id, owner.next, owner.version)
+
+
+def _changed(db: sqlite3.Connection, scope: Scope, since: Position | None) -> tuple[Position | None, list[int] | None]:
+    with snapshot(db):
+        now = _position(db, scope)
+        if now is None or since is None or now.owner != since.owner or now.version < since.version:
+            return now, None
+        rows = db.execute(
+            "SELECT version, key FROM outbox WHERE owner = ? AND version > ?", (now.owner, since.version)
+        ).fetchall()
+    if len({version for version, _ in rows}) != now.version - since.version:
+        return now, None  # the outbox was trimmed in between
+    return now, sorted({key & _SEQ for _, key in rows} | set(range(since.next, now.next)))
+
+
+def _take_at(db: sqlite3.Connection, scope: Scope, seqs: Collection[int]) -> list[Carried]:
+    with snapshot(db):
+        owner = find(db, scope)
+        if owner is None:
+            return []
+        keys = encode_json([owner.id << OWNER_BITS | seq for seq in seqs])
+        return with_vectors(db, owner.id, list(read(db, scope, "key IN (SELECT value FROM json_each(?))", (keys,))))
 
 
 def _manifest(db: sqlite3.Connection, scope: Scope) -> list[Entry]:

@@ -36,6 +36,11 @@ class EdgeEngine(Engine):
         for shard in self.shards.values():
             shard.update(edge.UpdateOperation.delete_points_by_filter(edge.Filter()))
 
+    def optimize(self) -> None:
+        """Build graphs and quantised vectors, which a server does by itself."""
+        for shard in self.shards.values():
+            shard.optimize()
+
     def run(self, call: Call) -> Any:
         try:
             return super().run(call)

@@ -1,0 +1,40 @@
+"""Move a memory from a file to Qdrant while it is in use, and check that nothing is lost.
+
+Runs offline on qdrant_client's local mode; with a server, give `QdrantStore` its URL instead of ":memory:".
+"""
+
+from __future__ import annotations
+
+import asyncio
+
+from memory_core import Memory
+from memory_core.embedding.minilm import MiniLmEmbedder
+from memory_core.portability.migrate import Progress, migrate
+from memory_core.storage.qdrant.store import QdrantStore
+
+FACTS = ["Ann drinks jasmine tea", "Ann sails from Rostock to Riga", "Ann's boat is called Fram"]
+
+
+def tell(progress: Progress) -> None:
+    print(f"  {progress.scope.user}: {progress.done} of {progress.records}")
+
+
+async def main() -> None:
+    async with Memory("notes.db") as file, Memory(QdrantStore(":memory:", embedder=MiniLmEmbedder())) as qdrant:
+        ann = file.bind(user="ann")
+        await ann.add_many(FACTS)
+        print("first move")
+        await migrate(file, qdrant, progress=tell)
+
+        await ann.add("Ann sold the boat in autumn")  # life goes on
+        print("second move, which carries over what is new")
+        report = await migrate(file, qdrant, progress=tell)
+        print(f"{report.copied} copied; checksum {report.owners[0].checksum} on both sides, {report.behind} behind")
+
+        for name, memory in (("file", file), ("qdrant", qdrant)):
+            hits = await memory.bind(user="ann").search("What happened to her boat?", limit=1)
+            print(f"{name}: {hits[0].record.text}")
+
+
+if __name__ == "__main__":
+    asyncio.run(main())

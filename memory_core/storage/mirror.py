@@ -1,0 +1,280 @@
+"""A SQLite file that is the truth, and a Qdrant collection that follows it and answers the searches it can.
+
+Every write goes to the file and is acknowledged as the file's. A task follows the file's change log and brings each
+owner's changes to the collection, then notes in the collection how far it got: a collection that is lost, or comes back
+from a backup, is behind and catches up by itself. An owner is searched in the collection only while that is exactly
+where the file is, which a look at the file decides; otherwise, and whenever the server fails, the file answers.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import fcntl
+import logging
+import os
+import time
+from collections.abc import Sequence
+from contextlib import AsyncExitStack
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from memory_core.errors import InvalidInputError, StorageError, StoreUnavailableError
+from memory_core.models import ErasureReceipt, Hit, Scope, utc_now
+from memory_core.protocols import Clock, Embedder, SearchRequest
+from memory_core.storage.porting import Position
+from memory_core.storage.qdrant.settings import Server
+from memory_core.storage.qdrant.store import DEFAULT_COLLECTION, QdrantStore
+from memory_core.storage.sqlite.connection import IN_MEMORY
+from memory_core.storage.sqlite.porting import SqlitePort
+from memory_core.storage.sqlite.store import SqliteStore
+
+if TYPE_CHECKING:
+    from memory_core.models import Fingerprint
+    from memory_core.protocols import Vector, Vectors
+
+logger = logging.getLogger(__name__)
+
+BATCH: Final = 128
+POLL_SECONDS: Final = 1.0
+"""How often other processes' writes are looked for."""
+REST_SECONDS: Final = 5.0
+"""How long a server that failed is left alone; searches do not wait for it meanwhile."""
+ERASE_SECONDS: Final = 10.0
+"""How long an erasure waits for the server to follow."""
+
+
+class MirroredStore(SqliteStore):
+    """A SQLite file with a mirror in Qdrant.
+
+    Any number of processes of a host open the same file with the same mirror; one of them at a time feeds it. Others,
+    on other hosts, may read the collection with a `QdrantStore`, and must not write to it.
+
+    Args:
+        path: The file; not `":memory:"`.
+        server: Where Qdrant is; what it leaves out comes from the environment, as for `QdrantStore`.
+        embedder: Owned by the store from here on.
+        collection: The first part of the names of its collections there.
+    """
+
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        server: Server | None = None,
+        *,
+        embedder: Embedder | None,
+        clock: Clock = utc_now,
+        collection: str = DEFAULT_COLLECTION,
+    ) -> None:
+        if os.fspath(path) == IN_MEMORY:
+            raise InvalidInputError("a mirror follows a file; ':memory:' has nothing that outlives the process")
+        super().__init__(path, embedder=embedder, clock=clock)
+        self._file = Path(path).expanduser()
+        self._server = server or Server()
+        self._collection = collection
+        self._follower: _Follower | None = None
+
+    async def _open(self) -> None:
+        await super()._open()
+        lent = None if self._embedder is None else _Lent(self._embedder)
+        remote = QdrantStore.mirror(self._server, embedder=lent, clock=self._clock, collection=self._collection)
+        self._follower = _Follower(self.port(), remote, self._file)
+        self._to_close.push_async_callback(self._follower.close)
+
+    async def search(self, scope: Scope, request: SearchRequest) -> list[Hit]:
+        """See `Records.search`."""
+        follower = self._follower
+        if follower is None or request.mode == "substring" or not await follower.is_current(scope):
+            return await super().search(scope, request)
+        try:
+            hits = await follower.remote.search(scope, request)
+        except StorageError as error:
+            follower.rest(error)
+            return await super().search(scope, request)
+        held = {item.record.id: item.record for item in await self.port().take(scope, [hit.record.id for hit in hits])}
+        return [replace(hit, record=held[hit.record.id]) for hit in hits if hit.record.id in held]
+
+    async def erase(self, scope: Scope) -> ErasureReceipt:
+        """See `Store.erase`; `files_clean` is false, for the server's files cannot be seen from here."""
+        receipt = await super().erase(scope)
+        try:
+            await asyncio.wait_for(self.catch_up(), ERASE_SECONDS)
+        except (StorageError, TimeoutError) as error:
+            logger.warning("the mirror has not followed an erasure yet, and will: %s", error)
+        return replace(receipt, files_clean=False)
+
+    async def catch_up(self) -> None:
+        """Bring the mirror to where the file is now.
+
+        Raises:
+            StorageError: The server does not answer, or holds something else.
+        """
+        if self._follower is not None:
+            await self._follower.catch_up()
+
+    async def behind(self) -> int:
+        """How many owners the mirror has not followed to where the file is."""
+        return 0 if self._follower is None else len(await self._follower.behind())
+
+    def _wake_backlog(self) -> None:
+        super()._wake_backlog()
+        if self._follower is not None:
+            self._follower.wake()
+
+
+class _Follower:
+    """The task that feeds the mirror. Lives on the core loop."""
+
+    def __init__(self, source: SqlitePort, remote: QdrantStore, file: Path) -> None:
+        self.remote = remote
+        self._source = source
+        self._lock_file = file.with_name(f"{file.name}-mirror")
+        self._positions: dict[Scope, Position] = {}
+        self._is_open = False
+        self._has_turn = False
+        self._rests_until = 0.0
+        self._wake = asyncio.Event()
+        self._feeding = asyncio.Lock()
+        self._to_close = AsyncExitStack()
+        self._task = asyncio.create_task(self._serve(), name="memory-core mirror")
+
+    def wake(self) -> None:
+        """Say that the file has changed."""
+        self._wake.set()
+
+    def rest(self, error: StorageError) -> None:
+        """Leave the server alone for a while."""
+        if time.monotonic() > self._rests_until:
+            logger.warning("the file answers, the mirror does not: %s", error)
+        self._rests_until = time.monotonic() + REST_SECONDS
+        self._is_open = False  # what comes back may be another state of it
+
+    async def is_current(self, scope: Scope) -> bool:
+        """Whether the mirror can answer for this owner."""
+        known = self._positions.get(Scope(scope.app, scope.user))
+        if known is None or time.monotonic() < self._rests_until:
+            return False
+        return await self._source.position(scope) == known
+
+    async def behind(self) -> list[Scope]:
+        """The owners that the mirror, as far as is known here, is not up to date with."""
+        now = await self._source.positions()
+        return [scope for scope in now.keys() | self._positions.keys() if now.get(scope) != self._positions.get(scope)]
+
+    async def catch_up(self) -> None:
+        """One round, also if the server is being left alone."""
+        async with self._feeding:
+            await self._round()
+            self._rests_until = 0.0
+
+    async def close(self) -> None:
+        """Stop; what is missing is brought by whoever opens the file next."""
+        self._task.cancel()
+        await asyncio.gather(self._task, return_exceptions=True)
+        await self._to_close.aclose()
+        await self.remote.close()
+
+    async def _serve(self) -> None:
+        while True:
+            try:
+                if time.monotonic() >= self._rests_until:
+                    async with self._feeding:
+                        await self._round()
+            except StorageError as error:
+                self.rest(error)
+            except Exception:  # the file serves on; whatever it was may have passed by the next round
+                logger.exception("the mirror stays behind for now")
+                self._rests_until = time.monotonic() + REST_SECONDS
+                self._is_open = False
+            try:
+                await asyncio.wait_for(self._wake.wait(), POLL_SECONDS)
+            except TimeoutError:
+                continue
+            finally:
+                self._wake.clear()
+
+    async def _round(self) -> None:
+        if not self._is_open:
+            await self._open()
+        port = self.remote.port()
+        if await self._source.fingerprint() != await port.fingerprint():
+            self._positions = {}
+            raise StoreUnavailableError(
+                "the file's vectors are those of another embedder by now; mirror it to another collection"
+            )
+        behind = await self.behind()
+        if not behind:
+            return
+        if not self._take_turn():  # another process feeds it; see how far it is
+            self._positions = await port.access.ledger.positions()
+            return
+        for scope in behind:
+            await self._follow(scope)
+
+    async def _open(self) -> None:
+        self._positions = {}
+        await self.remote.close()
+        await self.remote.open()
+        port = self.remote.port()
+        theirs, ours = await port.tombstones(), await self._source.tombstones()
+        if theirs.secret != ours.secret:
+            if theirs.digests or await port.owners():
+                await self.remote.close()
+                raise StoreUnavailableError("the collection holds memories of another store; give the mirror its own")
+            await port.adopt(ours)
+        self._positions = await port.access.ledger.positions()
+        self._is_open = True
+
+    def _take_turn(self) -> bool:
+        """Whether this process feeds the mirror; the system lets go of the lock when it ends."""
+        if self._has_turn:
+            return True
+        descriptor = os.open(self._lock_file, os.O_CREAT | os.O_RDWR, 0o600)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            os.close(descriptor)
+            return False
+        self._has_turn = True
+        self._to_close.callback(os.close, descriptor)
+        return True
+
+    async def _follow(self, scope: Scope) -> None:
+        """Bring one owner to where the file is, and only then say so."""
+        port = self.remote.port()
+        position, seqs = await self._source.changed(scope, self._positions.get(scope))
+        if seqs is None:
+            seqs = await self._everything(scope)
+        for start in range(0, len(seqs), BATCH):
+            some = seqs[start : start + BATCH]
+            await port.follow(scope, await self._source.take_at(scope, some), some)
+        await port.access.ledger.note_position(scope, position)
+        if position is None:
+            self._positions.pop(scope, None)
+        else:
+            self._positions[scope] = position
+
+    async def _everything(self, scope: Scope) -> list[int]:
+        """Every seq on either side: what is not known to be equal is brought anew."""
+        here, there = await self._source.manifest(scope), await self.remote.port().manifest(scope)
+        return sorted({entry.seq for entry in (*here, *there)})
+
+
+class _Lent:
+    """An embedder that somebody else closes."""
+
+    def __init__(self, embedder: Embedder) -> None:
+        self._embedder = embedder
+
+    @property
+    def fingerprint(self) -> Fingerprint:
+        return self._embedder.fingerprint
+
+    async def embed_documents(self, texts: Sequence[str]) -> Vectors:
+        return await self._embedder.embed_documents(texts)
+
+    async def embed_query(self, text: str) -> Vector:
+        return await self._embedder.embed_query(text)
+
+    async def close(self) -> None:
+        """Not ours."""

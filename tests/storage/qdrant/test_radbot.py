@@ -1,0 +1,74 @@
+"""A collection that RadBot made becomes memories."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import pytest
+from qdrant_client import models
+
+from memory_core import Memory, StorageError, Where, run_sync
+from memory_core.portability.radbot import import_radbot
+from memory_core.storage.qdrant.settings import Patience, Server
+from tests.storage.embedders import WordEmbedder
+from tests.storage.qdrant.loopback import Loopback
+
+POINTS = [
+    {"text": "Ann prefers tea", "user_id": "ann", "timestamp": "2025-03-04T05:06:07", "memory_type": "important_fact"},
+    {
+        "text": "We designed the boat",
+        "user_id": "ann",
+        "timestamp": "2025-03-05T05:06:07+00:00",
+        "memory_type": "memories",
+        "tags": ["boat"],
+        "session_id": "s1",
+        "agent_name": "radbot",
+    },
+    {"text": "Bob sails", "user_id": "bob", "timestamp": 1_741_000_000, "memory_type": "conversation_turn"},
+    {"text": "whose?", "timestamp": "2025-03-04T05:06:07", "memory_type": "memories"},
+    {"text": "when?", "user_id": "ann", "timestamp": "yesterday", "memory_type": "memories"},
+    {"user_id": "ann"},
+]
+
+
+@pytest.fixture
+def radbot(loopback: Loopback) -> Server:
+    def make() -> None:
+        client = loopback.engine.client
+        client.create_collection(
+            "agent_memory", vectors_config=models.VectorParams(size=4, distance=models.Distance.COSINE)
+        )
+        client.upsert(
+            "agent_memory",
+            [models.PointStruct(id=n, vector=[1, 0, 0, n], payload=payload) for n, payload in enumerate(POINTS)],
+        )
+
+    loopback.on_loop(make)
+    return Server(url=loopback.url)
+
+
+def test_a_collection_of_radbot_becomes_memories_of_its_users(radbot: Server) -> None:
+    with Memory(":memory:", embedder=WordEmbedder()) as memory:
+        done = run_sync(import_radbot, memory, radbot, app="bot")
+        assert (done.records, done.forgotten) == (3, 0)
+        assert done.refused == {
+            "3": "it has no user_id",
+            "4": "its timestamp 'yesterday' is none",
+            "5": "it has no text",
+        }
+        ann = memory.bind(app="bot", user="ann")
+        design, fact = run_sync(ann.list).records
+        assert (fact.text, fact.kind, fact.tier) == ("Ann prefers tea", "important_fact", "high")
+        assert fact.occurred_at == datetime(2025, 3, 4, 5, 6, 7, tzinfo=UTC)
+        assert (design.tags, design.session, design.data) == (("boat",), "s1", {"agent_name": "radbot"})
+        assert run_sync(memory.bind(app="bot", user="bob").list).records[0].occurred_at.year == 2025
+        run_sync(ann.delete_where, Where(ids=(fact.id,)))
+        again = run_sync(import_radbot, memory, radbot, app="bot")
+        assert (again.records, again.forgotten) == (2, 1)
+        assert run_sync(ann.stats).records == 1
+
+
+def test_a_collection_that_is_not_there_is_an_error(loopback: Loopback, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("memory_core.portability.radbot.Patience", lambda: Patience(attempts=1))
+    with Memory(":memory:", embedder=None) as memory, pytest.raises(StorageError):
+        run_sync(import_radbot, memory, Server(url=loopback.url), collection="nowhere")
