@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from typing import Any
 
 import pytest
 from qdrant_client import models
@@ -13,7 +14,7 @@ from memory_core.storage.qdrant.settings import Patience, Server
 from tests.storage.embedders import WordEmbedder
 from tests.storage.qdrant.loopback import Loopback
 
-POINTS = [
+POINTS: list[dict[str, Any]] = [
     {"text": "Ann prefers tea", "user_id": "ann", "timestamp": "2025-03-04T05:06:07", "memory_type": "important_fact"},
     {
         "text": "We designed the boat",
