@@ -39,10 +39,10 @@ def radbot(loopback: Loopback) -> Server:
         client.create_collection(
             "agent_memory", vectors_config=models.VectorParams(size=4, distance=models.Distance.COSINE)
         )
-        client.upsert(
-            "agent_memory",
-            [models.PointStruct(id=n, vector=[1, 0, 0, n], payload=payload) for n, payload in enumerate(POINTS)],
-        )
+        points: list[Any] = [
+            models.PointStruct(id=n, vector=[1, 0, 0, n], payload=payload) for n, payload in enumerate(POINTS)
+        ]
+        client.upsert("agent_memory", points)
 
     loopback.on_loop(make)
     return Server(url=loopback.url)
