@@ -40,7 +40,8 @@ def radbot(loopback: Loopback) -> Server:
             "agent_memory", vectors_config=models.VectorParams(size=4, distance=models.Distance.COSINE)
         )
         points: list[Any] = [
-            models.PointStruct(id=n, vector=[1, 0, 0, n], payload=payload) for n, payload in enumerate(POINTS)
+            models.PointStruct(id=n, vector=[1.0, 0.0, 0.0, float(n)], payload=payload)
+            for n, payload in enumerate(POINTS)
         ]
         client.upsert("agent_memory", points)
 
