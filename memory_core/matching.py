@@ -42,8 +42,8 @@ def has_keyword(text: str, keywords: Collection[str]) -> bool:
     """Whether a text contains one of the keywords, as `Where.keywords` says; true if there are none."""
     if not keywords:
         return True
-    folded = _folded(text)
-    return any(_contains(folded, _folded(keyword).strip()) for keyword in keywords)
+    said = folded(text)
+    return any(_contains(said, folded(keyword).strip()) for keyword in keywords)
 
 
 def is_same(one: Any, other: Any) -> bool:
@@ -89,7 +89,8 @@ def _is_true_at(record: MemoryRecord, moment: datetime) -> bool:
     return since <= moment and (record.valid_to is None or record.valid_to > moment)
 
 
-def _folded(text: str) -> str:
+def folded(text: str) -> str:
+    """The text as it is compared where case and the composition of characters (NFC, NFD) do not matter."""
     return unicodedata.normalize("NFC", unicodedata.normalize("NFC", text).casefold())
 
 

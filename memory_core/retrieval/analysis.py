@@ -79,6 +79,7 @@ _PAIRED_RUN = "|".join(
     rf"[{_HIRAGANA}][{_HIRAGANA}{_PROLONGED}]*" if script is _HIRAGANA else f"[{script}]+" for script in _UNSEGMENTED
 )
 _FOLDED_WORD = re.compile(rf"({_PAIRED_RUN})|([^ '{''.join(_UNSEGMENTED)}]{{1,{_LONGEST}}})")
+_HAN_RUN = re.compile(f"[{_HAN}]{{2,}}")
 _UNSEGMENTED_CHARACTER = re.compile(f"[{''.join(_UNSEGMENTED)}]")
 
 _QUESTION_MARK = re.compile(r"[?\uff1f\u061f\u2e2e\u2047\u2048\u2049\u203d\ufe56\u037e](?!\w)")
@@ -96,8 +97,11 @@ _LETTERS = {
     "\u0131": "i",
     "\u0142": "l",
     "\u0153": "oe",
+    "\u0629": "\u0647",
+    "\u0649": "\u064a",
 }
-"""Latin letters with a stroke and ligatures, which Unicode does not decompose."""
+"""Latin letters with a stroke and ligatures, which Unicode does not decompose; and two Arabic endings (teh marbuta,
+alef maksura) that are as often written as heh and yeh."""
 
 
 def analyse(text: str) -> list[str]:
@@ -128,6 +132,17 @@ def analyse(text: str) -> list[str]:
         else:
             terms.extend(run[i : i + 2] for i in range(len(run) - 1))
     return terms
+
+
+def index_terms(text: str) -> list[str]:
+    """Return what a record is found by: its terms, and each Han character of a longer run by itself.
+
+    A query of one such character ("\u8336", tea) so finds the words that contain it; longer queries go by pairs alone.
+    """
+    terms = analyse(text)
+    if text.isascii():
+        return terms
+    return terms + [character for run in _HAN_RUN.findall(_fold(text)) for character in run]
 
 
 def query_terms(query: str) -> list[str]:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from memory_core.models import MemoryRecord
-from memory_core.retrieval.analysis import analyse, asks, words
+from memory_core.retrieval.analysis import asks, index_terms, words
 from memory_core.retrieval.timex import format_date, has_time_expression, resolve
 
 QUESTION: Final = 1
@@ -38,7 +38,7 @@ def features(record: MemoryRecord) -> Features:
     dates = resolve(text, record.occurred_at)
     said = f"{format_date(record.occurred_at)} {record.author or ''} {text} {' '.join(dates)}"
     flags = (QUESTION if asks(text) else 0) | (TIMED if has_time_expression(text) else 0)
-    return Features(" ".join(analyse(said)), flags, words(text))
+    return Features(" ".join(index_terms(said)), flags, words(text))
 
 
 def spoken(author: str | None, text: str) -> str:

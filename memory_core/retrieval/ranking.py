@@ -9,14 +9,18 @@
              + SESSION   * best score of a turn of the same session
              - ASKING    if the text asks something: answers are wanted
              + SPEAKER   if the query names the author
+             - ELSEWHERE if the query names people, and none of them spoke in the session
              + TIME      if the query asks when and the text names a time
              + DATE      * how well the record's date fits a date named in the query
              + LENGTH    * min(words, 30) / 30
              + LIKENESS  * how much of what the best rows have in common the row has (`feedback.py`)
 
-The form and the constants were found on three development conversations of LoCoMo and checked on its other seven and on
-REALTALK, which neither saw; context is worth about 11 points of recall there, score fusion (rather than rank fusion)
-about 12. Records outside any session have no neighbours, and those terms are zero for them.
+A turn's vector has seen the turn before it, so with vectors little has to flow on; see `Flow`.
+
+The form and the first constants were found on three development conversations of LoCoMo and checked on its other seven
+and on REALTALK, which neither saw; context is worth about 11 points of recall there, score fusion (rather than rank
+fusion) about 12. What each rule is worth there stands in `docs/retrieval.md`. Records outside any session have
+no neighbours, and those terms are zero for them.
 """
 
 from __future__ import annotations
@@ -50,12 +54,13 @@ Mask = NDArray[np.bool_]
 LEXICAL: Final = 0.5
 DENSE: Final = 0.4
 Z_SPREAD: Final = 5.0
-SESSION: Final = 0.3
+SESSION: Final = 0.2
 SPEAKER: Final = 0.2
+ELSEWHERE: Final = 0.2
 TIME: Final = 0.3
 DATE: Final = 0.3
 LENGTH: Final = 0.15
-ASKING: Final = 0.1
+ASKING: Final = 0.15
 LIKENESS: Final = 0.3
 FULL_LENGTH_WORDS: Final = 30
 PRIOR_ROWS: Final = 8
@@ -233,6 +238,7 @@ def _score_in_context(corpus: Corpus, query: Query, cosines: Floats | None, scor
     elif corpus.session_count and profile == "conversation":
         relevant = _add_neighbours(corpus, own, matched, scores, BY_WORDS if cosines is None else WITH_VECTORS)
         _add_sessions(corpus, scores)
+        _add_absence(corpus, query, scores)
     _add_hints(corpus, query, scores)
     if profile == "conversation":
         fullness: Floats = np.minimum(corpus.words.values / np.float32(FULL_LENGTH_WORDS), np.float32(1))
@@ -267,10 +273,26 @@ def _add_sessions(corpus: Corpus, scores: Scores) -> None:
     scores.add("session", best.take(corpus.sessions.values), SESSION)
 
 
-def _add_hints(corpus: Corpus, query: Query, scores: Scores) -> None:
+def _add_absence(corpus: Corpus, query: Query, scores: Scores) -> None:
+    """Who holds the conversations of many people asks about those of the people that the query names."""
+    said = _said_by_named(corpus, query)
+    if said is not None:
+        absent = np.ones(corpus.session_count + 1, np.float32)  # the last place is for rows without a session
+        absent[corpus.sessions.values[said]] = 0
+        absent[-1] = 0
+        scores.add("elsewhere", absent.take(corpus.sessions.values), -ELSEWHERE)
+
+
+def _said_by_named(corpus: Corpus, query: Query) -> Mask | None:
+    """The rows of authors that the query names; `None` if it names nobody."""
     named = [code for codes in corpus.named(query.names).values() for code in codes]
-    if named:
-        scores.add("speaker", np.isin(corpus.authors.values, named).astype(np.float32), SPEAKER)
+    return np.isin(corpus.authors.values, named) if named else None
+
+
+def _add_hints(corpus: Corpus, query: Query, scores: Scores) -> None:
+    said = _said_by_named(corpus, query)
+    if said is not None:
+        scores.add("speaker", said.astype(np.float32), SPEAKER)
     if query.asks_when:
         scores.add("time expression", ((corpus.flags.values & TIMED) > 0).astype(np.float32), TIME)
     if query.dates:

@@ -17,6 +17,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from memory_core.matching import folded
 from memory_core.models import Component, Hit, MemoryRecord, Passage, Scope, Where
 from memory_core.protocols import ListRequest, SearchRequest
 from memory_core.retrieval.corpus import Corpus, Entry
@@ -91,14 +92,14 @@ async def participants(points: Points, scope: Scope) -> list[str]:
 
 async def containing(points: Points, scope: Scope, request: SearchRequest, now: datetime) -> list[Hit]:
     """Records whose text contains the query, ignoring case; newest first. Reads every record until enough are found."""
-    needle = request.text.casefold()
+    needle = folded(request.text)
     reason = {"substring": Component(1.0, 1.0)} if request.explain else None
     hits: list[Hit] = []
     cursor: str | None = None
     while needle.strip():
         wanted = ListRequest(where=request.where, order="newest", limit=PAGE, cursor=cursor, touch=False)
         page, stored = await listing.page(points, scope, wanted, now)
-        matching = [item for item in stored if needle in item.record.text.casefold()]
+        matching = [item for item in stored if needle in folded(item.record.text)]
         parts = [best_passage(item.record.text, item.spans, [needle], None, reach=len(needle) - 1) for item in matching]
         hits += [Hit(item.record, 1.0, None, reason, part) for item, part in zip(matching, parts, strict=True)]
         cursor = page.cursor

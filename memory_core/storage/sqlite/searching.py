@@ -10,6 +10,7 @@ from itertools import islice
 import numpy as np
 from numpy.typing import NDArray
 
+from memory_core.matching import folded
 from memory_core.models import Component, Hit, MemoryRecord, Passage, Scope
 from memory_core.protocols import SearchRequest
 from memory_core.retrieval.corpus import Corpus
@@ -66,7 +67,7 @@ def ranked(db: sqlite3.Connection, corpora: Corpora, search: Search) -> list[Hit
 
 def containing(db: sqlite3.Connection, search: Search) -> list[Hit]:
     """Records whose text contains the query, ignoring case; newest first."""
-    needle = search.request.text.casefold()
+    needle = folded(search.request.text)
     reason = {"substring": Component(1.0, 1.0)} if search.request.explain else None
     with snapshot(db):
         owner = find(db, search.scope)
@@ -77,7 +78,7 @@ def containing(db: sqlite3.Connection, search: Search) -> list[Hit]:
             f"SELECT {COLUMNS}, key FROM record WHERE {found.sql} ORDER BY occurred_at DESC, key DESC",
             found.parameters,
         )
-        matching = islice((row for row in rows if needle in row[1].casefold()), search.request.limit)
+        matching = islice((row for row in rows if needle in folded(row[1])), search.request.limit)
         records = {row[-1]: _owned(row, search.scope) for row in matching}
         texts = {key: record.text for key, record in records.items()}
         parts = passages(db, texts, [needle], None, reach=len(needle) - 1)
