@@ -34,7 +34,7 @@ from memory_core.retrieval import ranking
 KS: Final = (5, 10, 25)
 CATEGORIES: Final = {4: "single-hop", 1: "multi-hop", 2: "temporal", 3: "open-domain", 5: "adversarial"}
 _STILL: Final = ranking.Flow(0, 0, 0, 0, 0)
-RULES: Final[Mapping[str, Mapping[str, object]]] = {
+RULES: Final[Mapping[str, Mapping[str, Any]]] = {
     "words": {"LEXICAL": 0.0},
     "meaning": {"DENSE": 0.0},
     "neighbours": {"WITH_VECTORS": _STILL, "BY_WORDS": _STILL},

@@ -6,6 +6,7 @@ from unittest import mock
 import pytest
 
 from memory_core import Draft, Memory
+from memory_core.memory import DEFAULT_EMBEDDER
 from memory_core.retrieval import ranking
 
 FACTS = [
@@ -20,7 +21,7 @@ NO_CONTEXT: dict[str, Any] = {"WITH_VECTORS": STILL, "BY_WORDS": STILL, "SESSION
 
 @pytest.mark.parametrize("with_vectors", [True, False])
 async def test_facts_of_no_session_rank_the_same_without_the_rules_of_conversations(*, with_vectors: bool) -> None:
-    async with Memory(":memory:", **({} if with_vectors else {"embedder": None})) as memory:
+    async with Memory(":memory:", embedder=DEFAULT_EMBEDDER if with_vectors else None) as memory:
         handle = memory.bind(app="demo", user="ann")
         await handle.add_many(FACTS)
         for query in ("Who photographs boats?", "roses", "what does the captain sell"):
