@@ -91,6 +91,15 @@ def test_clearing_a_conversation_leaves_no_summary(ann: BoundMemory) -> None:
     assert [message.text for message in prompts[-1]] == ["hello again"]
 
 
+def test_two_users_in_one_conversation_have_summaries_of_their_own(open_handle: BoundMemory) -> None:
+    talking, prompts = chain(open_handle, Lines())
+    for n in range(6):
+        for user in ("ann", "bob"):
+            talking.invoke(f"{user} asks {n}", {"configurable": {"user_id": user, "session_id": "monday"}})
+    assert "bob asks 0" in prompts[-1][0].text
+    assert not any("ann asks" in message.text for message in prompts[-1])
+
+
 def test_a_model_that_fails_or_says_nothing_loses_nothing(ann: BoundMemory) -> None:
     cases: list[tuple[Reply, type[Exception]]] = [(RuntimeError("busy"), RuntimeError), ("", InvalidInputError)]
     for reply, error in cases:
