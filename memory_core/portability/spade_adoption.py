@@ -56,10 +56,11 @@ class AgentMemories(Memory):
 
     async def ready(self) -> Store:
         """See `Memory.ready`; raises `StorageError` also for what `prepare_agent_memories` refuses."""
-        async with self._preparing:
-            if not self._is_prepared:
-                await asyncio.to_thread(prepare_agent_memories, self._path, stock=self._stock)
-                self._is_prepared = True
+        if not self._is_prepared:
+            async with self._preparing:
+                if not self._is_prepared:
+                    await asyncio.to_thread(prepare_agent_memories, self._path, stock=self._stock)
+                    self._is_prepared = True
         return await super().ready()
 
 
