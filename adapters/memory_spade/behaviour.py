@@ -26,8 +26,8 @@ class MemoryBehaviour(CyclicBehaviour):
 
     Alone it only listens: `agent.add_behaviour(MemoryBehaviour(), template)` keeps what the template lets through. To
     do more, override `run` as in any behaviour; to do it now and then, put it before another kind:
-    `class Report(MemoryBehaviour, PeriodicBehaviour)`. In a state machine it goes before `FSMBehaviour`, whose `receive`
-    all states use. The agent is one with `MemoryMixin`.
+    `class Report(MemoryBehaviour, PeriodicBehaviour)`. In a state machine it goes before `FSMBehaviour`, through which
+    all its states receive. The agent is one with `MemoryMixin`.
 
     A record's author is the bare JID of who wrote the message, its session the thread, else FIPA's conversation id,
     else `peer:<bare JID>`, its `data["metadata"]` the metadata of the message. A memory that is out of order is logged
