@@ -57,7 +57,8 @@ def _in_common(corpus: Corpus, best: Rows, scores: Floats, known: Sequence[str])
     """The most telling terms of the best rows, ascending, and how telling each is."""
     lengths = corpus.lengths.values[best].astype(np.int64)
     places = np.repeat(np.arange(len(best), dtype=np.uint64), lengths)
-    pairs = np.sort(unpack([corpus.terms[row] for row in best.tolist()]) | places)
+    rows: list[int] = best.tolist()
+    pairs = np.sort(unpack([corpus.terms[row] for row in rows]) | places)
     pairs = pairs[firsts(pairs)]  # a term that a row repeats has one vote
     votes = np.exp((scores[best] - scores[best[0]]) / np.float32(TEMPERATURE))
     terms = pairs & TERM_MASK

@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, fields, replace
 from datetime import datetime
 from hashlib import blake2b
-from typing import Any, Protocol
+from typing import Any, Protocol, cast
 
 from memory_core.models import Fingerprint, Link, MemoryRecord, Scope, encode_json
 
@@ -135,5 +135,6 @@ def _plain(value: Any) -> Any:  # a field of a record
     if isinstance(value, datetime):
         return value.isoformat()
     if isinstance(value, tuple):
-        return [[item.relation, item.id] if isinstance(item, Link) else item for item in value]
+        items = cast("tuple[object, ...]", value)
+        return [[item.relation, item.id] if isinstance(item, Link) else item for item in items]
     return value

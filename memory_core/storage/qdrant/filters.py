@@ -25,7 +25,8 @@ def same(key: str, value: str) -> Condition:
 
 def any_of(key: str, values: Collection[str] | Collection[int]) -> Condition:
     """The field, or one value of a list, is among these."""
-    return models.FieldCondition(key=key, match=models.MatchAny(any=[*values]))
+    among: Any = list(values)
+    return models.FieldCondition(key=key, match=models.MatchAny(any=among))
 
 
 def between(key: str, least: Any, most: Any) -> Condition:

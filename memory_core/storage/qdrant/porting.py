@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from itertools import groupby
-from typing import Any, Final
+from typing import Any, Final, cast
 
 import numpy as np
 
@@ -154,7 +154,7 @@ def _carried(stored: Stored) -> Carried:
 
 def _with_vectors(stored: Stored, vector: Any) -> Carried:
     item = _carried(stored)
-    rows: Iterable[Any] = vector.get(TEXT, ()) if isinstance(vector, dict) else ()
+    rows: Iterable[Any] = cast("dict[str, Any]", vector).get(TEXT, ()) if isinstance(vector, dict) else ()
     if stored.debt is not None:
         return item
     return replace(item, vectors=tuple(np.asarray(row, np.float16).tobytes() for row in rows))
