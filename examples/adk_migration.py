@@ -34,8 +34,9 @@ async def main() -> None:
         service = MemoryService(Path(folder) / "memory.db")
         events = 0
         for _ in range(2):
-            events = await import_in_memory(service, in_memory) + await import_sqlite(service, Path(folder) / "adk.db")
-        print(f"{events} events moved in; stored: {(await service.handle('demo', 'ann').stats()).records}")
+            moved = await import_in_memory(service, in_memory) + await import_sqlite(service, Path(folder) / "adk.db")
+            stored = (await service.handle("demo", "ann").stats()).records
+            print(f"{moved} events moved in; stored: {stored}")
 
         for query in ("When do I sail?", "Where does my sister live?"):
             for name, asked in (("ADK", in_memory), ("ADK", sqlite), ("here", service)):

@@ -41,7 +41,8 @@ async def import_in_memory(service: MemoryService, source: InMemoryMemoryService
     Raises:
         MemoryCoreError: The service cannot store it; what came before is stored.
     """
-    held = source._session_events  # noqa: SLF001  (it has no method that lists what it holds)
+    # It has no method that lists what it holds.
+    held = source._session_events  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
     sessions = [
         (app, user, session, list(events))
         for (app, user), of_user in held.items()
