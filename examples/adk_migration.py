@@ -32,7 +32,6 @@ async def main() -> None:
         await sqlite.add_session_to_memory(session("tuesday", "I take my tea without milk"))
 
         service = MemoryService(Path(folder) / "memory.db")
-        events = 0
         for _ in range(2):
             moved = await import_in_memory(service, in_memory) + await import_sqlite(service, Path(folder) / "adk.db")
             stored = (await service.handle("demo", "ann").stats()).records
