@@ -89,12 +89,13 @@ def _draft(source_key: str, payload: Mapping[str, Any]) -> tuple[str, Draft]:
         raise InvalidInputError("it has no text")
     if not isinstance(user, str) or not user.strip():
         raise InvalidInputError("it has no user_id")
-    tags, session = payload.get("tags"), payload.get("session_id")
+    session = payload.get("session_id")
+    tags: list[Any] = payload["tags"] if isinstance(payload.get("tags"), list) else []
     draft = Draft(
         text,
         kind=str(payload.get("memory_type") or "note"),
         occurred_at=_moment(payload.get("timestamp")),
-        tags=[tag for tag in tags if isinstance(tag, str)] if isinstance(tags, list) else [],
+        tags=[tag for tag in tags if isinstance(tag, str)],
         session=session if isinstance(session, str) and session.strip() else None,
         data={name: value for name, value in payload.items() if name not in _KNOWN},
         source_key=source_key,
