@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from memory_core import BoundMemory, DataCondition, Draft, DuplicateIdError, InvalidInputError, Mode, Where, run_sync
+from memory_core import BoundMemory, DataCondition, Draft, DuplicateIdError, InvalidInputError, Where, run_sync
+from memory_core.models import Mode
 from memory_core.testing.base import Contract, Ticks, add, everything, texts
 
 
