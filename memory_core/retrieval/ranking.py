@@ -255,9 +255,9 @@ def _add_neighbours(corpus: Corpus, own: Floats, matched: Mask, scores: Scores, 
     if flow.previous:
         scores.add("previous turn", near.take(turns.before), flow.previous)
     scores.add("next turn", near.take(turns.after), flow.next)
-    two_before, two_after = np.float32(flow.two_before), np.float32(flow.two_after)
-    nearby: Floats = near.take(turns.two_before) * two_before + near.take(turns.two_after) * two_after
-    scores.add("nearby turns", nearby, 1.0)
+    two_before: Floats = near.take(turns.two_before) * np.float32(flow.two_before)
+    two_after: Floats = near.take(turns.two_after) * np.float32(flow.two_after)
+    scores.add("nearby turns", two_before + two_after, 1.0)
     relevant = matched.copy()
     if not relevant.all():
         found = np.append(matched, np.False_)

@@ -168,7 +168,7 @@ def test_progress_is_told_record_by_record(tmp_path: Path) -> None:
     assert {(progress.records, progress.owner, progress.owners) for progress in told} == {(300, 1, 1)}
 
 
-RECORDS = 20_000 if THOROUGH else 1_300
+RECORDS = 100_000 if THOROUGH else 1_300
 
 
 def kill_moves(loopback: Loopback, arguments: Sequence[str], kill_at: Callable[[Call], bool], times: int) -> None:
@@ -186,12 +186,13 @@ def kill_moves(loopback: Loopback, arguments: Sequence[str], kill_at: Callable[[
 
         loopback.fail(kill)
         process.start()
-        process.join(60)
+        process.join(RECORDS / 100 + 60)
         assert process.exitcode == -signal.SIGKILL
     loopback.fail()
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(RECORDS / 25 + 120)
 def test_a_move_that_was_killed_five_times_ends_with_equal_checksums(
     real_loopback: Loopback, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
