@@ -7,6 +7,7 @@ import sqlite3
 import stat
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -22,6 +23,7 @@ from memory_core import (
     StoreUnavailableError,
     run_sync,
 )
+from memory_core.storage.sqlite.connection import prepare_file, set_up
 from tests.storage.consistency import assert_consistent
 from tests.storage.embedders import WordEmbedder
 
@@ -313,3 +315,17 @@ with Memory(sys.argv[1], embedder=None) as memory:
     assert 0 < count < 5_000
 print(count)
 """
+
+
+def test_a_new_file_that_somebody_else_reads_is_waited_for(tmp_path: Path) -> None:
+    """SQLite does not always wait by itself where it turns the write-ahead log on."""
+    name = prepare_file(tmp_path / "new.db")
+    with closing(sqlite3.connect(name, isolation_level=None, check_same_thread=False)) as reader:
+        reader.execute("BEGIN")
+        reader.execute("SELECT count(*) FROM sqlite_master").fetchone()
+        leaving = threading.Timer(0.3, reader.execute, ["ROLLBACK"])
+        leaving.start()
+        with closing(sqlite3.connect(name, isolation_level=None, timeout=0)) as db:
+            set_up(db, "FULL")
+            assert db.execute("PRAGMA journal_mode").fetchone() == ("wal",)
+        leaving.join()

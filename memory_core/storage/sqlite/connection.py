@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sqlite3
+import time
 from collections.abc import Callable, Generator
 from contextlib import closing, contextmanager
 from pathlib import Path
@@ -21,6 +22,8 @@ PAGE_BYTES: Final = 16_384
 """Rows are about a kilobyte with their vector; larger pages read an owner in fewer steps."""
 BUSY_MS: Final = 30_000
 """How long a writer waits for another process's transaction."""
+BUSY_PAUSE_SECONDS: Final = 0.01
+"""How long to wait before asking again where SQLite does not wait by itself."""
 
 IN_MEMORY: Final = ":memory:"
 _MAGIC: Final = b"SQLite format 3\0"
@@ -72,12 +75,26 @@ async def connect(path: str, *, synchronous: str) -> Connection:
 
 def set_up(db: sqlite3.Connection, synchronous: str) -> None:
     """How every connection works with the file."""
-    db.execute("PRAGMA journal_mode = WAL")
+    _write_ahead(db)
     db.execute(f"PRAGMA synchronous = {synchronous}")
     db.execute("PRAGMA secure_delete = ON")
     db.execute("PRAGMA temp_store = MEMORY")
     db.execute("PRAGMA cache_size = -8192")  # KiB; searches read the corpora, and the system caches the file as well
     install(db)
+
+
+def _write_ahead(db: sqlite3.Connection) -> None:
+    """Keep a write-ahead log. Whoever else looks at a new file meanwhile makes SQLite refuse this without waiting."""
+    deadline = time.monotonic() + BUSY_MS / 1000
+    while True:
+        try:
+            db.execute("PRAGMA journal_mode = WAL")
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or time.monotonic() > deadline:
+                raise
+            time.sleep(BUSY_PAUSE_SECONDS)
+        else:
+            return
 
 
 def prepare_file(path: Path) -> str:

@@ -56,12 +56,29 @@ class Page:
             time.sleep(0.1)
 
     def write(self, selector: str, text: str) -> None:
-        """Put text into a field and press Enter, as somebody at a keyboard does."""
+        """Put text into a field and press Enter, as somebody at a keyboard does, until the page shows what was said."""
         field = f"document.querySelector({selector!r})"
         self.until(field + " !== null")
-        self.evaluate(f"{field}.focus()")
-        self._send("Input.insertText", text=text)
-        self.until(f"{field}.value === {text!r}")
+        deadline = time.monotonic() + PATIENCE_SECONDS
+        while True:  # a page that is still busy lets keys pass, or draws its field anew
+            self.evaluate(f"{field}.focus()")
+            if self.evaluate(f"{field}.value") == "":
+                self._send("Input.insertText", text=text)
+            self._press_enter()
+            if self._shows(text):
+                return
+            if time.monotonic() > deadline:
+                raise TimeoutError(f"the page does not take {text!r}")
+
+    def _shows(self, text: str) -> bool:
+        """Whether the page shows the text within some seconds; what a field holds does not count."""
+        for _ in range(50):
+            if self.evaluate(f"document.body.innerText.includes({text!r})"):
+                return True
+            time.sleep(0.1)
+        return False
+
+    def _press_enter(self) -> None:
         enter = {"key": "Enter", "code": "Enter", "windowsVirtualKeyCode": 13, "text": "\r"}
         for kind in ("keyDown", "keyUp"):
             self._send("Input.dispatchKeyEvent", type=kind, **enter)
