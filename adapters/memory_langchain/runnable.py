@@ -139,7 +139,7 @@ class MemoryRunnable(Runnable[Any, Any]):
             async with aclosing(cast("AsyncGenerator[Any, None]", traced)) as chunks:  # it is one, and has to be closed
                 async for chunk in chunks:
                     yield chunk
-        except BaseException as failure:
+        except BaseException as failure:  # as above, and cancellation
             for turn in turns:
                 await asyncio.shield(on_core(turn.keep, failure))
             raise
@@ -156,7 +156,7 @@ class MemoryRunnable(Runnable[Any, Any]):
         try:
             output = self._chain.invoke(turn.chain_input(), config, **kwargs)
             answer = turn.answer(output)
-        except BaseException as failure:
+        except BaseException as failure:  # Ctrl-C included: whatever ended the chain, the question is kept
             run_sync(turn.keep, failure)
             raise
         run_sync(turn.save, answer)
@@ -174,7 +174,7 @@ class MemoryRunnable(Runnable[Any, Any]):
         try:
             output = await self._chain.ainvoke(turn.chain_input(), config, **kwargs)
             answer = turn.answer(output)
-        except BaseException as failure:
+        except BaseException as failure:  # cancellation included: whatever ended the chain, the question is kept
             await asyncio.shield(on_core(turn.keep, failure))
             raise
         await asyncio.shield(on_core(turn.save, answer))

@@ -144,7 +144,7 @@ class MemoryMixin(Agent):
         try:
             await self.home.open()
             await super().start(auto_register=auto_register)
-        except BaseException:
+        except BaseException:  # a cancelled start included: nothing may stay open
             await self.home.close()
             if self.client is not None:
                 await self.client.disconnect()  # `stop` does so only for an agent that got through its start

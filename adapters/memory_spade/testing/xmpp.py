@@ -102,7 +102,7 @@ class XmppServer:
             directory = Path(self._directory.name)
             self._process = self._launch(directory)
             self._port = self._wait_until_ready(self._process, directory)
-        except BaseException:
+        except BaseException:  # Ctrl-C included: no server may outlive its test
             self._end()
             raise
         return self

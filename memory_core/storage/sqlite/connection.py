@@ -62,7 +62,7 @@ async def connect(path: str, *, synchronous: str) -> Connection:
             set_up(db, synchronous)
             if path == IN_MEMORY:
                 migrate(db)
-        except BaseException:
+        except BaseException:  # whatever it was, nobody else can close this connection
             db.close()
             raise
         return db

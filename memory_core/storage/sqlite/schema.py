@@ -192,7 +192,7 @@ def migrate(db: sqlite3.Connection) -> None:
                 step(db)
                 db.execute(f"PRAGMA application_id = {APPLICATION_ID}")
                 db.execute(f"PRAGMA user_version = {number}")
-        except BaseException:
+        except BaseException:  # whatever it was, half a step must not stay
             db.execute("ROLLBACK")
             raise
         db.execute("COMMIT")

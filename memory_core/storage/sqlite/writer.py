@@ -163,7 +163,7 @@ def commit(db: sqlite3.Connection, works: Sequence[Work]) -> tuple[list[Outcome]
         _trim_outbox(db)
         owed = db.execute("SELECT 1 FROM chunk WHERE vector IS NULL LIMIT 1").fetchone() is not None
         db.execute("COMMIT")
-    except BaseException:
+    except BaseException:  # whatever it was, the next group needs a connection without a transaction
         if db.in_transaction:
             db.execute("ROLLBACK")
         raise
@@ -199,7 +199,7 @@ def _run(db: sqlite3.Connection, work: Work) -> Outcome:
     db.execute("SAVEPOINT work")
     try:
         result = work(db)
-    except Exception as error:
+    except Exception as error:  # whatever it was, it is this caller's alone
         if not db.in_transaction:  # SQLite gave up the whole transaction, such as on a full disk
             raise
         db.execute("ROLLBACK TO work")
