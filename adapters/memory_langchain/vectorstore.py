@@ -202,9 +202,7 @@ class MemoryVectorStore(VectorStore):
             InvalidInputError: An `embedding` is given; the memory has one of its own.
             ScopeError: The handle is missing or leaves the user open.
         """
-        store = cls._made(embedding, memory)
-        store.add_texts(texts, metadatas, ids=ids, **kwargs)
-        return store
+        return run_sync(cls.afrom_texts, texts, embedding, metadatas, ids=ids, memory=memory, **kwargs)
 
     @classmethod
     @override
