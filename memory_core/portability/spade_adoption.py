@@ -24,6 +24,7 @@ from memory_core.errors import InvalidInputError, StoreUnavailableError
 from memory_core.ids import new_id
 from memory_core.memory import Memory
 from memory_core.models import Draft, Json, MemoryRecord, Scope, utc_now
+from memory_core.portability.durable import sync_directory
 from memory_core.portability.spade_names import BASE_COLLECTION, identity
 from memory_core.portability.spade_tables import COLUMNS, ORIGINAL, is_stock, show_agent_memories
 from memory_core.protocols import Store
@@ -137,7 +138,7 @@ def _replace(db: sqlite3.Connection, source: Path, path: Path) -> int:
     if source == path:
         _keep(source)
     temporary.replace(path)
-    _sync(path.parent)
+    sync_directory(path.parent)
     return count
 
 
@@ -265,11 +266,3 @@ def _keep(path: Path) -> None:
     except OSError:  # a file system without links
         shutil.copy2(path, kept)
     kept.chmod(0o600)
-
-
-def _sync(directory: Path) -> None:
-    descriptor = os.open(directory, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Final, TypeGuard, cast
 
 from memory_core.errors import StoreUnavailableError
+from memory_core.portability.durable import sync_directory
 from memory_core.portability.spade_names import distinct_name, identity, safe_name, timestamp
 
 logger = logging.getLogger(__name__)
@@ -150,7 +151,7 @@ class NotesFile:
             _write_all(descriptor, line)
             os.fsync(descriptor)
             if start == 0:
-                _sync_directory(self._path.parent)
+                sync_directory(self._path.parent)
         except OSError:
             os.ftruncate(descriptor, start)
             raise
@@ -176,7 +177,7 @@ class NotesFile:
         except OSError:
             temporary.unlink(missing_ok=True)
             raise
-        _sync_directory(self._path.parent)
+        sync_directory(self._path.parent)
         self._journal_path.unlink(missing_ok=True)  # if that does not get done, `folded_journal` tells
         self._state = _State(interactions, folded, _signature(self._path))
 
@@ -293,11 +294,3 @@ def _write_all(descriptor: int, data: bytes) -> None:
     view = memoryview(data)
     while view:
         view = view[os.write(descriptor, view) :]
-
-
-def _sync_directory(path: Path) -> None:
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
