@@ -6,10 +6,22 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final, cast
 
-from memory_core.checks import check_key, check_text, check_texts, check_time, check_unit
+from memory_core.checks import check_key, check_listed, check_text, check_texts, check_time, check_unit
 from memory_core.drafts import check_data, check_links, or_none
 from memory_core.errors import InvalidInputError
-from memory_core.models import COMPARISONS, STATES, TIERS, DataCondition, Json, Where
+from memory_core.models import (
+    COMPARISONS,
+    MAX_ALTERNATIVES,
+    NAME_FIELDS,
+    NUMBER_FIELDS,
+    STATES,
+    TIERS,
+    TIME_FIELDS,
+    DataCondition,
+    FieldCondition,
+    Json,
+    Where,
+)
 
 
 def check_where(where: object) -> Where:
@@ -90,6 +102,53 @@ def _step(step: object) -> str | int:
     raise InvalidInputError(f"a path is made of keys and of positions from 0 on, not of {step!r:.80}")
 
 
+def _fields(value: object) -> tuple[FieldCondition, ...]:
+    if isinstance(value, str) or not isinstance(value, Sequence):
+        raise InvalidInputError(f"fields must be a sequence of FieldCondition, not {value!r:.80}")
+    return tuple(_field_condition(item) for item in cast("Sequence[object]", value))
+
+
+def _field_condition(given: object) -> FieldCondition:
+    if not isinstance(given, FieldCondition):
+        raise InvalidInputError(f"fields takes FieldCondition(field, op, value), not {given!r:.80}")
+    if given.field not in _VALUES:
+        raise InvalidInputError(f"fields compares {', '.join(_VALUES)}, not {given.field!r:.80}")
+    if given.op not in COMPARISONS:
+        raise InvalidInputError(f"op must be one of {', '.join(COMPARISONS)}, not {given.op!r:.80}")
+    check = _VALUES[given.field]
+    if given.op == "in":
+        return replace(given, value=tuple(map(check, _alternatives(given))))
+    if given.op not in {"eq", "ne"} and (given.value is None or given.field in NAME_FIELDS):
+        raise InvalidInputError(
+            f"{given.op} compares moments and numbers; {given.field} {given.value!r:.80} has no order"
+        )
+    return replace(given, value=check(given.value))
+
+
+def _alternatives(given: FieldCondition) -> Sequence[object]:
+    value = given.value
+    if isinstance(value, str) or not isinstance(value, Sequence):
+        raise InvalidInputError(f"in takes a sequence of values, not {value!r:.80}")
+    values = cast("Sequence[object]", value)
+    if len(values) > MAX_ALTERNATIVES:
+        raise InvalidInputError(f"in takes at most {MAX_ALTERNATIVES} values for {given.field}, not {len(values)}")
+    return values
+
+
+def _number(name: str, value: object) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) <= _LARGEST:
+        raise InvalidInputError(f"{name} is compared with a number of at most 2**53, not {value!r:.80}")
+    return value
+
+
+_LARGEST: Final = 2**53
+"""Up to it every whole number is a float, too."""
+_VALUES: Final[Mapping[str, Callable[[object], Any]]] = {
+    **{name: or_none(check_time, name) for name in TIME_FIELDS},
+    **{name: or_none(_number, name) for name in NUMBER_FIELDS},
+    **{name: or_none(check_listed, name) for name in NAME_FIELDS},
+}
+"""What a field may be compared with."""
 _NO_CONDITION: Final = Where()
 _CONDITIONS: Final[Mapping[str, Callable[[object], Any]]] = {
     "kinds": _texts("kinds"),
@@ -112,6 +171,7 @@ _CONDITIONS: Final[Mapping[str, Callable[[object], Any]]] = {
     "states": _some_of("states", STATES, least=1),
     "data": _data_condition,
     "matching": _matching,
+    "fields": _fields,
     "ids": or_none(check_texts, "ids"),
     "source_keys": or_none(check_texts, "source_keys"),
 }

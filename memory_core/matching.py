@@ -6,9 +6,9 @@ import unicodedata
 from collections.abc import Callable, Collection, Iterable, Mapping
 from datetime import datetime
 from operator import ge, gt, le, lt
-from typing import Any, Final
+from typing import Any, Final, cast
 
-from memory_core.models import DataCondition, MemoryRecord, Where
+from memory_core.models import DataCondition, FieldCondition, MemoryRecord, Where
 
 _ORDERINGS: Final[Mapping[str, Callable[[Any, Any], bool]]] = {"gt": gt, "gte": ge, "lt": lt, "lte": le}
 _MISSING: Final = object()
@@ -27,6 +27,7 @@ def satisfies(record: MemoryRecord, where: Where, now: datetime) -> bool:
         and _has_fields(record, where)
         and _is_listed(record, where)
         and _is_in_ranges(record, where)
+        and all(_field_holds(record, condition) for condition in where.fields)
         and has_keyword(record.text, where.keywords)
         and all(name in record.data and is_same(record.data[name], value) for name, value in where.data.items())
         and matches_all(record.data, where.matching)
@@ -87,6 +88,14 @@ def _is_in_ranges(record: MemoryRecord, where: Where) -> bool:
 def _is_true_at(record: MemoryRecord, moment: datetime) -> bool:
     since = record.occurred_at if record.valid_from is None else record.valid_from
     return since <= moment and (record.valid_to is None or record.valid_to > moment)
+
+
+def _field_holds(record: MemoryRecord, condition: FieldCondition) -> bool:
+    held, wanted = getattr(record, condition.field), cast("Any", condition.value)
+    if condition.op in _ORDERINGS:
+        return held is not None and _ORDERINGS[condition.op](held, wanted)
+    found: bool = held in wanted if condition.op == "in" else held == wanted
+    return found is not (condition.op == "ne")
 
 
 def folded(text: str) -> str:

@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from datetime import UTC, datetime
-from typing import Final, Literal
+from typing import Final, Literal, get_args
 
 from memory_core.checks import check_key
 from memory_core.errors import InvalidInputError, ScopeError
@@ -20,10 +20,16 @@ Mode = Literal["substring", "lexical", "vector", "hybrid"]
 Profile = Literal["conversation", "facts", "exact"]
 Order = Literal["newest", "oldest", "importance", "accessed"]
 Relation = Literal["supersedes", "summarizes", "derived_from", "follows"]
+TimeField = Literal["created_at", "updated_at", "accessed_at", "occurred_at", "expires_at", "valid_from", "valid_to"]
+NumberField = Literal["importance", "confidence", "access_count", "rev"]
+NameField = Literal["id", "source_key", "kind", "tier", "author", "emotion", "agent", "session", "collection"]
 Comparison = Literal["eq", "ne", "gt", "gte", "lt", "lte", "in"]
-"""How a `DataCondition` compares: the names MongoDB made common, without the `$`."""
+"""How a `DataCondition` and a `FieldCondition` compare: the names MongoDB made common, without the `$`."""
 
 COMPARISONS: Final[tuple[Comparison, ...]] = ("eq", "ne", "gt", "gte", "lt", "lte", "in")
+TIME_FIELDS: Final[tuple[TimeField, ...]] = get_args(TimeField)
+NUMBER_FIELDS: Final[tuple[NumberField, ...]] = get_args(NumberField)
+NAME_FIELDS: Final[tuple[NameField, ...]] = get_args(NameField)
 STATES: Final[tuple[State, ...]] = ("active", "compacted", "archived")
 RELATIONS: Final[tuple[Relation, ...]] = ("supersedes", "summarizes", "derived_from", "follows")
 TIERS: Final[tuple[Tier, ...]] = ("raw", "medium", "high", "summary")
@@ -208,6 +214,24 @@ a missing path included, does not hold |
     """Any JSON value. (Not `Json`: pydantic models that hold a `Where` cannot follow a recursive alias.)"""
 
 
+@dataclass(frozen=True, slots=True)
+class FieldCondition:
+    """A condition on a field of the record: `FieldCondition("accessed_at", "lt", a_month_ago)`.
+
+    `eq`, `ne` and `in` compare as Python does, and `None` is a value like any other: the field is not set. `gt`, `gte`,
+    `lt` and `lte` order moments and numbers; they do not hold where the field is not set, and names have no order.
+    """
+
+    field: TimeField | NumberField | NameField
+    op: Comparison
+    value: object
+    """An aware datetime, a number or a text, as the field holds; for `in` a sequence of at most `MAX_ALTERNATIVES`."""
+
+
+MAX_ALTERNATIVES: Final = 1_000
+"""Most values of one `FieldCondition` with `in`; `Where.ids` and `Where.source_keys` take any number."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Where:
     """Conditions on records, all of which must hold. Empty means no condition, except that only active,
@@ -245,6 +269,8 @@ class Where:
     """Top-level keys of `data` and the value each must have."""
     matching: Sequence[DataCondition] = ()
     """Conditions on values anywhere in `data`."""
+    fields: Sequence[FieldCondition] = ()
+    """Conditions on any other field, and any other comparison."""
     ids: Sequence[str] | None = None
     """Records of these ids; unlike the other lists an empty one matches nothing, so that
     `delete_where(Where(ids=chosen))` with nothing chosen deletes nothing."""

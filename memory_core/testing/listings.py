@@ -11,7 +11,9 @@ from typing import Any, Final, cast
 
 import pytest
 
-from memory_core import BoundMemory, Draft, InvalidInputError, MemoryRecord, Patch, Where, run_sync
+from memory_core import BoundMemory, Draft, FieldCondition, InvalidInputError, MemoryRecord, Patch, Where, run_sync
+from memory_core.matching import satisfies
+from memory_core.models import NAME_FIELDS, NUMBER_FIELDS, TIME_FIELDS
 from memory_core.testing.base import Contract, Ticks, add, everything, texts
 
 DAY: Final = datetime(2024, 1, 1, tzinfo=UTC)
@@ -97,6 +99,9 @@ BAD_FILTERS: Final[dict[str, Where]] = {
     "min_confidence": Where(min_confidence=float("nan")),
     "since": Where(since=cast("Any", "2024-01-01")),
     "data": Where(data=cast("Any", {"a": [1]})),
+    "fields compares created_at": Where(fields=[FieldCondition(cast("Any", "text"), "eq", "tea")]),
+    "rev is compared with a number": Where(fields=[FieldCondition("rev", "gt", "1")]),
+    "has no order": Where(fields=[FieldCondition("author", "gt", "Ann")]),
 }
 
 CURSORS: Final = {
@@ -145,6 +150,30 @@ class ListingContract(Contract):
             with pytest.raises(InvalidInputError, match=name):
                 call()
         assert texts(everything(ann)) == ["tea"]
+
+    def test_every_field_compares_as_matching_says(self, ann: BoundMemory, clock: Ticks) -> None:
+        started = clock.now
+        run_sync(ann.add_many, [Draft(**_fields(ONE), id="one"), Draft(**_fields(TWO), id="two")])
+        clock.advance(seconds=1)
+        run_sync(ann.update, "one", Patch(text="one more", valid_to=clock.now))
+        run_sync(ann.list, where=Where(ids=["two"]), touch=True)
+        records = everything(ann)
+        assert len(records) == 2
+        for field in (*TIME_FIELDS, *NUMBER_FIELDS, *NAME_FIELDS):
+            held = [getattr(record, field) for record in records]
+            asked = [(op, value) for value in {*held, None} for op in ("eq", "ne")]
+            asked += [("in", values) for values in ([], [held[0], None], held[1:])]
+            if field not in NAME_FIELDS:
+                moments_or_numbers = [clock.now if value is None else value for value in held]
+                asked += [(op, value) for value in moments_or_numbers for op in ("gt", "gte", "lt", "lte")]
+            for op, value in asked:
+                where = Where(fields=[FieldCondition(field, cast("Any", op), value)])
+                expected = {record.id for record in records if satisfies(record, where, clock.now)}
+                assert {record.id for record in run_sync(ann.list, where=where).records} == expected, where
+        read = Where(fields=[FieldCondition("access_count", "gte", 1), FieldCondition("accessed_at", "gt", started)])
+        assert texts(run_sync(ann.search, "one two", where=read, mode="lexical")) == ["two"]
+        run_sync(ann.list, where=Where(ids=["one"]), touch=True)
+        assert len(run_sync(ann.search, "one two", where=read, mode="lexical")) == 2
 
     def test_thousands_of_ids_and_tags_are_a_condition_too(self, ann: BoundMemory) -> None:
         (record,) = add(ann, Draft("tea", tags=[f"tag {n}" for n in range(256)]))

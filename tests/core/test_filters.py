@@ -16,6 +16,7 @@ from memory_core import (
     BoundMemory,
     DataCondition,
     Draft,
+    FieldCondition,
     InvalidInputError,
     Link,
     Memory,
@@ -26,6 +27,7 @@ from memory_core import (
 )
 from memory_core.conditions import check_where
 from memory_core.matching import has_keyword, matches_all, satisfies
+from memory_core.models import NAME_FIELDS, NUMBER_FIELDS, TIME_FIELDS
 from memory_core.storage.qdrant.store import QdrantStore
 from memory_core.testing import Ticks
 
@@ -42,6 +44,9 @@ DATA = st.dictionaries(st.sampled_from("pq"), NESTED, max_size=2)
 LINKS = st.builds(Link, st.sampled_from(["summarizes", "follows"]), KEYS)
 TAGS = st.lists(st.sampled_from(["x", "y", "z"]), max_size=2, unique=True).map(tuple)
 PATHS = st.lists(st.sampled_from(["p", "q", 0]), min_size=1, max_size=2).map(tuple)
+
+ORDERINGS = st.sampled_from(["gt", "gte", "lt", "lte"])
+EQUALITIES = st.sampled_from(["eq", "ne"])
 
 DRAFTS = st.builds(
     Draft,
@@ -88,6 +93,16 @@ FIELDS: dict[str, st.SearchStrategy[Any]] = {
     "states": st.lists(st.sampled_from(["active", "archived"]), min_size=1, unique=True),
     "data": st.dictionaries(st.sampled_from("pq"), VALUES, max_size=1),
     "matching": st.lists(CONDITIONS, max_size=2),
+    "fields": st.lists(
+        st.one_of(
+            st.builds(FieldCondition, st.sampled_from(TIME_FIELDS), ORDERINGS, DAYS),
+            st.builds(FieldCondition, st.sampled_from(TIME_FIELDS), EQUALITIES, MAYBE_DAYS),
+            st.builds(FieldCondition, st.sampled_from(NUMBER_FIELDS), ORDERINGS, UNITS),
+            st.builds(FieldCondition, st.sampled_from(NAME_FIELDS), EQUALITIES, MAYBE_KEYS),
+            st.builds(FieldCondition, st.sampled_from(NAME_FIELDS), st.just("in"), st.lists(MAYBE_KEYS, max_size=2)),
+        ),
+        max_size=2,
+    ),
     "ids": st.lists(st.sampled_from(["0", "1", "2", "9"]), max_size=3),
 }
 WHERES = st.lists(st.sampled_from(sorted(FIELDS)), max_size=3, unique=True).flatmap(

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from datetime import datetime
-from typing import Any, Final
+from typing import Any, Final, cast
 
 from memory_core.drafts import MAX_TAGS
-from memory_core.models import STATES, DataCondition, Scope, Where
+from memory_core.models import NUMBER_FIELDS, STATES, TIME_FIELDS, DataCondition, FieldCondition, Scope, Where
 from memory_core.storage.qdrant.client import models
 from memory_core.storage.qdrant.payload import data_key, is_plain, owner_key
 from memory_core.storage.sqlite.rows import link_keys
@@ -80,7 +80,7 @@ def conditions(scope: Scope, where: Where, now: datetime | None) -> list[Conditi
     """
     if len(set(where.tags_all)) > MAX_TAGS or _names_none(where.ids) or _names_none(where.source_keys):
         return None
-    found = [owned(scope), *_bound(scope), *_fields(where), *_ranges(where)]
+    found = [owned(scope), *_bound(scope), *_fields(where), *_ranges(where), *map(_field, where.fields)]
     if now is not None:
         alive = beyond("expires_at", now, descending=False)
         found.insert(1, models.Filter(should=[empty("expires_at"), alive]))
@@ -120,6 +120,27 @@ def _fields(where: Where) -> list[Condition]:
     if where.source_keys is not None:
         found.append(any_of("source_key", dict.fromkeys(where.source_keys)))
     return found
+
+
+def _field(condition: FieldCondition) -> Condition:
+    name, value = condition.field, condition.value
+    if condition.op == "eq":
+        return _equal(name, value)
+    if condition.op == "ne":
+        return models.Filter(must_not=[_equal(name, value)])
+    if condition.op == "in":
+        # Of no alternatives none holds; an empty `should` would hold of everything.
+        alternatives = [_equal(name, one) for one in cast("Sequence[object]", value)]
+        return models.Filter(should=list(alternatives)) if alternatives else among(())
+    bounds: dict[str, Any] = {condition.op: value}
+    spans = models.DatetimeRange(**bounds) if name in TIME_FIELDS else models.Range(**bounds)
+    return models.FieldCondition(key=name, range=spans)
+
+
+def _equal(name: str, value: Any) -> Condition:
+    if value is None:
+        return empty(name)
+    return between(name, value, value) if name in (*TIME_FIELDS, *NUMBER_FIELDS) else same(name, value)
 
 
 def _names_none(values: Sequence[str] | None) -> bool:

@@ -53,6 +53,8 @@ RECORD_INDEXES: Final[Mapping[str, models.PayloadSchemaParams]] = {
     "source_key": _KEYWORD,
     "occurred_at": _PRINCIPAL,
     "created_at": _MOMENT,
+    "updated_at": _MOMENT,
+    "accessed_at": _MOMENT,
     "valid_from": _MOMENT,
     "valid_to": _MOMENT,
     "links": _KEYWORD,
@@ -69,6 +71,7 @@ RECORD_INDEXES: Final[Mapping[str, models.PayloadSchemaParams]] = {
     "_born": _KEYWORD,
     "_write": _KEYWORD,
     "access_count": _INTEGER,
+    "rev": _INTEGER,
 }
 """Every field that a filter or an order uses, so that the store also works where unindexed filters are forbidden."""
 

@@ -24,6 +24,8 @@ KEPT_BYTES: Final = 4 * 1024 * 1024
 """What the answers of one owner may take: agents and graphs ask under the same conditions again and again."""
 _ANSWER_BYTES: Final = 1_024
 """What an answer without any rows takes, roughly."""
+_UNNOTED: Final = ("accessed_at", "access_count")
+"""Reads count themselves without making a new row."""
 _ALWAYS: Final = -1
 """A moment before every expiry; the ranking leaves out what has expired by then."""
 
@@ -49,6 +51,8 @@ class Allowed:
     def rows(self, db: sqlite3.Connection, owner: int, scope: Scope, where: Where) -> Rows:
         """Ascending; rows that are dead by now and rows that have expired may be among them."""
         found = conditions(owner, scope, where, _ALWAYS)
+        if any(condition.field in _UNNOTED for condition in where.fields):
+            return self._since(db, found, 0)
         name = (found.sql, *found.parameters)
         answer = self._answers.get(name) or _Answer(np.empty(0, np.int32), 0)
         if answer.size < len(self._corpus):

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
+from datetime import datetime
 from functools import lru_cache
-from typing import Final
+from typing import Final, cast
 
 from memory_core.matching import has_keyword, is_same, matches_all
-from memory_core.models import STATES, DataCondition, Scope, Where, encode_json
+from memory_core.models import STATES, DataCondition, FieldCondition, Scope, Where, encode_json
 from memory_core.storage.sqlite.rows import link_keys, micros
 from memory_core.storage.sqlite.schema import OWNER_BITS
 
 Parameter = str | int | float | None
 
 _EQUALS: Final = ("author", "agent", "session", "collection", "emotion")
+_SIGNS: Final = {"eq": "IS", "ne": "IS NOT", "gt": ">", "gte": ">=", "lt": "<", "lte": "<="}
 _LISTED: Final = "(SELECT value FROM json_each(?))"
 """Any number of values in one parameter."""
 
@@ -77,6 +79,8 @@ def conditions(owner: int, scope: Scope, where: Where, now: int) -> Conditions:
     _ranges(found, where)
     if where.keywords:
         found.add("has_keyword(text, ?)", _json(where.keywords))
+    for condition in where.fields:
+        _field(found, condition)
     _data(found, where)
     _matching(found, where)
     return found
@@ -132,6 +136,20 @@ def _ranges(found: Conditions, where: Where) -> None:
     if where.as_of is not None:
         moment = micros(where.as_of)
         found.add("coalesce(valid_from, occurred_at) <= ? AND (valid_to IS NULL OR valid_to > ?)", moment, moment)
+
+
+def _field(found: Conditions, condition: FieldCondition) -> None:
+    name = condition.field  # one of a fixed list
+    if condition.op == "in":
+        values = [_parameter(value) for value in cast("Sequence[object]", condition.value)]
+        marks = ", ".join("?" * len(values))
+        found.add(f"({name} IN ({marks}){' OR ' + name + ' IS NULL' if None in values else ''})", *values)
+    else:
+        found.add(f"{name} {_SIGNS[condition.op]} ?", _parameter(condition.value))
+
+
+def _parameter(value: object) -> Parameter:
+    return micros(value) if isinstance(value, datetime) else cast("Parameter", value)
 
 
 def _data(found: Conditions, where: Where) -> None:
