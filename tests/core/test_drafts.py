@@ -1,0 +1,70 @@
+"""What a draft becomes: all that was given, completed by what was not."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from datetime import UTC, datetime, timedelta, timezone
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from memory_core import Draft, Link, Scope, ScopeError, complete
+from memory_core.models import TIER_OF_KIND, TIERS
+
+NOW = datetime(2024, 5, 6, 7, 8, 9, 10, tzinfo=UTC)
+NAMES = st.text(st.characters(codec="utf-8", exclude_characters="\0"), min_size=1, max_size=20).filter(str.strip)
+ZONES = st.integers(-12, 12).map(lambda hours: timezone(timedelta(hours=hours)))
+NAIVE = NOW.replace(tzinfo=None)
+MAYBE_TIMES = st.none() | st.datetimes(NAIVE.replace(year=1900), NAIVE.replace(year=2100), timezones=ZONES)
+UNITS = st.floats(0, 1)
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | NAMES,
+    lambda inner: st.lists(inner, max_size=2) | st.dictionaries(NAMES, inner, max_size=2),
+    max_leaves=4,
+)
+PROVENANCE = ("agent", "session", "collection")
+GIVEN: dict[str, st.SearchStrategy[Any]] = {
+    "text": NAMES,
+    "kind": st.sampled_from(["note", "fact", "whatever"]) | NAMES,
+    "tier": st.none() | st.sampled_from(TIERS),
+    "data": st.dictionaries(NAMES, JSON, max_size=2),
+    "tags": st.lists(NAMES, max_size=3, unique=True).map(tuple),
+    "importance": UNITS,
+    "confidence": UNITS,
+    "links": st.lists(st.builds(Link, st.just("follows"), NAMES), max_size=2, unique=True).map(tuple),
+    **dict.fromkeys(("author", "emotion", "source_key", "id", *PROVENANCE), st.none() | NAMES),
+    **dict.fromkeys(("occurred_at", "expires_at", "valid_from", "valid_to"), MAYBE_TIMES),
+}
+DRAFTS = st.fixed_dictionaries(GIVEN).map(lambda values: Draft(**values))
+
+
+@given(DRAFTS)
+def test_a_record_holds_all_that_was_given_and_completes_the_rest(draft: Draft) -> None:
+    record = complete(draft, Scope("demo", "ann"), NOW)
+    assert {field.name for field in fields(draft)} - {"_"} == GIVEN.keys()
+    for name in GIVEN:
+        wanted, held = getattr(draft, name), getattr(record, name)
+        assert held == wanted or wanted is None, name
+        assert not isinstance(held, datetime) or held.tzinfo is UTC, name
+    assert record.tier == (draft.tier or TIER_OF_KIND.get(draft.kind, "medium"))
+    assert record.id
+    assert record.occurred_at == (draft.occurred_at or NOW)
+    assert (record.app, record.user, record.state, record.rev) == ("demo", "ann", "active", 1)
+    assert (record.created_at, record.updated_at, record.accessed_at, record.access_count) == (NOW, NOW, None, 0)
+    again = Draft(**{name: getattr(record, name) for name in GIVEN})
+    assert complete(again, Scope("demo", "ann"), NOW) == record
+
+
+@given(NAMES, NAMES, st.sampled_from(PROVENANCE))
+def test_a_draft_is_stamped_by_the_scope_and_may_not_contradict_it(bound: str, given_name: str, key: str) -> None:
+    keys: dict[str, Any] = {key: bound}
+    scope = Scope("demo", "ann", **keys)
+    for told in (None, bound):
+        same: dict[str, Any] = {key: told}
+        assert getattr(complete(Draft("tea", **same), scope, NOW), key) == bound
+    if given_name != bound:
+        other: dict[str, Any] = {key: given_name}
+        with pytest.raises(ScopeError):
+            complete(Draft("tea", **other), scope, NOW)
