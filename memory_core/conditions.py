@@ -32,9 +32,11 @@ def check_where(where: object) -> Where:
     """
     if not isinstance(where, Where):
         raise InvalidInputError(f"conditions are given as a Where, such as Where(kinds=['fact']), not {where!r:.80}")
-    if where == _NO_CONDITION:
+    given = {name: getattr(where, name) for name in _CONDITIONS}
+    changes = {name: _CONDITIONS[name](value) for name, value in given.items() if value != _DEFAULTS[name]}
+    if not changes:
         return where
-    checked = replace(where, **{name: check(getattr(where, name)) for name, check in _CONDITIONS.items()})
+    checked = replace(where, **changes)
     if checked.as_of is not None and "active" in checked.states:
         checked = replace(checked, states=tuple(dict.fromkeys((*checked.states, "archived"))))
     return checked
@@ -149,7 +151,6 @@ _VALUES: Final[Mapping[str, Callable[[object], Any]]] = {
     **{name: or_none(check_listed, name) for name in NAME_FIELDS},
 }
 """What a field may be compared with."""
-_NO_CONDITION: Final = Where()
 _CONDITIONS: Final[Mapping[str, Callable[[object], Any]]] = {
     "kinds": _texts("kinds"),
     "tiers": _some_of("tiers", TIERS, least=0),
@@ -175,3 +176,4 @@ _CONDITIONS: Final[Mapping[str, Callable[[object], Any]]] = {
     "ids": or_none(check_texts, "ids"),
     "source_keys": or_none(check_texts, "source_keys"),
 }
+_DEFAULTS: Final[Mapping[str, object]] = {name: getattr(Where(), name) for name in _CONDITIONS}

@@ -17,7 +17,6 @@ try:
         HumanMessage,
         convert_to_messages,
         message_chunk_to_message,
-        message_to_dict,
         messages_from_dict,
     )
     from langchain_core.messages.ai import AIMessage
@@ -45,6 +44,17 @@ MAX_SEARCHABLE_CHARS: Final = 1_000_000
 MAX_AUTHOR_CHARS: Final = 512
 """The core's longest key."""
 
+_LEFT_OUT: Final[Mapping[str, object]] = {
+    "additional_kwargs": {},
+    "response_metadata": {},
+    "name": None,
+    "id": None,
+    "tool_calls": [],
+    "invalid_tool_calls": [],
+    "usage_metadata": None,
+}
+"""Fields of messages with what they are when nobody gave one; a message without them is made again the same."""
+
 _TYPES: Final = frozenset({"human", "ai", "system", "chat", "function", "tool", "remove"})
 """The kinds of message that `messages_from_dict` can make again."""
 
@@ -63,6 +73,7 @@ def to_draft(message: object, scope: CallScope, *, source_key: str | None) -> Dr
     message = message_chunk_to_message(message)
     if message.type not in _TYPES:
         raise TypeError(f"a message of type {message.type!r} cannot be made again; the types are {sorted(_TYPES)}")
+    fields = {name: value for name, value in message.model_dump().items() if not _is_left_out(name, value)}
     return Draft(
         searchable_text(message),
         kind=MESSAGE_KIND,
@@ -70,7 +81,7 @@ def to_draft(message: object, scope: CallScope, *, source_key: str | None) -> Dr
         agent=scope.agent,
         session=scope.session,
         source_key=source_key,
-        data={_DATA_KEY: jsonable(message_to_dict(message))},
+        data={_DATA_KEY: {"type": message.type, "data": jsonable(fields)}},
     )
 
 
@@ -124,6 +135,10 @@ def to_messages(value: object, *, role: type[HumanMessage | AIMessage]) -> list[
     if isinstance(value, Sequence):
         return [message_chunk_to_message(message) for message in convert_to_messages(cast("Sequence[str]", value))]
     raise TypeError(f"expected text, a message or messages, not {type(value).__name__}: {value!r:.80}")
+
+
+def _is_left_out(name: str, value: object) -> bool:
+    return name in _LEFT_OUT and value == _LEFT_OUT[name]
 
 
 def jsonable(value: object) -> Json:

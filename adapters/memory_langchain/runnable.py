@@ -14,6 +14,13 @@ from memory_langchain.turns import Plan, Turn, joined
 try:
     from langchain_core.runnables import ConfigurableFieldSpec, Runnable, RunnableConfig
     from langchain_core.runnables.base import coerce_to_runnable
+    from langchain_core.runnables.config import (
+        ensure_config,
+        get_async_callback_manager_for_config,
+        get_callback_manager_for_config,
+        patch_config,
+        set_config_context,
+    )
     from langchain_core.runnables.utils import get_unique_config_specs
     from typing_extensions import override
 except ImportError as error:
@@ -24,8 +31,10 @@ if TYPE_CHECKING:
     from langchain_core.runnables.base import RunnableLike
 
 # A chain takes and returns whatever it likes, so this wrapper is a Runnable[Any, Any], and the keyword arguments
-# of `invoke` and its sisters are the chain's own: LangChain's interface, handed on as they are. LangChain looks at the
-# number and the names of parameters, so `run_manager` is there although nothing here needs it.
+# of `invoke` and its sisters are the chain's own: LangChain's interface, handed on as they are. Where LangChain calls a
+# function for a stream, it looks at the number and the names of parameters, so `run_manager` is there although nothing
+# here needs it. `invoke` and `ainvoke` open their run themselves, as LangChain's own sequences do: `_call_with_config`
+# looks at signatures at every call, which takes longer than all the rest of it.
 
 
 class MemoryRunnable(Runnable[Any, Any]):
@@ -66,12 +75,32 @@ class MemoryRunnable(Runnable[Any, Any]):
     @override
     def invoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Any:
         """Run the chain and save the turn; returns when both are done."""
-        return self._call_with_config(self._invoke, input, config, **kwargs)
+        config = ensure_config(config)
+        run = get_callback_manager_for_config(config).on_chain_start(None, input, **self._run_of(config))
+        try:
+            inner = patch_config(config, callbacks=run.get_child())
+            with set_config_context(inner) as context:
+                output = context.run(self._invoke, input, inner, kwargs)
+        except BaseException as failure:
+            run.on_chain_error(failure)
+            raise
+        run.on_chain_end(output)
+        return output
 
     @override
     async def ainvoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Any:
         """As `invoke`."""
-        return await self._acall_with_config(self._ainvoke, input, config, **kwargs)
+        config = ensure_config(config)
+        run = await get_async_callback_manager_for_config(config).on_chain_start(None, input, **self._run_of(config))
+        try:
+            inner = patch_config(config, callbacks=run.get_child())
+            with set_config_context(inner) as context:
+                output = await asyncio.create_task(self._ainvoke(input, inner, kwargs), context=context)
+        except BaseException as failure:
+            await run.on_chain_error(failure)
+            raise
+        await run.on_chain_end(output)
+        return output
 
     @override
     def stream(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Iterator[Any]:
@@ -144,13 +173,7 @@ class MemoryRunnable(Runnable[Any, Any]):
                 await asyncio.shield(on_core(turn.keep, failure))
             raise
 
-    def _invoke(
-        self,
-        given: Any,
-        run_manager: CallbackManagerForChainRun,  # noqa: ARG002
-        config: RunnableConfig,
-        **kwargs: Any,
-    ) -> Any:
+    def _invoke(self, given: Any, config: RunnableConfig, kwargs: dict[str, Any]) -> Any:
         turn = self._turn(given, config)
         run_sync(turn.load)
         try:
@@ -162,13 +185,7 @@ class MemoryRunnable(Runnable[Any, Any]):
         run_sync(turn.save, answer)
         return output
 
-    async def _ainvoke(
-        self,
-        given: Any,
-        run_manager: AsyncCallbackManagerForChainRun,  # noqa: ARG002
-        config: RunnableConfig,
-        **kwargs: Any,
-    ) -> Any:
+    async def _ainvoke(self, given: Any, config: RunnableConfig, kwargs: dict[str, Any]) -> Any:
         turn = self._turn(given, config)
         await on_core(turn.load)
         try:
@@ -179,6 +196,10 @@ class MemoryRunnable(Runnable[Any, Any]):
             raise
         await asyncio.shield(on_core(turn.save, answer))
         return output
+
+    def _run_of(self, config: RunnableConfig) -> dict[str, Any]:
+        """Name and id of the run in traces and events; the id is for this run alone."""
+        return {"name": config.get("run_name") or self.get_name(), "run_id": config.pop("run_id", None)}
 
     def _turn(self, given: object, config: RunnableConfig) -> Turn:
         return Turn(self._plan, self._scopes.resolve(config, needs_session=True), given)

@@ -112,7 +112,8 @@ class ScopeResolver:
         return CallScope(handle, handle.scope.user or "", session, agent)
 
     def _owned(self, places: Iterable[object], authenticated: str | None) -> BoundMemory:
-        user = self._named("user", places, USER_KEYS, self.user_id, authenticated or self.handle.scope.user)
+        given = self.handle
+        user = self._named("user", places, USER_KEYS, self.user_id, authenticated or given.scope.user)
         if user is None:
             raise ScopeError(
                 "no user is named: pass config={'configurable': {'user_id': ...}}, a context with user_id, user_id= "
@@ -120,7 +121,7 @@ class ScopeResolver:
             )
         if authenticated is not None and user != authenticated:
             raise ScopeError(f"the run is authenticated as {authenticated!r} and asks for the memory of {user!r}")
-        return self.handle.owned_by(user)
+        return given.owned_by(user)
 
     @staticmethod
     def _named(
