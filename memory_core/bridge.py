@@ -18,9 +18,9 @@ import threading
 import weakref
 from collections import deque
 from collections.abc import Awaitable, Callable, Coroutine
-from concurrent.futures import Future
+from concurrent.futures import CancelledError, Future
 from dataclasses import dataclass
-from typing import Any, ParamSpec, TypeVar
+from typing import Any, Generic, ParamSpec, TypeVar
 from weakref import WeakKeyDictionary
 
 from memory_core.errors import ClosedError, WrongThreadError
@@ -51,6 +51,17 @@ class CoreLoop:
             work.close()
             raise ClosedError("this memory was opened before fork(); open it again in the child process")
         return asyncio.run_coroutine_threadsafe(work, self.loop)
+
+    def run(self, work: Coroutine[object, object, T]) -> T:
+        """Carry out `work` from any thread but the loop's own, which stands still until it is done."""
+        call = _Blocking(work, self.loop, contextvars.copy_context())
+        try:
+            self.loop.call_soon_threadsafe(call.start)
+            call.ended.acquire()
+        except BaseException:  # Ctrl-C included: do not leave the work running unattended
+            self.loop.call_soon_threadsafe(call.cancel)
+            raise
+        return call.result()
 
     def crossing(self, home: asyncio.AbstractEventLoop) -> _Crossing:
         """The way from another loop, which is the one running in this thread, to this one and back."""
@@ -149,6 +160,42 @@ class _Call:
             self.task.cancel()
 
 
+class _Blocking(Generic[T]):
+    """One call on its way whose caller is a thread that waits.
+
+    A lock is all that wakes it up: `run_coroutine_threadsafe` and its future do the same at twice the cost.
+    """
+
+    def __init__(
+        self, work: Coroutine[object, object, T], loop: asyncio.AbstractEventLoop, context: contextvars.Context
+    ) -> None:
+        self._work = work
+        self._loop = loop
+        self._context = context
+        self._task: asyncio.Task[T] | None = None
+        self.ended = threading.Lock()
+        self.ended.acquire()
+
+    def start(self) -> None:
+        """Begin; on the core loop."""
+        self._task = self._loop.create_task(self._work, context=self._context)
+        self._task.add_done_callback(lambda _: self.ended.release())
+
+    def cancel(self) -> None:
+        """Stop the work, for nobody waits any more; on the core loop."""
+        if self._task is None:
+            self._work.close()
+        else:
+            self._task.cancel()
+            self._task.add_done_callback(lambda task: task.cancelled() or task.exception())  # nobody looks at it
+
+    def result(self) -> T:
+        """How it ended, once it has."""
+        if self._task is None or self._task.cancelled():
+            raise CancelledError  # of the work, not of the caller
+        return self._task.result()
+
+
 def _deliver(call: _Call) -> None:
     """Pass on how the work ended; on the loop of its caller."""
     task, result = call.task, call.result
@@ -231,12 +278,7 @@ def run_sync(fn: Callable[P, Awaitable[T]], /, *args: P.args, **kwargs: P.kwargs
     async def work() -> T:
         return await fn(*args, **kwargs)
 
-    future = core.submit(work())
-    try:
-        return future.result()
-    except BaseException:  # Ctrl-C included: do not leave the work running unattended
-        future.cancel()
-        raise
+    return core.run(work())
 
 
 def _running_loop() -> asyncio.AbstractEventLoop | None:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import concurrent.futures
 import contextvars
 import gc
+import signal
 import threading
 import time
 import weakref
@@ -41,6 +43,45 @@ def test_an_error_crosses_as_it_was_raised() -> None:
 
     with pytest.raises(LookupError, match="nothing here"):
         asyncio.run(on_core(fail))
+
+
+def test_an_error_reaches_a_caller_that_waits_as_it_was_raised() -> None:
+    async def fail() -> None:
+        raise LookupError("nothing here")
+
+    with pytest.raises(LookupError, match="nothing here"):
+        run_sync(fail)
+
+
+def test_work_that_was_cancelled_does_not_cancel_a_caller_that_waits() -> None:
+    async def give_up() -> None:
+        raise asyncio.CancelledError
+
+    with pytest.raises(concurrent.futures.CancelledError):
+        run_sync(give_up)
+
+
+def test_interrupting_a_caller_that_waits_cancels_the_work() -> None:
+    started, ended = threading.Event(), threading.Event()
+
+    async def wait() -> None:
+        started.set()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            ended.set()
+
+    def press_ctrl_c() -> None:
+        started.wait()
+        time.sleep(0.05)  # it waits by now
+        signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
+
+    presser = threading.Thread(target=press_ctrl_c)
+    presser.start()
+    with pytest.raises(KeyboardInterrupt):
+        run_sync(wait)
+    presser.join()
+    assert ended.wait(10)
 
 
 def test_cancelling_the_caller_cancels_the_work() -> None:
@@ -96,6 +137,8 @@ def test_work_sees_the_context_of_its_caller() -> None:
         return [*await asyncio.gather(call("ann"), call("bob"))]
 
     assert asyncio.run(both()) == ["ann", "bob"]
+    name.set("eve")
+    assert run_sync(look) == "eve"
 
 
 def test_a_loop_that_ends_before_its_call_is_let_go() -> None:
