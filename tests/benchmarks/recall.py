@@ -1,13 +1,17 @@
 """Recall of evidence turns on a file in LoCoMo's format, through the public API.
 
-    python tests/benchmarks/recall.py FILE [--words] [--together] [--ablation] [--without RULE ...]
+    python -m tests.benchmarks.recall [FILE] [--words] [--together] [--apart] [--int8] [--ablation] [--without RULE ...]
 
 LoCoMo (Maharana et al., ACL 2024) is licensed for non-commercial use, so its file is not part of this repository. Every
 turn is a record (text, shared caption, speaker, session, time), every conversation an owner. Recall@k is the share of a
 question's evidence turns among the first k hits, averaged over the questions that have evidence.
 
+Without a file it is measured on records that are no conversation, Python's own documentation (`python_docs.py`).
+
 --words      no vectors: `embedder=None`
 --together   one owner holds all conversations
+--apart      every turn by itself: records of no session
+--int8       also with vectors scanned as int8, as those of a large owner are (needs the `accel` extra)
 --without    leave a rule out, any number of times; --ablation leaves out each in turn
 """
 
@@ -20,7 +24,7 @@ import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from statistics import fmean
@@ -29,9 +33,12 @@ from unittest import mock
 
 from memory_core import Draft, Memory
 from memory_core.memory import DEFAULT_EMBEDDER
-from memory_core.retrieval import ranking
+from memory_core.retrieval import dense, ranking
+from tests.benchmarks.python_docs import records
 
 KS: Final = (5, 10, 25)
+SMALL_BLOCK: Final = 64
+"""Vectors of an int8 block with --int8: of a conversation all but the last few are scanned as int8 then."""
 CATEGORIES: Final = {4: "single-hop", 1: "multi-hop", 2: "temporal", 3: "open-domain", 5: "adversarial"}
 _STILL: Final = ranking.Flow(0, 0, 0, 0, 0)
 RULES: Final[Mapping[str, Mapping[str, Any]]] = {
@@ -68,6 +75,13 @@ class Conversation:
 def load(path: Path) -> list[Conversation]:
     """The conversations of a file; turns are named `conversation/D3:12`."""
     return [_conversation(sample) for sample in json.loads(path.read_text())]
+
+
+def documentation() -> Conversation:
+    """Records that are no conversation, each the evidence of one question."""
+    known = records()
+    questions = [Question(asked, "documentation", frozenset([str(draft.source_key)])) for draft, asked in known]
+    return Conversation("python", [draft for draft, _ in known], questions)
 
 
 def _conversation(sample: Mapping[str, Any]) -> Conversation:
@@ -135,15 +149,21 @@ def overall(title: str, found: Mapping[str, Sequence[tuple[float, ...]]]) -> str
 
 
 async def main(arguments: argparse.Namespace) -> None:
-    conversations, together, without = load(arguments.file), arguments.together, arguments.without
+    conversations = load(arguments.file) if arguments.file else [documentation()]
+    together, without = arguments.together, arguments.without
     async with Memory(":memory:", embedder=None if arguments.words else DEFAULT_EMBEDDER) as memory:
         for conversation in conversations:
-            await memory.bind(app="recall", user=_owner(conversation, together=together)).add_many(conversation.turns)
+            turns = [replace(turn, session=None) if arguments.apart else turn for turn in conversation.turns]
+            await memory.bind(app="recall", user=_owner(conversation, together=together)).add_many(turns)
         print(f"{'':28}    n " + " ".join(f"{f'R@{k}':>6}" for k in KS))
         found = await measure(memory, conversations, together=together, without=without)
         for category, recalls in found.items():
             print(line(category, recalls))
         print(overall("all", found))
+        if arguments.int8:
+            with mock.patch.object(dense, "BLOCK", SMALL_BLOCK):
+                found = await measure(memory, conversations, together=together, without=without)
+            print(overall("all, int8", found))
         for rule in RULES if arguments.ablation else ():
             found = await measure(memory, conversations, together=together, without=[*without, rule])
             print(overall(f"all without {rule}", found), flush=True)
@@ -151,9 +171,11 @@ async def main(arguments: argparse.Namespace) -> None:
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("file", type=Path)
+    parser.add_argument("file", type=Path, nargs="?")
     parser.add_argument("--words", action="store_true")
     parser.add_argument("--together", action="store_true")
+    parser.add_argument("--apart", action="store_true")
+    parser.add_argument("--int8", action="store_true")
     parser.add_argument("--ablation", action="store_true")
     parser.add_argument("--without", action="append", choices=sorted(RULES), default=[])
     asyncio.run(main(parser.parse_args()))
