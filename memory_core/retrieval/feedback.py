@@ -14,6 +14,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from memory_core.retrieval.bm25 import B
 from memory_core.retrieval.corpus import Corpus
 from memory_core.retrieval.postings import TERM_MASK, firsts, hashes, unpack
 from memory_core.retrieval.top import leading
@@ -43,14 +44,16 @@ def likeness(corpus: Corpus, scores: Floats, among: Rows, known: Sequence[str], 
         pool_size: How many of the best rows are scored.
 
     Returns:
-        Rows, and the sum of the weights of the terms each has; not scaled.
+        Rows, and the sum of the weights of the terms each has, for its length as in BM25; not scaled.
     """
     if len(among) > pool_size:
         among = among[leading(scores[among], pool_size)]
         among = among[np.argpartition(scores[among], -pool_size)[-pool_size:]]
     pool = among[np.argsort(-scores[among])]
     terms, weights = _in_common(corpus, pool[:FED_BACK], scores, known)
-    return pool, corpus.postings.tally(terms, weights, len(corpus))[pool]
+    lengths = corpus.lengths.values[pool]
+    norms = np.float32(1 - B) + np.float32(B) * lengths / (lengths.mean() or np.float32(1))
+    return pool, corpus.postings.tally(terms, weights, len(corpus))[pool] / norms
 
 
 def _in_common(corpus: Corpus, best: Rows, scores: Floats, known: Sequence[str]) -> tuple[NDArray[np.uint64], Floats]:

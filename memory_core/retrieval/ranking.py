@@ -12,7 +12,7 @@
              - ELSEWHERE if the query names people, and none of them spoke in the session
              + TIME      if the query asks when and the text names a time
              + DATE      * how well the record's date fits a date named in the query
-             + LENGTH    * min(words, 30) / 30
+             + LENGTH    * min(words, 30) / 30 for turns of a session
              + LIKENESS  * how much of what the best rows have in common the row has (`feedback.py`)
 
 A turn's vector has seen the turn before it, so with vectors little has to flow on; see `Flow`.
@@ -37,7 +37,7 @@ from memory_core.models import Component, Profile
 from memory_core.protocols import SearchRequest
 from memory_core.retrieval.analysis import query_terms
 from memory_core.retrieval.bm25 import bm25
-from memory_core.retrieval.corpus import Corpus
+from memory_core.retrieval.corpus import NOBODY, Corpus
 from memory_core.retrieval.dates import date_fit
 from memory_core.retrieval.dense import WORTH_GATHERING
 from memory_core.retrieval.features import QUESTION, TIMED
@@ -241,8 +241,8 @@ def _score_in_context(corpus: Corpus, query: Query, cosines: Floats | None, scor
         _add_absence(corpus, query, scores)
     _add_hints(corpus, query, scores)
     if profile == "conversation":
-        fullness: Floats = np.minimum(corpus.words.values / np.float32(FULL_LENGTH_WORDS), np.float32(1))
-        scores.add("length", fullness, LENGTH)
+        if corpus.session_count:
+            scores.add("length", _fullness(corpus), LENGTH)
         scores.add("asks", _asking(corpus), -ASKING)
     return relevant
 
@@ -306,6 +306,13 @@ def _add_likeness(corpus: Corpus, query: Query, among: Rows, pool: int, scores: 
         return
     rows, shared = likeness(corpus, scores.total, among, query.terms, pool)
     scores.add_at("like the best", rows, _scaled(shared), LIKENESS)
+
+
+def _fullness(corpus: Corpus) -> Floats:
+    """How much a turn says; "Wow!" is not what anybody asks for. A record by itself was worth writing at any length."""
+    fullness: Floats = np.minimum(corpus.words.values / np.float32(FULL_LENGTH_WORDS), np.float32(1))
+    fullness[corpus.sessions.values == NOBODY] = 1
+    return fullness
 
 
 def _asking(corpus: Corpus) -> Floats:

@@ -19,8 +19,8 @@ argparse array ast asyncio base64 bisect calendar codecs collections configparse
 decimal difflib dis email.message enum fractions ftplib functools gzip hashlib heapq html http.client imaplib inspect io
 ipaddress itertools json locale logging lzma mailbox math multiprocessing operator os os.path pathlib pickle pkgutil
 platform plistlib poplib pprint queue random re sched secrets selectors shelve shlex shutil signal smtplib socket
-sqlite3 ssl stat statistics string struct subprocess symtable sys sysconfig tarfile tempfile textwrap threading time timeit
-tokenize trace traceback types typing unicodedata unittest urllib.parse urllib.request uuid warnings wave weakref
+sqlite3 ssl stat statistics string struct subprocess symtable sys sysconfig tarfile tempfile textwrap threading time
+timeit tokenize trace traceback types typing unicodedata unittest urllib.parse urllib.request uuid warnings wave weakref
 xml.dom.minidom xml.etree.ElementTree xmlrpc.client zipfile zipimport zlib zoneinfo
 """
 SUMMARY_WORDS: Final = range(4, 31)

@@ -1,5 +1,7 @@
 """What the best rows have in common counts for rows that say it in other words."""
 
+from dataclasses import replace
+
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
@@ -48,3 +50,26 @@ async def test_a_handful_of_records_is_ranked_by_the_query_alone() -> None:
 
 def _alike(hit: Hit) -> list[Component]:
     return [part for name, part in (hit.components or {}).items() if name == "like the best"]
+
+
+async def test_a_long_text_does_not_have_more_in_common_because_it_is_long() -> None:
+    regattas = [f"The harbour crew won the regatta on lake {lake}" for lake in ("Como", "Garda", "Bled")]
+    ledger = [f"Ledger entry {number}: paper and ink" for number in range(60)]
+    aside = " while somebody talks at length about quite different things of no interest whatsoever"
+    async with Memory(":memory:", embedder=None) as memory:
+        handle = memory.bind(app="demo", user="ann")
+        await handle.add_many([*regattas, *ledger, "He won Garda", f"She won Garda {aside}"])
+        hits = await handle.search("who won", explain=True)
+    alike = {hit.record.text[:3]: part.raw for hit in hits for part in _alike(hit)}
+    assert alike["He "] > alike["She"] > 0
+
+
+async def test_the_length_of_a_record_by_itself_does_not_matter() -> None:
+    notes = [Draft("tea"), Draft("tea, and then " + "talk " * 30)]
+    async with Memory(":memory:", embedder=None) as memory:
+        for session in (None, "s"):
+            handle = memory.bind(app="demo", user=str(session))
+            await handle.add_many([replace(note, session=session) for note in notes])
+            found = [hit.components or {} for hit in await handle.search("tea", explain=True)]
+            lengths = {round(parts["length"].raw, 2) for parts in found if "length" in parts}
+            assert lengths == ({0.03, 1.0} if session else set())
