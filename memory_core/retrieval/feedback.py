@@ -52,8 +52,9 @@ def likeness(corpus: Corpus, scores: Floats, among: Rows, known: Sequence[str], 
     pool = among[np.argsort(-scores[among])]
     terms, weights = _in_common(corpus, pool[:FED_BACK], scores, known)
     lengths = corpus.lengths.values[pool]
-    norms = np.float32(1 - B) + np.float32(B) * lengths / (lengths.mean() or np.float32(1))
-    return pool, corpus.postings.tally(terms, weights, len(corpus))[pool] / norms
+    norms: Floats = np.float32(1 - B) + lengths * np.float32(B / (float(lengths.mean()) or 1.0))
+    shared: Floats = corpus.postings.tally(terms, weights, len(corpus))[pool] / norms
+    return pool, shared
 
 
 def _in_common(corpus: Corpus, best: Rows, scores: Floats, known: Sequence[str]) -> tuple[NDArray[np.uint64], Floats]:

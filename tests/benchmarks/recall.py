@@ -1,6 +1,6 @@
 """Recall of evidence turns on a file in LoCoMo's format, through the public API.
 
-    python -m tests.benchmarks.recall [FILE] [--words] [--together] [--apart] [--int8] [--ablation] [--without RULE ...]
+    python tests/benchmarks/recall.py [FILE] [--words] [--together] [--apart] [--int8] [--ablation] [--without RULE ...]
 
 LoCoMo (Maharana et al., ACL 2024) is licensed for non-commercial use, so its file is not part of this repository. Every
 turn is a record (text, shared caption, speaker, session, time), every conversation an owner. Recall@k is the share of a
@@ -34,7 +34,7 @@ from unittest import mock
 from memory_core import Draft, Memory
 from memory_core.memory import DEFAULT_EMBEDDER
 from memory_core.retrieval import dense, ranking
-from tests.benchmarks.python_docs import records
+from python_docs import records
 
 KS: Final = (5, 10, 25)
 SMALL_BLOCK: Final = 64
