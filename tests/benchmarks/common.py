@@ -21,7 +21,7 @@ from memory_core import Draft, Fingerprint
 DIMENSIONS = 384
 _SYLLABLES = [a + b for a in "bcdfghklnprstvwz" for b in ("a", "e", "i", "o", "u", "ar", "en", "il")]
 _VOCABULARY = [a + b + c for a, b, c in itertools.islice(itertools.product(_SYLLABLES, repeat=3), 7, 2_000_007, 100)]
-_WEIGHTS = [1 / (rank + 1) for rank in range(20_000)]
+_WEIGHTS = list(itertools.accumulate(1 / (rank + 1) for rank in range(20_000)))
 
 
 class GivenVectors:
@@ -83,7 +83,7 @@ def drafts(count: int, seed: int) -> list[Draft]:
     dice = random.Random(seed)
     return [
         Draft(
-            " ".join(dice.choices(_VOCABULARY, _WEIGHTS, k=33)),
+            " ".join(dice.choices(_VOCABULARY, cum_weights=_WEIGHTS, k=33)),
             author=f"person{number % 3}",
             session=f"session{number // 40}",
         )
@@ -94,7 +94,7 @@ def drafts(count: int, seed: int) -> list[Draft]:
 def questions(count: int, seed: int) -> list[str]:
     """Eight words each, with the frequencies of the texts."""
     dice = random.Random(seed)
-    return [" ".join(dice.choices(_VOCABULARY, _WEIGHTS, k=8)) for _ in range(count)]
+    return [" ".join(dice.choices(_VOCABULARY, cum_weights=_WEIGHTS, k=8)) for _ in range(count)]
 
 
 def percentiles(seconds: Sequence[float]) -> tuple[float, float]:

@@ -10,22 +10,18 @@ import asyncio
 import logging
 import sqlite3
 from collections.abc import Iterable
-from itertools import groupby
-from operator import itemgetter
 from typing import Final
 
 from memory_core.errors import EmbeddingError, StorageError
-from memory_core.models import Fingerprint
+from memory_core.models import Fingerprint, encode_json
 from memory_core.protocols import Embedder
 from memory_core.storage.sqlite.connection import Connection
 from memory_core.storage.sqlite.fingerprints import insist
 from memory_core.storage.sqlite.owners import note_changes
-from memory_core.storage.sqlite.prepared import Before, embed, texts_to_embed
-from memory_core.storage.sqlite.rows import COLUMNS, micros, to_record
+from memory_core.storage.sqlite.prepared import embed, pieces_to_embed
 from memory_core.storage.sqlite.schema import OWNER_BITS
 from memory_core.storage.sqlite.snapshot import snapshot
 from memory_core.storage.sqlite.writer import Writer
-from memory_core.storage.sqlite.writing import previous_turn
 
 logger = logging.getLogger(__name__)
 
@@ -33,6 +29,21 @@ BATCH: Final = 256
 FIRST_PAUSE_SECONDS: Final = 1.0
 LONGEST_PAUSE_SECONDS: Final = 60.0
 
+
+_TURNS: Final = """
+WITH turn AS MATERIALIZED (
+    SELECT key, author, text, (
+        SELECT before.key FROM record AS before WHERE before.owner = record.owner AND before.session = record.session
+        AND (before.occurred_at, before.key) < (record.occurred_at, record.key)
+        ORDER BY before.occurred_at DESC, before.key DESC LIMIT 1
+    ) AS before
+    FROM record WHERE key IN (SELECT value FROM json_each(?))
+)
+SELECT turn.*, record.author, record.text FROM turn LEFT JOIN record ON record.key = turn.before
+"""
+_SPANS: Final = (
+    "SELECT record, start, stop FROM chunk WHERE record IN (SELECT value FROM json_each(?)) ORDER BY record, n"
+)
 
 Piece = tuple[int, int]
 """Key of the record and number of the chunk."""
@@ -102,29 +113,28 @@ def _next_batch(db: sqlite3.Connection) -> dict[Piece, str]:
 
 def texts_of(db: sqlite3.Connection, pieces: Iterable[Piece]) -> dict[Piece, str]:
     """What has to be embedded for each of these pieces, as the file stands now; nothing for those that are gone."""
-    texts: dict[Piece, str] = {}
-    for key, some in groupby(pieces, itemgetter(0)):
-        row = db.execute(f"SELECT {COLUMNS}, owner FROM record WHERE key = ?", (key,)).fetchone()
-        if row is None:
-            continue
-        record = to_record(row, "", "")
-        before: Before | None = None
-        if record.session is not None:
-            before = previous_turn(db, row[-1], record.session, micros(record.occurred_at), key)
-        chunks = db.execute("SELECT start, stop FROM chunk WHERE record = ? ORDER BY n", (key,)).fetchall()
-        whole = texts_to_embed(record, chunks, before)
-        texts.update({(key, n): whole[n] for _, n in some if n < len(whole)})
-    return texts
+    wanted = list(pieces)
+    keys = encode_json(sorted({key for key, _ in wanted}))
+    spans: dict[int, list[tuple[int, int]]] = {}
+    for key, start, stop in db.execute(_SPANS, (keys,)):
+        spans.setdefault(key, []).append((start, stop))
+    whole: dict[int, list[str]] = {}
+    for key, author, text, before, *turn in db.execute(_TURNS, (keys,)):
+        seen = None if before is None else (turn[0], turn[1])
+        whole[key] = pieces_to_embed(author, text, spans.get(key, ()), seen)
+    return {(key, n): whole[key][n] for key, n in wanted if n < len(whole.get(key, ()))}
 
 
 def _store(db: sqlite3.Connection, made_by: Fingerprint, embedded: dict[Piece, str], blobs: list[bytes]) -> None:
     """Store the vectors of texts that are still what was embedded, if the file still wants that embedder's."""
     insist(db, made_by)
     texts = texts_of(db, embedded)
-    paid: dict[int, list[int]] = {}
+    rows: list[tuple[bytes, int, int]] = []
+    paid: dict[int, set[int]] = {}
     for ((key, n), text), blob in zip(embedded.items(), blobs, strict=True):
         if texts.get((key, n)) == text:
-            db.execute("UPDATE chunk SET vector = ? WHERE record = ? AND n = ?", (blob, key, n))
-            paid.setdefault(key >> OWNER_BITS, []).append(key)
+            rows.append((blob, key, n))
+            paid.setdefault(key >> OWNER_BITS, set()).add(key)
+    db.executemany("UPDATE chunk SET vector = ? WHERE record = ? AND n = ?", rows)
     for owner, keys in paid.items():
-        note_changes(db, owner, sorted(set(keys)))
+        note_changes(db, owner, sorted(keys))

@@ -53,10 +53,14 @@ def prepare(record: MemoryRecord, chunker: Chunker = DEFAULT_CHUNKER) -> Prepare
 
 
 def texts_to_embed(record: MemoryRecord, chunks: Sequence[tuple[int, int]], before: Before | None) -> list[str]:
+    """What is embedded for each chunk of a record."""
+    return pieces_to_embed(record.author, record.text, chunks, before.turn if before else None)
+
+
+def pieces_to_embed(author: str | None, text: str, chunks: Sequence[tuple[int, int]], before: Turn | None) -> list[str]:
     """What is embedded for each chunk: the first one follows the turn before."""
-    pieces = [record.text[start:stop] for start, stop in chunks]
-    heads = [in_context(record.author, piece, before.turn if before else None) for piece in pieces[:1]]
-    return heads + [spoken(record.author, piece) for piece in pieces[1:]]
+    pieces = [text[start:stop] for start, stop in chunks]
+    return [in_context(author, piece, before) for piece in pieces[:1]] + [spoken(author, piece) for piece in pieces[1:]]
 
 
 async def embed(embedder: Embedder, texts: Sequence[str]) -> list[bytes]:
