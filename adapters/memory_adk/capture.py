@@ -10,7 +10,11 @@ except ImportError as error:
     raise ImportError("`memory_adk` needs google-adk: pip install 'memory-core[adk]'") from error
 
 import asyncio
+import atexit
+import concurrent.futures
 import logging
+import os
+import weakref
 from collections.abc import Awaitable, Callable
 from concurrent.futures import Future
 from typing import Final
@@ -25,6 +29,9 @@ MAX_PENDING: Final = 1_000
 """From this many writes on that the store has not acknowledged yet, a turn waits for one of them: memory is bounded,
 and a turn is never dropped."""
 
+EXIT_SECONDS: Final = 1.5
+"""How long an interpreter that ends waits for turns that nobody flushed."""
+
 _SessionKey = tuple[str, str, str]
 
 
@@ -36,6 +43,8 @@ class Capture:
         self._pending: set[Future[None]] = set()
         self._latest: dict[_SessionKey, Future[None]] = {}
         self._behind: set[_SessionKey] = set()
+        self._pid = os.getpid()
+        _captures.add(self)
 
     async def catch_up(self, service: MemoryService, invocation_context: InvocationContext) -> None:
         """Write the whole session, if a write of it failed before or it was rewound just before this turn."""
@@ -66,6 +75,12 @@ class Capture:
         """Return once everything captured so far is stored."""
         while pending := [asyncio.wrap_future(future) for future in list(self._pending)]:
             await asyncio.wait(pending)
+
+    def flush_at_exit(self) -> set[Future[None]]:
+        """Wait a bounded time for what is not stored yet; returns what has not come to an end then."""
+        if self._pid != os.getpid():  # the parent's, of whom this process is a fork
+            return set()
+        return concurrent.futures.wait(list(self._pending), timeout=EXIT_SECONDS).not_done
 
     async def _forget(self, service: MemoryService, invocation_context: InvocationContext) -> None:
         """Delete what was written of a turn."""
@@ -107,6 +122,17 @@ class Capture:
         if len(self._pending) >= MAX_PENDING:
             waiting = [asyncio.wrap_future(future) for future in list(self._pending)]
             await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
+
+
+_captures: weakref.WeakSet[Capture] = weakref.WeakSet()
+
+
+@atexit.register
+def _flush_forgotten() -> None:
+    """Store what a script that just ends has not flushed. Registered after the core's own, so it comes before that
+    closes the memories."""
+    if lost := [written for capture in list(_captures) for written in capture.flush_at_exit()]:
+        logger.warning("%d writes were not stored before the process ended", len(lost))
 
 
 def _key_of(session: Session) -> _SessionKey:

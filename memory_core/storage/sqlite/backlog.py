@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import sqlite3
+import threading
 from collections.abc import Iterable
 from typing import Final
 
@@ -84,6 +85,8 @@ class Backlog:
                 await self.drain()
                 pause = FIRST_PAUSE_SECONDS
             except (EmbeddingError, StorageError) as error:
+                if not threading.main_thread().is_alive():
+                    return  # the interpreter is ending: the next process that opens the file pays
                 logger.warning("vectors stay owed for now, next try in %.0f s: %s", pause, error)
                 pause = await self._rest(pause)
             except Exception:  # an embedder of somebody else may raise anything, and may work the next time

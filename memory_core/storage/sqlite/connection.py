@@ -53,10 +53,15 @@ def explained(what: str) -> Generator[None]:
         raise StoreUnavailableError(f"{what} is damaged ({error}); restore it from a backup") from error
 
 
-async def connect(path: str, *, synchronous: str) -> Connection:
-    """Open one connection to the file at `path`, which `prepare_file` has checked, or to `:memory:`."""
+async def connect(path: str, *, synchronous: str, prepare: bool = False) -> Connection:
+    """Open one connection to the file at `path`, or to `:memory:`; with `prepare` the file is checked or made first.
+
+    All of it happens in the connection's own thread: an interpreter that is ending has no other to offer.
+    """
 
     def connector() -> sqlite3.Connection:
+        if prepare:
+            prepare_file(Path(path))
         db = sqlite3.connect(path, isolation_level=None, timeout=BUSY_MS / 1000, cached_statements=256)
         try:
             set_up(db, synchronous)
@@ -103,8 +108,8 @@ def prepare_file(path: Path) -> str:
     Raises:
         NotAStoreError, NewerStoreError, StoreUnavailableError: Each in one sentence; nothing was touched.
     """
+    path = full_path(path)
     with explained(f"the memory file {str(path)!r}"):
-        path = _full(path)
         _check(path)
         _create(path)
         with closing(sqlite3.connect(path, isolation_level=None, timeout=BUSY_MS / 1000)) as db:
@@ -114,11 +119,12 @@ def prepare_file(path: Path) -> str:
     return str(path)
 
 
-def _full(path: Path) -> Path:
+def full_path(path: Path) -> Path:
+    """The absolute path of a file, so that it stays the same file when the process changes its directory."""
     try:
         return path.expanduser().absolute()
-    except RuntimeError as error:
-        raise OSError(str(error)) from error  # "~somebody" who has no home directory
+    except (OSError, RuntimeError) as error:  # such as "~somebody" who has no home directory
+        raise StoreUnavailableError(f"the memory file {str(path)!r} cannot be used: {error}") from error
 
 
 def _check(path: Path) -> None:

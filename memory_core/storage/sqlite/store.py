@@ -23,7 +23,7 @@ from memory_core.retrieval.ranking import parse, without_names
 from memory_core.storage.sqlite import custody, erasing, fingerprints, items, listing, searching, writing
 from memory_core.storage.sqlite.backlog import Backlog
 from memory_core.storage.sqlite.conditions import conditions
-from memory_core.storage.sqlite.connection import IN_MEMORY, Connection, connect, prepare_file
+from memory_core.storage.sqlite.connection import IN_MEMORY, Connection, connect, full_path
 from memory_core.storage.sqlite.corpora import Corpora
 from memory_core.storage.sqlite.intake import Intake
 from memory_core.storage.sqlite.names import KnownNames
@@ -104,8 +104,8 @@ class SqliteStore:
         if self._embedder is not None:
             self._to_close.push_async_callback(self._embedder.close)
         in_memory = os.fspath(self._path) == IN_MEMORY
-        name = IN_MEMORY if in_memory else await asyncio.to_thread(prepare_file, Path(self._path))
-        self._write_connection = await self._connect(name)
+        name = IN_MEMORY if in_memory else str(full_path(Path(self._path)))
+        self._write_connection = await self._connect(name, prepare=not in_memory)
         # A private in-memory database is visible to its own connection only, so that one has to serve both.
         self._reader = self._write_connection if in_memory else await self._connect(name)
         self._writer = Writer(self._write_connection, self._wake_backlog, custody.tidy)
@@ -116,8 +116,8 @@ class SqliteStore:
             await self._check_fingerprint(self._embedder.fingerprint)
             self._start_backlog(self._embedder)
 
-    async def _connect(self, name: str) -> Connection:
-        connection = await connect(name, synchronous=self._synchronous)
+    async def _connect(self, name: str, *, prepare: bool = False) -> Connection:
+        connection = await connect(name, synchronous=self._synchronous, prepare=prepare)
         self._to_close.push_async_callback(connection.close)
         return connection
 

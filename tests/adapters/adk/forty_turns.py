@@ -1,4 +1,5 @@
-"""Forty concurrent turns of one session. As a script it is another process, which closes nothing when it is done."""
+"""Forty concurrent turns of one session. As a script it is another process, which neither flushes nor closes anything,
+and ends with one more turn, on a memory of its own that nobody has opened yet."""
 
 from __future__ import annotations
 
@@ -18,24 +19,23 @@ from memory_core import Memory
 TURNS = 40
 
 
-async def forty_turns(path: Path, name: str) -> Runner:
+async def turns(path: Path, name: str, count: int = TURNS) -> Runner:
     """Hold the turns on the memory at `path`, and leave everything open."""
-    model = ScriptedLlm(script=[f"answer {n} of {name}" for n in range(TURNS)])
-    plugin = MemoryPlugin(recall=False)
+    model = ScriptedLlm(script=[f"answer {n} of {name}" for n in range(count)])
     runner = Runner(
-        app=App(name="demo", root_agent=LlmAgent(name="helper", model=model), plugins=[plugin]),
+        app=App(name="demo", root_agent=LlmAgent(name="helper", model=model), plugins=[MemoryPlugin(recall=False)]),
         session_service=InMemorySessionService(),
         memory_service=MemoryService(Memory(path, embedder=None), owns_memory=True),
         auto_create_session=True,
     )
     await runner.session_service.create_session(app_name="demo", user_id="ann", session_id="s")
-    turns = (ask(runner, f"turn {n} of {name}", user_id="ann", session_id="s") for n in range(TURNS))
-    await asyncio.gather(*turns)
-    await plugin.flush()
+    said = (ask(runner, f"turn {n} of {name}", user_id="ann", session_id="s") for n in range(count))
+    await asyncio.gather(*said)
     return runner
 
 
 if __name__ == "__main__":
     sys.stdout.write("ready\n")
     sys.stdout.flush()
-    asyncio.run(forty_turns(Path(sys.argv[1]), "two"))
+    asyncio.run(turns(Path(sys.argv[1]), "two"))
+    asyncio.run(turns(Path(sys.argv[2]), "last", 1))

@@ -179,11 +179,11 @@ async def test_a_uri_is_refused_by_what_is_wrong_with_it_also_when_adk_makes_the
     await made.close()
 
 
-def test_two_processes_with_forty_turns_each_lose_and_double_nothing_and_end_although_one_closes_nothing(
+def test_two_processes_with_forty_turns_each_lose_and_double_nothing_although_one_flushes_and_closes_nothing(
     tmp_path: Path,
 ) -> None:
-    path = tmp_path / "m.db"
-    command = [sys.executable, forty_turns.__file__, str(path)]
+    path, last = tmp_path / "m.db", tmp_path / "last.db"
+    command = [sys.executable, forty_turns.__file__, str(path), str(last)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as other:
         try:
             assert other.stdout is not None
@@ -194,14 +194,19 @@ def test_two_processes_with_forty_turns_each_lose_and_double_nothing_and_end_alt
             other.kill()
     assert other.returncode == 0, errors
     assert "not stored" not in errors
+    expected = [f"{what} {n} of {name}" for what in ("answer", "turn") for n in range(40) for name in ("one", "two")]
+    assert texts_in(path) == sorted(expected)
+    assert texts_in(last) == ["answer 0 of last", "turn 0 of last"]
+
+
+def texts_in(path: Path) -> list[str]:
     with Memory(path, embedder=None) as memory:
         held = run_sync(memory.bind(app="demo", user="ann").list, limit=1_000).records
-    expected = [f"{what} {n} of {name}" for what in ("turn", "answer") for n in range(40) for name in ("one", "two")]
-    assert sorted(record.text for record in held) == sorted(expected)
+    return sorted(record.text for record in held)
 
 
 async def turns_and_close(path: Path) -> None:
-    async with await forty_turns.forty_turns(path, "one") as runner:
+    async with await forty_turns.turns(path, "one") as runner:
         assert isinstance(runner.memory_service, MemoryService)
     await runner.memory_service.close()
 
