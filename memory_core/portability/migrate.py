@@ -7,6 +7,7 @@ written to is repeated until both sides agree.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -19,8 +20,8 @@ from memory_core.memory import Memory
 from memory_core.models import Scope
 from memory_core.storage.porting import Copyable, Entry, checksum
 
-BATCH: Final = 128
-"""Records carried by one request: a megabyte or so, with their vectors."""
+BATCH: Final = 512
+"""Records carried at a time: some megabytes, with their vectors, which a server gets in several requests at once."""
 PASSES: Final = 4
 """How often what changed meanwhile is carried over too; what changes after that is for the next call."""
 
@@ -153,7 +154,7 @@ class _Move:
 
     async def _carry_owner(self, scope: Scope, number: int, owners: int) -> None:
         for carried in range(PASSES + 1):
-            here, there = await self.source.manifest(scope), await self.target.manifest(scope)
+            here, there = await asyncio.gather(self.source.manifest(scope), self.target.manifest(scope))
             found = self._difference(here, there)
             done = len(here) - len(found.differing)
             self._tell(scope, number, owners, done, len(here))

@@ -23,6 +23,11 @@ def same(key: str, value: str) -> Condition:
     return models.FieldCondition(key=key, match=models.MatchValue(value=value))
 
 
+def holding(key: str, term: str) -> Condition:
+    """The field, a text of terms with spaces between them, has this one."""
+    return models.FieldCondition(key=key, match=models.MatchText(text=term))
+
+
 def any_of(key: str, values: Collection[str] | Collection[int]) -> Condition:
     """The field, or one value of a list, is among these."""
     among: Any = list(values)

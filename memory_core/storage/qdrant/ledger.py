@@ -61,11 +61,20 @@ class Ledger:
         self._points = points
         self._secret = b""
 
+    async def insist_on_known_format(self) -> None:
+        """Refuse a store of a newer version of this library, before anything is written to it; `NewerStoreError`."""
+        held = await self._held()
+        if held is not None and held["format"] > FORMAT:
+            raise NewerStoreError(
+                f"the store {self._points.name!r} was written by a newer version of memory-core "
+                f"(format {held['format']}, this version knows {FORMAT}); upgrade memory-core to open it, or give "
+                "another collection name"
+            )
+
     async def claim(self, records: str, fingerprint: Fingerprint | None) -> Description:
         """The description of the store, made if there is none; `fingerprint` becomes its own if it has none.
 
         Raises:
-            NewerStoreError: A newer version of this library made it.
             FingerprintError: Its vectors were made by another embedder.
         """
         held = await self._held()
@@ -73,11 +82,6 @@ class Ledger:
             fresh = {"kind": "store", "format": FORMAT, "secret": secrets.token_hex(32), "records": records}
             await self._points.write(self._points.insert([_point(_STORE, {**fresh, "fingerprint": None})]))
             held = await self._held() or {}
-        if held["format"] > FORMAT:
-            raise NewerStoreError(
-                f"the store {self._points.name!r} was written by a newer version of memory-core "
-                f"(format {held['format']}, this version knows {FORMAT}); upgrade memory-core to open it"
-            )
         if held["fingerprint"] is None and fingerprint is not None:
             adopted = _point(_STORE, {**held, "fingerprint": asdict(fingerprint)})
             await self._points.write(self._points.rewrite([adopted], all_of(empty("fingerprint"))))

@@ -11,7 +11,7 @@ from memory_core.models import MemoryRecord, Scope
 from memory_core.storage.qdrant.payload import Stored
 from memory_core.storage.qdrant.turns import Place
 from memory_core.storage.sqlite.prepared import Prepared
-from memory_core.storage.sqlite.writing import updated
+from memory_core.storage.sqlite.writing import insist_on_reach, merged, updated
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +92,7 @@ def outline(scope: Scope, batch: Sequence[Prepared], survey: Survey) -> Outline:
         source = item.record.source_key
         known = None if source is None else survey.by_source.get(source)
         if known is not None:
-            _insist_on_reach(scope, known.record)
+            insist_on_reach(scope, known.record)
             record = updates[known.point].record if known.point in updates else known.record
             newer = updated(record, item.record)
             if newer is not record:
@@ -100,7 +100,7 @@ def outline(scope: Scope, batch: Sequence[Prepared], survey: Survey) -> Outline:
             results.append(newer)
         elif source is not None and source in position_of:
             position = position_of[source]
-            new[position] = _newer(new[position], item)
+            new[position] = merged(new[position], item)
             results.append(position)
         elif source is not None and source in survey.forgotten:
             results.append(None)
@@ -128,7 +128,7 @@ def outline_of_put(scope: Scope, batch: Sequence[Prepared], survey: Survey) -> O
             stored[source] = len(new)
             new.append(item)
         else:
-            _insist_on_reach(scope, known.record)
+            insist_on_reach(scope, known.record)
             updates.append(Update(known, _replacing(known.record, item.record)))
             stored[source] = updates[-1].record
     _insist_on_new_ids(new, survey)
@@ -203,21 +203,6 @@ def _replacing(before: MemoryRecord, after: MemoryRecord) -> MemoryRecord:
 
 def _has_expired(known: Stored, now: datetime) -> bool:
     return known.record.expires_at is not None and known.record.expires_at <= now
-
-
-def _newer(item: Prepared, later: Prepared) -> Prepared:
-    """One source key twice in a batch: the later version counts."""
-    newer = updated(item.record, later.record)
-    return item if newer is item.record else item.again(replace(newer, rev=1))
-
-
-def _insist_on_reach(scope: Scope, record: MemoryRecord) -> None:
-    for name in ("agent", "session", "collection"):
-        bound = getattr(scope, name)
-        if bound is not None and bound != getattr(record, name):
-            raise DuplicateIdError(
-                f"source key {record.source_key!r} belongs to a record outside of {name} {bound!r}; use another key"
-            )
 
 
 def _insist_on_new_ids(new: Sequence[Prepared], survey: Survey) -> None:

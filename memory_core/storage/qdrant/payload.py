@@ -60,6 +60,10 @@ RANKED_FIELDS: Final = (
 )
 """What the ranking reads of a candidate."""
 
+_KEPT: Final = ("_seq", "_before", "_born", "_write", "_debt", "_pieces", "_spans", "_revisions")
+STORED_FIELDS: Final = (*_NAMES, *_KEPT)
+"""What `to_stored` reads."""
+
 Payload = dict[str, Any]
 """JSON of a point; values are checked where they become a record."""
 
@@ -172,8 +176,7 @@ def to_point(scope: Scope, item: Prepared, known: Stored, *, debt: str | None) -
         known: Its place in the store; of its record nothing is used.
         debt: Names the reason if vectors are owed.
     """
-    record = item.record
-    payload = {**record_fields(record), **derived_fields(item)}
+    payload = {**record_fields(item.record), **derived_fields(item)}
     payload.update(
         _owner=owner_key(scope),
         _seq=known.seq,
@@ -183,7 +186,8 @@ def to_point(scope: Scope, item: Prepared, known: Stored, *, debt: str | None) -
         _debt=debt if item.chunks else None,
         _revisions=list(known.revisions),
     )
-    return Point(known.point, payload, item.vectors)
+    # A new point has no field to clear, and a third of them say nothing.
+    return Point(known.point, {name: value for name, value in payload.items() if value is not None}, item.vectors)
 
 
 def derived_fields(item: Prepared) -> Payload:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from itertools import groupby
+from itertools import groupby, pairwise
 from typing import Any, Final, cast
 
 import numpy as np
@@ -16,6 +17,7 @@ from memory_core.storage.qdrant.client import models
 from memory_core.storage.qdrant.collection import Points
 from memory_core.storage.qdrant.filters import all_of, among, any_of, empty, owned
 from memory_core.storage.qdrant.payload import (
+    STORED_FIELDS,
     TEXT,
     Point,
     Stored,
@@ -51,15 +53,16 @@ class QdrantPort:
 
     async def manifest(self, scope: Scope) -> list[Entry]:
         entries: list[Entry] = []
-        async for page in self.access.of(scope).pages(all_of(owned(scope))):
+        async for page in self.access.of(scope).pages(all_of(owned(scope)), fields=STORED_FIELDS):
             for record in page:
                 stored = to_stored(str(record.id), record.payload)
-                owes = stored.debt is not None or not (record.payload or {})["_pieces"]
+                owes = stored.debt is not None or not stored.spans
                 entries.append(Entry.of(_carried(stored), has_vectors=not owes))
         return sorted(entries, key=lambda entry: (entry.seq, entry.id))
 
     async def take(self, scope: Scope, ids: Collection[str]) -> list[Carried]:
-        found = await self.access.of(scope).having("id", list(ids), owned(scope), vectors=self.holds is not None)
+        points, vectors = self.access.of(scope), self.holds is not None
+        found = await points.having("id", list(ids), owned(scope), fields=STORED_FIELDS, vectors=vectors)
         items = [_with_vectors(to_stored(str(record.id), record.payload), record.vector) for record in found]
         return sorted(items, key=lambda item: (item.seq, item.record.id))
 
@@ -68,12 +71,12 @@ class QdrantPort:
         wanted = [*remove, *(item.record.id for item in items)]
         held = await points.having("id", wanted, owned(scope), fields=["_before"])
         before = {str(record.id): (record.payload or {}).get("_before") for record in held}
+        before = {**_in_session(items), **before}
         made = [self._point(scope, item, before) for item in items]
-        gone = before.keys() - {point.id for point in made}  # what is removed, or has its place under another key now
+        gone = {str(record.id) for record in held} - {point.id for point in made}  # removed, or under another key now
         if gone:
             await points.write(points.delete_points(sorted(gone)))
-        for some in portions(made, lambda point: point):
-            await points.write(points.put([point.to_struct() for point in some]))
+        await asyncio.gather(*(_put(points, some) for some in portions(made, lambda point: point)))
         self.wake()
 
     async def settle(self, scope: Scope) -> None:
@@ -135,6 +138,20 @@ class QdrantPort:
             revisions=[(rev, text, stamp(until)) for rev, text, until in item.revisions],
         )
         return to_point(scope, made, known, debt=None if made.vectors else token())
+
+
+async def _put(points: Points, some: Sequence[Point]) -> None:
+    await points.write(points.put([point.to_struct() for point in some]))
+
+
+def _in_session(items: Sequence[Carried]) -> dict[str, str | None]:
+    """The point before each of the items in its session, as far as these tell: `link` is left with few to correct."""
+    turns = sorted(
+        (record.session, record.occurred_at, item.seq, point_of(record))
+        for item in items
+        if (record := item.record).session is not None
+    )
+    return {later[-1]: turn[-1] for turn, later in pairwise(turns) if turn[0] == later[0]}
 
 
 async def _tell(points: Points, before: dict[str, str | None]) -> None:

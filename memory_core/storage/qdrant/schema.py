@@ -35,6 +35,9 @@ _MOMENT: Final = models.DatetimeIndexParams(type=models.DatetimeIndexType.DATETI
 _PRINCIPAL: Final = models.DatetimeIndexParams(type=models.DatetimeIndexType.DATETIME, is_principal=True)
 _FLOAT: Final = models.FloatIndexParams(type=models.FloatIndexType.FLOAT)
 _INTEGER: Final = models.IntegerIndexParams(type=models.IntegerIndexType.INTEGER)
+_TERMS: Final = models.TextIndexParams(
+    type=models.TextIndexType.TEXT, tokenizer=models.TokenizerType.WHITESPACE, lowercase=False, on_disk=True
+)
 
 RECORD_INDEXES: Final[Mapping[str, models.PayloadSchemaParams]] = {
     "_owner": _TENANT,
@@ -64,6 +67,7 @@ RECORD_INDEXES: Final[Mapping[str, models.PayloadSchemaParams]] = {
     "_seen_at": _MOMENT,
     "_seq": _INTEGER,
     "_pieces": _INTEGER,
+    "_terms": _TERMS,
     "_data": _KEYWORD,
     "_under": _KEYWORD,
     "_before": _KEYWORD,

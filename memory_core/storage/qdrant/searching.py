@@ -33,6 +33,7 @@ from memory_core.storage.qdrant.filters import (
     among,
     any_of,
     conditions,
+    holding,
     is_selective,
     owned,
 )
@@ -172,6 +173,8 @@ async def _candidates(points: Points, search: Search, reach: Sequence[Condition]
 
 def _arms(search: Search, where: Sequence[Condition]) -> list[models.QueryRequest]:
     limit = _limit(search)
+    if search.request.profile == "exact":  # however many have some of the words
+        where = [*where, *(holding("_terms", term) for term in search.query.terms)]
     arms: list[models.QueryRequest] = []
     if search.query.terms and search.request.mode != "vector":
         corpus = models.IdfCorpusParams(corpus=all_of(owned(search.scope)))

@@ -121,6 +121,7 @@ class QdrantStore:
         Raises:
             StorageError: The server cannot be reached, or what is there cannot be used.
             FingerprintError: Its vectors were made by another embedder.
+            NewerStoreError: A newer version of this library wrote it.
         """
         try:
             await self._open()
@@ -143,6 +144,7 @@ class QdrantStore:
         ledger_name = schema.ledger_name(self._name)
         await schema.ensure_ledger(self._connection, ledger_name, self._layout)
         ledger = Ledger(Points(self._connection, ledger_name, self._layout))
+        await ledger.insist_on_known_format()
         await ledger.probe()
         fingerprint = None if self._embedder is None else self._embedder.fingerprint
         description = await ledger.claim(schema.records_name(self._name, fingerprint), fingerprint)

@@ -219,7 +219,7 @@ def _undo(point: Point, write: str) -> Deletion:
 
 
 def _has_key(point: Point) -> bool:
-    return point.payload["source_key"] is not None
+    return point.payload.get("source_key") is not None
 
 
 async def _delete(points: Points, deletions: Sequence[Deletion]) -> None:

@@ -77,7 +77,7 @@ def insert(db: sqlite3.Connection, scope: Scope, batch: Sequence[Prepared]) -> l
             new.append(item)
         elif source in position_of:
             position = position_of[source]
-            new[position] = _newer(new[position], item)
+            new[position] = merged(new[position], item)
             results.append(position)
         elif source in known:
             insist_on_reach(scope, known[source][1])
@@ -139,10 +139,10 @@ def insist_on_reach(scope: Scope, record: MemoryRecord) -> None:
             )
 
 
-def _newer(item: Prepared, later: Prepared) -> Prepared:
+def merged(item: Prepared, later: Prepared) -> Prepared:
     """One source key twice in a batch: the later version counts."""
-    newer = updated(item.record, later.record)
-    return item if newer is item.record else item.again(replace(newer, rev=1))
+    record = updated(item.record, later.record)
+    return item if record is item.record else item.again(replace(record, rev=1))
 
 
 def rewrite(db: sqlite3.Connection, owner: int, key: int, item: Prepared) -> None:

@@ -80,6 +80,7 @@ class EdgeEngine(Engine):
             "keyword": lambda: edge.KeywordIndexParams(is_tenant=kind.is_tenant),
             "datetime": lambda: edge.DatetimeIndexParams(is_principal=kind.is_principal),
             "float": edge.FloatIndexParams,
+            "text": lambda: edge.TextIndexParams(edge.TokenizerType.Whitespace, lowercase=kind.lowercase),
             "integer": lambda: edge.IntegerIndexParams(lookup=True, range=True),
         }
         schema = schemas[kind.type.value]()
@@ -258,6 +259,8 @@ def _condition(condition: Any) -> Any:
             return edge.IsEmptyCondition(field.key)
         case models.FieldCondition(key=key, match=models.MatchValue(value=value)):
             return edge.FieldCondition(key, match=edge.MatchValue(value))
+        case models.FieldCondition(key=key, match=models.MatchText(text=text)):
+            return edge.FieldCondition(key, match=edge.MatchText(text))
         case models.FieldCondition(key=key, match=models.MatchAny(any=values)):
             return edge.FieldCondition(key, match=edge.MatchAny(values))
         case models.FieldCondition(key=key, range=models.DatetimeRange() as bounds):

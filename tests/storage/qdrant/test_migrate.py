@@ -6,6 +6,7 @@ import asyncio
 import multiprocessing
 import os
 import signal
+import threading
 from collections.abc import Callable, Sequence
 from datetime import timedelta
 from pathlib import Path
@@ -16,7 +17,7 @@ import pytest
 from memory_core import BoundMemory, Draft, ForgottenError, InvalidInputError, Link, Memory, Patch, Where, run_sync
 from memory_core.bridge import on_core
 from memory_core.portability.__main__ import main
-from memory_core.portability.migrate import Progress, Report, migrate
+from memory_core.portability.migrate import BATCH, Progress, Report, migrate
 from memory_core.storage.porting import Copyable, checksum
 from memory_core.storage.qdrant.store import QdrantStore
 from memory_core.testing import Ticks
@@ -159,7 +160,8 @@ def test_a_target_with_memories_of_its_own_is_left_alone(tmp_path: Path) -> None
         assert run_sync(server.bind(user="bob").list).records[0].text == "ours"
 
 
-def test_progress_is_told_record_by_record(tmp_path: Path) -> None:
+def test_progress_is_told_batch_by_batch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("memory_core.portability.migrate.BATCH", 128)
     clock, told = Ticks(), list[Progress]()
     with file(tmp_path / "a.db", clock, None) as source, qdrant(clock, None) as server:
         run_sync(source.bind(user="ann").add_many, [f"note {n}" for n in range(300)])
@@ -168,7 +170,9 @@ def test_progress_is_told_record_by_record(tmp_path: Path) -> None:
     assert {(progress.records, progress.owner, progress.owners) for progress in told} == {(300, 1, 1)}
 
 
-RECORDS = 100_000 if THOROUGH else 1_300
+RECORDS = 100_000 if THOROUGH else 2_600
+KILLED_AFTER = max(RECORDS // BATCH // 6 * 4, 1)
+"""Requests: five processes that end after as many (and what they have under way then) leave something to the sixth."""
 
 
 def kill_moves(loopback: Loopback, arguments: Sequence[str], kill_at: Callable[[Call], bool], times: int) -> None:
@@ -178,14 +182,17 @@ def kill_moves(loopback: Loopback, arguments: Sequence[str], kill_at: Callable[[
     for _ in range(times):
         process = processes.Process(target=main, args=(["--words-only", *arguments],))
         seen: list[Call] = []
+        has_pid = threading.Event()
 
-        def kill(call: Call, process: Any = process, seen: list[Call] = seen) -> None:
+        def kill(call: Call, process: Any = process, seen: list[Call] = seen, has_pid: Any = has_pid) -> None:
             seen += [call] if kill_at(call) else []
-            if len(seen) == 2:
+            if len(seen) == KILLED_AFTER:
+                has_pid.wait()
                 os.kill(process.pid, signal.SIGKILL)
 
         loopback.fail(kill)
         process.start()
+        has_pid.set()
         process.join(RECORDS / 100 + 60)
         assert process.exitcode == -signal.SIGKILL
     loopback.fail()

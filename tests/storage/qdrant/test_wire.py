@@ -7,8 +7,16 @@ from typing import Any
 import pytest
 from qdrant_client import models
 
-from memory_core import Draft, InvalidInputError, StorageError, StoreUnavailableError, Where, run_sync
-from memory_core.storage.qdrant.payload import TEXT, WORDS
+from memory_core import (
+    Draft,
+    InvalidInputError,
+    NewerStoreError,
+    StorageError,
+    StoreUnavailableError,
+    Where,
+    run_sync,
+)
+from memory_core.storage.qdrant.payload import TEXT, WORDS, named_id
 from memory_core.storage.qdrant.schema import LEDGER_INDEXES, RECORD_INDEXES
 from memory_core.storage.qdrant.searching import CANDIDATES
 from memory_core.storage.qdrant.settings import SHARED_SHARD, Layout, Server
@@ -137,6 +145,32 @@ def test_a_collection_that_is_laid_out_differently_is_refused(loopback: Loopback
         connect(layout=Layout(replicas=3))
     with pytest.raises(InvalidInputError, match="tenant_shards=False, not True"):
         connect(layout=Layout(tenant_shards=True))
+
+
+def test_a_store_of_a_newer_version_is_refused_and_left_alone(loopback: Loopback, connect: Open) -> None:
+    run_sync(connect().bind(user="ann").add, "tea")
+    ledger = "memory-core-ledger"
+
+    def from_the_future() -> None:
+        loopback.engine.client.set_payload(
+            ledger, {"format": 2}, models.Filter(must=[models.HasIdCondition(has_id=[named_id("store")])])
+        )
+        loopback.engine.calls.clear()
+
+    loopback.on_loop(from_the_future)
+    with pytest.raises(
+        NewerStoreError, match=r"newer version .*\(format 2, this version knows 1\); upgrade memory-core"
+    ):
+        connect()
+    assert not [call for call in loopback.engine.calls if call.is_write]
+
+
+def test_an_older_collection_gets_the_indexes_it_lacks(loopback: Loopback, connect: Open) -> None:
+    connect()
+    indexes = loopback.engine.indexes[records_collection(loopback)]
+    del indexes["emotion"], indexes["_terms"]
+    connect()
+    assert indexes.keys() == RECORD_INDEXES.keys()
 
 
 def test_a_server_that_ignores_conditions_on_writes_is_refused(
