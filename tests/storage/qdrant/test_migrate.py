@@ -205,7 +205,7 @@ def test_a_move_that_was_killed_five_times_ends_with_equal_checksums(
 ) -> None:
     loopback = real_loopback
     one, other = str(tmp_path / "a.db"), str(tmp_path / "b.db")
-    uri = loopback.url.replace("http://", "qdrant://") + "/moved"
+    uri = loopback.url.replace("http://", "qdrant://") + "/moved?timeout=300"
     with Memory(one, embedder=None) as source:
         drafts = [Draft(f"turn {n}", session=f"s{n % 9}") for n in range(RECORDS)]
         run_sync(source.bind(user="ann").add_many, drafts)
