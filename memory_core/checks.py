@@ -64,7 +64,9 @@ def check_texts(name: str, value: object) -> tuple[str, ...]:
     """Return `value` if it is some names to look for; an empty collection is fine, a single text is a mistake."""
     if isinstance(value, str) or not isinstance(value, Collection):
         raise InvalidInputError(f"{name} must be a sequence of strings, not {value!r:.80}")
-    return tuple(check_listed(name, item) for item in cast("Collection[object]", value))
+    given = cast("Collection[object]", value)
+    texts = tuple(check_listed(name, item) for item in given)
+    return cast("tuple[str, ...]", given) if isinstance(given, tuple) else texts
 
 
 def check_listed(name: str, value: object) -> str:

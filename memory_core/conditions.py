@@ -32,11 +32,12 @@ def check_where(where: object) -> Where:
     """
     if not isinstance(where, Where):
         raise InvalidInputError(f"conditions are given as a Where, such as Where(kinds=['fact']), not {where!r:.80}")
-    given = {name: getattr(where, name) for name in _CONDITIONS}
-    changes = {name: _CONDITIONS[name](value) for name, value in given.items() if value != _DEFAULTS[name]}
-    if not changes:
-        return where
-    checked = replace(where, **changes)
+    changes: dict[str, Any] = {}  # by field name; most searches set two or three, as they have to be
+    for name, default in _DEFAULTS.items():
+        value = getattr(where, name)
+        if value != default and (allowed := _CONDITIONS[name](value)) is not value:
+            changes[name] = allowed
+    checked = replace(where, **changes) if changes else where
     if checked.as_of is not None and "active" in checked.states:
         checked = replace(checked, states=tuple(dict.fromkeys((*checked.states, "archived"))))
     return checked

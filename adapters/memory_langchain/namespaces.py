@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 import uuid
 from collections.abc import Iterable
+from functools import lru_cache
 from itertools import starmap
 from typing import TYPE_CHECKING, Final
 from urllib.parse import quote, unquote
@@ -68,6 +69,7 @@ def to_path(namespace: Iterable[str]) -> str:
     return path
 
 
+@lru_cache(maxsize=4_096)
 def from_path(path: str) -> Namespace:
     """The namespace of a collection."""
     return tuple(map(unquote, path.split("/")))

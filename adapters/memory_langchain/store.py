@@ -5,8 +5,8 @@ from __future__ import annotations
 import hashlib
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 from datetime import datetime, timedelta
+from functools import partial
 from typing import Any, Final, Self, cast
 
 from memory_core import (
@@ -50,7 +50,8 @@ ITEM_KIND: Final = "langgraph_item"
 MAX_REACH: Final = 10_000
 """How deep a ranked search reaches: `offset + limit`. Searches without a query have no bound."""
 
-_ITEMS: Final = Where(kinds=(ITEM_KIND,), states=("active", "compacted", "archived"))
+_items: Final = partial(Where, kinds=(ITEM_KIND,), states=("active", "compacted", "archived"))
+"""A condition that holds for items only."""
 
 
 class MemoryStore(BaseStore):
@@ -169,7 +170,7 @@ class _Reading:
         addresses = sorted({_address(op.namespace, op.key) for op in ops})
         for start in range(0, len(addresses), MAX_REACH):
             some = addresses[start : start + MAX_REACH]
-            page = await self._memory.list(where=replace(_ITEMS, source_keys=some), limit=len(some))
+            page = await self._memory.list(where=_items(source_keys=tuple(some)), limit=len(some))
             self._known.update({record.source_key or "": record for record in page.records})
 
     async def result(self, op: Op) -> Result:
@@ -195,7 +196,7 @@ class _Reading:
     async def _search(self, op: SearchOp) -> list[SearchItem]:
         _check_page(op.limit, op.offset)
         under = to_path(op.namespace_prefix) if op.namespace_prefix else None
-        where = replace(_ITEMS, under=under, matching=data_conditions(op.filter, ("value",)))
+        where = _items(under=under, matching=tuple(data_conditions(op.filter, ("value",))))
         if not op.limit:
             return []
         if op.query and op.query.strip():
@@ -231,7 +232,7 @@ class _Reading:
 
     async def _namespaces(self, op: ListNamespacesOp) -> list[Namespace]:
         _check_page(op.limit, op.offset)
-        found = matching(map(from_path, await self._memory.collections(_ITEMS)), op.match_conditions or ())
+        found = matching(map(from_path, await self._memory.collections(_items())), op.match_conditions or ())
         if op.max_depth is not None:
             found = list({namespace[: op.max_depth] for namespace in found})
         return sorted(found)[op.offset : op.offset + op.limit]
