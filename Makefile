@@ -13,7 +13,7 @@ export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test check-fast format constraints clean
+.PHONY: help demo test test-langchain-versions check-fast format constraints clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -36,6 +36,9 @@ check-fast: $(VENV)/.dev  ## the same without slow tests and coverage
 	$(VENV)/bin/pyright --pythonpath $(PY)
 	$(VENV)/bin/lint-imports --no-logo --no-cache
 	$(PY) -m pytest -m "not slow" $(PYTEST_ARGS)
+
+test-langchain-versions:  ## the LangChain tests on the oldest and the newest supported versions; a few minutes
+	@.ci/langchain-versions
 
 format: $(VENV)/.dev  ## rewrite the code the way `make test` wants it
 	$(VENV)/bin/ruff check --fix .

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Collection, Coroutine, Iterable, Mapping
+from collections.abc import Callable, Collection, Coroutine, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Final, Literal, Self, TypeVar, get_args
@@ -152,6 +152,7 @@ class BoundMemory:
         floor: bool = True,
         explain: bool = False,
         diversity: float = 0.0,
+        candidates: int | None = None,
         recency: float = 0.0,
         importance: float = 0.0,
     ) -> Hits:
@@ -170,6 +171,8 @@ class BoundMemory:
             explain: Fill `Hit.components`.
             diversity: From 0 to 1: how much a hit has to differ from those before it (maximal marginal relevance); at
                 0.5 a word-for-word repetition is worth nothing. For up to 100 hits; scores are relative to the best.
+            candidates: From how many of the best `diversity` chooses, 1 to 10,000; by default four times as many as
+                wanted, at least 50.
             recency: Weight of a part that is 1 now and falls by a factor of 0.995 with every hour since `occurred_at`
                 (Park et al. 2023).
             importance: Weight of the record's `importance`.
@@ -188,14 +191,47 @@ class BoundMemory:
             recency=check_unit("recency", recency),
             importance=check_unit("importance", importance),
         )
-        if check_unit("diversity", diversity):
-            return await self._search_diversely(request, diversity)
-        return await self._run(lambda store, scope: store.search(scope, request))
+        return await self._search(request, diversity, candidates)
 
-    async def _search_diversely(self, request: SearchRequest, diversity: float) -> Hits:
+    async def search_by_vector(
+        self,
+        vector: Sequence[float],
+        *,
+        limit: int = 10,
+        where: Where = EVERYTHING,
+        floor: bool = True,
+        diversity: float = 0.0,
+        candidates: int | None = None,
+    ) -> Hits:
+        """Find memories by a vector of the caller's own, nearest first; otherwise as `search` in the mode `vector`.
+
+        Args:
+            vector: From the model of the memory's embedder, for queries; its length is made 1.
+            limit: See `search`, as for all that follows.
+
+        Raises:
+            InvalidInputError: It has another dimension, is zero, or holds something else than finite numbers; or the
+                memory has no embedder.
+        """
+        from memory_core.retrieval.given import unit_vector  # noqa: PLC0415  (numpy)
+
+        request = SearchRequest(
+            text="",
+            limit=_limit(limit),
+            mode="vector",
+            where=check_where(where),
+            explain=False,
+            floor=floor,
+            vector=unit_vector(vector),
+        )
+        return await self._search(request, diversity, candidates)
+
+    async def _search(self, request: SearchRequest, diversity: float, pool: int | None) -> Hits:
+        if not check_unit("diversity", diversity):
+            return await self._run(lambda store, scope: store.search(scope, request))
         from memory_core.retrieval.diversity import candidates, diversified  # noqa: PLC0415  (analysis takes 20 ms)
 
-        wider = replace(request, limit=candidates(request.limit))
+        wider = replace(request, limit=candidates(request.limit) if pool is None else _limit(pool))
         hits = await self._run(lambda store, scope: store.search(scope, wider))
         return await asyncio.to_thread(diversified, hits, request.limit, diversity)  # some milliseconds
 

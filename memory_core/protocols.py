@@ -7,7 +7,7 @@ Implementations need not import or inherit anything from here; having the method
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING, Protocol
 
@@ -78,14 +78,20 @@ class SearchRequest:
     """Weight of how recent a record is, as `retrieval/profiles.py` says; 0 leaves it out."""
     importance: float = 0.0
     """Weight of a record's importance; 0 leaves it out."""
+    vector: Vector | None = field(default=None, compare=False)
+    """What to search for in the place of the text, of unit length; for the mode `vector`."""
 
     def insist_on(self, embedder: Embedder | None) -> None:
-        """Refuse to search by meaning alone where nothing has a vector."""
+        """Refuse to search by meaning alone where nothing has a vector, or by a vector that is like no other here."""
         if self.mode == "vector" and embedder is None:
             raise InvalidInputError(
                 "this memory was opened with embedder=None, so there are no vectors for mode='vector' to compare; open "
                 "it with an embedder (Memory(path) brings one), or search with mode='lexical' or 'hybrid'"
             )
+        if self.vector is not None and embedder is not None:
+            wanted = embedder.fingerprint.dimensions
+            if len(self.vector) != wanted:
+                raise InvalidInputError(f"the vectors of this memory have {wanted} numbers, not {len(self.vector)}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

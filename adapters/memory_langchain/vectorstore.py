@@ -46,8 +46,8 @@ class MemoryVectorStore(VectorStore):
     nothing beyond what the handle is bound to. An id names one document of the handle: adding it again replaces it,
     deleting it makes room. A call writes all or nothing.
 
-    The memory's own embedder makes the vectors (`LangChainEmbedder` makes one of LangChain's `Embeddings`), so there
-    is no search by a vector of the caller's, and no maximal marginal relevance.
+    The memory's own embedder makes the vectors (`LangChainEmbedder` makes one of LangChain's `Embeddings`). Maximal
+    marginal relevance compares documents by the words they share, as the memory itself does; it needs no vectors.
 
     Args:
         memory: A handle that fixes the user.
@@ -181,6 +181,118 @@ class MemoryVectorStore(VectorStore):
         return [(_document(hit.record), hit.similarity or 0.0) for hit in hits]
 
     @override
+    def similarity_search_by_vector(
+        self, embedding: list[float], k: int = 4, *, filter: Mapping[str, Any] | None = None, **kwargs: Any
+    ) -> list[Document]:
+        """The documents nearest to a vector, best first.
+
+        Args:
+            embedding: From the model of the memory's embedder.
+            k: At most this many.
+            filter: See `similarity_search`.
+            kwargs: None are known.
+
+        Raises:
+            InvalidInputError: It has another dimension than the memory's vectors, or no direction.
+        """
+        return run_sync(self.asimilarity_search_by_vector, embedding, k, filter=filter, **kwargs)
+
+    @override
+    async def asimilarity_search_by_vector(
+        self, embedding: list[float], k: int = 4, *, filter: Mapping[str, Any] | None = None, **kwargs: Any
+    ) -> list[Document]:
+        """As `similarity_search_by_vector`."""
+        _refuse(kwargs)
+        hits = await self._memory.search_by_vector(embedding, limit=k, where=_where(filter), floor=False)
+        return [_document(hit.record) for hit in hits]
+
+    @override
+    def max_marginal_relevance_search(
+        self,
+        query: str,
+        k: int = 4,
+        fetch_k: int = 20,
+        lambda_mult: float = 0.5,
+        *,
+        filter: Mapping[str, Any] | None = None,
+        **kwargs: Any,
+    ) -> list[Document]:
+        """Documents that answer a question and do not all say the same; the first is the best.
+
+        Args:
+            query: A question.
+            k: At most this many, up to 100.
+            fetch_k: From how many of the best they are chosen, 1 to 10,000.
+            lambda_mult: From 1 (by relevance alone) to 0 (as different as can be).
+            filter: See `similarity_search`.
+            kwargs: None are known.
+        """
+        return run_sync(self.amax_marginal_relevance_search, query, k, fetch_k, lambda_mult, filter=filter, **kwargs)
+
+    @override
+    async def amax_marginal_relevance_search(
+        self,
+        query: str,
+        k: int = 4,
+        fetch_k: int = 20,
+        lambda_mult: float = 0.5,
+        *,
+        filter: Mapping[str, Any] | None = None,
+        **kwargs: Any,
+    ) -> list[Document]:
+        """As `max_marginal_relevance_search`."""
+        _refuse(kwargs)
+        hits = await self._memory.search(
+            query,
+            limit=k,
+            where=_where(filter),
+            mode=self._mode,
+            floor=False,
+            diversity=_diversity(lambda_mult),
+            candidates=fetch_k,
+        )
+        return [_document(hit.record) for hit in hits]
+
+    @override
+    def max_marginal_relevance_search_by_vector(
+        self,
+        embedding: list[float],
+        k: int = 4,
+        fetch_k: int = 20,
+        lambda_mult: float = 0.5,
+        *,
+        filter: Mapping[str, Any] | None = None,
+        **kwargs: Any,
+    ) -> list[Document]:
+        """As `max_marginal_relevance_search`, for a vector as `similarity_search_by_vector` takes it."""
+        return run_sync(
+            self.amax_marginal_relevance_search_by_vector, embedding, k, fetch_k, lambda_mult, filter=filter, **kwargs
+        )
+
+    @override
+    async def amax_marginal_relevance_search_by_vector(
+        self,
+        embedding: list[float],
+        k: int = 4,
+        fetch_k: int = 20,
+        lambda_mult: float = 0.5,
+        *,
+        filter: Mapping[str, Any] | None = None,
+        **kwargs: Any,
+    ) -> list[Document]:
+        """As `max_marginal_relevance_search_by_vector`."""
+        _refuse(kwargs)
+        hits = await self._memory.search_by_vector(
+            embedding,
+            limit=k,
+            where=_where(filter),
+            floor=False,
+            diversity=_diversity(lambda_mult),
+            candidates=fetch_k,
+        )
+        return [_document(hit.record) for hit in hits]
+
+    @override
     def _select_relevance_score_fn(self) -> Callable[[float], float]:
         return float  # the cosine is the relevance
 
@@ -234,8 +346,7 @@ class MemoryVectorStore(VectorStore):
         self, query: str, k: int, wanted: Mapping[str, Any] | None, unknown: Mapping[str, object]
     ) -> list[Hit]:
         _refuse(unknown)
-        where = Where(kinds=(DOCUMENT_KIND,), matching=data_conditions(wanted, ("metadata",)))
-        return await self._memory.search(query, limit=k, where=where, mode=self._mode, floor=False)
+        return await self._memory.search(query, limit=k, where=_where(wanted), mode=self._mode, floor=False)
 
     def _draft(self, text: str, metadata: Mapping[str, Any], identity: str) -> Draft:
         data: dict[str, Any] = {"id": identity, "metadata": dict(metadata)}
@@ -251,6 +362,16 @@ class MemoryVectorStore(VectorStore):
 def _document(record: MemoryRecord) -> Document:
     data: Any = record.data
     return Document(id=data["id"], page_content=record.text, metadata=dict(data["metadata"]))
+
+
+def _where(wanted: Mapping[str, Any] | None) -> Where:
+    return Where(kinds=(DOCUMENT_KIND,), matching=data_conditions(wanted, ("metadata",)))
+
+
+def _diversity(lambda_mult: object) -> float:
+    if isinstance(lambda_mult, bool) or not isinstance(lambda_mult, int | float) or not 0 <= lambda_mult <= 1:
+        raise InvalidInputError(f"lambda_mult must be a number from 0 to 1, not {lambda_mult!r}")
+    return 1.0 - lambda_mult
 
 
 def _refuse(unknown: Mapping[str, object]) -> None:

@@ -352,6 +352,8 @@ class QdrantStore:
             return item
 
     async def _query_vector(self, scope: Scope, request: SearchRequest) -> NDArray[np.float32] | None:
+        if request.vector is not None:
+            return request.vector
         if self._embedder is None or not request.text.strip():
             return None
         text = request.text

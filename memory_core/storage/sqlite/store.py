@@ -342,6 +342,8 @@ def _is_searched_differently(before: MemoryRecord, after: MemoryRecord) -> bool:
 async def _query_vector(
     embedder: Embedder | None, request: SearchRequest, without: Collection[str]
 ) -> NDArray[np.float32] | None:
+    if request.vector is not None:
+        return request.vector
     if embedder is None or request.mode == "lexical" or not request.text.strip():
         return None
     return await embedder.embed_query(without_names(request.text, without))

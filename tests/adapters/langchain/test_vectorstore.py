@@ -74,6 +74,42 @@ async def test_a_filter_on_metadata_applies_before_the_limit(vectors: BoundMemor
     assert sorted(document.metadata["page"] for document in found) == [18, 19]
 
 
+async def test_a_vector_of_the_callers_own_finds_what_its_text_finds(vectors: BoundMemory) -> None:
+    store, vector = MemoryVectorStore(vectors), FAKE.embed_query("tea 3")
+    await store.aadd_texts([f"tea {n}" for n in range(9)], [{"page": n} for n in range(9)])
+    assert store.similarity_search_by_vector(vector, k=4) == store.similarity_search("tea 3", k=4)
+    assert await store.asimilarity_search_by_vector(vector, k=4) == await store.asimilarity_search("tea 3", k=4)
+    (last,) = store.similarity_search_by_vector(vector, k=3, filter={"page": {"$gt": 7}})
+    assert last.metadata == {"page": 8}
+    with pytest.raises(InvalidInputError, match="6 numbers"):
+        store.similarity_search_by_vector(vector[:5])
+    with pytest.raises(InvalidInputError, match="fitler"):
+        await store.asimilarity_search_by_vector(vector, fitler={"page": 1})
+
+
+async def test_maximal_marginal_relevance_finds_what_was_not_said_yet(vectors: BoundMemory) -> None:
+    store, question = MemoryVectorStore(vectors), "Ann drinks tea"
+    texts = [question, f"{question}!", f"{question}.", "The train leaves at nine", "Berth fourteen"]
+    await store.aadd_texts(texts, [{"page": n} for n in range(5)])
+    vector = FAKE.embed_query(question)
+    only = {"page": {"$lt": 4}}
+    found = [
+        store.max_marginal_relevance_search(question, k=2, lambda_mult=0, filter=only),
+        await store.amax_marginal_relevance_search(question, k=2, lambda_mult=0, filter=only),
+        store.max_marginal_relevance_search_by_vector(vector, k=2, lambda_mult=0, filter=only),
+        await store.amax_marginal_relevance_search_by_vector(vector, k=2, lambda_mult=0, filter=only),
+        await store.as_retriever(
+            search_type="mmr", search_kwargs={"k": 2, "fetch_k": 9, "lambda_mult": 0, "filter": only}
+        ).ainvoke(question),
+    ]
+    assert [[document.page_content for document in one] for one in found] == [[question, texts[3]]] * 5
+    by_relevance = store.max_marginal_relevance_search(question, k=3, lambda_mult=1)
+    assert by_relevance == store.similarity_search(question, k=3)
+    assert len(store.max_marginal_relevance_search(question, k=3, fetch_k=2)) == 2
+    with pytest.raises(InvalidInputError, match="lambda_mult"):
+        store.max_marginal_relevance_search(question, lambda_mult=1.5)
+
+
 def test_a_misspelt_argument_is_refused_rather_than_ignored(vectors: BoundMemory) -> None:
     with pytest.raises(InvalidInputError, match="fitler"):
         MemoryVectorStore(vectors).similarity_search("tea", fitler={"page": 1})
