@@ -171,8 +171,7 @@ class BoundMemory:
             explain: Fill `Hit.components`.
             diversity: From 0 to 1: how much a hit has to differ from those before it (maximal marginal relevance); at
                 0.5 a word-for-word repetition is worth nothing. For up to 100 hits; scores are relative to the best.
-            candidates: From how many of the best `diversity` chooses, 1 to 10,000; by default four times as many as
-                wanted, at least 50.
+            candidates: From how many of the best `diversity` chooses; by default from 4 times `limit`, at least 50.
             recency: Weight of a part that is 1 now and falls by a factor of 0.995 with every hour since `occurred_at`
                 (Park et al. 2023).
             importance: Weight of the record's `importance`.
