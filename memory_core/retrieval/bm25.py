@@ -31,26 +31,50 @@ class Lexical:
     @property
     def best_coverage(self) -> float:
         """The largest share of the query, weighted by how telling its terms are, that a row has; may exceed 1."""
-        return float(np.max(self.scores, initial=0)) / (self.ideal or 1.0)
+        return float(self.scores.max(initial=0)) / (self.ideal or 1.0)
 
 
 def bm25(corpus: Corpus, terms: Sequence[str]) -> Lexical:
     """Score all rows against distinct terms."""
-    scores: Floats = np.zeros(len(corpus), np.float32)
-    alive = corpus.alive.values
-    size = len(corpus) - corpus.dead
-    if not size:
-        return Lexical(scores, 0.0)
-    lengths = corpus.lengths.values
-    average = float(lengths[alive].mean() if corpus.dead else lengths.mean()) or 1.0
-    norms = lengths * np.float32(K1 * B / average) + np.float32(K1 * (1 - B))
+    size, alive = corpus.living, corpus.alive.values
+    if not size or not terms:
+        return Lexical(np.zeros(len(corpus), np.float32), 0.0)
+    norms = corpus.lengths.values * np.float32(K1 * B / corpus.average_length) + np.float32(K1 * (1 - B))
     ideal = 0.0
-    for term in terms:
-        rows, counts = corpus.postings.of(term)
+    by_column: Floats | None = None
+    rare: list[tuple[NDArray[np.int64], Floats, float]] = []
+    for term, (rows, counts) in zip(terms, corpus.postings.of(terms), strict=True):
         holding = int(alive[rows].sum()) if corpus.dead else len(rows)
         idf = math.log(1 + (size - holding + 0.5) / (holding + 0.5))
-        ideal += idf
-        scores[rows] += np.float32(idf * (K1 + 1)) * counts / (counts + norms[rows])
+        ideal += idf  # one occurrence at average length weighs idf * (K1 + 1) / (1 + K1)
+        column = corpus.postings.column(term, rows, counts)
+        if column is None:
+            rare.append((rows, counts, idf))
+            continue
+        if by_column is None:
+            by_column = np.zeros(len(corpus), np.float32)
+        _add_column(by_column, column, norms, idf)
+        later = np.searchsorted(rows, len(column))
+        rare.append((rows[later:], counts[later:], idf))
+    scores = _added_up(rare, norms)
+    if by_column is not None:
+        scores += by_column
     if corpus.dead:
         scores[~alive] = 0.0
-    return Lexical(scores, ideal)  # one occurrence at average length weighs idf * (K1 + 1) / (1 + K1)
+    return Lexical(scores, ideal)
+
+
+def _add_column(scores: Floats, column: Floats, norms: Floats, idf: float) -> None:
+    """Add what a term of many rows weighs in each."""
+    weights: Floats = column + norms[: len(column)]
+    np.divide(column, weights, out=weights)
+    weights *= np.float32(idf * (K1 + 1))
+    scores[: len(column)] += weights
+
+
+def _added_up(found: Sequence[tuple[NDArray[np.int64], Floats, float]], norms: Floats) -> Floats:
+    """The sum of what each term weighs in the rows that have it."""
+    rows = np.concatenate([rows for rows, _, _ in found])
+    counts = np.concatenate([counts for _, counts, _ in found])
+    idf = np.repeat([idf * (K1 + 1) for _, _, idf in found], [len(rows) for rows, _, _ in found])
+    return np.bincount(rows, idf * counts / (counts + norms[rows]), len(norms)).astype(np.float32)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
@@ -27,7 +27,7 @@ NEVER: Final = int(np.iinfo(np.int64).max)
 _ROW_BYTES: Final = 200
 """Of the columns and of the terms of a row, of which a turn has some twenty."""
 NOBODY: Final = -1
-"""Code of "no session" and "no author", and the link of a turn that has no neighbour."""
+"""Code of "no session" and "no author"."""
 
 
 class Entry(NamedTuple):
@@ -47,21 +47,26 @@ class Entry(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Turns:
-    """Who comes before and after whom. The first five hold, for each row, another row or `NOBODY` (-1)."""
+    """How the living rows that belong to a session follow each other, by session, time and then arrival.
 
-    before: NDArray[np.int64]
-    """The turn before it in its session, by time and then arrival."""
-    after: NDArray[np.int64]
-    two_before: NDArray[np.int64]
-    two_after: NDArray[np.int64]
-    asked_before: NDArray[np.int64]
-    """The turn before it, if that is a question."""
-    order: NDArray[np.int64]
-    """The rows of all turns by session."""
+    The masks say of each turn but the last, or but the last two, how it relates to the turn one or two places later;
+    those of floats hold 1 and 0.
+    """
+
+    order: NDArray[np.int64] | None
+    """The row of each turn; `None` if that is all rows just as they are."""
     starts: NDArray[np.int64]
-    """Where in `order` another session begins."""
-    sessions: NDArray[np.int32]
-    """The session of each row of `order`."""
+    """Where another session begins, and how many turns each has."""
+    counts: NDArray[np.int64]
+    is_followed: NDArray[np.bool_]
+    """The next turn is of the same session."""
+    is_followed_by_two: NDArray[np.bool_]
+    next: NDArray[np.float32]
+    """`is_followed` as numbers."""
+    two_later: NDArray[np.float32]
+    """`is_followed_by_two` as numbers."""
+    answer: NDArray[np.float32]
+    """The next turn is of the same session, and this one asks something."""
 
 
 class Corpus:
@@ -90,6 +95,10 @@ class Corpus:
         self.terms: list[bytes] = []
         """Of each row, see `postings.pack`."""
         self._turns: Turns | None = None
+        self._average_length: float | None = None
+        self._derived: dict[str, NDArray[np.float32]] = {}
+        self._first_expiry = NEVER
+        self._are_active = True
 
     def __len__(self) -> int:
         """Rows, dead ones included."""
@@ -103,6 +112,41 @@ class Corpus:
     @property
     def session_count(self) -> int:
         return len(self._session_codes)
+
+    @property
+    def living(self) -> int:
+        """Rows that are not dead."""
+        return len(self) - self.dead
+
+    @property
+    def average_length(self) -> float:
+        """Terms of a living row; 1 if none has any."""
+        if self._average_length is None:
+            lengths = self.lengths.values
+            self._average_length = float(np.mean(lengths[self.alive.values] if self.dead else lengths)) or 1.0
+        return self._average_length
+
+    def present(self, now: int) -> NDArray[np.bool_] | None:
+        """The rows that are neither dead nor expired at `now`; `None` if that is all."""
+        if not self.dead and self._first_expiry > now:
+            return None
+        present: NDArray[np.bool_] = self.alive.values & (self.expires.values > now)
+        return present
+
+    def current(self, now: int) -> NDArray[np.bool_] | None:
+        """The rows that are present and active; `None` if that is all."""
+        present = self.present(now)
+        if self._are_active:
+            return present
+        current: NDArray[np.bool_] = self.active.values if present is None else present & self.active.values
+        return current
+
+    def derived(self, name: str, make: Callable[[Corpus], NDArray[np.float32]]) -> NDArray[np.float32]:
+        """What follows for each row from what never changes of it, made once until there are new rows."""
+        made = self._derived.get(name)
+        if made is None:
+            made = self._derived[name] = make(self)
+        return made
 
     def named(self, words: Iterable[str]) -> dict[str, list[int]]:
         """Which of these words (lower-case) name an author of a living row, and the codes of those authors."""
@@ -126,6 +170,7 @@ class Corpus:
         self.keys.extend(np.array(keys, np.int64))
         self.alive.extend(np.ones(size, np.bool_))
         self.active.extend(np.array(active, np.bool_))
+        self._are_active = self._are_active and all(active)
         self.flags.extend(np.array(flags, np.uint8))
         self.words.extend(np.array(words, np.float32))
         self.sessions.extend(_codes(sessions, self._session_codes))
@@ -134,12 +179,15 @@ class Corpus:
         self.authors.extend(author_codes)
         self._authors_alive.update(author_codes.tolist())
         self.occurred.extend(np.array(occurred, np.int64))
-        self.expires.extend(np.array([NEVER if moment is None else moment for moment in expires], np.int64))
+        expiries = [NEVER if moment is None else moment for moment in expires]
+        self._first_expiry = min(self._first_expiry, *expiries)
+        self.expires.extend(np.array(expiries, np.int64))
         self.lengths.extend(self.postings.extend(first, terms))
         self.terms += terms
         if self.dense is not None and vectors:
             self.dense.extend([blob for _, blob in vectors], [self.row_of[key] for key, _ in vectors])
-        self._turns = None
+        self._derived.clear()
+        self._turns = self._average_length = None
 
     def remove(self, keys: Iterable[int]) -> None:
         """Mark the rows of these keys dead; unknown keys are fine."""
@@ -149,10 +197,10 @@ class Corpus:
                 self.dead += 1
                 self.alive.values[row] = False
                 self._authors_alive[int(self.authors.values[row])] -= 1
-                self._turns = None
+                self._turns = self._average_length = None
 
     def turns(self) -> Turns:
-        """How the living rows that belong to a session follow each other."""
+        """See `Turns`."""
         if self._turns is None:
             self._turns = self._sorted_turns()
         return self._turns
@@ -167,21 +215,20 @@ class Corpus:
         rows = np.flatnonzero(self.alive.values & (sessions >= 0))
         order = rows[np.lexsort((self.keys.values[rows], self.occurred.values[rows], sessions[rows]))]
         ordered = sessions[order]
-        same = ordered[1:] == ordered[:-1]
-        before = np.full(len(self), NOBODY, np.int64)
-        after = np.full(len(self), NOBODY, np.int64)
-        before[order[1:][same]] = order[:-1][same]
-        after[order[:-1][same]] = order[1:][same]
-        asked = np.append((self.flags.values & QUESTION) > 0, False)
+        is_followed = ordered[1:] == ordered[:-1]
+        starts = np.flatnonzero(np.append(np.ones(min(1, len(order)), np.bool_), ~is_followed))
+        is_followed_by_two = is_followed[1:] & is_followed[:-1]
+        asks = (self.flags.values[order] & QUESTION) > 0
+        is_whole = len(order) == len(self) and bool((order[1:] > order[:-1]).all())
         return Turns(
-            before=before,
-            after=after,
-            two_before=_followed(before, before),
-            two_after=_followed(after, after),
-            asked_before=np.where(asked[before], before, NOBODY),
-            order=order,
-            starts=np.flatnonzero(np.append(np.ones(min(1, len(order)), np.bool_), ~same)),
-            sessions=ordered,
+            order=None if is_whole else order,
+            starts=starts,
+            counts=np.diff(starts, append=len(order)),
+            is_followed=is_followed,
+            is_followed_by_two=is_followed_by_two,
+            next=is_followed.astype(np.float32),
+            two_later=is_followed_by_two.astype(np.float32),
+            answer=(is_followed & asks[:-1]).astype(np.float32),
         )
 
 
@@ -189,11 +236,6 @@ def first_name(author: str) -> str:
     """What a question calls an author: the first word, lower-case ("ann" of "Ann Lee" and of "ann@host")."""
     found = _WORD.search(author)
     return found[0].lower() if found else author.lower()
-
-
-def _followed(first: NDArray[np.int64], second: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Two steps from each row; a step from `NOBODY` leads to nobody."""
-    return np.append(second, NOBODY)[first]
 
 
 def _codes(values: Sequence[str | None], codes: dict[str, int]) -> NDArray[np.int32]:

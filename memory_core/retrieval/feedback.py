@@ -17,10 +17,11 @@ from numpy.typing import NDArray
 from memory_core.retrieval.bm25 import B
 from memory_core.retrieval.corpus import Corpus
 from memory_core.retrieval.postings import TERM_MASK, firsts, hashes, unpack
-from memory_core.retrieval.top import leading
+from memory_core.retrieval.top import best
 
 Floats = NDArray[np.float32]
 Rows = NDArray[np.int64]
+Mask = NDArray[np.bool_]
 
 FED_BACK: Final = 10
 """From how many of the best rows the terms come; 3 to 20 find the same within half a point."""
@@ -30,49 +31,84 @@ TEMPERATURE: Final = 0.3
 """A row this much below the best one has a vote 1/e as strong."""
 POOL: Final = 100
 """How many of the best rows are scored at least; more change nothing."""
+_BEGINNING_BITS: Final = 12
 MIN_ROWS: Final = 50
 """An owner of fewer rows has too few to tell what its best have in common from what all have."""
 
 
-def likeness(corpus: Corpus, scores: Floats, among: Rows, known: Sequence[str], pool_size: int) -> tuple[Rows, Floats]:
+def likeness(corpus: Corpus, scores: Floats, among: Mask, known: Sequence[str], pool_size: int) -> tuple[Rows, Floats]:
     """How much of what tells the best rows from the rest each of the best has.
 
     Args:
         scores: Of all rows.
-        among: The rows that may be fed back or gain by it; not none.
+        among: The rows that may be fed back or gain by it.
         known: The query's terms: they have had their say.
         pool_size: How many of the best rows are scored.
 
     Returns:
-        Rows, and the sum of the weights of the terms each has, for its length as in BM25; not scaled.
+        Rows, best first, and the sum of the weights of the terms each has, for its length as in BM25; not scaled.
     """
-    if len(among) > pool_size:
-        among = among[leading(scores[among], pool_size)]
-        among = among[np.argpartition(scores[among], -pool_size)[-pool_size:]]
-    pool = among[np.argsort(-scores[among])]
-    terms, weights = _in_common(corpus, pool[:FED_BACK], scores, known)
+    pool = best(scores, among, pool_size)
+    if not len(pool):
+        return pool, scores[pool]
+    rows: list[int] = pool.tolist()
+    held = unpack([corpus.terms[row] for row in rows])
     lengths = corpus.lengths.values[pool]
+    places = np.repeat(np.arange(len(rows)), lengths.astype(np.int64))
+    fed_back = int(lengths[:FED_BACK].sum())
+    votes = np.exp((scores[pool[:FED_BACK]] - scores[pool[0]]) / np.float32(TEMPERATURE))
+    terms, weights = _in_common(corpus, held[:fed_back] | places[:fed_back].astype(np.uint64), votes, known)
     norms: Floats = np.float32(1 - B) + lengths * np.float32(B / (float(lengths.mean()) or 1.0))
-    shared: Floats = corpus.postings.tally(terms, weights, len(corpus))[pool] / norms
-    return pool, shared
+    return pool, tally(held, places, terms, weights, len(rows)) / norms
 
 
-def _in_common(corpus: Corpus, best: Rows, scores: Floats, known: Sequence[str]) -> tuple[NDArray[np.uint64], Floats]:
-    """The most telling terms of the best rows, ascending, and how telling each is."""
-    lengths = corpus.lengths.values[best].astype(np.int64)
-    places = np.repeat(np.arange(len(best), dtype=np.uint64), lengths)
-    rows: list[int] = best.tolist()
-    pairs = np.sort(unpack([corpus.terms[row] for row in rows]) | places)
-    pairs = pairs[firsts(pairs)]  # a term that a row repeats has one vote
-    votes = np.exp((scores[best] - scores[best[0]]) / np.float32(TEMPERATURE))
+def _in_common(
+    corpus: Corpus, pairs: NDArray[np.uint64], votes: Floats, known: Sequence[str]
+) -> tuple[NDArray[np.uint64], Floats]:
+    """The most telling terms of some texts, ascending, and how telling each is.
+
+    Args:
+        pairs: Terms of which the free bits say which text.
+        votes: Of each text.
+    """
+    pairs = np.sort(pairs)
+    pairs = pairs[firsts(pairs)]  # a term that a text repeats has one vote
     terms = pairs & TERM_MASK
     starts = firsts(terms)
     weights = np.add.reduceat(votes[pairs & ~TERM_MASK], starts) if len(starts) else votes[:0]
     terms = terms[starts]
     holding = corpus.postings.holding(terms)
     weights = weights * np.log(1 + (len(corpus) - holding + 0.5) / (holding + 0.5)).astype(np.float32)
-    weights[(terms[:, None] == hashes(known)).any(axis=1)] = 0
+    weights[_places(terms, hashes(known))] = 0
     chosen = np.flatnonzero(weights)
     if len(chosen) > TERMS:
         chosen = np.flatnonzero(weights >= np.partition(weights, -TERMS)[-TERMS])
     return terms[chosen], weights[chosen]
+
+
+def tally(held: NDArray[np.uint64], texts: Rows, terms: NDArray[np.uint64], weights: Floats, size: int) -> Floats:
+    """For each of `size` texts the sum of the weights of those terms that it holds, each counted once.
+
+    Args:
+        held: What the texts hold, in any order; `texts` says who holds it.
+        terms: Ascending.
+    """
+    has = np.zeros((size, len(terms)), np.float32)
+    begins = np.zeros(1 << _BEGINNING_BITS, np.bool_)
+    begins[_beginnings(terms)] = True
+    few = np.flatnonzero(begins[_beginnings(held)])  # most are none of the terms, which their first bits show
+    places = np.minimum(np.searchsorted(terms, held[few]), len(terms) - 1)
+    same = terms[places] == held[few]
+    has[texts[few[same]], places[same]] = 1
+    sums: Floats = has @ weights
+    return sums
+
+
+def _beginnings(terms: NDArray[np.uint64]) -> NDArray[np.int64]:
+    return (terms >> np.uint64(64 - _BEGINNING_BITS)).view(np.int64)
+
+
+def _places(terms: NDArray[np.uint64], wanted: NDArray[np.uint64]) -> NDArray[np.int64]:
+    """Where those of the wanted numbers stand that are among the terms, which ascend."""
+    places = np.minimum(np.searchsorted(terms, wanted), max(len(terms) - 1, 0))
+    return places[terms[places] == wanted] if len(terms) else places[:0]

@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 _TERM_BYTES: Final = 5
 _ROW_BITS: Final = 64 - 8 * _TERM_BYTES
+_PADDING: Final = bytes(8 - _TERM_BYTES)
 MAX_ROWS: Final = 1 << _ROW_BITS
 """Most rows of one owner, dead ones included: 16.8 million."""
 _ROW_MASK: Final = np.uint64(MAX_ROWS - 1)
@@ -28,6 +29,10 @@ TERM_MASK: Final = ~_ROW_MASK
 """The bits of a number of `unpack` that say which term it is; the others are free."""
 _REBUILD_SHARE: Final = 4
 """Rows are sorted in once those that are not amount to this fraction (1/4) of what is; until then they are lists."""
+
+_MANY: Final = 2_048
+_MANY_SHARE: Final = 8
+"""A term has a column if it stands in this many rows and in this fraction (1/8) of all."""
 
 Found = tuple[NDArray[np.int64], NDArray[np.float32]]
 
@@ -60,13 +65,16 @@ class Postings:
         self._starts: NDArray[np.int64] = np.zeros(1, np.int64)
         self._rows: NDArray[np.int64] = np.empty(0, np.int64)
         self._counts: NDArray[np.float32] = np.empty(0, np.float32)
+        self._size = 0
+        """Rows of the base."""
+        self._columns: dict[str, NDArray[np.float32]] = {}
         self._recent: dict[int, tuple[array[int], array[float]]] = {}
         self._recent_size = 0
 
     @property
     def nbytes(self) -> int:
         base = self._terms.nbytes + self._starts.nbytes + self._rows.nbytes + self._counts.nbytes
-        return base + 16 * self._recent_size + 200 * len(self._recent)
+        return base + 16 * self._recent_size + 200 * len(self._recent) + 4 * self._size * len(self._columns)
 
     def extend(self, first_row: int, packed: Sequence[bytes]) -> NDArray[np.float32]:
         """Index texts (see `pack`) as rows from `first_row` on; returns how many terms each has."""
@@ -76,21 +84,39 @@ class Postings:
         terms = unpack(packed)
         if (len(terms) + self._recent_size) * _REBUILD_SHARE >= len(self._rows):
             self._sort_in(terms | np.repeat(np.arange(first_row, first_row + len(packed), dtype=np.uint64), lengths))
+            self._size = first_row + len(packed)
+            self._columns.clear()
         else:
             ends = np.cumsum(lengths)
             for row, stop, length in zip(range(first_row, MAX_ROWS), ends.tolist(), lengths.tolist(), strict=False):
                 self._append(row, terms[stop - length : stop].tolist())
         return lengths.astype(np.float32)
 
-    def of(self, term: str) -> Found:
-        """Rows that contain `term`, ascending, and how often each does."""
-        number = int(hashes([term])[0])
-        rows, counts = self._base(number)
-        recent = self._recent.get(number)
-        if recent is None:
-            return rows, counts
-        recent_rows, recent_counts = np.array(recent[0], np.int64), np.array(recent[1], np.float32)
-        return np.concatenate([rows, recent_rows]), np.concatenate([counts, recent_counts])
+    def of(self, terms: Sequence[str]) -> list[Found]:
+        """For each term the rows that contain it, ascending, and how often each does."""
+        numbers = hashes(terms)
+        starts, sizes = self._slices(numbers)
+        found = [
+            (self._rows[start : start + size], self._counts[start : start + size])
+            for start, size in zip(starts.tolist(), sizes.tolist(), strict=True)
+        ]
+        if not self._recent:
+            return found
+        return [self._with_recent(number, *old) for number, old in zip(numbers.tolist(), found, strict=True)]
+
+    def column(self, term: str, rows: NDArray[np.int64], counts: NDArray[np.float32]) -> NDArray[np.float32] | None:
+        """How often each row of the base has a term for which `of` found these; `None` if few rows have it.
+
+        A term of many rows is added up several times as fast as a column. Columns are kept until the next bulk.
+        """
+        if len(rows) < max(_MANY, self._size // _MANY_SHARE):
+            return None
+        column = self._columns.get(term)
+        if column is None:
+            column = self._columns[term] = np.zeros(self._size, np.float32)
+            stop = np.searchsorted(rows, self._size)
+            column[rows[:stop]] = counts[:stop]
+        return column
 
     def holding(self, terms: NDArray[np.uint64]) -> NDArray[np.int64]:
         """How many rows contain each of these terms (see `hashes`), dead rows included."""
@@ -100,16 +126,6 @@ class Postings:
             counts += np.array([len(found[0]) if found else 0 for found in recent], np.int64)
         return counts
 
-    def tally(self, terms: NDArray[np.uint64], weights: NDArray[np.float32], size: int) -> NDArray[np.float32]:
-        """For each of `size` rows the sum of the weights of those terms that it contains, each counted once."""
-        starts, counts = self._slices(terms)
-        places = np.arange(int(counts.sum())) + np.repeat(starts - np.cumsum(counts) + counts, counts)
-        tally = np.bincount(self._rows[places], np.repeat(weights, counts), size).astype(np.float32)
-        for term, weight in zip(terms.tolist(), weights, strict=True):
-            if term in self._recent:
-                tally[np.array(self._recent[term][0])] += weight
-        return tally
-
     def _slices(self, terms: NDArray[np.uint64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Where in the base the rows of each term begin, and how many they are."""
         if not len(self._terms):
@@ -118,12 +134,12 @@ class Postings:
         starts = self._starts[places]
         return starts, (self._starts[places + 1] - starts) * (self._terms[places] == terms)
 
-    def _base(self, number: int) -> Found:
-        place = int(np.searchsorted(self._terms, np.uint64(number)))
-        if place == len(self._terms) or int(self._terms[place]) != number:
-            return self._rows[:0], self._counts[:0]
-        here = slice(int(self._starts[place]), int(self._starts[place + 1]))
-        return self._rows[here], self._counts[here]
+    def _with_recent(self, number: int, rows: NDArray[np.int64], counts: NDArray[np.float32]) -> Found:
+        recent = self._recent.get(number)
+        if recent is None:
+            return rows, counts
+        recent_rows, recent_counts = np.array(recent[0], np.int64), np.array(recent[1], np.float32)
+        return np.concatenate([rows, recent_rows]), np.concatenate([counts, recent_counts])
 
     def _append(self, row: int, terms: Sequence[int]) -> None:
         for term, times in Counter(terms).items():
@@ -160,10 +176,10 @@ def hashes(terms: Iterable[str]) -> NDArray[np.uint64]:
 
 def unpack(packed: Sequence[bytes]) -> NDArray[np.uint64]:
     """The terms as numbers whose lower bits are free for a row."""
-    hashes = np.frombuffer(b"".join(packed), np.uint8).reshape(-1, _TERM_BYTES)
-    wide = np.zeros((len(hashes), 8), np.uint8)
-    wide[:, 8 - _TERM_BYTES :] = hashes
-    return wide.reshape(-1).view("<u8")
+    joined = b"".join([*packed, _PADDING])
+    count = len(joined) // _TERM_BYTES
+    overlapping: NDArray[np.uint64] = np.ndarray(count, "<u8", joined, strides=(_TERM_BYTES,))
+    return overlapping << np.uint64(_ROW_BITS)  # moves the bytes of the next term out
 
 
 def firsts(ordered: NDArray[np.uint64]) -> NDArray[np.int64]:

@@ -54,8 +54,7 @@ def preferences(
 def holding_all(corpus: Corpus, terms: Sequence[str]) -> Mask:
     """The rows that have every one of these terms; none if there is no term."""
     held: NDArray[np.int64] = np.zeros(len(corpus), np.int64)
-    for term in terms:
-        rows, _ = corpus.postings.of(term)
+    for rows, _ in corpus.postings.of(terms):
         held[rows] += 1
     every: Mask = held == len(terms)
     return every if terms else np.zeros(len(corpus), np.bool_)

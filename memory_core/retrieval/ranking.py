@@ -25,8 +25,10 @@ no neighbours, and those terms are zero for them.
 
 from __future__ import annotations
 
+import math
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Generator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -37,7 +39,7 @@ from memory_core.models import Component, Profile
 from memory_core.protocols import SearchRequest
 from memory_core.retrieval.analysis import query_terms
 from memory_core.retrieval.bm25 import bm25
-from memory_core.retrieval.corpus import NOBODY, Corpus
+from memory_core.retrieval.corpus import NOBODY, Corpus, Turns
 from memory_core.retrieval.dates import date_fit
 from memory_core.retrieval.dense import WORTH_GATHERING
 from memory_core.retrieval.features import QUESTION, TIMED
@@ -45,7 +47,7 @@ from memory_core.retrieval.feedback import MIN_ROWS, POOL, likeness
 from memory_core.retrieval.profiles import holding_all, preferences
 from memory_core.retrieval.relevance import above_floor, matches
 from memory_core.retrieval.timex import DateMention, asks_when, mentioned_dates
-from memory_core.retrieval.top import leading
+from memory_core.retrieval.top import best, leading
 
 Floats = NDArray[np.float32]
 Rows = NDArray[np.int64]
@@ -125,28 +127,36 @@ class Scores:
 
     def __init__(self, size: int, *, explain: bool) -> None:
         self.total: Floats = np.zeros(size, np.float32)
+        self._size = size
+        self._order: Rows | None = None
         self._parts: dict[str, tuple[Floats, Floats]] | None = {} if explain else None
+
+    @contextmanager
+    def ordered(self, rows: Rows | None) -> Generator[None]:
+        """Inside, `total` and all that is added are of these rows, in this order; `None` changes nothing."""
+        if rows is None:
+            yield
+            return
+        whole, self.total, self._order = self.total, self.total[rows], rows
+        yield
+        whole[rows] = self.total
+        self.total, self._order = whole, None
 
     def add(self, name: str, raw: Floats, weight: float) -> None:
         """Add `weight * raw` under `name`."""
-        weighted = weight * raw
-        self.total += weighted
-        if self._parts is not None:
-            self._parts[name] = (raw, weighted)
+        self.add_weighted(name, raw, np.float32(weight) * raw)
 
     def add_weighted(self, name: str, raw: Floats, weighted: Floats) -> None:
         """Add `weighted`, which is shown beside the measurement it came from."""
         self.total += weighted
         if self._parts is not None:
-            self._parts[name] = (raw, weighted)
+            self._parts[name] = (raw, weighted) if self._order is None else self._spread(self._order, raw, weighted)
 
     def add_at(self, name: str, rows: Rows, raw: Floats, weight: float) -> None:
         """Add `weight * raw` to some rows, each given once."""
         self.total[rows] += weight * raw
         if self._parts is not None:
-            all_raw = np.zeros_like(self.total)
-            all_raw[rows] = raw
-            self._parts[name] = (all_raw, weight * all_raw)
+            self._parts[name] = self._spread(rows, raw, weight * raw)
 
     def explained(self, rows: Rows) -> list[Mapping[str, Component]] | None:
         """The parts that are not zero, row by row."""
@@ -160,6 +170,11 @@ class Scores:
             }
             for row in rows
         ]
+
+    def _spread(self, rows: Rows, raw: Floats, weighted: Floats) -> tuple[Floats, Floats]:
+        raw_of_all, weighted_of_all = np.zeros(self._size, np.float32), np.zeros(self._size, np.float32)
+        raw_of_all[rows], weighted_of_all[rows] = raw, weighted
+        return raw_of_all, weighted_of_all
 
 
 def rank(
@@ -192,15 +207,18 @@ def rank(
         relevant = above_floor(near)
     else:
         relevant = _score_in_context(corpus, query, cosines, scores, request.profile)
-    keep = corpus.alive.values & (corpus.expires.values > now)
+    present = corpus.present(now)
     if request.mode != "vector" and request.profile != "exact":
-        _add_likeness(corpus, query, np.flatnonzero(keep & relevant), max(request.limit, POOL), scores)
+        among = relevant if present is None else relevant & present
+        _add_likeness(corpus, query, among, max(request.limit, POOL), scores)
     for name, values, weight in preferences(corpus, request, importances, now):
         scores.add(name, values, weight)
-    if request.floor:
-        keep &= relevant
-    kept = np.flatnonzero(keep & corpus.active.values) if allowed is None else allowed[keep[allowed]].astype(np.int64)
-    rows = _best(scores.total, kept, request.limit)
+    wanted = relevant if request.floor else None
+    if allowed is None:
+        rows = best(scores.total, _both(corpus.current(now), wanted), request.limit)
+    else:
+        let_through = _both(_at(present, allowed), _at(wanted, allowed))
+        rows = allowed[best(scores.total[allowed], let_through, request.limit)].astype(np.int64)
     return Ranking(rows, scores.total[rows], None if cosines is None else cosines[rows], scores.explained(rows))
 
 
@@ -220,58 +238,73 @@ def _nearest(
     scores.add("dense", near, 1.0)
     for name, values, weight in preferences(corpus, request, importances, now):
         scores.add(name, values[rows], weight)
-    best = _best(scores.total, np.flatnonzero(above_floor(near) | (not request.floor)), request.limit)
-    found = None if cosines is None else cosines[best]
-    return Ranking(rows[best], scores.total[best], found, scores.explained(best))
+    chosen = best(scores.total, above_floor(near) if request.floor else None, request.limit)
+    found = None if cosines is None else cosines[chosen]
+    return Ranking(rows[chosen], scores.total[chosen], found, scores.explained(chosen))
 
 
 def _score_in_context(corpus: Corpus, query: Query, cosines: Floats | None, scores: Scores, profile: Profile) -> Mask:
     """Fill `scores` by the formula above and say which rows are relevant at all."""
     lexical = bm25(corpus, query.terms)
-    scores.add_weighted("lexical", lexical.scores, _scaled(lexical.scores) * np.float32(LEXICAL))
+    alive = corpus.alive.values if corpus.dead else None
+    scores.add_weighted("lexical", lexical.scores, lexical.scores * np.float32(LEXICAL / _strong(lexical.scores)))
     if cosines is not None:
-        scores.add_weighted("dense", cosines, _z(cosines, corpus.alive.values) * np.float32(DENSE / Z_SPREAD))
+        scores.add_weighted("dense", cosines, _z(cosines, alive, DENSE / Z_SPREAD))
     own = scores.total.copy()
-    matched = relevant = matches(lexical, cosines, corpus.alive.values)
+    matched = relevant = matches(lexical, cosines, alive)
     if profile == "exact":
         relevant = matched & holding_all(corpus, query.terms)
     elif corpus.session_count and profile == "conversation":
-        relevant = _add_neighbours(corpus, own, matched, scores, BY_WORDS if cosines is None else WITH_VECTORS)
-        _add_sessions(corpus, scores)
+        turns = corpus.turns()
+        flow = BY_WORDS if cosines is None else WITH_VECTORS
+        with scores.ordered(turns.order):
+            _add_neighbours(turns, own if turns.order is None else own[turns.order], flow, scores)
+            _add_sessions(turns, scores)
+        relevant = _and_neighbours(turns, matched)
         _add_absence(corpus, query, scores)
     _add_hints(corpus, query, scores)
     if profile == "conversation":
         if corpus.session_count:
-            scores.add("length", _fullness(corpus), LENGTH)
-        scores.add("asks", _asking(corpus), -ASKING)
+            scores.add("length", corpus.derived("fullness", _fullness), LENGTH)
+        scores.add("asks", corpus.derived("asking", _asking), -ASKING)
     return relevant
 
 
-def _add_neighbours(corpus: Corpus, own: Floats, matched: Mask, scores: Scores, flow: Flow) -> Mask:
-    """Let scores flow between the turns of a session; a neighbour of a match is relevant too."""
-    turns = corpus.turns()
-    near = np.append(own, np.float32(0))  # a link to nobody is -1: the last place
-    scores.add("previous question", near.take(turns.asked_before), flow.answer)
+def _add_neighbours(turns: Turns, own: Floats, flow: Flow, scores: Scores) -> None:
+    """Let the turns' own scores flow between the turns of a session."""
+    before, after, two_before, two_after, answered = (np.zeros_like(own) for _ in range(5))
+    np.multiply(own[:-1], turns.answer, out=answered[1:])
+    scores.add("previous question", answered, flow.answer)
     if flow.previous:
-        scores.add("previous turn", near.take(turns.before), flow.previous)
-    scores.add("next turn", near.take(turns.after), flow.next)
-    two_before: Floats = near.take(turns.two_before) * np.float32(flow.two_before)
-    two_after: Floats = near.take(turns.two_after) * np.float32(flow.two_after)
+        np.multiply(own[:-1], turns.next, out=before[1:])
+        scores.add("previous turn", before, flow.previous)
+    np.multiply(own[1:], turns.next, out=after[:-1])
+    scores.add("next turn", after, flow.next)
+    np.multiply(own[:-2], turns.two_later * np.float32(flow.two_before), out=two_before[2:])
+    np.multiply(own[2:], turns.two_later * np.float32(flow.two_after), out=two_after[:-2])
     scores.add("nearby turns", two_before + two_after, 1.0)
+
+
+def _and_neighbours(turns: Turns, matched: Mask) -> Mask:
+    """A neighbour of a match is relevant too."""
+    if matched.all():
+        return matched
+    found = matched if turns.order is None else matched[turns.order]
+    near = found.copy()
+    near[1:] |= found[:-1] & turns.is_followed
+    near[:-1] |= found[1:] & turns.is_followed
+    near[2:] |= found[:-2] & turns.is_followed_by_two
+    near[:-2] |= found[2:] & turns.is_followed_by_two
+    if turns.order is None:
+        return near
     relevant = matched.copy()
-    if not relevant.all():
-        found = np.append(matched, np.False_)
-        for links in (turns.before, turns.after, turns.two_before, turns.two_after):
-            relevant |= found.take(links)
+    relevant[turns.order] = near
     return relevant
 
 
-def _add_sessions(corpus: Corpus, scores: Scores) -> None:
-    turns = corpus.turns()
-    best = np.zeros(corpus.session_count + 1, np.float32)  # the last place is for rows without a session
-    if len(turns.order):
-        best[turns.sessions[turns.starts]] = np.maximum.reduceat(scores.total.take(turns.order), turns.starts)
-    scores.add("session", best.take(corpus.sessions.values), SESSION)
+def _add_sessions(turns: Turns, scores: Scores) -> None:
+    best_turns = np.maximum.reduceat(scores.total, turns.starts) if len(turns.starts) else scores.total
+    scores.add("session", np.repeat(best_turns, turns.counts), SESSION)
 
 
 def _add_absence(corpus: Corpus, query: Query, scores: Scores) -> None:
@@ -300,12 +333,11 @@ def _add_hints(corpus: Corpus, query: Query, scores: Scores) -> None:
         scores.add("date", date_fit(corpus.occurred.values, query.dates), DATE)
 
 
-def _add_likeness(corpus: Corpus, query: Query, among: Rows, pool: int, scores: Scores) -> None:
+def _add_likeness(corpus: Corpus, query: Query, among: Mask, pool: int, scores: Scores) -> None:
     """Favour rows that share what is telling of the best rows."""
-    if len(corpus) - corpus.dead < MIN_ROWS or not len(among):
-        return
-    rows, shared = likeness(corpus, scores.total, among, query.terms, pool)
-    scores.add_at("like the best", rows, _scaled(shared), LIKENESS)
+    if corpus.living >= MIN_ROWS:
+        rows, shared = likeness(corpus, scores.total, among, query.terms, pool)
+        scores.add_at("like the best", rows, shared / _strong(shared), LIKENESS)
 
 
 def _fullness(corpus: Corpus) -> Floats:
@@ -333,27 +365,34 @@ def without_names(query: str, names: Collection[str]) -> str:
     return " ".join(rest.split()).strip(" ?") or query
 
 
-def _scaled(scores: Floats) -> Floats:
-    """Divide by the mean of the three best, so that a strong match is about 1 whatever the query."""
-    best = scores[leading(scores, 3)]
-    if len(best) > 3:
-        best = np.partition(best, -3)[-3:]
-    return scores / (best.sum() / np.float32(3) + np.float32(1e-9)) if best.any() else scores
+def _strong(scores: Floats) -> np.float32:
+    """The mean of the three best: divided by it, a strong match is about 1 whatever the query. 1 if all are 0."""
+    of = scores[leading(scores, 3)]
+    if len(of) > 3:
+        of = np.partition(of, -3)[-3:]
+    return of.sum() / np.float32(3) + np.float32(1e-9) if of.any() else np.float32(1)
 
 
-def _z(cosines: Floats, alive: Mask) -> Floats:
-    """How many standard deviations above the owner's average; 0 where a vector is owed."""
-    is_known = alive & ~np.isnan(cosines)
-    is_whole = bool(is_known.all())
-    known = cosines if is_whole else cosines[is_known]
-    weight = len(known) / (len(known) + PRIOR_ROWS)
-    mean = weight * (float(known.mean()) if len(known) else 0.0) + (1 - weight) * PRIOR_MEAN
-    spread = weight * (float(known.std()) if len(known) else 0.0) + (1 - weight) * PRIOR_SPREAD
-    z: Floats = (cosines - np.float32(mean)) / np.float32(spread + 1e-9)
-    return z if is_whole else np.nan_to_num(z, nan=0.0)
+def _z(cosines: Floats, alive: Mask | None, weight: float) -> Floats:
+    """`weight` for each standard deviation above the owner's average; 0 where a vector is owed."""
+    known = cosines if alive is None else cosines[alive]
+    total = float(known.sum())
+    is_whole = not math.isnan(total)
+    if not is_whole:
+        known = known[~np.isnan(known)]
+        total = float(known.sum())
+    share = len(known) / (len(known) + PRIOR_ROWS)
+    own_mean = total / len(known) if len(known) else 0.0
+    own_spread = math.sqrt(float(np.square(known - np.float32(own_mean)).mean())) if len(known) else 0.0
+    mean = share * own_mean + (1 - share) * PRIOR_MEAN
+    spread = share * own_spread + (1 - share) * PRIOR_SPREAD
+    z: Floats = (cosines - np.float32(mean)) * np.float32(weight / (spread + 1e-9))
+    return z if is_whole and alive is None else np.nan_to_num(z, copy=False, nan=0.0)
 
 
-def _best(scores: Floats, kept: Rows, limit: int) -> Rows:
-    """The `limit` of the kept rows (ascending) of highest score, best first; of equals the earlier row."""
-    rows = kept[leading(scores[kept], limit)]
-    return rows[np.argsort(-scores[rows], kind="stable")][:limit]
+def _both(first: Mask | None, second: Mask | None) -> Mask | None:
+    return first if second is None else second if first is None else first & second
+
+
+def _at(mask: Mask | None, rows: NDArray[np.integer[Any]]) -> Mask | None:
+    return None if mask is None else mask[rows]

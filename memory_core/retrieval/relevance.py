@@ -27,18 +27,24 @@ MIN_COSINE: Final = 0.2
 """Below it a text that shares no word with the query is not a match by itself."""
 
 
-def matches(lexical: Lexical, cosines: Floats | None, alive: Mask) -> Mask:
-    """The rows that match by themselves; none if no row is evidence enough that the query is answered at all."""
+def matches(lexical: Lexical, cosines: Floats | None, alive: Mask | None) -> Mask:
+    """The rows that match by themselves; none if no row is evidence enough that the query is answered at all.
+
+    Args:
+        alive: Rows that count; `None` for all.
+    """
     found: Mask = lexical.scores > 0
     if cosines is None:
         return found
-    owed = np.isnan(cosines)
-    if (found & owed).any():  # a text whose vector is owed has only its words to speak for it
-        return found | above_floor(cosines)
-    measured = alive & ~owed
-    nearest = np.max(cosines if measured.all() else cosines[measured], initial=-1)
-    if nearest + lexical.best_coverage < FLOOR + FLOOR_PER_DECADE * math.log10(max(int(alive.sum()), 1)):
-        return np.zeros(len(alive), np.bool_)
+    nearest = float((cosines if alive is None else cosines[alive]).max(initial=-1))
+    if math.isnan(nearest):
+        owed = np.isnan(cosines)
+        if (found & owed).any():  # a text whose vector is owed has only its words to speak for it
+            return found | above_floor(cosines)
+        nearest = float(cosines[~owed if alive is None else alive & ~owed].max(initial=-1))
+    living = len(found) if alive is None else int(alive.sum())
+    if nearest + lexical.best_coverage < FLOOR + FLOOR_PER_DECADE * math.log10(max(living, 1)):
+        return np.zeros(len(found), np.bool_)
     return found | above_floor(cosines)
 
 

@@ -21,8 +21,22 @@ def leading(values: NDArray[np.float32], count: int) -> NDArray[np.int64]:
         count: At least 1.
     """
     width = len(values) // _BLOCKS
-    if width < 4 * count:
+    is_wide = width >= 4 * count
+    of = values[: _BLOCKS * width].reshape(_BLOCKS, width).max(axis=0) if is_wide else values
+    if len(of) <= count:
         return np.arange(len(values))
-    maxima = values[: _BLOCKS * width].reshape(_BLOCKS, width).max(axis=0)
-    cut = np.partition(maxima, width - count)[width - count]
-    return np.flatnonzero(values >= cut)
+    return np.flatnonzero(values >= np.partition(of, len(of) - count)[len(of) - count])
+
+
+def best(values: NDArray[np.float32], mask: NDArray[np.bool_] | None, count: int) -> NDArray[np.int64]:
+    """Positions of the `count` largest of the values that the mask lets through, largest first.
+
+    Of equals the earlier one comes first.
+    """
+    rows: NDArray[np.int64] | None = None
+    if mask is not None and not mask.all():
+        rows = np.flatnonzero(mask)  # `np.where` would take several times as long
+        values = values[rows]
+    places = leading(values, count)
+    places = places[np.argsort(-values[places], kind="stable")[:count]]
+    return places if rows is None else rows[places]

@@ -4,8 +4,9 @@
 
 The product of a float32 matrix with a vector is the least that an exact search of unrounded vectors can cost. Both
 numbers of threads are as numpy chooses. FTS5 holds the same analysed terms and answers an OR of the question's terms by
-its own `bm25()`. Overlap is with BM25 written down plainly here, over all records and all terms. Ours includes thread
-hops and hydrated records; rounds are interleaved, figures are medians.
+its own `bm25()`. Overlap is of the lexical part of our scores (other rules reorder the hits, on purpose) with BM25
+written down plainly here, over all records and all terms. Ours includes thread hops and hydrated records; rounds are
+interleaved, figures are medians.
 """
 
 from __future__ import annotations
@@ -110,7 +111,7 @@ def _fetch(db: sqlite3.Connection, wanted: str) -> object:
 
 
 async def overlap(handle: BoundMemory, records: list[MemoryRecord], terms: list[str], asked: list[str]) -> float:
-    """How many of the ten best by plain BM25 are among ours, without the rules for conversations."""
+    """How many of the ten best by plain BM25 are the ten best by the lexical part of our scores."""
     counts = [Counter(text.split()) for text in terms]
     lengths = [sum(count.values()) for count in counts]
     average = sum(lengths) / len(lengths)
@@ -128,8 +129,9 @@ async def overlap(handle: BoundMemory, records: list[MemoryRecord], terms: list[
                 times = counts[row][term]
                 scores[row] += idf * times * (K1 + 1) / (times + K1 * (1 - B + B * lengths[row] / average))
         best = {records[row].id for row in np.argsort(-scores, kind="stable")[:10]}
-        hits = await handle.search(question, mode="lexical", profile="facts", floor=False)
-        shared += len(best & {hit.record.id for hit in hits})
+        hits = await handle.search(question, mode="lexical", profile="facts", floor=False, limit=100, explain=True)
+        hits.sort(key=lambda hit: -(hit.components or {})["lexical"].raw)
+        shared += len(best & {hit.record.id for hit in hits[:10]})
     return shared / 10 / len(asked)
 
 

@@ -7,21 +7,31 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memory_core import Component, Draft, Hit, Memory
-from memory_core.retrieval.postings import Postings, hashes, pack
+from memory_core.retrieval.feedback import tally
+from memory_core.retrieval.postings import Postings, hashes, pack, unpack
 
 TEXTS = st.lists(st.lists(st.sampled_from("abcdefgh"), max_size=5).map(" ".join), min_size=1, max_size=30)
 
 
+@given(TEXTS, st.lists(st.sampled_from("abcdefghxyz"), unique=True, max_size=6))
+def test_a_tally_is_the_weight_of_the_terms_each_text_has(texts: list[str], terms: list[str]) -> None:
+    packed = [pack(text) for text in texts]
+    places = np.array([place for place, text in enumerate(texts) for _ in text.split()], np.int64)
+    numbers = hashes(terms)
+    weight = dict(zip(numbers.tolist(), range(1, len(terms) + 1), strict=True))
+    weights = np.array([weight[number] for number in sorted(weight)], np.float32)
+    found = tally(unpack(packed), places, np.sort(numbers), weights, len(texts))
+    expected = [sum(weight[int(hashes([term])[0])] for term in set(text.split()) & set(terms)) for text in texts]
+    assert found.tolist() == expected
+
+
 @given(TEXTS, TEXTS, st.lists(st.sampled_from("abcdefghxyz"), unique=True, max_size=6))
-def test_a_tally_is_the_weight_of_the_terms_each_row_has(bulk: list[str], later: list[str], terms: list[str]) -> None:
+def test_how_many_rows_hold_a_term_is_known(bulk: list[str], later: list[str], terms: list[str]) -> None:
     postings = Postings()
     postings.extend(0, [pack(text) for text in bulk])
     for row, text in enumerate(later, len(bulk)):
         postings.extend(row, [pack(text)])
     rows = [set(text.split()) for text in bulk + later]
-    weights = np.arange(1, len(terms) + 1, dtype=np.float32)
-    expected = [sum(weight for term, weight in zip(terms, weights, strict=True) if term in row) for row in rows]
-    assert postings.tally(hashes(terms), weights, len(rows)).tolist() == expected
     assert postings.holding(hashes(terms)).tolist() == [sum(term in row for row in rows) for term in terms]
 
 

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memory_core.retrieval.postings import Postings, pack
-from memory_core.retrieval.top import leading
+from memory_core.retrieval.top import best, leading
 
 
 @given(st.lists(st.integers(-3, 3), max_size=3_000), st.integers(1, 12))
@@ -20,6 +20,16 @@ def test_the_largest_and_their_equals_are_among_the_leading(numbers: list[int], 
     assert rows == sorted(set(rows))
     smallest = sorted(numbers, reverse=True)[:count][-1] if numbers else 0
     assert {row for row, number in enumerate(numbers) if number >= smallest} <= set(rows)
+
+
+@given(st.lists(st.tuples(st.integers(-3, 3), st.booleans()), max_size=600), st.integers(1, 12))
+def test_the_best_are_the_largest_of_those_let_through_the_earlier_first(
+    numbers: list[tuple[int, bool]], count: int
+) -> None:
+    values, mask = np.array([n for n, _ in numbers], np.float32), np.array([is_let for _, is_let in numbers], np.bool_)
+    expected = sorted(np.flatnonzero(mask).tolist(), key=lambda row: (-values[row], row))[:count]
+    assert best(values, mask, count).tolist() == expected
+    assert best(values[mask], None, count).tolist() == [int(mask[:row].sum()) for row in expected]
 
 
 def test_few_of_many_are_leading() -> None:
@@ -37,7 +47,7 @@ def test_an_index_grown_in_any_steps_knows_every_text(texts: list[list[str]], di
         lengths += postings.extend(len(lengths), some).tolist()
     assert lengths == [len(terms) for terms in texts]
     for term in {term for terms in texts for term in terms} | {"absent"}:
-        rows, counts = postings.of(term)
+        ((rows, counts),) = postings.of([term])
         found = dict(zip(rows.tolist(), counts.tolist(), strict=True))
         assert found == {row: n for row, terms in enumerate(texts) if (n := Counter(terms)[term])}
         assert rows.tolist() == sorted(found)

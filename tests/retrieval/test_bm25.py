@@ -1,0 +1,49 @@
+"""BM25 of one owner beside the formula written down plainly, for terms of few and of many rows."""
+
+from __future__ import annotations
+
+import math
+import random
+from collections import Counter
+
+import numpy as np
+import pytest
+
+from memory_core.retrieval.bm25 import K1, B, bm25
+from memory_core.retrieval.corpus import Corpus, Entry
+from memory_core.retrieval.postings import pack
+
+
+def entry(key: int, text: str) -> Entry:
+    return Entry(key, pack(text), 0, len(text.split()), None, None, 0, None, active=True)
+
+
+def plainly(texts: dict[int, str], terms: list[str]) -> dict[int, float]:
+    counts = {key: Counter(text.split()) for key, text in texts.items()}
+    average = sum(sum(count.values()) for count in counts.values()) / len(counts)
+    scores = dict.fromkeys(texts, 0.0)
+    for term in terms:
+        holding = [key for key in texts if term in counts[key]]
+        idf = math.log(1 + (len(texts) - len(holding) + 0.5) / (len(holding) + 0.5))
+        for key in holding:
+            times, length = counts[key][term], sum(counts[key].values())
+            scores[key] += idf * times * (K1 + 1) / (times + K1 * (1 - B + B * length / average))
+    return scores
+
+
+@pytest.mark.parametrize("size", [3, 200, 9_000])
+def test_every_row_has_the_score_of_the_plain_formula(size: int) -> None:
+    """Nothing is pruned: not the terms of many rows, which are added up as columns, nor rows that came or went."""
+    dice = random.Random(size)
+    texts = {key: " ".join(dice.choices("abcdefghij", range(1, 11), k=dice.randint(1, 12))) for key in range(size)}
+    corpus, terms = Corpus(None), ["a", "c", "i", "j", "absent"]
+    corpus.extend([entry(key, text) for key, text in texts.items()], [])
+    for step in range(3):
+        expected = plainly(texts, terms)
+        found = bm25(corpus, terms).scores
+        assert found[[corpus.row_of[key] for key in texts]] == pytest.approx(list(expected.values()), rel=1e-5)
+        assert np.count_nonzero(found) == sum(score > 0 for score in expected.values())
+        corpus.remove([step])
+        del texts[step]
+        texts[size + step] = "a j new"
+        corpus.extend([entry(size + step, texts[size + step])], [])
