@@ -23,7 +23,7 @@ from typing import Final
 
 from memory_adk.convert import event_drafts
 from memory_adk.entries import checked_entries, entry_draft, put
-from memory_adk.recall import recall
+from memory_adk.recall import MOST_HITS, recall
 from memory_adk.rewind import ANY_STATE, forget_undone, resolve_rewinds
 from memory_core import BoundMemory, Draft, InvalidInputError, Memory, RecordNotFoundError, ScopeError, Where
 
@@ -59,8 +59,8 @@ class MemoryService(BaseMemoryService):
     ) -> None:
         if isinstance(memory, BoundMemory) and app_name not in (None, memory.scope.app):
             raise ScopeError(f"the handle is bound to app {memory.scope.app!r}; drop app_name={app_name!r}")
-        if min(max_results, max_chars) < 1:
-            raise InvalidInputError(f"max_results {max_results!r} and max_chars {max_chars!r} must be at least 1")
+        if not 1 <= max_results <= MOST_HITS or max_chars < 1:
+            raise InvalidInputError(f"max_results {max_results!r} or max_chars {max_chars!r} is out of range")
         if isinstance(memory, str | os.PathLike):
             memory, owns_memory = Memory(memory), True
         self._memory: Memory | BoundMemory = memory

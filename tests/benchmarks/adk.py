@@ -1,22 +1,26 @@
 """ADK's memory services and ours, side by side: search, ingestion and recall, all through ADK's own methods.
 
-    python tests/benchmarks/adk.py [EVENTS] [LOCOMO.json]
+    python tests/benchmarks/adk.py [EVENTS] [LOCOMO.json] [--users 100 1]
 
-EVENTS (100,000 by default) belong once to one user and once to 100. Vectors of events are given; a question is really
-embedded, by the default model. LOCOMO.json has conversations in the format of the LoCoMo data set; recall is the share
-of a question's evidence among the first ten results, with nothing but `search_memory`.
+EVENTS (100,000 by default) belong once to 100 users and once to one. They and the questions are English words as often
+as Zipf's law has them. Vectors of events are given; a question is really embedded, by the default model. LOCOMO.json
+has conversations in the format of the LoCoMo data set; recall is the share of a question's evidence among the first ten
+results, with nothing but `search_memory`.
 """
 
 from __future__ import annotations
 
+import argparse
 import asyncio
+import itertools
 import json
+import random
 import re
-import sys
+import statistics
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -30,7 +34,8 @@ from google.adk.sessions.session import Session
 from google.genai import types
 from numpy.typing import NDArray
 
-from common import GivenVectors, drafts, percentiles, questions
+import memory_core
+from common import GivenVectors
 from memory_adk import MemoryService
 from memory_core import Memory
 from memory_core.embedding.minilm import MiniLmEmbedder
@@ -40,7 +45,14 @@ TURNS = 40
 """Events of a session."""
 FOUND = 10
 """Results that count for recall; ours and `InMemoryMemoryService` return no more."""
-ROUNDS, ASKED = 3, 10
+ROUNDS, ASKED, ROUND_SECONDS = 3, 15, 6.0
+CALLS = 50
+"""Sessions that one contender stores before it is the next one's turn."""
+
+_VOCABULARY = Path(memory_core.__file__).parent / "embedding" / "minilm" / "vocab.txt"
+_WORDS = re.findall(r"^[a-z]{2,}$", _VOCABULARY.read_text(), re.MULTILINE)[:20_000]
+"""The words of the model's vocabulary, which has them by frequency."""
+_WEIGHTS = list(itertools.accumulate(1 / (rank + 1) for rank in range(len(_WORDS))))
 
 
 class RealQuestions(GivenVectors):
@@ -64,6 +76,26 @@ class Question:
     evidence: frozenset[str]
 
 
+@dataclass
+class Contender:
+    """A service, and the seconds it took."""
+
+    service: BaseMemoryService
+    ingesting: float = 0.0
+    settling: float = 0.0
+    asked: list[float] = field(default_factory=list)
+
+    async def ask(self, questions: Sequence[str]) -> None:
+        """Ask at least one question, and no more once the round has taken long."""
+        began = time.perf_counter()
+        for question in questions:
+            start = time.perf_counter()
+            await self.service.search_memory(app_name=APP, user_id="user0", query=question)
+            self.asked.append(time.perf_counter() - start)
+            if time.perf_counter() - began > ROUND_SECONDS:
+                return
+
+
 def services(folder: Path, ours: Memory) -> dict[str, BaseMemoryService]:
     """One of each."""
     return {
@@ -80,57 +112,58 @@ def event(text: str, author: str, at: float, **fields: Any) -> Event:
 
 def sessions(count: int, users: int) -> Iterator[Session]:
     """Conversations with `count` events in all, dealt to the users in turn."""
-    texts = drafts(count, users)
+    dice = random.Random(users)
     for number, start in enumerate(range(0, count, TURNS)):
         said = [
-            event(draft.text, draft.author or "", 1.7e9 + start + at)
-            for at, draft in enumerate(texts[start : start + TURNS])
+            event(sentence(dice, 33), f"person{at % 3}", 1.7e9 + start + at) for at in range(min(TURNS, count - start))
         ]
         yield Session(id=f"s{number}", app_name=APP, user_id=f"user{number % users}", events=said)
 
 
+def sentence(dice: random.Random, length: int) -> str:
+    """English words as often as Zipf's law has them."""
+    return " ".join(dice.choices(_WORDS, cum_weights=_WEIGHTS, k=length))
+
+
 async def search(count: int, users: int) -> None:
-    """Ingest, then search the memories of one user, in turns."""
+    """Ingest, then search the memories of one user; the contenders take turns in both."""
     with tempfile.TemporaryDirectory() as name:
         async with Memory(Path(name) / "ours.db", embedder=RealQuestions()) as memory:
-            contenders = services(Path(name), memory)
-            pace = {kind: await ingest(service, count, users) for kind, service in contenders.items()}
-            seconds: dict[str, list[float]] = {kind: [] for kind in contenders}
-            processor = dict.fromkeys(contenders, 0.0)
-            await settled(memory, users)
-            for service in contenders.values():
-                await ask(service, ["warm up"])
-            for number in range(ROUNDS):
-                for kind, service in contenders.items():
-                    before = time.process_time()
-                    seconds[kind] += await ask(service, questions(ASKED, number))
-                    processor[kind] += 1e3 * (time.process_time() - before) / (ROUNDS * ASKED)
-    p50 = {kind: percentiles(taken)[0] for kind, taken in seconds.items()}
-    for kind, median in p50.items():
+            contenders = {kind: Contender(service) for kind, service in services(Path(name), memory).items()}
+            await ingest(memory, list(contenders.values()), count, users)
+            print(f"{count} events of {users} users: searching", flush=True)
+            dice = random.Random(7)
+            for contender in contenders.values():
+                await contender.ask(["warm up"])
+                contender.asked.clear()
+            for _ in range(ROUNDS):
+                asked = [sentence(dice, 8) for _ in range(ASKED)]
+                for contender in contenders.values():
+                    await contender.ask(asked)
+    ours = contenders["ours"]
+    for kind, each in contenders.items():
+        p50 = 1e3 * statistics.median(each.asked)
         print(
-            f"{count:7} events of {users:3} users, {kind:8}: search p50 {median:8.2f} ms "
-            f"({median / p50['ours']:5.1f} x ours), processor time {processor[kind]:8.2f} ms "
-            f"({processor[kind] / processor['ours']:5.1f} x ours), ingestion {pace[kind]:7.0f} events/s"
+            f"{count:7} events of {users:3} users, {kind:8}: search p50 {p50:8.2f} ms "
+            f"({p50 / 1e3 / statistics.median(ours.asked):6.1f} x ours, {len(each.asked)} questions), ingestion "
+            f"{count / each.ingesting:6.0f} events/s ({ours.ingesting / each.ingesting:4.1f} x ours)",
+            flush=True,
         )
+    print(f"{'':31} ours, until every vector is there: {count / ours.settling:6.0f} events/s", flush=True)
 
 
-async def ingest(service: BaseMemoryService, count: int, users: int) -> float:
-    """Events a second, one session a call."""
+async def ingest(memory: Memory, contenders: Sequence[Contender], count: int, users: int) -> None:
+    """One session a call, some calls of each contender in turn; ours gets the time its vectors take, too."""
     made = list(sessions(count, users))
-    start = time.perf_counter()
-    for session in made:
-        await service.add_session_to_memory(session)
-    return count / (time.perf_counter() - start)
-
-
-async def ask(service: BaseMemoryService, asked: Sequence[str]) -> list[float]:
-    """Seconds for each question."""
-    seconds: list[float] = []
-    for question in asked:
-        start = time.perf_counter()
-        await service.search_memory(app_name=APP, user_id="user0", query=question)
-        seconds.append(time.perf_counter() - start)
-    return seconds
+    for start in range(0, len(made), CALLS):
+        for contender in contenders:
+            began = time.perf_counter()
+            for session in made[start : start + CALLS]:
+                await contender.service.add_session_to_memory(session)
+            contender.ingesting += time.perf_counter() - began
+            if contender is contenders[0]:
+                await settled(memory)
+                contender.settling += time.perf_counter() - began
 
 
 async def recall(path: Path) -> None:
@@ -144,7 +177,7 @@ async def recall(path: Path) -> None:
                 for kind, service in services(Path(name), memory).items():
                     for session in said:
                         await service.add_session_to_memory(session)
-                    await settled(memory, 1)
+                    await settled(memory)
                     shares.setdefault(kind, []).extend([await share(service, question) for question in asked])
     ours = sum(shares["ours"]) / len(shares["ours"])
     for kind, found in shares.items():
@@ -186,12 +219,12 @@ def evidence(conversation: dict[str, Any]) -> list[Question]:
     return made
 
 
-async def settled(memory: Memory, users: int) -> None:
+async def settled(memory: Memory) -> None:
     """Return once every vector is there."""
-    for number in range(users):
-        handle = memory.bind(app=APP, user=f"user{number}")
-        while (await handle.stats()).vectors_owed:  # noqa: ASYNC110  (nothing says when)
-            await asyncio.sleep(0.1)
+    while any(  # noqa: ASYNC110  (nothing says when)
+        stats.vectors_owed for stats in (await memory.operator().stats()).values()
+    ):
+        await asyncio.sleep(0.02)
 
 
 async def share(service: BaseMemoryService, question: Question) -> float:
@@ -200,15 +233,17 @@ async def share(service: BaseMemoryService, question: Question) -> float:
     return len(ids & question.evidence) / len(question.evidence)
 
 
-async def main(count: int, locomo: Path | None) -> None:
-    await search(count // 10, 1)
-    await search(count, 100)
-    await search(count, 1)
-    if locomo is not None:
-        await recall(locomo)
+async def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("events", type=int, nargs="?", default=100_000)
+    parser.add_argument("locomo", type=Path, nargs="?")
+    parser.add_argument("--users", type=int, nargs="*", default=[100, 1], help="one run for each number of users")
+    given = parser.parse_args()
+    for users in given.users:
+        await search(given.events, users)
+    if given.locomo is not None:
+        await recall(given.locomo)
 
 
 if __name__ == "__main__":
-    numbers = [argument for argument in sys.argv[1:] if argument.isdigit()]
-    paths = [Path(argument) for argument in sys.argv[1:] if not argument.isdigit()]
-    asyncio.run(main(int(numbers[0]) if numbers else 100_000, paths[0] if paths else None))
+    asyncio.run(main())

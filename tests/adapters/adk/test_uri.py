@@ -43,6 +43,9 @@ async def test_limits_can_be_set(tmp_path: Path) -> None:
     assert len(found) == 2
     assert sum(map(len, found)) <= 9
     await service.close()
+    widest = memory_service(f"memorycore://{tmp_path}/m.db?embedder=none&max_results=10000")
+    assert len(await texts(widest, "tea")) == 5
+    await widest.close()
 
 
 @pytest.mark.parametrize(
@@ -54,7 +57,8 @@ async def test_limits_can_be_set(tmp_path: Path) -> None:
         ("sqlite:///x.db", "sqlite:///x.db"),
         ("memorycore:///x.db?limit=3", "'limit'"),
         ("memorycore:///x.db?max_results=many", "'many'"),
-        ("memorycore:///x.db?max_results=0", "at least 1"),
+        ("memorycore:///x.db?max_results=0", "max_results 0"),
+        ("memorycore:///x.db?max_results=10001", "max_results 10001"),
         ("memorycore:///x.db?max_chars=-5", "'-5'"),
         ("memorycore:///x.db?embedder=gpt", "'gpt'"),
         ("memorycore:///x.db?app_name=", "app_name"),
