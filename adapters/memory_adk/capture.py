@@ -33,6 +33,8 @@ EXIT_SECONDS: Final = 1.5
 """How long an interpreter that ends waits for turns that nobody flushed."""
 
 _SessionKey = tuple[str, str, str]
+_TurnKey = tuple[_SessionKey, str]
+_Work = Callable[[], Awaitable[None]]
 
 
 class Capture:
@@ -43,6 +45,7 @@ class Capture:
         self._pending: set[Future[None]] = set()
         self._latest: dict[_SessionKey, Future[None]] = {}
         self._behind: set[_SessionKey] = set()
+        self._failed: dict[_TurnKey, _Work] = {}
         self._pid = os.getpid()
         _captures.add(self)
 
@@ -51,7 +54,9 @@ class Capture:
         session, key = invocation_context.session, _key_of(invocation_context.session)
         if key in self._behind or _was_rewound(invocation_context):
             self._behind.discard(key)
-            await self._write(session, lambda: service.add_session_to_memory(session))
+            for turn in [turn for turn in list(self._failed) if turn[0] == key]:
+                self._failed.pop(turn, None)  # the whole session has it, unless it was undone
+            await self._write((key, ""), lambda: service.add_session_to_memory(session))
 
     async def turn(self, service: MemoryService, invocation_context: InvocationContext, *, seen: int) -> None:
         """Write a turn as far as it has come, if somebody said something since the session had `seen` events; forget
@@ -65,16 +70,22 @@ class Capture:
         elif any(_says(event, turn) for event in session.events[seen:]):
             events = [event for event in session.events if _says(event, turn)]
             await self._write(
-                session,
+                (_key_of(session), turn),
                 lambda: service.add_events_to_memory(
                     app_name=session.app_name, user_id=session.user_id, session_id=session.id, events=events
                 ),
             )
 
     async def flush(self) -> None:
-        """Return once everything captured so far is stored."""
+        """Return once everything captured so far is stored, or has failed."""
         while pending := [asyncio.wrap_future(future) for future in list(self._pending)]:
             await asyncio.wait(pending)
+
+    async def close(self) -> None:
+        """`flush`, after one more try of what failed."""
+        await self.flush()
+        self._try_again()
+        await self.flush()
 
     def flush_at_exit(self) -> set[Future[None]]:
         """Wait a bounded time for what is not stored yet; returns what has not come to an end then."""
@@ -90,14 +101,21 @@ class Capture:
         async def delete() -> None:
             await service.handle(session.app_name, session.user_id).delete_where(turn)
 
-        await self._write(session, delete)
+        await self._write((_key_of(session), invocation_context.invocation_id), delete)
 
-    async def _write(self, session: Session, work: Callable[[], Awaitable[None]]) -> None:
+    async def _write(self, turn: _TurnKey, work: _Work) -> None:
         """Start `work` after earlier work for the same session; do not wait for it."""
         if not self._on:
             return
-        key = _key_of(session)
+        self._start(turn, work)
+        if len(self._pending) >= MAX_PENDING:
+            waiting = [asyncio.wrap_future(future) for future in list(self._pending)]
+            await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
+
+    def _start(self, turn: _TurnKey, work: _Work) -> None:
+        key = turn[0]
         previous = self._latest.get(key)
+        self._failed.pop(turn, None)  # this is newer
 
         async def write() -> None:
             if previous is not None:
@@ -105,9 +123,9 @@ class Capture:
             try:
                 await work()
             except MemoryCoreError as error:
-                if key not in self._behind:
-                    logger.warning("a turn of session %s is not stored yet: %s", key[-1], error)
-                self._behind.add(key)
+                self._note_failure(turn, work, error)
+            else:
+                self._try_again()
 
         def finished(written: Future[None]) -> None:
             self._pending.discard(written)
@@ -119,9 +137,19 @@ class Capture:
         self._latest[key] = written = core_loop().submit(write())
         self._pending.add(written)
         written.add_done_callback(finished)
-        if len(self._pending) >= MAX_PENDING:
-            waiting = [asyncio.wrap_future(future) for future in list(self._pending)]
-            await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
+
+    def _note_failure(self, turn: _TurnKey, work: _Work, error: MemoryCoreError) -> None:
+        if turn[0] not in self._behind:
+            logger.warning("a turn of session %s is not stored yet: %s", turn[0][-1], error)
+        self._behind.add(turn[0])
+        self._failed[turn] = work
+        while len(self._failed) > MAX_PENDING:  # the next turn of that session stores what is missing
+            self._failed.pop(next(iter(self._failed)), None)
+
+    def _try_again(self) -> None:
+        """Write one turn that failed, now that the store may be back; if it is, that one starts the next."""
+        if turn := next(iter(list(self._failed)), None):
+            self._start(turn, self._failed[turn])
 
 
 _captures: weakref.WeakSet[Capture] = weakref.WeakSet()

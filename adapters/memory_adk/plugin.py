@@ -56,7 +56,7 @@ class MemoryPlugin(BasePlugin):
     """Remembers every turn of a runner and recalls what is relevant to the next, once a turn.
 
     Capturing happens in the background: it never delays an answer, and an error ends up in the log instead of the
-    conversation (the next turn of that session stores what is missing). A turn is stored as it happens, so that a
+    conversation (what is missing is stored with the next turn that can be). A turn is stored as it happens, so that a
     cancelled or failed one is not lost. Not stored are turns a guardrail blocked, and answers that only repeat what
     was recalled.
 
@@ -164,10 +164,12 @@ class MemoryPlugin(BasePlugin):
         return {"status": "error", "error": f"The memory cannot be used right now: {error}"}
 
     async def flush(self) -> None:
-        """Return once everything captured so far is stored; ADK does that when the runner closes."""
+        """Return once everything captured so far is stored."""
         await self._capture.flush()
 
-    close = flush
+    async def close(self) -> None:
+        """Store what is left, and try once more what failed; ADK calls this when the runner closes."""
+        await self._capture.close()
 
     def _serving(self, invocation_context: InvocationContext) -> MemoryService | None:
         service = invocation_context.memory_service

@@ -276,18 +276,38 @@ async def test_an_unusable_store_costs_one_log_line_and_not_the_answer(
     assert path.read_bytes().startswith(b"this is a text file")
 
 
-async def test_what_could_not_be_stored_is_stored_with_the_next_turn_of_its_session(memory: Memory) -> None:
+@pytest.mark.parametrize("next_session", ["s1", "s2", None])
+async def test_what_could_not_be_stored_is_stored_with_the_next_turn_of_any_session_or_when_the_runner_closes(
+    memory: Memory, next_session: str | None
+) -> None:
     service = Moody(memory)
-    model = ScriptedLlm(script=["Noted.", "Fine."])
+    model = ScriptedLlm(script=["Noted.", "Good.", "Fine."])
     plugin = MemoryPlugin(recall=False)
     async with runner_of(service, model, plugins=[plugin]) as runner:
         service.down = True
         await ask(runner, "I drink tea", user_id=ANN, session_id="s1")
+        await ask(runner, "I read", user_id=ANN, session_id="s3")
         await plugin.flush()
         service.down = False
         assert await stored(memory) == []
-        await ask(runner, "and eat cake", user_id=ANN, session_id="s1")
-    assert await stored(memory) == ["I drink tea", "Noted.", "and eat cake", "Fine."]
+        if next_session:
+            await ask(runner, "and eat cake", user_id=ANN, session_id=next_session)
+            await plugin.flush()
+            assert len(await stored(memory)) == 6
+    missing = ["I drink tea", "Noted.", "I read", "Good."]
+    assert await stored(memory) == missing + (["and eat cake", "Fine."] if next_session else [])
+
+
+async def test_a_turn_that_was_blocked_after_it_could_not_be_stored_stays_forgotten(memory: Memory) -> None:
+    service = Moody(memory)
+    plugin = MemoryPlugin(recall=False)
+    async with runner_of(service, ScriptedLlm(script=["Fine."]), plugins=[plugin, Guard("guard")]) as runner:
+        service.down = True
+        await ask(runner, "attack", user_id=ANN, session_id="s1")
+        await plugin.flush()
+        service.down = False
+        await ask(runner, "and eat cake", user_id=ANN, session_id="s2")
+    assert await stored(memory) == ["and eat cake", "Fine."]
 
 
 class Hanging(HashingEmbedder):
