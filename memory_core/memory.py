@@ -19,7 +19,7 @@ import concurrent.futures
 import os
 import weakref
 from types import TracebackType
-from typing import Final, Self
+from typing import Final, NoReturn, Self
 
 from memory_core.bridge import core_loop, on_core, run_sync
 from memory_core.chunking import DEFAULT_CHUNKER, Chunker
@@ -155,6 +155,14 @@ class Memory:
     def __deepcopy__(self, memo: dict[int, object]) -> Self:
         """Frameworks copy configuration that holds a memory; a copy of a connection would be no use."""
         return self
+
+    def __copy__(self) -> Self:
+        return self
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError(
+            "a memory holds an open file and cannot be pickled; open it again where it is needed: Memory(path)"
+        )
 
     async def ready(self) -> Store:
         """The open store, for handles: everything it does happens on the core loop, where this is awaited too.
