@@ -87,6 +87,10 @@ _QUESTION_MARK = re.compile(r"[?\uff1f\u061f\u2e2e\u2047\u2048\u2049\u203d\ufe56
 
 _APOSTROPHES = "'\u02bb\u02bc\u2018\u2019\u201b\u2032"
 
+_ARTICLE = re.compile(r"^(?:[\u0648\u0641\u0628\u0643]?\u0627\u0644|\u0644\u0644)(?=\w{3})")
+"""The Arabic article, alone and joined to "and", "so", "in", "like" or "for", before at least three letters: a light
+stemmer takes it off, too (Larkey, Ballesteros and Connell, SIGIR 2002)."""
+
 _LETTERS = {
     "\u00e6": "ae",
     "\u00f0": "d",
@@ -179,7 +183,7 @@ class _Terms(dict[str, str]):
     _CAPACITY = 65536
 
     def __missing__(self, word: str) -> str:
-        term = "" if word in STOP_WORDS else stem(_BASE_FORMS.get(word, word))
+        term = "" if word in STOP_WORDS else stem(_BASE_FORMS.get(word) or _ARTICLE.sub("", word))
         if len(self) < self._CAPACITY:
             self[word] = term
         return term

@@ -9,6 +9,9 @@ from memory_core.models import MemoryRecord
 from memory_core.retrieval.analysis import asks, index_terms, words
 from memory_core.retrieval.timex import format_date, has_time_expression, resolve
 
+ANALYSIS: Final = 2
+"""Raised whenever a text may get other terms, flags or words than before: what is stored is then analysed anew."""
+
 QUESTION: Final = 1
 """Flag: the text asks something, so the next turn probably answers it."""
 TIMED: Final = 2

@@ -26,6 +26,9 @@ JAPANESE, CHINESE, ARABIC, MIXED, GERMAN, ENGLISH = TEXTS
         ("\u8336", CHINESE),
         ("\u0627\u0644\u0645\u0643\u062a\u0628\u0629", ARABIC),
         ("\u0627\u0644\u0645\u0643\u062a\u0628\u0647", ARABIC),
+        ("\u0645\u0643\u062a\u0628\u0629", ARABIC),
+        ("\u0648\u0627\u0644\u0645\u0643\u062a\u0628\u0629", ARABIC),
+        ("\u0644\u0644\u0645\u0643\u062a\u0628\u0629", ARABIC),
         ("\u30e9\u30fc\u30e1\u30f3", MIXED),
         ("\uff97\uff70\uff92\uff9d", MIXED),
         ("\u672d\u5e4c love", MIXED),
@@ -34,7 +37,8 @@ JAPANESE, CHINESE, ARABIC, MIXED, GERMAN, ENGLISH = TEXTS
         ("string", ENGLISH),
     ],
     ids=[
-        "japanese", "one character", "chinese", "one character of a run", "arabic", "arabic with heh", "katakana",
+        "japanese", "one character", "chinese", "one character of a run", "arabic", "arabic with heh",
+        "arabic without article", "arabic with a conjunction", "arabic with a preposition", "katakana",
         "half-width", "two scripts", "no accent", "decomposed", "english",
     ],
 )  # fmt: skip

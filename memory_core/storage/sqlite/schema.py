@@ -12,12 +12,13 @@ every table: a scan of one owner reads pages that hold nothing else.
 | `chunk` | pieces of the text with their vectors | a NULL vector is owed |
 | `outbox` | what changed, in order | in-memory indexes of any process follow it, external ones later |
 | `tombstone` | keyed hashes of forgotten source keys | blocks re-ingestion without keeping what was deleted |
-| `meta` | the embedder's fingerprint, the tombstone key, and `slack` while an erasure is not complete | |
+| `meta` | the embedder's fingerprint, the tombstone key, the version of the analysis | `slack`: an erasure goes on |
 | `renewal` | vectors of the next embedder | exists only while `reembedding.py` is under way |
 """
 
 from __future__ import annotations
 
+import json
 import secrets
 import sqlite3
 from typing import Final
@@ -28,6 +29,8 @@ APPLICATION_ID: Final = 0x4D454D43
 """`MEMC` in the file header: how a store is told from any other SQLite file."""
 
 OWNER_BITS: Final = 32
+NAME_OF_ANALYSIS: Final = "analysis"
+"""In `meta`: the version of the analysis (`features.ANALYSIS`), and from which key on rows do not have it yet."""
 REVISIONS_KEPT: Final = 20
 """How many earlier texts of a record are kept, the latest ones."""
 
@@ -180,6 +183,13 @@ def check_version(version: int) -> None:
         )
 
 
+def note_analysis(db: sqlite3.Connection, following: int | None) -> None:
+    """Say that terms are those of this version; from the key `following` on not yet."""
+    from memory_core.retrieval.features import ANALYSIS  # noqa: PLC0415  (20 ms, for new files only)
+
+    db.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (NAME_OF_ANALYSIS, json.dumps([ANALYSIS, following])))
+
+
 def migrate(db: sqlite3.Connection) -> None:
     """Bring the file up to date, one transaction a step."""
     (version,) = db.execute("PRAGMA user_version").fetchone()
@@ -190,6 +200,8 @@ def migrate(db: sqlite3.Connection) -> None:
             (seen,) = db.execute("PRAGMA user_version").fetchone()
             if seen < number:  # else another process did it while this one waited for the lock
                 step(db)
+                if version == 0:
+                    note_analysis(db, None)
                 db.execute(f"PRAGMA application_id = {APPLICATION_ID}")
                 db.execute(f"PRAGMA user_version = {number}")
         except BaseException:  # whatever it was, half a step must not stay

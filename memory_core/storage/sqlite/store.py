@@ -30,6 +30,7 @@ from memory_core.storage.sqlite.names import KnownNames
 from memory_core.storage.sqlite.owners import find
 from memory_core.storage.sqlite.porting import SqlitePort
 from memory_core.storage.sqlite.prepared import Prepared, prepare
+from memory_core.storage.sqlite.reanalysis import Reanalysis, is_due
 from memory_core.storage.sqlite.reembedding import collect, switch
 from memory_core.storage.sqlite.rows import micros, moment
 from memory_core.storage.sqlite.snapshot import snapshot
@@ -115,6 +116,8 @@ class SqliteStore:
         if self._embedder is not None:
             await self._check_fingerprint(self._embedder.fingerprint)
             self._start_backlog(self._embedder)
+        if not in_memory and await self._reader.run(is_due):
+            self._to_close.push_async_callback(Reanalysis(self._writer).close)
 
     async def _connect(self, name: str, *, prepare: bool = False) -> Connection:
         connection = await connect(name, synchronous=self._synchronous, prepare=prepare)

@@ -1,0 +1,86 @@
+"""Texts that an older version analysed: analysed anew in the background, while they are searched as they are.
+
+The file says in `meta` which version of the analysis its rows have, and from which key on that is not so yet. Every
+batch is one transaction, so whoever is killed goes on where it stopped, and several processes share the work.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import sqlite3
+from typing import Final
+
+from memory_core.errors import StorageError
+from memory_core.retrieval.features import ANALYSIS, features
+from memory_core.retrieval.postings import pack
+from memory_core.storage.sqlite.owners import note_changes
+from memory_core.storage.sqlite.rows import COLUMNS, to_record
+from memory_core.storage.sqlite.schema import NAME_OF_ANALYSIS, note_analysis
+from memory_core.storage.sqlite.writer import Writer
+
+logger = logging.getLogger(__name__)
+
+BATCH: Final = 200
+"""Records of one transaction: about 20 ms in which nobody else writes."""
+PAUSE_SECONDS: Final = 0.05
+"""Between two batches, for those who search and write."""
+
+_FIRST: Final = 1
+"""The version of files that do not say."""
+
+
+class Reanalysis:
+    """The task that does it. Lives on the core loop."""
+
+    def __init__(self, writer: Writer) -> None:
+        self._task = asyncio.create_task(_run(writer), name="memory-core reanalysis")
+
+    async def close(self) -> None:
+        """Stop; the next process that opens the file goes on."""
+        self._task.cancel()
+        await asyncio.gather(self._task, return_exceptions=True)
+
+
+def is_due(db: sqlite3.Connection) -> bool:
+    """Whether rows are left that this version would analyse differently; not where a newer one has begun."""
+    version, following = _progress(db)
+    return version < ANALYSIS or (version == ANALYSIS and following is not None)
+
+
+def renew(db: sqlite3.Connection) -> bool:
+    """Analyse the next batch; inside a write transaction. Returns whether that was not the last one."""
+    if not is_due(db):
+        return False
+    version, following = _progress(db)
+    start = following if version == ANALYSIS else 0
+    query = f"SELECT {COLUMNS}, owner, key FROM record WHERE key >= ? ORDER BY key LIMIT ?"
+    rows = db.execute(query, (start, BATCH)).fetchall()
+    changed: dict[int, list[int]] = {}
+    for *row, owner, key in rows:
+        found = features(to_record(tuple(row), "", ""))
+        columns = (pack(found.terms), found.flags, found.words)
+        if db.execute("SELECT terms, flags, words FROM lexical WHERE key = ?", (key,)).fetchone() != columns:
+            db.execute("INSERT OR REPLACE INTO lexical VALUES (?, ?, ?, ?)", (key, *columns))
+            changed.setdefault(owner, []).append(key)
+    for owner, keys in changed.items():
+        note_changes(db, owner, keys)
+    is_last = len(rows) < BATCH
+    note_analysis(db, None if is_last else rows[-1][-1] + 1)
+    return not is_last
+
+
+def _progress(db: sqlite3.Connection) -> tuple[int, int | None]:
+    """The version, and the key from which on rows do not have it yet; `None` if all have."""
+    row = db.execute("SELECT value FROM meta WHERE name = ?", (NAME_OF_ANALYSIS,)).fetchone()
+    version, following = (_FIRST, None) if row is None else json.loads(row[0])
+    return version, following
+
+
+async def _run(writer: Writer) -> None:
+    try:
+        while await writer.write(renew):  # noqa: ASYNC110  (a pause for others; nothing is waited for)
+            await asyncio.sleep(PAUSE_SECONDS)
+    except StorageError as error:
+        logger.warning("some texts stay analysed as an older version did, until the file is opened again: %s", error)
