@@ -43,6 +43,8 @@ def check_text(name: str, value: object, error: type[InvalidInputError] = Invali
 
 def check_unit(name: str, value: object) -> float:
     """Return `value` as a float in 0..1."""
+    if type(value) is float and 0.0 <= value <= 1.0:
+        return value
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0.0 <= value <= 1.0:
         raise InvalidInputError(f"{name} must be a number from 0 to 1, not {value!r}")
     return float(value)

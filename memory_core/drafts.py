@@ -196,14 +196,16 @@ def _state(value: object) -> str:
 
 def check_data(value: object) -> Mapping[str, Json]:
     """Return a copy of `value` if it is a JSON object that would come back exactly."""
+    if value == {}:  # before a test of what kind of mapping it is, which takes longer
+        return {}
     if not isinstance(value, Mapping):
         raise InvalidInputError(f"data must be a JSON object, not {value!r:.80}")
-    if not value:
-        return {}
     return cast("Mapping[str, Json]", json.loads(encode_data(cast("Mapping[str, Json]", value))))
 
 
 def _tags(value: object) -> tuple[str, ...]:
+    if value == ():
+        return ()
     if isinstance(value, str) or not isinstance(value, Sequence):
         raise InvalidInputError(f"tags must be a sequence of strings, not {value!r:.80}")
     tags = tuple(dict.fromkeys(check_key("a tag", tag) for tag in cast("Sequence[object]", value)))
@@ -214,6 +216,8 @@ def _tags(value: object) -> tuple[str, ...]:
 
 def check_links(value: object) -> tuple[Link, ...]:
     """Return `value` without repetitions if it is some links."""
+    if value == ():
+        return ()
     if isinstance(value, str) or not isinstance(value, Sequence):
         raise InvalidInputError(f"links must be a sequence of Link, not {value!r:.80}")
     links = tuple(dict.fromkeys(_link(item) for item in cast("Sequence[object]", value)))

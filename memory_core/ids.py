@@ -5,20 +5,49 @@ from __future__ import annotations
 import os
 import threading
 import time
+from typing import Final
+
+_RANDOM_BYTES: Final = 10
+"""Of one id, its version and variant among them."""
+_FETCHED: Final = 64
+"""Ids whose random bytes are asked of the system together: asking takes longer than all the rest."""
 
 
 def new_id() -> str:
     """A UUIDv7 (RFC 9562 section 5.7): sortable by creation, strictly ascending within this process."""
-    global _last_id  # noqa: PLW0603  (monotonic within the process)
-    with _id_lock:
-        stamp = time.time_ns() // 1_000_000 << 80 | int.from_bytes(os.urandom(10), "big") & ~(0xF << 76 | 0x3 << 62)
-        if stamp >> 80 <= _last_id >> 80:
-            stamp = _last_id + 1 + (int.from_bytes(os.urandom(3), "big"))
-            stamp &= ~(0xF << 76 | 0x3 << 62)
-        _last_id = max(stamp, _last_id + 1)
-        digits = f"{_last_id | 0x7 << 76 | 0x2 << 62:032x}"
-    return f"{digits[:8]}-{digits[8:12]}-{digits[12:16]}-{digits[16:20]}-{digits[20:]}"
+    return _ids.next()
 
 
-_last_id = 0
-_id_lock = threading.Lock()
+class _Ids:
+    """The ids of one process."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._last = 0
+        self._random = b""
+
+    def next(self) -> str:
+        with self._lock:
+            if not self._random:
+                self._random = os.urandom(_RANDOM_BYTES * _FETCHED)
+            taken, self._random = self._random[:_RANDOM_BYTES], self._random[_RANDOM_BYTES:]
+            stamp = time.time_ns() // 1_000_000 << 80 | int.from_bytes(taken, "big") & ~(0xF << 76 | 0x3 << 62)
+            if stamp >> 80 <= self._last >> 80:
+                stamp = self._last + 1 + int.from_bytes(taken[:3], "big")
+                stamp &= ~(0xF << 76 | 0x3 << 62)
+            self._last = max(stamp, self._last + 1)
+            digits = f"{self._last | 0x7 << 76 | 0x2 << 62:032x}"
+        return f"{digits[:8]}-{digits[8:12]}-{digits[12:16]}-{digits[16:20]}-{digits[20:]}"
+
+
+_ids = _Ids()
+
+
+def _start_anew() -> None:
+    """A forked child must not give out the bytes that its parent will, and may have copied a lock that was held."""
+    global _ids  # noqa: PLW0603  (one for a process)
+    _ids = _Ids()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_start_anew)

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Sequence
 
 from memory_core.retrieval.stemmer import stem
 
@@ -64,7 +65,8 @@ _BASE_FORMS = {
 _LONGEST = 64
 """Longer runs of letters and digits (base64, hashes) are cut into terms of this length, so that terms stay bounded."""
 
-_ASCII_WORD = re.compile(rf"[a-z0-9]{{1,{_LONGEST}}}")
+_SPACED = {code: " " for code in range(128) if not chr(code).isalnum()}
+"""Puts spaces for what is not part of a word; three times as fast as looking for words with a regular expression."""
 _HAN = r"\u3005-\u3007\u3021-\u3029\u3038-\u303b\u3400-\u4dbf\u4e00-\u9fff\U00020000-\U0003ffff"
 _HIRAGANA = r"\u3041-\u309f"
 _KATAKANA = r"\u30a1-\u30ff\u31f0-\u31ff"
@@ -124,8 +126,7 @@ def analyse(text: str) -> list[str]:
         Terms of 1 to 64 characters; empty if the text holds nothing but stop words and punctuation.
     """
     if text.isascii():
-        found = _ASCII_WORD.findall(_without_wont(text.lower()))
-        return list(filter(None, map(_TERMS.__getitem__, found)))
+        return terms_of(ascii_words(text))
     terms: list[str] = []
     for run, word in _FOLDED_WORD.findall(_without_wont(_fold(text))):
         if word:
@@ -136,6 +137,18 @@ def analyse(text: str) -> list[str]:
         else:
             terms.extend(run[i : i + 2] for i in range(len(run) - 1))
     return terms
+
+
+def ascii_words(text: str) -> list[str]:
+    """Return the words of a text of ASCII characters as they are analysed: in order, in lower case, still whole."""
+    return _without_wont(text.lower()).translate(_SPACED).split()
+
+
+def terms_of(words: Sequence[str]) -> list[str]:
+    """Return the terms of `ascii_words`."""
+    if max(map(len, words), default=0) > _LONGEST:
+        words = [word[i : i + _LONGEST] for word in words for i in range(0, len(word), _LONGEST)]
+    return list(filter(None, map(_TERMS.__getitem__, words)))
 
 
 def index_terms(text: str) -> list[str]:
@@ -169,6 +182,8 @@ def asks(text: str) -> bool:
 
     People go on after a question ("Do you sail? I do.") and attachments follow it, and still the next turn answers.
     """
+    if text.isascii() and "?" not in text:
+        return False
     return _QUESTION_MARK.search(text) is not None
 
 

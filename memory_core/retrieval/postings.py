@@ -52,9 +52,9 @@ class _Hashes(dict[str, bytes]):
 _hash_of: Final = _Hashes()
 
 
-def pack(terms: str) -> bytes:
-    """Analysed terms, separated by spaces, in the form in which `Postings` takes them; order and repeats are kept."""
-    return b"".join(map(_hash_of.__getitem__, terms.split()))
+def pack(terms: Iterable[str]) -> bytes:
+    """Analysed terms in the form in which `Postings` takes them; order and repeats are kept."""
+    return b"".join(map(_hash_of.__getitem__, terms))
 
 
 class Postings:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import calendar
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 
@@ -50,8 +50,14 @@ def _any_of(phrases: Iterable[str]) -> str:
     return "|".join(sorted(phrases, key=len, reverse=True)).replace(" ", r"\s{1,3}")
 
 
-# Every expression contains one of these; looking for them first is eight times as fast as looking for expressions.
-_HINT = re.compile(r"day|night|tomorrow|week|month|year|just\s|this\s")
+# Every expression contains one of these words; looking for them first is ten times as fast as looking for expressions.
+_HINTS = frozenset(
+    [
+        *["day", "days", "yesterday", "today", "tonight", "tomorrow", "night", "just", "this"],
+        *["week", "weeks", "weekend", "weekends", "month", "months", "year", "years"],
+        *_WEEKDAYS,
+    ]
+)
 _EXPRESSION = re.compile(
     rf"\b(?:(?P<near>{_any_of(_DAYS_FROM_TODAY)})"
     rf"|(?P<direction>{_any_of(_DIRECTIONS)})\s{{1,3}}(?:(?P<weekday>{_any_of(_WEEKDAYS)})"
@@ -74,11 +80,6 @@ _TIME_WORDS = frozenset(
         *map(str, range(1900, 2100)),
     ]
 )
-# Every one of them contains one of these; texts without any are told four times as fast.
-_TIME_HINTS = (
-    "day", "toni", "tomo", "last", "next", "ago", "since", "recen", "earl", "week", "mon", "year", "uary", "mar", "apr",
-    "ju", "aug", "ember", "ober", "may", "19", "20",
-)  # fmt: skip
 _MAY = re.compile(
     r"\bmay(?:(?=\s{1,3}[0-9])|(?<=\b(?:in|of|by)\smay)|(?<=[0-9]\smay)|(?<=[0-9](?:st|nd|rd|th)\smay))\b"
 )
@@ -107,7 +108,7 @@ class DateMention:
     day: int | None
 
 
-def resolve(text: str, when: datetime) -> list[str]:
+def resolve(text: str, when: datetime, words: Sequence[str] | None = None) -> list[str]:
     """Return the days, months and years that a text's relative expressions mean.
 
     Understood are yesterday, last night, today, tonight, this morning, tomorrow and their neighbours; "just got",
@@ -118,26 +119,28 @@ def resolve(text: str, when: datetime) -> list[str]:
     Args:
         text: What was said.
         when: When it was said. Its calendar date counts as it stands, so pass the speaker's local time if known.
+        words: The text's words in lower case, where they are known already.
 
     Returns:
         Distinct dates in order of first mention, as precise as the expression is: "7 May 2023", "May 2023" or
         "2023". Dates outside the years 1 to 9999 are left out.
     """
-    lowered = text.lower()
-    if not _HINT.search(lowered):
+    if _HINTS.isdisjoint(_WORD.findall(text.lower()) if words is None else words):
         return []
     today = when.date()
-    dates = (_absolute(found, today) for found in _EXPRESSION.finditer(lowered))
+    dates = (_absolute(found, today) for found in _EXPRESSION.finditer(text.lower()))
     return list(dict.fromkeys(absolute for absolute in dates if absolute))
 
 
-def has_time_expression(text: str) -> bool:
-    """Return whether a text says something about time that may answer a "when" question."""
-    lowered = text.lower()
-    if not any(map(lowered.__contains__, _TIME_HINTS)):
-        return False
-    found = _WORD.findall(lowered)
-    return not _TIME_WORDS.isdisjoint(found) or ("may" in found and _MAY.search(lowered) is not None)
+def has_time_expression(text: str, words: Sequence[str] | None = None) -> bool:
+    """Return whether a text says something about time that may answer a "when" question.
+
+    Args:
+        text: What was said.
+        words: The text's words in lower case, where they are known already.
+    """
+    found = _WORD.findall(text.lower()) if words is None else words
+    return not _TIME_WORDS.isdisjoint(found) or ("may" in found and _MAY.search(text.lower()) is not None)
 
 
 def asks_when(query: str) -> bool:

@@ -24,7 +24,6 @@ from common import KnownVectors, drafts
 from memory_core import Draft, Memory, Scope
 from memory_core.drafts import complete_all
 from memory_core.models import MemoryRecord, utc_now
-from memory_core.retrieval.postings import pack
 from memory_core.storage.sqlite.connection import prepare_file, set_up
 from memory_core.storage.sqlite.prepared import prepare
 from memory_core.storage.sqlite.rows import COLUMNS, MARKS, to_row
@@ -74,7 +73,7 @@ def rows_of(record: MemoryRecord, vectors: KnownVectors, seq: int) -> tuple[tupl
     vector = vectors.stored(f"{record.author}: {record.text}")
     return (
         (key, 1, *to_row(record)),
-        (key, pack(item.features.terms), item.features.flags, item.features.words),
+        (key, item.features.packed, item.features.flags, item.features.words),
         (key, 0, 0, len(record.text), vector),
     )
 

@@ -31,7 +31,7 @@ from memory_core.models import MemoryRecord
 from memory_core.retrieval import dense
 from memory_core.retrieval.analysis import query_terms
 from memory_core.retrieval.bm25 import K1, B
-from memory_core.retrieval.features import features, in_context
+from memory_core.retrieval.features import in_context, terms_of_record
 
 ROUNDS, ASKED = 5, 20
 
@@ -87,7 +87,7 @@ async def measure_dense(handle: BoundMemory, records: list[MemoryRecord], vector
 
 
 async def measure_lexical(handle: BoundMemory, records: list[MemoryRecord]) -> None:
-    terms = [features(record).terms for record in records]
+    terms = [" ".join(terms_of_record(record)) for record in records]
     with sqlite3.connect(":memory:") as db:
         db.execute("CREATE VIRTUAL TABLE fts USING fts5 (terms)")
         db.executemany("INSERT INTO fts (rowid, terms) VALUES (?, ?)", enumerate(terms))

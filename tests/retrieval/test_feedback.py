@@ -28,9 +28,9 @@ def test_a_tally_is_the_weight_of_the_terms_each_text_has(texts: list[str], term
 @given(TEXTS, TEXTS, st.lists(st.sampled_from("abcdefghxyz"), unique=True, max_size=6))
 def test_how_many_rows_hold_a_term_is_known(bulk: list[str], later: list[str], terms: list[str]) -> None:
     postings = Postings()
-    postings.extend(0, [pack(text) for text in bulk])
+    postings.extend(0, [pack(text.split()) for text in bulk])
     for row, text in enumerate(later, len(bulk)):
-        postings.extend(row, [pack(text)])
+        postings.extend(row, [pack(text.split())])
     rows = [set(text.split()) for text in bulk + later]
     assert postings.holding(hashes(terms)).tolist() == [sum(term in row for row in rows) for term in terms]
 

@@ -43,7 +43,7 @@ def test_an_index_grown_in_any_steps_knows_every_text(texts: list[list[str]], di
     lengths: list[float] = []
     while len(lengths) < len(texts):
         stop = len(lengths) + dice.randint(1, 8)
-        some = [pack(" ".join(terms)) for terms in texts[len(lengths) : stop]]
+        some = [pack(terms) for terms in texts[len(lengths) : stop]]
         lengths += postings.extend(len(lengths), some).tolist()
     assert lengths == [len(terms) for terms in texts]
     for term in {term for terms in texts for term in terms} | {"absent"}:

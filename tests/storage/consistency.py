@@ -13,7 +13,6 @@ import numpy as np
 from memory_core import Embedder, MemoryRecord
 from memory_core.chunking import split
 from memory_core.retrieval.features import features, in_context, spoken
-from memory_core.retrieval.postings import pack
 from memory_core.storage.sqlite.rows import COLUMNS, to_record
 from memory_core.storage.sqlite.schema import OWNER_BITS
 
@@ -79,7 +78,7 @@ def _check_full_text(db: sqlite3.Connection, records: dict[int, MemoryRecord]) -
     assert lexical.keys() == records.keys()
     for key, record in records.items():
         wanted = features(record)
-        assert lexical[key] == [pack(wanted.terms), wanted.flags, wanted.words]
+        assert lexical[key] == [wanted.packed, wanted.flags, wanted.words]
 
 
 def _check_chunks(db: sqlite3.Connection, records: dict[int, MemoryRecord], embedder: Embedder | None) -> None:

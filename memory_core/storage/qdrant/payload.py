@@ -18,6 +18,7 @@ import numpy as np
 
 from memory_core.models import MemoryRecord, Scope, encode_data, encode_json
 from memory_core.retrieval.bm25 import K1, B
+from memory_core.retrieval.features import terms_of_record
 from memory_core.storage.qdrant.client import models
 from memory_core.storage.sqlite.prepared import Prepared
 from memory_core.storage.sqlite.rows import link_keys, to_links
@@ -194,7 +195,7 @@ def derived_fields(item: Prepared) -> Payload:
     """The payload fields that follow from text, author and time."""
     features = item.features
     return {
-        "_terms": features.terms,
+        "_terms": " ".join(terms_of_record(item.record)),
         "_flags": features.flags,
         "_words": features.words,
         "_pieces": len(item.chunks),

@@ -293,7 +293,7 @@ def _entry(key: int, row: Mapping[str, Any]) -> Entry:
     expires = row.get("expires_at")
     return Entry(
         key=key,
-        terms=pack(row["_terms"]),
+        terms=pack(row["_terms"].split()),
         flags=row["_flags"],
         words=row["_words"],
         session=row.get("session"),

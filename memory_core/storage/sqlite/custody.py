@@ -8,7 +8,6 @@ from typing import Final
 
 from memory_core.models import Scope
 from memory_core.retrieval.features import features
-from memory_core.retrieval.postings import pack
 from memory_core.storage.sqlite.erasing import scrub, write_anew
 from memory_core.storage.sqlite.fingerprints import held
 from memory_core.storage.sqlite.rows import COLUMNS, to_record
@@ -60,7 +59,7 @@ def _misfits(db: sqlite3.Connection) -> int:
 def _misfiled(db: sqlite3.Connection) -> int:
     rows = db.execute(f"SELECT {COLUMNS}, terms, flags, words FROM record JOIN lexical USING (key)")
     found = ((features(to_record(row, "", "")), row[-3:]) for row in rows)
-    return sum((pack(wanted.terms), wanted.flags, wanted.words) != filed for wanted, filed in found)
+    return sum((wanted.packed, wanted.flags, wanted.words) != filed for wanted, filed in found)
 
 
 def tidy(db: sqlite3.Connection) -> None:

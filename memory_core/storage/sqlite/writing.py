@@ -12,7 +12,6 @@ from dataclasses import dataclass, replace
 from memory_core.errors import DuplicateIdError
 from memory_core.lineage import already_superseded, retired, superseded_by
 from memory_core.models import STATES, Link, MemoryRecord, Scope, Where, encode_json
-from memory_core.retrieval.postings import pack
 from memory_core.storage.sqlite.conditions import Conditions, conditions
 from memory_core.storage.sqlite.fingerprints import held
 from memory_core.storage.sqlite.owners import Owner, find_or_add, note_changes
@@ -278,7 +277,7 @@ def _has_id(db: sqlite3.Connection, owner: int, id: str, before: int) -> bool:  
 
 def _derive(db: sqlite3.Connection, keys: Sequence[int], items: Sequence[Prepared]) -> None:
     pairs = list(zip(keys, items, strict=True))
-    lexical = [(key, pack(item.features.terms), item.features.flags, item.features.words) for key, item in pairs]
+    lexical = [(key, item.features.packed, item.features.flags, item.features.words) for key, item in pairs]
     db.executemany("INSERT INTO lexical VALUES (?, ?, ?, ?)", lexical)
     wanted = (None, held(db)) if any(item.made_by for item in items) else (None,)  # it may change while we embed
     chunks = [
