@@ -17,11 +17,12 @@ import os
 import threading
 import weakref
 from collections import deque
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine, Iterable
 from concurrent.futures import CancelledError, Future
+from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Generic, ParamSpec, TypeVar
-from weakref import WeakKeyDictionary
 
 from memory_core.errors import ClosedError, WrongThreadError
 
@@ -35,7 +36,8 @@ class CoreLoop:
     def __init__(self) -> None:
         self.pid = os.getpid()
         self.loop = asyncio.new_event_loop()
-        self._crossings: WeakKeyDictionary[asyncio.AbstractEventLoop, _Crossing] = WeakKeyDictionary()
+        self._crossings: dict[int, _Crossing] = {}
+        """By the `id` of a loop that lives."""
         self._thread = threading.Thread(target=self._main, name="memory-core", daemon=True)
 
     def start(self) -> None:
@@ -65,9 +67,10 @@ class CoreLoop:
 
     def crossing(self, home: asyncio.AbstractEventLoop) -> _Crossing:
         """The way from another loop, which is the one running in this thread, to this one and back."""
-        crossing = self._crossings.get(home)
+        crossing = self._crossings.get(id(home))
         if crossing is None:
-            crossing = self._crossings[home] = _Crossing(home, self.loop)
+            gone = partial(self._crossings.pop, id(home))
+            crossing = self._crossings[id(home)] = _Crossing(weakref.ref(home, lambda _: gone()), self.loop)
         return crossing
 
     def _main(self) -> None:
@@ -83,23 +86,27 @@ class _Crossing:
     wake-ups, and arrive at the writer as one group.
     """
 
-    def __init__(self, home: asyncio.AbstractEventLoop, core: asyncio.AbstractEventLoop) -> None:
-        self._home = weakref.ref(home)  # the dictionary that holds this goes by the loop
+    def __init__(self, home: weakref.ref[asyncio.AbstractEventLoop], core: asyncio.AbstractEventLoop) -> None:
+        self._home = home
         self._core = core
-        self._calls = _Lane(self._start)
-        self._results = _Lane(_deliver)
+        self._calls = _Lane()
+        self._results = _Lane()
 
     async def call(self, work: Coroutine[object, object, T]) -> T:
         """Run `work` on the core loop and return its result here."""
         home = asyncio.get_running_loop()
         call = _Call(work, home.create_future(), contextvars.copy_context())
-        self._calls.send(call, home, self._core)
+        self._calls.send(partial(self._start, call), home, self._core)
         try:
             return await call.result  # type: ignore[no-any-return]
         except asyncio.CancelledError:
             if call.result.cancelled():  # or the work itself was cancelled, and knows
                 self._core.call_soon_threadsafe(call.cancel)
             raise
+
+    def begin(self, home: asyncio.AbstractEventLoop, work: Callable[[], object]) -> None:
+        """Have something called on the core loop."""
+        self._calls.send(work, home, self._core)
 
     def _start(self, call: _Call) -> None:
         if call.result.cancelled():
@@ -111,37 +118,38 @@ class _Crossing:
     def _finish(self, call: _Call) -> None:
         home = self._home()
         if home is not None:
-            self._results.send(call, self._core, home)
+            self._results.send(call.deliver, self._core, home)
 
 
 class _Lane:
     """One direction of a crossing."""
 
-    def __init__(self, receive: Callable[[_Call], None]) -> None:
-        self._receive = receive
-        self._calls: deque[_Call] = deque()
-        self._is_waiting = False
+    def __init__(self) -> None:
+        self._waiting: deque[Callable[[], object]] = deque()
+        self._is_waking = False
 
-    def send(self, call: _Call, here: asyncio.AbstractEventLoop, there: asyncio.AbstractEventLoop) -> None:
-        """Hand over a call at the end of this loop's turn."""
-        self._calls.append(call)
-        if not self._is_waiting:
-            self._is_waiting = True
+    def send(
+        self, deliver: Callable[[], object], here: asyncio.AbstractEventLoop, there: asyncio.AbstractEventLoop
+    ) -> None:
+        """Have something called over there at the end of this loop's turn."""
+        self._waiting.append(deliver)
+        if not self._is_waking:
+            self._is_waking = True
             here.call_soon(self._wake, there)
 
     def _wake(self, there: asyncio.AbstractEventLoop) -> None:
-        self._is_waiting = False
+        self._is_waking = False
         try:
             there.call_soon_threadsafe(self._drain, there)
         except RuntimeError:  # the loop was closed: nobody waits there any more
-            self._calls.clear()
+            self._waiting.clear()
 
     def _drain(self, here: asyncio.AbstractEventLoop) -> None:
         try:
-            while self._calls:
-                self._receive(self._calls.popleft())
+            while self._waiting:
+                self._waiting.popleft()()
         finally:
-            if self._calls:  # an interrupt (Ctrl-C) must not strand the others
+            if self._waiting:  # an interrupt (Ctrl-C) must not strand the others
                 here.call_soon(self._drain, here)
 
 
@@ -158,6 +166,19 @@ class _Call:
         """Stop the work if it has started; on the core loop."""
         if self.task is not None:
             self.task.cancel()
+
+    def deliver(self) -> None:
+        """Pass on how the work ended; on the loop of its caller."""
+        task, result = self.task, self.result
+        if task is None or result.done():
+            if task is not None and not task.cancelled():
+                task.exception()  # nobody waits for it: do not report that nobody looked at it
+        elif task.cancelled():
+            result.cancel()
+        elif (error := task.exception()) is not None:
+            result.set_exception(error)
+        else:
+            result.set_result(task.result())
 
 
 class _Blocking(Generic[T]):
@@ -196,18 +217,38 @@ class _Blocking(Generic[T]):
         return self._task.result()
 
 
-def _deliver(call: _Call) -> None:
-    """Pass on how the work ended; on the loop of its caller."""
-    task, result = call.task, call.result
-    if task is None or result.done():
-        if task is not None and not task.cancelled():
-            task.exception()  # nobody waits for it: do not report that nobody looked at it
-    elif task.cancelled():
-        result.cancel()
-    elif (error := task.exception()) is not None:
-        result.set_exception(error)
-    else:
-        result.set_result(task.result())
+def _begin(begin: Callable[[asyncio.Future[T]], object], promise: asyncio.Future[T]) -> None:
+    try:
+        begin(promise)
+    except Exception as error:  # noqa: BLE001  (whatever it was, it is the caller's)
+        answer([(promise, None, error)])
+
+
+def answer(answers: Iterable[tuple[asyncio.Future[Any], object, BaseException | None]]) -> None:
+    """Keep promises (see `promised`) with a result or an error each, from any thread; those of one loop together."""
+    by_loop: dict[asyncio.AbstractEventLoop, deque[tuple[asyncio.Future[Any], object, BaseException | None]]] = {}
+    for one in answers:
+        by_loop.setdefault(one[0].get_loop(), deque()).append(one)
+    for loop, some in by_loop.items():
+        with suppress(RuntimeError):  # the loop was closed: nobody waits there any more
+            loop.call_soon_threadsafe(_keep, some, loop)
+
+
+def _keep(
+    answers: deque[tuple[asyncio.Future[Any], object, BaseException | None]], here: asyncio.AbstractEventLoop
+) -> None:
+    try:
+        while answers:
+            promise, result, error = answers.popleft()
+            if promise.done():  # its caller was cancelled
+                continue
+            if error is None:
+                promise.set_result(result)
+            else:
+                promise.set_exception(error)
+    finally:
+        if answers:  # an interrupt (Ctrl-C) must not strand the others
+            here.call_soon(_keep, answers, here)
 
 
 _lock = threading.Lock()
@@ -252,6 +293,20 @@ async def on_core(fn: Callable[P, Coroutine[object, object, T]], /, *args: P.arg
     if home is core.loop:
         return await fn(*args, **kwargs)
     return await core.crossing(home).call(fn(*args, **kwargs))
+
+
+def promised(begin: Callable[[asyncio.Future[T]], object]) -> asyncio.Future[T]:
+    """A future of this loop, and `begin` called with it on the core loop, where that needs no task of its own.
+
+    Whoever does the work looks whether it is `done` (its caller was cancelled) and hands the outcome to `answer`.
+    """
+    core, home = core_loop(), asyncio.get_running_loop()
+    promise: asyncio.Future[T] = home.create_future()
+    if home is core.loop:
+        _begin(begin, promise)
+    else:
+        core.crossing(home).begin(home, partial(_begin, begin, promise))
+    return promise
 
 
 def run_sync(fn: Callable[P, Awaitable[T]], /, *args: P.args, **kwargs: P.kwargs) -> T:

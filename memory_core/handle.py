@@ -125,7 +125,7 @@ class BoundMemory:
             DuplicateIdError: The owner already has a record of the draft's id.
         """
         record = complete(entry, self._scope, self._memory.clock())
-        stored = (await self._run(lambda store, scope: store.add(scope, [record], embed_later=embed == "later")))[0]
+        stored = await self._memory.add_one(self._scope, record, embed_later=embed == "later")
         if stored is None:
             raise ForgottenError(f"source key {record.source_key!r} was deleted; add it under another key")
         return stored

@@ -18,16 +18,18 @@ import atexit
 import concurrent.futures
 import os
 import weakref
+from collections.abc import Awaitable
+from functools import partial
 from types import TracebackType
 from typing import Final, NoReturn, Self
 
-from memory_core.bridge import core_loop, on_core, run_sync
+from memory_core.bridge import core_loop, on_core, promised, run_sync
 from memory_core.chunking import DEFAULT_CHUNKER, Chunker
 from memory_core.errors import ClosedError, InvalidInputError
 from memory_core.handle import BoundMemory
-from memory_core.models import Scope, utc_now
+from memory_core.models import MemoryRecord, Scope, utc_now
 from memory_core.operating import Operator
-from memory_core.protocols import Clock, Embedder, Store
+from memory_core.protocols import Adding, Clock, Embedder, Store
 
 EXIT_SECONDS: Final = 1.0
 """How long an interpreter that ends waits for memories nobody closed; what was acknowledged is safe anyway."""
@@ -69,6 +71,8 @@ class Memory:
         self._given = store
         self._embedder = embedder
         self._store: Store | None = None
+        self._adding: Adding | None = None
+        """The store again while it is open, if it takes single records without a task."""
         self._closed = False
         self._opening = asyncio.Lock()
         self._pid = os.getpid()
@@ -181,13 +185,26 @@ class Memory:
                 store = self._make_store()
                 await store.open()
                 self._store = store
+                self._adding = store if isinstance(store, Adding) else None
                 _open_memories.add(self)
             return self._store
+
+    def add_one(self, scope: Scope, record: MemoryRecord, *, embed_later: bool) -> Awaitable[MemoryRecord | None]:
+        """Add one record, for handles: `Records.add` on the shortest way that the store offers."""
+        adding = self._adding
+        if adding is not None and self._pid == os.getpid():
+            return promised(partial(adding.begin_add, scope, record, embed_later=embed_later))
+
+        async def add() -> MemoryRecord | None:
+            return (await (await self.ready()).add(scope, [record], embed_later=embed_later))[0]
+
+        return on_core(add)
 
     async def _close(self) -> None:
         async with self._opening:
             self._closed = True
             store, self._store = self._store, None
+            self._adding = None
         _open_memories.discard(self)
         if store is not None:
             await store.close()

@@ -6,10 +6,11 @@ Implementations need not import or inherit anything from here; having the method
 
 from __future__ import annotations
 
+from asyncio import Future
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from memory_core.errors import InvalidInputError
 from memory_core.models import (
@@ -103,6 +104,17 @@ class ListRequest:
     limit: int
     cursor: str | None
     touch: bool
+
+
+@runtime_checkable
+class Adding(Protocol):
+    """What a store may have beside `Records.add`, for one record at a time by many callers."""
+
+    def begin_add(
+        self, scope: Scope, record: MemoryRecord, done: Future[MemoryRecord | None], *, embed_later: bool
+    ) -> None:
+        """`Records.add` without a task: returns at once, answers `done` (`bridge.answer`) once it is durable."""
+        ...
 
 
 class Records(Protocol):

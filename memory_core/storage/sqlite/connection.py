@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import sqlite3
 import time
 from collections.abc import Callable, Generator
 from contextlib import closing, contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Final, TypeVar
 
@@ -34,10 +36,20 @@ class Connection(aiosqlite.Connection):
 
     async def run(self, work: Callable[[sqlite3.Connection], T]) -> T:
         """Run `work` in the connection's thread, translating what SQLite reports."""
+        return await self.submit(work)
+
+    def submit(self, work: Callable[[sqlite3.Connection], T]) -> asyncio.Future[T]:
+        """`run`, for a caller on the loop that has no task to wait in."""
         if not self._running or self._connection is None:
             raise ClosedError("this memory was closed; make a new Memory to open it again")
-        with explained("the store"):
-            return await self._execute(work, self._conn)  # type: ignore[no-any-return,no-untyped-call]
+        done: asyncio.Future[T] = asyncio.get_running_loop().create_future()
+        self._tx.put_nowait((done, partial(_explained, work, self._connection)))
+        return done
+
+
+def _explained(work: Callable[[sqlite3.Connection], T], db: sqlite3.Connection) -> T:
+    with explained("the store"):
+        return work(db)
 
 
 @contextmanager

@@ -9,24 +9,25 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
+from memory_core.bridge import answer
+from memory_core.errors import ClosedError
 from memory_core.models import MemoryRecord, Scope
 from memory_core.storage.sqlite.prepared import Prepared
 from memory_core.storage.sqlite.vectors import Batch
 from memory_core.storage.sqlite.writer import Writer
-from memory_core.storage.sqlite.writing import Insertion
+from memory_core.storage.sqlite.writing import Adds
 
 MOST_TOGETHER: Final = 64
 """Most adds that are embedded in one call; bounds how long the first of them waits."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Waiting:
+class _Waiting(NamedTuple):
     scope: Scope
     record: MemoryRecord
-    done: asyncio.Future[list[MemoryRecord | None]]
+    embed_later: bool
+    done: asyncio.Future[MemoryRecord | None]
 
 
 class Intake:
@@ -51,12 +52,14 @@ class Intake:
         self._closed = False
         self._task = asyncio.create_task(self._serve(), name="memory-core intake")
 
-    async def add(self, scope: Scope, record: MemoryRecord) -> MemoryRecord | None:
-        """See `Records.add`; a caller that is cancelled before the writer has its record takes it back."""
-        done: asyncio.Future[list[MemoryRecord | None]] = asyncio.get_running_loop().create_future()
-        self._queue.append(_Waiting(scope, record, done))
+    def put(
+        self, scope: Scope, record: MemoryRecord, done: asyncio.Future[MemoryRecord | None], *, embed_later: bool
+    ) -> None:
+        """See `Adding.begin_add`; a caller that is cancelled before the writer has its record takes it back."""
+        if self._closed:
+            raise ClosedError("this memory was closed; make a new Memory to open it again")
+        self._queue.append(_Waiting(scope, record, embed_later, done))
         self._arrival.set()
-        return (await done)[0]
 
     async def close(self) -> None:
         """Hand everything that was accepted to the writer."""
@@ -70,20 +73,29 @@ class Intake:
             group = [self._queue.popleft() for _ in range(min(len(self._queue), MOST_TOGETHER))]
             if not self._queue and not self._closed:
                 self._arrival.clear()
-            try:
-                await self._hand_over([waiting for waiting in group if not waiting.done.done()])
-            except Exception as error:  # noqa: BLE001  (whatever it was, every caller of this group must hear of it)
-                for waiting in group:
-                    if not waiting.done.done():
-                        waiting.done.set_exception(error)
+            for later in (True, False):
+                some = [waiting for waiting in group if waiting.embed_later is later and not waiting.done.done()]
+                if some:
+                    await self._pass_on(some, embed_later=later)
 
-    async def _hand_over(self, group: Sequence[_Waiting]) -> None:
+    async def _pass_on(self, group: Sequence[_Waiting], *, embed_later: bool) -> None:
+        try:
+            await self._hand_over(group, embed_later=embed_later)
+        except Exception as error:  # noqa: BLE001  (whatever it was, every caller of this group must hear of it)
+            answer([(waiting.done, None, error) for waiting in group])
+
+    async def _hand_over(self, group: Sequence[_Waiting], *, embed_later: bool) -> None:
         by_scope: dict[Scope, list[_Waiting]] = {}
+        some: list[_Waiting] = []
+        scope: Scope | None = None
         for waiting in group:
-            by_scope.setdefault(waiting.scope, []).append(waiting)
+            if waiting.scope is not scope:  # neighbours mostly come through one handle
+                scope = waiting.scope
+                some = by_scope.setdefault(scope, [])
+            some.append(waiting)
         batches = [(scope, [self._prepare(waiting.record) for waiting in some]) for scope, some in by_scope.items()]
-        embedded = await self._embed(batches) if batches else []
-        for (scope, some), batch in zip(by_scope.items(), embedded, strict=True):
-            for waiting, item in zip(some, batch, strict=True):
-                if not waiting.done.done():
-                    self._writer.enqueue(Insertion(scope, [item]), waiting.done)
+        ready = [items for _, items in batches] if embed_later else await self._embed(batches)
+        for (scope, some), items in zip(by_scope.items(), ready, strict=True):
+            wanted = [(item, one.done) for one, item in zip(some, items, strict=True) if not one.done.done()]
+            if wanted:
+                self._writer.enqueue(Adds(scope, [item for item, _ in wanted]), [done for _, done in wanted])

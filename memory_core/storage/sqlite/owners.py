@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import sqlite3
 from dataclasses import dataclass
+from typing import Final
 
 from memory_core.models import Scope
+
+OUTBOX_KEPT: Final = 50_000
+"""Changes kept for followers; one that fell further behind reads its owner anew."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,3 +47,10 @@ def note_changes(db: sqlite3.Connection, owner: int, keys: list[int]) -> None:
         "UPDATE owner SET version = version + 1 WHERE id = ? RETURNING version", (owner,)
     ).fetchone()
     db.executemany("INSERT INTO outbox (owner, version, key) VALUES (?, ?, ?)", [(owner, version, k) for k in keys])
+
+
+def trim_outbox(db: sqlite3.Connection, kept: int) -> None:
+    """Forget the oldest changes once there are twice as many as are kept."""
+    first, last = db.execute("SELECT (SELECT min(seq) FROM outbox), (SELECT max(seq) FROM outbox)").fetchone()
+    if last is not None and last - first > 2 * kept:
+        db.execute("DELETE FROM outbox WHERE seq <= ?", (last - kept,))

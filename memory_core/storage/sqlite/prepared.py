@@ -46,6 +46,10 @@ class Prepared:
         """Another record, or a newer version of this one, in the same way."""
         return prepare(record, self.chunker)
 
+    def embedded(self, vectors: Sequence[bytes], seen: Turn | None, made_by: Fingerprint) -> Prepared:
+        """The same with its vectors."""
+        return Prepared(self.record, self.features, self.chunks, vectors, seen, made_by, self.chunker)
+
 
 def prepare(record: MemoryRecord, chunker: Chunker = DEFAULT_CHUNKER) -> Prepared:
     """Analyse a record; its vectors are owed until somebody embeds `texts_to_embed`."""
@@ -59,8 +63,10 @@ def texts_to_embed(record: MemoryRecord, chunks: Sequence[tuple[int, int]], befo
 
 def pieces_to_embed(author: str | None, text: str, chunks: Sequence[tuple[int, int]], before: Turn | None) -> list[str]:
     """What is embedded for each chunk: the first one follows the turn before."""
-    pieces = [text[start:stop] for start, stop in chunks]
-    return [in_context(author, piece, before) for piece in pieces[:1]] + [spoken(author, piece) for piece in pieces[1:]]
+    if not chunks:
+        return []
+    (start, stop), *others = chunks
+    return [in_context(author, text[start:stop], before), *(spoken(author, text[start:stop]) for start, stop in others)]
 
 
 async def embed(embedder: Embedder, texts: Sequence[str]) -> list[bytes]:

@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+
 logger = logging.getLogger(__name__)
 
 Synchronous = Literal["FULL", "NORMAL"]
@@ -130,12 +131,20 @@ class SqliteStore:
         """See `Records.add`."""
         if not records:
             return []
-        if len(records) == 1 and not embed_later:
-            return [await self._intake.add(scope, records[0])]
+        if len(records) == 1:
+            done: asyncio.Future[MemoryRecord | None] = asyncio.get_running_loop().create_future()
+            self.begin_add(scope, records[0], done, embed_later=embed_later)
+            return [await done]
         batch = [self._prepare(record) for record in records]
         if not embed_later:
             (batch,) = await self._embedded([(scope, batch)])
-        return await self._writer.write(writing.Insertion(scope, batch))
+        return await self._writer.write(lambda db: writing.insert(db, scope, batch))
+
+    def begin_add(
+        self, scope: Scope, record: MemoryRecord, done: asyncio.Future[MemoryRecord | None], *, embed_later: bool
+    ) -> None:
+        """See `Adding.begin_add`."""
+        self._intake.put(scope, record, done, embed_later=embed_later)
 
     async def search(self, scope: Scope, request: SearchRequest) -> list[Hit]:
         """See `Records.search`."""

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Iterator, Sequence
+from itertools import islice
 
 from memory_core.errors import EmbeddingError
-from memory_core.models import Scope
+from memory_core.models import Fingerprint, Scope
 from memory_core.protocols import Embedder
 from memory_core.storage.sqlite.connection import Connection
 from memory_core.storage.sqlite.prepared import Before, Prepared, embed, texts_to_embed
@@ -30,34 +30,28 @@ async def with_vectors(
         key: Of the one record of all batches, if it is stored already and about to change.
     """
     befores = await _befores(reader, batches, key)
-    wanted = [
-        (item, before[item.record.id])
-        for (_, batch), before in zip(batches, befores, strict=True)
-        for item in batch
-        if item.record.id in before
-    ]
-    if not wanted:
+    texts: list[str] = []
+    for (_, batch), before in zip(batches, befores, strict=True):
+        for item in batch:
+            if item.record.id in before:
+                texts += texts_to_embed(item.record, item.chunks, before[item.record.id])
+    if not texts:
         return [list(batch) for _, batch in batches]
-    texts = [text for item, before in wanted for text in texts_to_embed(item.record, item.chunks, before)]
     try:
-        blobs = iter(await embed(embedder, texts))
+        blobs = await embed(embedder, texts)
     except EmbeddingError as error:
-        logger.warning("vectors of %d records are owed: %s", len(wanted), error)
+        logger.warning("%d vectors are owed: %s", len(texts), error)
         return [list(batch) for _, batch in batches]
+    made_by, left = embedder.fingerprint, iter(blobs)
     return [
-        [
-            replace(
-                item,
-                vectors=[next(blobs) for _ in item.chunks],
-                seen=turn.turn if (turn := before[item.record.id]) else None,
-                made_by=embedder.fingerprint,
-            )
-            if item.record.id in before
-            else item
-            for item in batch
-        ]
+        [_embedded(item, before[item.record.id], left, made_by) if item.record.id in before else item for item in batch]
         for (_, batch), before in zip(batches, befores, strict=True)
     ]
+
+
+def _embedded(item: Prepared, before: Before | None, blobs: Iterator[bytes], made_by: Fingerprint) -> Prepared:
+    vectors = list(islice(blobs, len(item.chunks)))
+    return item.embedded(vectors, before.turn if before else None, made_by)
 
 
 async def _befores(reader: Connection, batches: Sequence[Batch], key: int) -> list[dict[str, Before | None]]:

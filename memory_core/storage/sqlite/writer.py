@@ -1,4 +1,4 @@
-"""The writer: one task, one connection, and one commit for everything that is waiting (group commit).
+"""The writer: one connection, and one commit for everything that is waiting (group commit).
 
 With `synchronous=FULL` a commit waits for the disk. Writers that arrive while one commit is under way share the next,
 so throughput grows with the number of writers and every write is durable when it returns.
@@ -7,31 +7,34 @@ so throughput grows with the number of writers and every write is durable when i
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import logging
 import sqlite3
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from memory_core.errors import ClosedError, StorageError
-from memory_core.storage.sqlite.connection import Connection
-from memory_core.storage.sqlite.writing import Insertion
+from memory_core.bridge import answer
+from memory_core.errors import ClosedError
+from memory_core.storage.sqlite.connection import Connection, explained
+from memory_core.storage.sqlite.owners import OUTBOX_KEPT, trim_outbox
+from memory_core.storage.sqlite.writing import Adds
+
+if TYPE_CHECKING:
+    from collections.abc import Generator
+
 
 logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
-Work = Callable[[sqlite3.Connection], Any]
-Outcome = tuple[Any, Exception | None]
+Work = Callable[[sqlite3.Connection], Sequence[Any]]
+"""What a write does in its transaction; returns as many results as there are callers."""
+Outcome = tuple[Any, BaseException | None]
 
 MAX_GROUP: Final = 256
 """Most writes of one commit; bounds how long the first of them waits."""
-OUTBOX_KEPT: Final = 50_000
-"""Changes kept for followers; one that fell further behind reads its owner anew."""
-
-
 IDLE_SECONDS: Final = 10.0
 """How long a pause has to be to be used for tidying."""
 GATHERING_SHARE: Final = 0.5
@@ -42,11 +45,11 @@ MOST_SECONDS_GATHERED: Final = 0.005
 @dataclass(frozen=True, slots=True)
 class _Waiting:
     work: Work
-    done: asyncio.Future[Any]
+    done: Sequence[asyncio.Future[Any]]
 
 
 class Writer:
-    """Carries out writes in the order they came. Lives on the core loop.
+    """Carries out writes in the order they came. Lives on the core loop, and needs no task there.
 
     Args:
         when_owed: Called after a commit if the file lacks vectors.
@@ -59,16 +62,20 @@ class Writer:
         self._connection = connection
         self._when_owed = when_owed
         self._when_idle = when_idle
+        self._loop = asyncio.get_running_loop()
         self._queue: deque[_Waiting] = deque()
-        self._arrival = asyncio.Event()
-        """Set when something is waiting, or the end has come."""
+        self._size = 0
+        """How many callers wait in the queue."""
+        self._committing: Sequence[_Waiting] = ()
+        self._began = 0.0
         self._expected = 0
         """How many writers seem to be writing one thing after the other; 0 if none did since the last pause."""
-        self._all_there = asyncio.Event()
-        """Set when as many writes as expected are waiting, or the end has come."""
         self._patience = 0.0
+        self._gathering: asyncio.TimerHandle | None = None
+        self._resting: asyncio.TimerHandle | None = None
         self._closed = False
-        self._task = asyncio.create_task(self._serve(), name="memory-core writer")
+        self._empty = asyncio.Event()
+        self._empty.set()
 
     async def write(self, work: Callable[[sqlite3.Connection], T]) -> T:
         """Run `work` in a transaction and return once that is durable.
@@ -76,140 +83,147 @@ class Writer:
         If `work` raises, nothing of it happened and the error is raised here; others of the same commit are not
         affected. A caller that is cancelled meanwhile does not stop the write.
         """
-        done: asyncio.Future[T] = asyncio.get_running_loop().create_future()
-        self.enqueue(work, done)
+        done: asyncio.Future[T] = self._loop.create_future()
+        self.enqueue(lambda db: (work(db),), (done,))
         return await done
 
-    def enqueue(self, work: Callable[[sqlite3.Connection], T], done: asyncio.Future[T]) -> None:
-        """`write` for somebody else: `done` gets the result or the error."""
+    def enqueue(self, work: Work, done: Sequence[asyncio.Future[Any]]) -> None:
+        """`write` for somebody else, or several: each promise gets its result or the error."""
         if self._closed:
             raise ClosedError("this memory was closed; make a new Memory to open it again")
         self._queue.append(_Waiting(work, done))
-        self._arrival.set()
-        if len(self._queue) >= self._expected:
-            self._all_there.set()
+        self._size += len(done)
+        if not self._committing:
+            self._gather()
 
     async def close(self) -> None:
         """Finish everything that was accepted."""
         self._closed = True
-        self._arrival.set()
-        self._all_there.set()
-        await self._task
+        if self._gathering is not None:
+            self._commit()
+        await self._empty.wait()
+        if self._resting is not None:
+            self._resting.cancel()
 
-    async def _serve(self) -> None:
-        while True:
-            await self._next_write()
-            if not self._queue:
-                return
-            await self._gather()
-            group = [self._queue.popleft() for _ in range(min(len(self._queue), MAX_GROUP))]
-            start = time.perf_counter()
-            await self._commit(group)
-            self._patience = min(GATHERING_SHARE * (time.perf_counter() - start), MOST_SECONDS_GATHERED)
-            # Whoever was just served may come again, and then they and those who wait now can share one commit.
-            self._expected = min(len(group) + len(self._queue), MAX_GROUP)
-            if not self._queue and not self._closed:
-                self._arrival.clear()
-
-    async def _next_write(self) -> None:
-        """Wait for something to write or for the end, and use a long pause after a write to tidy up."""
-        if self._expected:
-            with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(IDLE_SECONDS):
-                    await self._arrival.wait()
-            if not self._arrival.is_set():
-                self._expected = 0
-                try:
-                    await self._connection.run(self._when_idle)
-                except StorageError as error:  # such as another process that writes: nothing depends on it
-                    logger.info("the store was not tidied: %s", error)
-        await self._arrival.wait()
-
-    async def _gather(self) -> None:
+    def _gather(self) -> None:
         """Wait a little for the writers that are expected; a lone one waits for nobody."""
-        if len(self._queue) < self._expected and not self._closed:
-            self._all_there.clear()
-            with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(self._patience):
-                    await self._all_there.wait()
+        if self._size >= self._expected or self._closed:
+            self._commit()
+        elif self._gathering is None:
+            self._gathering = self._loop.call_later(self._patience, self._commit)
 
-    async def _commit(self, group: Sequence[_Waiting]) -> None:
-        works = [waiting.work for waiting in group]
+    def _commit(self) -> None:
+        if self._gathering is not None:
+            self._gathering.cancel()
+            self._gathering = None
+        self._empty.clear()
+        self._committing = group = self._next_group()
+        self._began = time.perf_counter()
+        self._connection.submit(lambda db: self._carry_out(db, group)).add_done_callback(self._finish)
+
+    def _next_group(self) -> list[_Waiting]:
+        group = [self._queue.popleft()]
+        size = len(group[0].done)
+        while self._queue and size + len(self._queue[0].done) <= MAX_GROUP:
+            group.append(self._queue.popleft())
+            size += len(group[-1].done)
+        self._size -= size
+        return group
+
+    def _carry_out(self, db: sqlite3.Connection, group: Sequence[_Waiting]) -> bool:
+        """Commit a group and tell its callers, from the writer's thread, which is the shortest way to them.
+
+        Returns whether the file lacks vectors.
+        """
+        promises = [promise for waiting in group for promise in waiting.done]
+        outcomes: Sequence[Outcome]
         try:
-            outcomes, owed = await self._connection.run(lambda db: commit(db, works))
-        except Exception as error:  # noqa: BLE001  (whatever it was, every caller of this group must hear of it)
-            outcomes, owed = [(None, error)] * len(group), False
-        if owed:
+            with explained("the store"):
+                outcomes, owed = commit(db, group)
+        except BaseException as error:  # noqa: BLE001  (whatever it was, every caller of this group must hear of it)
+            outcomes, owed = [(None, error)] * len(promises), False
+        # Whoever is served now may come again, and then they and those who wait already can share one commit.
+        self._expected = min(len(promises) + self._size, MAX_GROUP)
+        answer((promise, *outcome) for promise, outcome in zip(promises, outcomes, strict=True))
+        return owed
+
+    def _finish(self, ended: asyncio.Future[bool]) -> None:
+        if ended.result():
             self._when_owed()
-        for waiting, (result, failure) in zip(group, outcomes, strict=True):
-            if waiting.done.done():  # its caller was cancelled
-                continue
-            if failure is None:
-                waiting.done.set_result(result)
-            else:
-                waiting.done.set_exception(failure)
+        self._committing = ()
+        self._patience = min(GATHERING_SHARE * (time.perf_counter() - self._began), MOST_SECONDS_GATHERED)
+        if self._queue:
+            self._gather()
+            return
+        self._empty.set()
+        if self._resting is None and not self._closed:
+            self._resting = self._loop.call_later(IDLE_SECONDS, self._rest)
+
+    def _rest(self) -> None:
+        """Use a long pause after a write to tidy up."""
+        self._resting = None
+        left = self._began + IDLE_SECONDS - time.perf_counter()
+        if self._closed or self._committing or self._queue:
+            return  # the end of that write begins another pause
+        if left > 0:
+            self._resting = self._loop.call_later(left, self._rest)
+            return
+        self._expected = 0
+        self._connection.submit(self._when_idle).add_done_callback(_say_if_it_failed)
 
 
-def commit(db: sqlite3.Connection, works: Sequence[Work]) -> tuple[list[Outcome], bool]:
+def _say_if_it_failed(tidied: asyncio.Future[None]) -> None:
+    error = tidied.exception()
+    if error is not None:  # such as another process that writes: nothing depends on it
+        logger.info("the store was not tidied: %s", error)
+
+
+def commit(db: sqlite3.Connection, group: Sequence[_Waiting]) -> tuple[list[Outcome], bool]:
     """Run the works in one transaction, in order; one that raises is undone alone.
 
     Returns how each ended, and whether the file lacks vectors.
     """
+    if len(group) == 1:  # what is undone alone needs no savepoint, which costs a copy of every page that changes
+        try:
+            with _transaction(db):
+                return [(result, None) for result in group[0].work(db)], _finished(db)
+        except Exception as error:
+            if len(group[0].done) == 1 or isinstance(error, sqlite3.OperationalError):
+                raise
+    with _transaction(db):
+        outcomes = [outcome for waiting in group for outcome in _outcomes(db, waiting.work, len(waiting.done))]
+        return outcomes, _finished(db)
+
+
+@contextmanager
+def _transaction(db: sqlite3.Connection) -> Generator[None]:
     db.execute("BEGIN IMMEDIATE")
     try:
-        outcomes: list[Outcome] = []
-        for together in _runs(works):
-            outcomes += _insert_as_one(db, together) or [_run(db, work) for work in together]
-        _trim_outbox(db)
-        owed = db.execute("SELECT 1 FROM chunk WHERE vector IS NULL LIMIT 1").fetchone() is not None
+        yield
         db.execute("COMMIT")
     except BaseException:  # whatever it was, the next group needs a connection without a transaction
         if db.in_transaction:
             db.execute("ROLLBACK")
         raise
-    return outcomes, owed
 
 
-def _runs(works: Sequence[Work]) -> list[list[Work]]:
-    """Neighbouring insertions of one owner together, everything else alone."""
-    runs: list[list[Work]] = []
-    for work in works:
-        last = runs[-1][-1] if runs else None
-        if isinstance(work, Insertion) and isinstance(last, Insertion) and work.scope == last.scope:
-            runs[-1].append(work)
-        else:
-            runs.append([work])
-    return runs
+def _finished(db: sqlite3.Connection) -> bool:
+    """Whether the file lacks vectors, before the transaction ends."""
+    trim_outbox(db, OUTBOX_KEPT)
+    return db.execute("SELECT 1 FROM chunk WHERE vector IS NULL LIMIT 1").fetchone() is not None
 
 
-def _insert_as_one(db: sqlite3.Connection, works: Sequence[Work]) -> list[Outcome]:
-    """Several insertions for the price of one; empty if that failed, and then each has to be run by itself."""
-    insertions = [work for work in works if isinstance(work, Insertion)]
-    if len(insertions) < 2:
-        return []
-    whole = Insertion(insertions[0].scope, [item for work in insertions for item in work.batch])
-    records, error = _run(db, whole)
-    if error is not None:
-        return []
-    rest = iter(records)
-    return [([next(rest) for _ in work.batch], None) for work in insertions]
-
-
-def _run(db: sqlite3.Connection, work: Work) -> Outcome:
+def _outcomes(db: sqlite3.Connection, work: Work, count: int) -> list[Outcome]:
     db.execute("SAVEPOINT work")
     try:
-        result = work(db)
-    except Exception as error:  # whatever it was, it is this caller's alone
+        outcomes: list[Outcome] = [(result, None) for result in work(db)]
+    except Exception as error:  # whatever it was, it is their callers' alone
         if not db.in_transaction:  # SQLite gave up the whole transaction, such as on a full disk
             raise
         db.execute("ROLLBACK TO work")
         db.execute("RELEASE work")
-        return None, error
+        if count == 1 or not isinstance(work, Adds):
+            return [(None, error)] * count
+        return [outcome for single in work.apart() for outcome in _outcomes(db, single, 1)]
     db.execute("RELEASE work")
-    return result, None
-
-
-def _trim_outbox(db: sqlite3.Connection) -> None:
-    first, last = db.execute("SELECT (SELECT min(seq) FROM outbox), (SELECT max(seq) FROM outbox)").fetchone()
-    if last is not None and last - first > 2 * OUTBOX_KEPT:
-        db.execute("DELETE FROM outbox WHERE seq <= ?", (last - OUTBOX_KEPT,))
+    return outcomes

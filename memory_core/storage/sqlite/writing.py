@@ -8,6 +8,8 @@ import json
 import sqlite3
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
+from typing import Final
 
 from memory_core.errors import DuplicateIdError
 from memory_core.lineage import already_superseded, retired, superseded_by
@@ -16,8 +18,11 @@ from memory_core.storage.sqlite.conditions import Conditions, conditions
 from memory_core.storage.sqlite.fingerprints import held
 from memory_core.storage.sqlite.owners import Owner, find_or_add, note_changes
 from memory_core.storage.sqlite.prepared import Before, Prepared
-from memory_core.storage.sqlite.rows import COLUMNS, MARKS, micros, to_record, to_row
+from memory_core.storage.sqlite.rows import COLUMNS, micros, to_record, to_row
 from memory_core.storage.sqlite.schema import OWNER_BITS
+
+_STATEMENT_ROWS: Final = (64, 16, 4, 1)
+"""How many rows one statement inserts: few different statements, which a connection keeps prepared."""
 
 _SET: str = ", ".join(f"{name} = ?" for name in COLUMNS.split(", "))
 
@@ -49,14 +54,18 @@ class Tombstones:
 
 
 @dataclass(frozen=True, slots=True)
-class Insertion:
-    """New records of one owner, as a unit of work for the writer, which may carry out several as one."""
+class Adds:
+    """New records of one owner, each of another caller: work that the writer carries out as one if it can."""
 
     scope: Scope
-    batch: Sequence[Prepared]
+    items: Sequence[Prepared]
 
     def __call__(self, db: sqlite3.Connection) -> list[MemoryRecord | None]:
-        return insert(db, self.scope, self.batch)
+        return insert(db, self.scope, self.items)
+
+    def apart(self) -> list[Adds]:
+        """The same, caller by caller."""
+        return [Adds(self.scope, [item]) for item in self.items]
 
 
 def insert(db: sqlite3.Connection, scope: Scope, batch: Sequence[Prepared]) -> list[MemoryRecord | None]:
@@ -261,7 +270,7 @@ def updated(record: MemoryRecord, later: MemoryRecord) -> MemoryRecord:
 def _write(db: sqlite3.Connection, owner: int, keys: Sequence[int], items: Sequence[Prepared]) -> None:
     rows = [(key, owner, *to_row(item.record)) for key, item in zip(keys, items, strict=True)]
     try:
-        db.executemany(f"INSERT INTO record (key, owner, {COLUMNS}) VALUES (?, ?, {MARKS})", rows)
+        insert_rows(db, f"record (key, owner, {COLUMNS})", rows)
     except sqlite3.IntegrityError as error:
         ids = [item.record.id for item in items]
         taken = next((given for given in ids if ids.count(given) > 1 or _has_id(db, owner, given, keys[0])), None)
@@ -278,14 +287,34 @@ def _has_id(db: sqlite3.Connection, owner: int, id: str, before: int) -> bool:  
 def _derive(db: sqlite3.Connection, keys: Sequence[int], items: Sequence[Prepared]) -> None:
     pairs = list(zip(keys, items, strict=True))
     lexical = [(key, item.features.packed, item.features.flags, item.features.words) for key, item in pairs]
-    db.executemany("INSERT INTO lexical VALUES (?, ?, ?, ?)", lexical)
+    insert_rows(db, "lexical", lexical)
     wanted = (None, held(db)) if any(item.made_by for item in items) else (None,)  # it may change while we embed
     chunks = [
         (key, n, start, stop, item.vectors[n] if item.vectors and item.made_by in wanted else None)
         for key, item in pairs
         for n, (start, stop) in enumerate(item.chunks)
     ]
-    db.executemany("INSERT INTO chunk VALUES (?, ?, ?, ?, ?)", chunks)
+    insert_rows(db, "chunk", chunks)
+
+
+def insert_rows(db: sqlite3.Connection, table: str, rows: Sequence[Sequence[object]]) -> None:
+    """Insert rows, many in one statement.
+
+    Each step of a statement gives up the interpreter lock and has to get it back, from threads that prepare what is
+    written next: `executemany` would do so for every row.
+    """
+    done = 0
+    for size in _STATEMENT_ROWS:
+        while len(rows) - done >= size:
+            values = [value for row in rows[done : done + size] for value in row]
+            db.execute(_insertion(table, len(rows[0]), size), values)
+            done += size
+
+
+@cache
+def _insertion(table: str, columns: int, rows: int) -> str:
+    marks = f"({', '.join('?' * columns)})"
+    return f"INSERT INTO {table} VALUES {', '.join([marks] * rows)}"
 
 
 def _unindex(db: sqlite3.Connection, keys: Sequence[int]) -> None:
