@@ -165,7 +165,10 @@ def m003_hash_terms(db: sqlite3.Connection) -> None:
     """Terms as hashes, which load without being parsed, in the place of the full-text index, which nothing read."""
     from memory_core.retrieval.postings import pack  # noqa: PLC0415  (numpy, for older files only)
 
-    db.create_function("packed_terms", 1, lambda terms: pack(terms.split()), deterministic=True)
+    def packed(terms: str) -> bytes:
+        return pack(terms.split())
+
+    db.create_function("packed_terms", 1, packed, deterministic=True)
     for statement in _statements(_M003):
         db.execute(statement)
 
