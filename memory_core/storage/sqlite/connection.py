@@ -10,7 +10,7 @@ from collections.abc import Callable, Generator
 from contextlib import closing, contextmanager
 from functools import partial
 from pathlib import Path
-from typing import Any, Final, TypeVar
+from typing import Final, TypeVar
 
 import aiosqlite
 
@@ -43,8 +43,8 @@ class Connection(aiosqlite.Connection):
         if not self._running or self._connection is None:
             raise ClosedError("this memory was closed; make a new Memory to open it again")
         done: asyncio.Future[T] = asyncio.get_running_loop().create_future()
-        queue: Any = self._tx  # pyright: ignore[reportUnknownMemberType]  # the type aiosqlite gives it is bare
-        queue.put_nowait((done, partial(_explained, work, self._connection)))
+        job = (done, partial(_explained, work, self._connection))
+        self._tx.put_nowait(job)  # pyright: ignore[reportUnknownMemberType]  # aiosqlite leaves its type open
         return done
 
 
