@@ -7,10 +7,11 @@ from collections.abc import Iterable, Sequence
 from typing import Final
 
 from memory_core.models import Scope
+from memory_core.storage.sqlite.owing import previous_turn
 from memory_core.storage.sqlite.owners import find
 from memory_core.storage.sqlite.prepared import Before, Prepared
 from memory_core.storage.sqlite.rows import micros
-from memory_core.storage.sqlite.writing import by_source, previous_turn
+from memory_core.storage.sqlite.writing import by_source
 
 NEW: Final = (1 << 63) - 1
 """Stands for the key of a record that has none yet: it comes after all that are stored."""
