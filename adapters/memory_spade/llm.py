@@ -17,7 +17,6 @@ except ImportError as error:
 
 import copy
 import logging
-from collections.abc import Mapping
 from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any, Final
@@ -57,22 +56,19 @@ MAX_NOTES: Final = 20
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Turn:
-    """One message being answered by an agent."""
+    """One message being answered by an agent; JIDs are bare, and the peer is `None` if the history does not say it."""
 
     agent: str
-    """Bare JID of the agent."""
     conversation_id: str
-    message: Mapping[str, Any]
-    """The very object in the history of the conversation."""
     session: str
     peer: str | None
-    """Bare JID of the sender, if the history says it."""
     block: str
     """What is remembered, for the prompt of every call that the answer takes."""
 
 
 _running: ContextVar[Turn | None] = ContextVar("memory_spade_turn", default=None)
-"""The turn of the current task. It is not kept on tools or agents, which several tasks use at the same time."""
+"""The turn whose tools the current task is calling. It is not kept on tools or agents, which several tasks use at the
+same time."""
 
 
 def equip(agent: MemoryMixin, *, editing: bool) -> None:
@@ -102,16 +98,26 @@ def attach(agent: MemoryMixin, behaviour: object) -> None:
 def offer(agent: MemoryMixin, tool: LLMTool) -> None:
     """Register a tool once with the agent and once with its behaviour, which may or may not share one list."""
     llm: Any = agent
-    tools: list[LLMTool] = llm.tools
-    if any(known.name == tool.name for known in tools):
+    if any(known.name == tool.name for known in llm.tools):
         logger.warning("%s has a tool named %s already; the other one is left out", agent.address, tool.name)
         return
     bind = getattr(tool, "set_agent", None)  # a tool that asks people does so through its agent
     if callable(bind):
         bind(agent)
-    tools.append(tool)
-    if llm.llm_behaviour.tools is not tools:
+    llm.tools.append(tool)
+    if llm.llm_behaviour.tools is not llm.tools:
         llm.llm_behaviour.register_tool(tool)
+
+
+def forget_conversation(agent: MemoryMixin, conversation_id: str) -> None:
+    """Drop all that spade_llm keeps of a conversation, which it never does by itself. No memory is lost."""
+    llm: Any = agent
+    for keeper in (llm.context, llm.llm_behaviour):
+        for kept in vars(keeper).values():
+            if isinstance(kept, dict):
+                kept.pop(conversation_id, None)
+            elif isinstance(kept, set):
+                kept.discard(conversation_id)
 
 
 def _as_tool(agent: MemoryMixin, tool: Tool) -> LLMTool:
@@ -157,30 +163,41 @@ class RecallingProvider(BaseLLMProvider):
         output_schema: object | None = None,
     ) -> dict[str, Any]:
         """See `BaseLLMProvider`: recall, then ask the wrapped provider."""
-        if conversation_id is not None:
-            context = _reminded(context, await self._turn(context, conversation_id))
-        return await self.provider.get_llm_response(context, tools, conversation_id, output_schema)
+        turn = _running.get()
+        _running.set(None)
+        if conversation_id is None:
+            return await self.provider.get_llm_response(context, tools, conversation_id, output_schema)
+        if turn is None or (turn.agent, turn.conversation_id) != (self._agent.address, conversation_id):
+            turn = await begin(self._agent, context, conversation_id)
+        response = await self.provider.get_llm_response(_reminded(context, turn), tools, conversation_id, output_schema)
+        # After a call that offers no tools spade_llm makes no other, whatever the model asks for.
+        _running.set(turn if tools and response.get("tool_calls") else None)
+        return response
 
-    async def _turn(self, context: ContextManager, conversation_id: str) -> Turn:
-        """The turn that the last message of the user began; the calls of its tool loop go on with the same."""
-        history: list[Any] = context.get_conversation_history(conversation_id)
-        message: Any = next((said for said in reversed(history) if said["role"] == "user"), {})
-        agent, turn = self._agent, _running.get()
-        if turn is None or turn.message is not message or turn.agent != agent.address:
-            sender = message.get("sender")
-            peer = str(JID(sender).bare) or None if isinstance(sender, str) else None
-            session = session_of(conversation_id, peer)
-            block = await recall(agent, session, peer, str(message.get("content") or ""))
-            turn = Turn(
-                agent=agent.address,
-                conversation_id=conversation_id,
-                message=message,
-                session=session,
-                peer=peer,
-                block=block,
-            )
-            _running.set(turn)
-        return turn
+
+async def begin(agent: MemoryMixin, context: ContextManager, conversation_id: str) -> Turn:
+    """The turn that the last message of the user begins.
+
+    The answer to a message does not wait for a memory that is out of order: that is logged, and nothing recalled.
+    """
+    history: list[Any] = context.get_conversation_history(conversation_id)
+    message: Any = next((said for said in reversed(history) if said["role"] == "user"), {})
+    sender, said = message.get("sender"), str(message.get("content") or "")[:MAX_QUERY_CHARS]
+    peer = str(JID(sender).bare) or None if isinstance(sender, str) else None
+    session = session_of(conversation_id, peer)
+    noted: list[str] = []
+    memories: list[str] = []
+    try:
+        notes = agent.home.notes(peer) if agent.inject_memories else None
+        if notes is not None:
+            noted = await notes.aget_information(session, last=MAX_NOTES)
+        if agent.agent_base_memory is not None and agent.inject_memories:
+            hits = await agent.home.base(peer).search(said, limit=agent.inject_memories)
+            memories = [hit.record.text for hit in hits if hit.record.text not in noted]
+    except MemoryCoreError:
+        logger.exception("%s answers without its memory", agent.address)
+    block = remembered_block(noted, memories)
+    return Turn(agent=agent.address, conversation_id=conversation_id, session=session, peer=peer, block=block)
 
 
 def _reminded(context: ContextManager, turn: Turn) -> ContextManager:
@@ -199,28 +216,6 @@ def _reminded(context: ContextManager, turn: Turn) -> ContextManager:
 
     view.get_prompt = get_prompt
     return view  # type: ignore[no-any-return]
-
-
-async def recall(agent: MemoryMixin, session: str, peer: str | None, said: str) -> str:
-    """The block for the prompt of a message; empty, and logged, when memory cannot be read.
-
-    The answer to a message does not wait for a memory that is out of order.
-    """
-    if not agent.inject_memories:
-        return ""
-    noted: list[str] = []
-    memories: list[str] = []
-    try:
-        notes = agent.home.notes(peer)
-        if notes is not None:
-            noted = await notes.aget_information(session, last=MAX_NOTES)
-        if agent.agent_base_memory is not None:
-            memory = agent.home.base(peer)
-            hits = await memory.search(said[:MAX_QUERY_CHARS], limit=agent.inject_memories)
-            memories = [hit.record.text for hit in hits if hit.record.text not in noted]
-    except MemoryCoreError:
-        logger.exception("%s answers without its memory", agent.address)
-    return remembered_block(noted, memories)
 
 
 class _Forgetful(set[Any]):

@@ -12,21 +12,21 @@ except ImportError as error:
 
 import copy
 from asyncio import Task
+from collections import deque
 from typing import TYPE_CHECKING, Any, Final
 
 from memory_core import BoundMemory, Memory, core_loop
+from memory_spade.arguments import check_arguments
 from memory_spade.conversation import invented_thread, sender_of
-from memory_spade.flags import Flag, StrPath, check_arguments, check_values, read_flags
-from memory_spade.home import Home, Owner
 from memory_spade.memory import MemoryBackend
+from memory_spade.memory.flags import Flag, StrPath, read_flags
+from memory_spade.memory.home import Home, Owner
 
 if TYPE_CHECKING:
     from spade_llm.tools import LLMTool
 
-_OWN: Final = (
-    *("interaction_memory", "agent_base_memory", "memory_path", "memory"),
-    *("owner", "memory_editing", "inject_memories"),
-)
+MAX_INVENTED: Final = 1_000
+"""Of so many messages without a thread, the last ones, spade_llm keeps the conversation."""
 
 
 class MemoryMixin(Agent):
@@ -44,13 +44,14 @@ class MemoryMixin(Agent):
         memory: Keep both kinds (or the one whose flag is `True`) in a memory shared with others: a `Memory`, a handle
             of one, or the path of its file. The agent closes only what it was given as a path.
         owner: Whose memories they are, unless a handle says so: the agent's own (`"agent"`), those of whom it talks
-            to (`"peer"`), or those of whoever a function makes of the peer's bare JID.
+            to (`"peer"`), or those of whoever a function makes of the peer's bare JID (a LookupError means nobody).
         memory_editing: Offer the model `update_memory` and `forget_memory` too.
         inject_memories: Before each call of the model, put the notes of the conversation and at most this many
             long-term memories that fit the last message into the prompt, for that call only. 0 puts nothing there.
 
     Raises:
-        TypeError: A flag has a wrong value, a keyword is unknown, or the class has its bases in the wrong order.
+        TypeError: A flag has a wrong value or place, a keyword is unknown, or the class has its bases in the wrong
+            order.
     """
 
     def __init_subclass__(cls, **kwargs: object) -> None:
@@ -74,25 +75,26 @@ class MemoryMixin(Agent):
         inject_memories: int = 5,
         **kwargs: Any,
     ) -> None:
-        name, order = type(self).__name__, type(self).__mro__
-        check_arguments(name, order[order.index(MemoryMixin) + 1 :], args, kwargs, _OWN)
-        check_values(owner=owner, inject_memories=inject_memories)
+        check_arguments(type(self), MemoryMixin, args, kwargs)
+        if type(inject_memories) is not int or inject_memories < 0:
+            raise TypeError(f"inject_memories must be a whole number, 0 or more, not {inject_memories!r}")
         super().__init__(*args, **kwargs)
         if "port" in kwargs:
             self.xmpp_port = kwargs["port"]  # LLMAgent takes the keyword and forgets it
-        sources = read_flags(
+        places = read_flags(
             self.address,
             interaction_memory=interaction_memory,
             agent_base_memory=agent_base_memory,
             memory_path=memory_path,
             memory=memory,
         )
-        self.home = Home(self.address, sources, owner)
+        self.home = Home(self.address, places, owner)
         # LLMAgent has attributes of these names and types of its own; ours are `AgentInteractionMemory` and
         # `AgentBaseMemory` of `memory_spade.memory`, or None.
         self.interaction_memory: Any = self.home.notes(None)
         self.agent_base_memory: Any = self.home.base_door
         self.inject_memories = inject_memories
+        self._invented: deque[str] = deque()
         core_loop()  # starts a thread: better now than inside a coroutine
         if self._has_model():
             from memory_spade.llm import equip  # noqa: PLC0415  (plain agents must not load spade_llm)
@@ -116,9 +118,15 @@ class MemoryMixin(Agent):
     def dispatch(self, msg: Message) -> list[Task[None]]:
         """Deliver a message to the behaviours, as `Agent.dispatch`; one for the model gets a thread if it has none."""
         peer = sender_of(msg)
-        if peer and self._has_model() and msg.thread is None and msg.get_metadata("message_type") == "llm":
+        blank = not (msg.thread or "").strip()
+        if peer and blank and self._has_model() and msg.get_metadata("message_type") == "llm":
+            from memory_spade.llm import forget_conversation  # noqa: PLC0415
+
             msg = copy.copy(msg)  # in one process the sender holds the same object
             msg.thread = invented_thread(peer)
+            self._invented.append(msg.thread)
+            if len(self._invented) > MAX_INVENTED:
+                forget_conversation(self, self._invented.popleft())
         return super().dispatch(msg)
 
     def add_behaviour(self, behaviour: CyclicBehaviour, template: Template | None = None) -> None:

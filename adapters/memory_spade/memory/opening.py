@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Self
 
-from memory_core import Memory, portability
+from memory_core import BoundMemory, Memory, portability
 from memory_spade.memory.paths import IN_MEMORY, base_file, directory
 
 
@@ -44,18 +44,36 @@ class Opening:
             return cls.of_file(IN_MEMORY)
         return cls.of_database(base_file(folder, portability.identity(agent_id)), stock=base_file(folder, agent_id))
 
-    def memory(self) -> Memory:
-        """The memory; closed when `close` is called."""
+    def handle(self) -> BoundMemory:
+        """A handle of the memory, which is closed when `close` is called."""
         if self._memory is None:
             self._memory = self._make()
-        return self._memory
+        return self._memory.bind()
 
     async def open(self) -> None:
         """Open it now."""
-        await self.memory().open()
+        await self.handle().memory.open()
 
     async def close(self) -> None:
         """Let go of files; what was in `":memory:"` is gone. May be called twice."""
         memory, self._memory = self._memory, None
         if memory is not None:
             await memory.close()
+
+
+class Borrowed:
+    """A memory, or a handle of one, that is somebody else's to close."""
+
+    def __init__(self, memory: Memory | BoundMemory) -> None:
+        self._handle = memory if isinstance(memory, BoundMemory) else memory.bind()
+
+    def handle(self) -> BoundMemory:
+        """The handle."""
+        return self._handle
+
+    async def open(self) -> None:
+        """Check that it can be opened."""
+        await self._handle.memory.open()
+
+    async def close(self) -> None:
+        """Leave it open."""

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from spade.agent import Agent
-from spade.behaviour import CyclicBehaviour, OneShotBehaviour
+from spade.behaviour import CyclicBehaviour, FSMBehaviour, OneShotBehaviour, State
 from spade.message import Message
 from spade.template import Template
 from spade_llm.agent import ChatAgent
@@ -182,6 +182,58 @@ async def test_a_memory_out_of_order_is_logged_and_holds_no_message_up(
     assert await asyncio.wait_for(heard.get(), 30) == "still here?"
     assert "goes on without remembering a message" in caplog.text
     assert "still here?" not in caplog.text
+
+
+async def test_no_stranger_ends_a_behaviour_by_what_it_sends(start: Start, jid: Jid, memory: Memory) -> None:
+    """SPADE ends a behaviour that raises, for good."""
+    clerk, ann = Plain(jid("clerk"), "pw", memory=memory), Agent(jid("ann"), "pw")
+    known = {jid("ann"): "ann"}
+    choosy = Plain(jid("choosy"), "pw", memory=memory, owner=known.__getitem__)
+    bob = Agent(jid("bob"), "pw")
+    for listener in (clerk, choosy):
+        listener.add_behaviour(MemoryBehaviour())
+    for agent in (clerk, choosy, ann, bob):
+        await start(agent)
+    odd = [
+        message(jid("clerk"), "x" * 200_000, performative="inform"),
+        message(jid("clerk"), "long thread", thread="t" * 20_000, performative="inform"),
+        message(jid("clerk"), "blank thread", thread=" ", performative="inform"),
+        message(jid("clerk"), "long metadata", performative="inform", **{"conversation-id": "c" * 20_000}),
+    ]
+    await say(bob, *odd, message(jid("choosy"), "who am I?", performative="inform"))
+    await say(ann, message(jid("clerk"), "still there?"), message(jid("choosy"), "and you?"))
+
+    while not await clerk.memory.search("still there"):  # noqa: ASYNC110
+        await asyncio.sleep(0.005)
+    await until(memory.bind(user="ann"), 1)
+    page = await memory.bind(user="ann").list()
+    assert [record.text for record in page.records] == ["and you?"]
+
+
+async def test_the_states_of_a_machine_remember_through_it(start: Start, jid: Jid, memory: Memory) -> None:
+    class Hear(State):
+        async def run(self) -> None:
+            if await self.receive(timeout=10):
+                self.set_next_state("heard")
+
+    class Heard(State):
+        async def run(self) -> None:
+            found.set_result(await keeper.memory.search("lock"))
+
+    class Machine(MemoryBehaviour, FSMBehaviour):
+        run = FSMBehaviour.run
+
+    found: asyncio.Future[list[Hit]] = asyncio.get_running_loop().create_future()
+    machine, hear, heard = Machine(), Hear(), Heard()  # type: ignore[no-untyped-call]  # spade's have no annotations
+    machine.add_state("hear", hear, initial=True)
+    machine.add_state("heard", heard)
+    machine.add_transition("hear", "heard")
+    keeper, ann = Plain(jid("keeper"), "pw", memory=memory), Agent(jid("ann"), "pw")
+    keeper.add_behaviour(machine)
+    await start(keeper)
+    await start(ann)
+    await say(ann, message(jid("keeper"), "The lock is open", performative="inform"))
+    assert [hit.record.author for hit in await asyncio.wait_for(found, 30)] == [jid("ann")]
 
 
 def test_it_goes_before_any_kind_of_behaviour_and_needs_an_agent_with_memory() -> None:

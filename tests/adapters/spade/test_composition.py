@@ -8,15 +8,18 @@ from typing import Any
 
 import pytest
 from spade.agent import Agent
+from spade.message import Message
 from spade_llm.agent import ChatAgent, CoordinatorAgent, LLMAgent, RetrievalAgent
 from spade_llm.providers.base_provider import BaseLLMProvider
 from spade_llm.tools import LLMTool
 
 from memory_core import Memory, ScopeError
 from memory_spade import MemoryLLMAgent, MemoryMixin
-from memory_spade.flags import Sources, read_flags
+from memory_spade.memory import AgentInteractionMemory
+from memory_spade.memory.flags import Places, read_flags
 from memory_spade.memory.opening import Opening
 from memory_spade.memory.paths import DEFAULT_DIRECTORY, ENVIRONMENT
+from memory_spade.testing.backend import ListBackend
 from memory_spade.testing.provider import ScriptedProvider
 
 Jid = Callable[[str], str]
@@ -31,7 +34,7 @@ def name(source: object) -> str:
     return source.name
 
 
-def read(**flags: Any) -> Sources:
+def read(**flags: Any) -> Places:
     given: dict[str, Any] = {
         "interaction_memory": False,
         "agent_base_memory": False,
@@ -43,32 +46,38 @@ def read(**flags: Any) -> Sources:
 
 
 @pytest.mark.parametrize("form", [(True, "own"), (True, Path("own")), [True, "own"]])
-def test_a_directory_in_the_flag_wins_over_all_others(form: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_directory_in_the_flag_wins_over_all_others(
+    form: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
     monkeypatch.setenv(ENVIRONMENT, "environment")
-    sources = read(agent_base_memory=form, interaction_memory=True, memory_path="both")
-    assert (name(sources.base), sources.notes_directory) == (str(Path("own", FILE)), "both")
+    notes, base = read(agent_base_memory=form, interaction_memory=True, memory_path="both")
+    assert name(base) == str(Path("own", FILE))
+    assert isinstance(notes, AgentInteractionMemory)
+    notes.add_information("c", "noted")
+    assert [path.name for path in tmp_path.iterdir()] == ["both"]
 
 
 @pytest.mark.parametrize("form", [True, (True, None)])
 def test_the_environment_names_the_directory_when_no_argument_does(form: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(ENVIRONMENT, "environment")
-    assert name(read(agent_base_memory=form).base) == str(Path("environment", FILE))
+    assert name(read(agent_base_memory=form)[1]) == str(Path("environment", FILE))
     monkeypatch.delenv(ENVIRONMENT)
-    assert name(read(agent_base_memory=form).base) == str(Path(DEFAULT_DIRECTORY, FILE))
+    assert name(read(agent_base_memory=form)[1]) == str(Path(DEFAULT_DIRECTORY, FILE))
 
 
 @pytest.mark.parametrize("form", [False, (False, "somewhere"), [False, None]])
 def test_a_kind_that_is_switched_off_lives_nowhere(form: Any) -> None:
-    assert read(agent_base_memory=form, interaction_memory=form) == Sources()
+    assert read(agent_base_memory=form, interaction_memory=form) == (None, None)
 
 
 def test_memory_switches_on_both_kinds_or_the_one_that_is_asked_for() -> None:
-    both = read(memory="m.db")
-    assert name(both.base) == "m.db"
-    assert both.interactions is both.base
+    notes, base = read(memory="m.db")
+    assert name(base) == "m.db"
+    assert notes is base
     only_base, only_notes = read(memory="m.db", agent_base_memory=True), read(memory="m.db", interaction_memory=True)
-    assert (name(only_base.base), only_base.interactions) == ("m.db", None)
-    assert (only_notes.base, name(only_notes.interactions)) == (None, "m.db")
+    assert (only_base[0], name(only_base[1])) == (None, "m.db")
+    assert (name(only_notes[0]), only_notes[1]) == ("m.db", None)
 
 
 @pytest.mark.parametrize("value", [1, "yes", None, (True,), ("yes", "path"), (True, 5), (True, ""), (True, b"bytes")])
@@ -103,6 +112,9 @@ async def test_a_misspelt_keyword_is_an_error_that_names_the_right_one(
     misspelt: dict[str, Any] = {keyword: True}
     with pytest.raises(TypeError, match=f"MemoryLLMAgent got an unknown keyword '{keyword}'; did you mean '{meant}'"):
         MemoryLLMAgent("bot@localhost", "pw", provider, **misspelt)
+    unknown: dict[str, Any] = {"temperature": 0.5}
+    with pytest.raises(TypeError, match=r"got an unknown keyword 'temperature'$"):
+        MemoryLLMAgent("bot@localhost", "pw", provider, **unknown)
 
 
 async def test_a_keyword_only_an_application_class_knows_is_let_through(provider: BaseLLMProvider) -> None:
@@ -129,6 +141,24 @@ async def test_a_memory_flag_by_position_is_refused(provider: BaseLLMProvider) -
 async def test_other_wrong_values_are_named_too(flag: str, value: Any, provider: BaseLLMProvider) -> None:
     with pytest.raises(TypeError, match=f"{flag} must be .*{value!r}"):
         MemoryLLMAgent("bot@localhost", "pw", provider, **{flag: value})
+
+
+@pytest.mark.parametrize("flags", [{"interaction_memory": True}, {"agent_base_memory": ListBackend()}])
+async def test_what_cannot_tell_owners_apart_is_refused_for_memories_of_peers(
+    flags: dict[str, Any], provider: BaseLLMProvider
+) -> None:
+    """The documented file of notes and a backend of one's own belong to one agent; peers would share them."""
+    with pytest.raises(TypeError, match=f"{next(iter(flags))} cannot keep peers apart; .* memory="):
+        MemoryLLMAgent("bot@localhost", "pw", provider, owner="peer", **flags)
+
+
+async def test_a_peer_that_an_owner_function_does_not_know_has_no_memory(memory: Memory) -> None:
+    class Plain(MemoryMixin, Agent): ...
+
+    agent = Plain("plain@localhost", "pw", memory=memory, owner={"ann@localhost": "ann"}.__getitem__)
+    assert agent.memory_of(Message(sender="Ann@localhost/desk")).scope.user == "ann"
+    with pytest.raises(ScopeError, match="owner knows no user for 'bob@localhost'"):
+        agent.memory_of(Message(sender="bob@localhost"))
 
 
 async def test_the_port_is_honoured_where_stock_forgets_it(provider: BaseLLMProvider) -> None:

@@ -20,7 +20,8 @@ from spade_llm.agent import LLMAgent
 from spade_llm.providers.base_provider import BaseLLMProvider
 
 from memory_core import ClosedError, Memory, NotAStoreError
-from memory_spade import MemoryLLMAgent, MemoryMixin, llm
+from memory_spade import MemoryBehaviour, MemoryLLMAgent, MemoryMixin, llm
+from memory_spade.testing.peer import Peer
 from memory_spade.testing.xmpp import XmppServer
 
 Start = Callable[[Agent], Awaitable[None]]
@@ -133,6 +134,24 @@ async def test_an_agent_that_fails_to_start_closes_its_memory(
         _ = agent.memory
     async with Memory(tmp_path / "own.db") as memory:
         assert (await memory.bind(user=jid("bot")).stats()).records == 1
+
+
+async def test_an_agent_that_is_started_again_has_its_memory_open_again(
+    start: Start, server: XmppServer, jid: Jid, tmp_path: Path
+) -> None:
+    """SPADE does not revive its behaviours, so most programs make a new agent; some add new ones."""
+
+    class Plain(MemoryMixin, Agent): ...
+
+    agent, ann = Plain(jid("plain"), "pw", memory=tmp_path / "own.db"), Peer(jid("ann"))
+    await start(ann)
+    for count in range(1, 3):
+        agent.add_behaviour(MemoryBehaviour())
+        await start(agent)
+        with pytest.raises(TimeoutError):  # it only listens
+            await ann.ask(jid("plain"), "a thing", seconds=0.5)
+        assert (await agent.memory.stats()).records == count
+        await server.stop(agent)
 
 
 class Plugin:

@@ -214,6 +214,35 @@ async def test_an_agent_answers_without_its_memory_when_that_is_out_of_order(
     assert "bot@localhost answers without its memory" in caplog.text
 
 
+async def test_a_message_in_between_does_not_change_whose_memory_an_answer_reaches(memory: Memory) -> None:
+    """Behaviours that answer each message in a task of its own let others into a thread while a tool runs."""
+    for name in ("ann", "bob"):
+        await memory.bind(user=f"{name}@localhost").add(f"The code is that of {name}")
+
+    def script(request: Request) -> str | ToolCall:
+        if not request.results:
+            bob = Message(to="bot@localhost", sender="bob@localhost/desk", body="My code?")
+            agent.context.add_message(bob, "t1")
+            return ToolCall("search_memories", {"query": "code"})
+        return f"{request.results[-1]} {request.system}"
+
+    agent = MemoryLLMAgent("bot@localhost", "pw", ScriptedProvider(script), memory=memory, owner="peer")
+    answer = await Conversation(agent).say("My code?")
+    assert answer.count("that of ann") == 2
+    assert "that of bob" not in answer
+
+
+async def test_a_turn_ends_with_its_answer_even_if_the_model_went_on_asking_for_tools(memory: Memory) -> None:
+    provider = ScriptedProvider(lambda request: ToolCall("list_memories"))
+    agent = MemoryLLMAgent("bot@localhost", "pw", provider, memory=memory)
+    talk = Conversation(agent)
+    await talk.say("What does the API need?")
+    await agent.memory.add("The API needs a token")
+    before = len(provider.requests)
+    await talk.say("What does the API need now?")
+    assert "token" in provider.requests[before].system
+
+
 async def test_structured_output_still_works(memory: Memory) -> None:
     class Verdict(BaseModel):
         good: bool

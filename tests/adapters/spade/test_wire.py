@@ -22,6 +22,7 @@ from memory_core import InvalidInputError, Memory, Patch, RecordNotFoundError, W
 from memory_core.portability import spade_notes
 from memory_core.storage.sqlite import connection
 from memory_spade import MemoryLLMAgent, MemoryMixin
+from memory_spade.mixin import MAX_INVENTED
 from memory_spade.testing.backend import ListBackend
 from memory_spade.testing.peer import Peer
 from memory_spade.testing.provider import Request, ScriptedProvider, ToolCall
@@ -282,20 +283,27 @@ async def test_fifty_interleaved_conversations_never_mix_their_notes(start: Star
 async def test_two_thousand_messages_are_all_answered_and_leave_nothing_behind(
     start: Start, jid: Jid, memory: Memory
 ) -> None:
-    """Stock drops messages from about the 1,500th on, and keeps the id of each."""
+    """Stock drops messages from about the 1,500th on, and keeps the id of each and every conversation."""
     bot = MemoryLLMAgent(jid("bot"), "pw", ScriptedProvider(lambda request: "yes"), memory=memory, inject_memories=0)
     ann = Peer(jid("ann"))
     for agent in (bot, ann):
         await start(agent)
         container: Any = agent.container
         container.register(agent)
-
-    for _ in range(21):
-        answers = await asyncio.gather(*(told(ann, bot, "Are you there?", f"t{number}") for number in range(100)))
-        assert answers == ["yes"] * 100
-
     behaviour: Any = bot.llm_behaviour
-    assert len(behaviour._processed_messages) == 0
+
+    def kept() -> dict[str, int]:
+        grown = {**vars(bot.context), **vars(behaviour)}
+        return {name: len(value) for name, value in grown.items() if isinstance(value, dict | set | list)}
+
+    sizes: list[dict[str, int]] = []
+    for _ in range(21):
+        answers = await asyncio.gather(*(told(ann, bot, "Are you there?") for number in range(100)))
+        assert answers == ["yes"] * 100
+        sizes.append(kept())
+
+    assert sizes[-1] == sizes[MAX_INVENTED // 100]
+    assert max(sizes[-1].values()) == MAX_INVENTED
 
 
 async def test_a_tool_error_reaches_the_model_as_text_and_the_conversation_goes_on(

@@ -85,6 +85,6 @@ def own_backend(agent_id: str, opening: Opening) -> HandleBackend:
     who = portability.identity(agent_id)
 
     def handle() -> BoundMemory:
-        return opening.memory().bind(user=who, collection=portability.BASE_COLLECTION)
+        return opening.handle().bind(user=who, collection=portability.BASE_COLLECTION)
 
     return HandleBackend(agent_id, handle, opened=opening.open, closed=opening.close)

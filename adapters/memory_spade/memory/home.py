@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final, Literal
 
-from memory_core import BoundMemory, ClosedError, Memory, ScopeError, portability
-from memory_spade.flags import Source, Sources
-from memory_spade.memory import AgentBaseMemory, AgentInteractionMemory, MemoryBackend
+from memory_core import BoundMemory, ClosedError, ScopeError, portability
+from memory_spade.memory.agent_base_memory import AgentBaseMemory
 from memory_spade.memory.backends.backend_handle import BackendHandle
 from memory_spade.memory.backends.handle_backend import HandleBackend
+from memory_spade.memory.flags import TAKEN_OVER, Places
+from memory_spade.memory.interaction_memory import AgentInteractionMemory
 from memory_spade.memory.notes_in_store import NotesInStore
-from memory_spade.memory.opening import Opening
+from memory_spade.memory.opening import Borrowed, Opening
 
 Owner = Literal["agent", "peer"] | Callable[[str], str]
 """Whose memories an agent keeps: its own, those of whom it talks to, or those of whoever the function makes of the
@@ -29,33 +30,34 @@ class Home:
 
     Args:
         jid: The agent's bare JID.
-        sources: Where each kind lives.
+        places: Where notes and long-term memories live.
         owner: Whose memories they are.
+
+    Raises:
+        TypeError: The owner is none, or one that a place cannot keep apart from others.
     """
 
-    def __init__(self, jid: str, sources: Sources, owner: Owner) -> None:
-        self._jid = jid
-        self._sources = sources
-        self._owner = owner
-        self._stopped = False
-        self._notes_file: AgentInteractionMemory | None = None
-        if sources.notes_directory is not None:
-            self._notes_file = AgentInteractionMemory(jid, sources.notes_directory)
-        self.base_door: AgentBaseMemory | None = None
-        """The documented door to long-term memories."""
-        if isinstance(sources.base, MemoryBackend):
-            self.base_door = AgentBaseMemory(jid, backend=sources.base)
-        elif sources.base is not None:
+    def __init__(self, jid: str, places: Places, owner: Owner) -> None:
+        if owner not in ("agent", "peer") and not callable(owner):
+            raise TypeError(f"owner must be 'agent', 'peer' or a function of the peer's bare JID, not {owner!r}")
+        for flag, place in zip(TAKEN_OVER, places, strict=True):
+            if owner != "agent" and isinstance(place, AgentInteractionMemory | AgentBaseMemory):
+                raise TypeError(f"{flag} cannot keep peers apart; with owner={owner!r} give it a place by memory=")
+        self._jid, self._owner, self._stopped = jid, owner, False
+        self._notes, self._base = self._places = places
+        self.base_door = self._base if isinstance(self._base, AgentBaseMemory) else None
+        """The documented door to long-term memories; `None` if none are kept."""
+        if isinstance(self._base, Opening | Borrowed):
             backend = HandleBackend(jid, lambda: self.base(None), opened=self.open, closed=self.release)
             self.base_door = AgentBaseMemory(jid, backend=backend)
 
     def notes(self, peer: str | None) -> AgentInteractionMemory | None:
         """The documented door to the notes of conversations, as far as one with `peer` reaches; `None` if none are
         kept."""
-        source = self._sources.interactions
-        if source is None:
-            return self._notes_file
-        kept = NotesInStore(lambda: self._bound(source, peer, INTERACTIONS), self._jid, peer)
+        place = self._notes
+        if not isinstance(place, Opening | Borrowed):
+            return place
+        kept = NotesInStore(lambda: self._bound(place, peer, INTERACTIONS), self._jid, peer)
         return AgentInteractionMemory.over(self._jid, kept)
 
     def base(self, peer: str | None) -> BoundMemory:
@@ -65,21 +67,20 @@ class Home:
             ScopeError: None are kept; they belong to peers and there is none; or the shared handle is somebody else's.
             ClosedError: The agent was stopped.
         """
-        source = self._sources.base
-        if source is None:
+        if self._base is None:
             raise ScopeError("this agent keeps no long-term memories; make it with agent_base_memory=True")
-        if isinstance(source, MemoryBackend):
-            return BackendHandle(self.base_door or AgentBaseMemory(self._jid, backend=source))
-        return self._bound(source, peer, BASE)
+        if isinstance(self._base, AgentBaseMemory):
+            return BackendHandle(self._base)
+        return self._bound(self._base, peer, BASE)
 
     async def open(self) -> None:
         """Open what is the agent's to open, and check that the rest can be opened."""
         self._stopped = False
-        for source in (self._sources.interactions, self._sources.base):
-            if isinstance(source, MemoryBackend) and self.base_door is not None:
-                await self.base_door.initialize()
-            elif isinstance(source, Memory | BoundMemory | Opening):
-                await self._handle(source).memory.open()
+        for place in self._places:
+            if isinstance(place, AgentBaseMemory):
+                await place.initialize()
+            elif isinstance(place, Opening | Borrowed):
+                await place.open()
 
     async def close(self) -> None:
         """`release`, and refuse to open anything at a mere use until `open` is called."""
@@ -88,14 +89,16 @@ class Home:
 
     async def release(self) -> None:
         """Close what is the agent's to close. May be called twice."""
-        for source in (self._sources.interactions, self._sources.base):
-            if isinstance(source, Opening):
-                await source.close()
-            elif isinstance(source, MemoryBackend) and self.base_door is not None:
-                await self.base_door.cleanup()
+        for place in self._places:
+            if isinstance(place, AgentBaseMemory):
+                await place.cleanup()
+            elif isinstance(place, Opening | Borrowed):
+                await place.close()
 
-    def _bound(self, source: Source, peer: str | None, collection: str) -> BoundMemory:
-        handle = self._handle(source)
+    def _bound(self, place: Opening | Borrowed, peer: str | None, collection: str) -> BoundMemory:
+        if self._stopped and isinstance(place, Opening):
+            raise ClosedError(f"agent {self._jid} was stopped and its memory closed; start it again")
+        handle = place.handle()
         if self._owner == "agent":
             if handle.scope.user is not None:
                 return handle
@@ -103,13 +106,7 @@ class Home:
             return handle if handle.scope.collection is not None else handle.bind(collection=collection)
         if peer is None:
             raise ScopeError("no conversation is running, so it is open whose memory this is")
-        return handle.owned_by(peer if isinstance(self._owner, str) else self._owner(peer))
-
-    def _handle(self, source: Source) -> BoundMemory:
-        if isinstance(source, BoundMemory):
-            return source
-        if isinstance(source, Memory):
-            return source.bind()
-        if self._stopped:
-            raise ClosedError(f"agent {self._jid} was stopped and its memory closed; start it again")
-        return source.memory().bind()
+        try:
+            return handle.owned_by(peer if isinstance(self._owner, str) else self._owner(peer))
+        except LookupError as error:  # a stranger must not end a behaviour, as SPADE does after any other error
+            raise ScopeError(f"owner knows no user for {peer!r}") from error
