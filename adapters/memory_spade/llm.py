@@ -112,8 +112,9 @@ def offer(agent: MemoryMixin, tool: LLMTool) -> None:
 def forget_conversation(agent: MemoryMixin, conversation_id: str) -> None:
     """Drop all that spade_llm keeps of a conversation, which it never does by itself. No memory is lost."""
     llm: Any = agent
-    for keeper in (llm.context, llm.llm_behaviour):
-        for kept in vars(keeper).values():
+    for keeper in (llm.context, *(each for each in agent.behaviours if isinstance(each, LLMBehaviour))):
+        for name in ("_conversations", "_conversation_metadata", "_active_conversations", "_output_schemas"):
+            kept = getattr(keeper, name, None)
             if isinstance(kept, dict):
                 kept.pop(conversation_id, None)
             elif isinstance(kept, set):

@@ -84,6 +84,19 @@ def test_adapters_and_tools_never_see_all_owners(path: Path) -> None:
             assert not names & {"operator", "Operator"}, f"{source.name}:{getattr(node, 'lineno', 0)} is for operators"
 
 
+def test_the_spade_adapter_is_small_and_only_its_outer_part_knows_spade() -> None:
+    """What translates SPADE, comments and all, has under 600 lines. The two documented memories, the places they live
+    in and the flags that name those places do without SPADE, and nothing there holds SQL."""
+    adapter = ROOT / "adapters" / "memory_spade"
+    assert sum(path.read_text(encoding="utf-8").count("\n") for path in adapter.glob("*.py")) < 600
+    for path in (adapter / "memory").rglob("*.py"):
+        roots = {name.partition(".")[0] for name in imported_modules(path)}
+        assert not roots & {"spade", "spade_llm", "slixmpp"}, path.name
+    for path in adapter.rglob("*.py"):
+        assert not {"sqlite3", "aiosqlite"} & set(imported_modules(path)), path.name
+        assert not re.search(r"\b(SELECT|INSERT|UPDATE|DELETE|PRAGMA)\b", path.read_text(encoding="utf-8")), path.name
+
+
 def test_no_file_names_a_path_of_one_machine_or_outside_the_repository() -> None:
     absolute = re.compile(r"(?<![\w./:])/(?:home|root|work|Users)/\w")
     upward = re.compile(r"(?<![\w./])(?:\.\./)+(?=\w)")
