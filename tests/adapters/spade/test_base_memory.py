@@ -204,6 +204,30 @@ async def test_reading_recent_memories_twice_gives_the_same_list(memory: AgentBa
     assert [entry.content for entry in await memory.get_recent_memories(3)] == first
 
 
+def commits(wal: Path) -> int:
+    """How many transactions a write-ahead log holds: their last frame says how many pages the database has."""
+    log = wal.read_bytes()
+    frame = 24 + int.from_bytes(log[8:12])
+    return sum(any(log[at + 4 : at + 8]) for at in range(32, len(log), frame))
+
+
+async def test_a_read_makes_one_write_at_most(memory: AgentBaseMemory, tmp_path: Path) -> None:
+    """Stock makes one for each hit."""
+    for number in range(5):
+        await memory.store_memory(f"memory {number}", "fact")
+    wal = tmp_path / "agent_example.com_base_memory.db-wal"
+    for read, writes in (
+        (memory.search_memories("memory"), 1),
+        (memory.get_memories_by_category("fact"), 1),
+        (memory.search_memories("absent"), 0),
+        (memory.get_recent_memories(), 0),
+        (memory.get_memory_stats(), 0),
+    ):
+        before = commits(wal)
+        await read
+        assert commits(wal) - before == writes
+
+
 async def test_what_was_searched_for_becomes_recent(memory: AgentBaseMemory) -> None:
     await memory.store_memory("the lighthouse", "fact")
     for number in range(3):
@@ -371,14 +395,14 @@ def test_four_processes_write_at_once_and_a_killed_fifth_loses_nothing_it_acknow
         return subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
 
     victim = writer("victim", 100_000)
-    running = [writer(name, 100) for name in "abcd"]
+    running = [writer(name, 600) for name in "abcd"]
     assert victim.stdout is not None
     acknowledged = [victim.stdout.readline() for _ in range(5)]
     victim.send_signal(signal.SIGKILL)
     acknowledged += victim.communicate()[0].splitlines(keepends=True)
     outputs = [process.communicate(timeout=100)[0].splitlines() for process in running]
     assert [process.returncode for process in running] == [0] * 4
-    assert [len(output) for output in outputs] == [100] * 4
+    assert [len(output) for output in outputs] == [600] * 4
 
     with closing(sqlite3.connect(tmp_path / "agent_example.com_base_memory.db")) as database:
         assert database.execute("PRAGMA integrity_check").fetchone() == ("ok",)

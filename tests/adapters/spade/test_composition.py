@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from spade.agent import Agent
 from spade.message import Message
-from spade_llm.agent import ChatAgent, CoordinatorAgent, LLMAgent, RetrievalAgent
+from spade_llm.agent import ChatAgent, CoordinatorAgent, LLMAgent, RetrievalAgent, llm_agent
 from spade_llm.providers.base_provider import BaseLLMProvider
 from spade_llm.tools import LLMTool
 
@@ -226,6 +226,19 @@ MEMORY_TOOLS = [
     "update_memory",
     "forget_memory",
 ]
+
+
+async def test_tools_of_mcp_servers_are_offered_once(
+    memory: Memory, provider: BaseLLMProvider, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def found(servers: object) -> list[LLMTool]:
+        return [tool("from_mcp"), tool("search_memories")]
+
+    monkeypatch.setattr(llm_agent, "get_all_mcp_tools", found)  # spade_llm's client does not work with mcp 2
+    agent = MemoryLLMAgent("bot@localhost", "pw", provider, memory=memory, mcp_servers=[object()])
+    setup: Any = agent.setup
+    await setup()
+    assert [known.name for known in agent.llm_behaviour.get_tools()] == [*MEMORY_TOOLS[:4], "from_mcp"]
 
 
 async def test_a_coordinators_tools_are_offered_once(memory: Memory, provider: BaseLLMProvider) -> None:

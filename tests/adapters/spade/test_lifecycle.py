@@ -18,6 +18,7 @@ from spade.agent import Agent
 from spade.message import Message
 from spade_llm.agent import LLMAgent
 from spade_llm.providers.base_provider import BaseLLMProvider
+from spade_pubsub import PubSubMixin
 
 from memory_core import ClosedError, Memory, NotAStoreError
 from memory_spade import MemoryBehaviour, MemoryLLMAgent, MemoryMixin, llm
@@ -88,8 +89,15 @@ async def test_memory_in_the_process_leaves_no_file_and_is_nobody_elses(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     first, second = (
-        MemoryLLMAgent(f"{name}@localhost", "pw", provider, agent_base_memory=(True, ":memory:")) for name in "ab"
+        MemoryLLMAgent(
+            *(f"{name}@localhost", "pw", provider),
+            interaction_memory=(True, ":memory:"),
+            agent_base_memory=(True, ":memory:"),
+        )
+        for name in "ab"
     )
+    first.interaction_memory.add_information("c", "gone with me too")
+    assert second.interaction_memory.get_all_conversations() == []
     await first.memory.add("gone with me")
     assert (await second.memory.stats()).records == 0
     assert (await first.memory.search("gone"))[0].record.text == "gone with me"
@@ -154,26 +162,20 @@ async def test_an_agent_that_is_started_again_has_its_memory_open_again(
         await server.stop(agent)
 
 
-class Plugin:
-    """Hooks into an agent the way spade_pubsub and spade_artifact do."""
-
-    async def _hook_plugin_after_connection(self, *args: Any, **kwargs: Any) -> None:
-        self.hooked = True
+class First(MemoryMixin, PubSubMixin, Agent): ...
 
 
-class First(MemoryMixin, Plugin, Agent): ...
-
-
-class Second(Plugin, MemoryMixin, Agent): ...
+class Second(PubSubMixin, MemoryMixin, Agent): ...
 
 
 @pytest.mark.parametrize("agent_class", [First, Second])
-async def test_plugins_of_spade_work_on_either_side_of_the_mixin(
+@pytest.mark.parametrize("server", ["pyjabber"], indirect=True)  # which one makes no difference
+async def test_spade_pubsub_works_on_either_side_of_the_mixin(
     agent_class: Any, start: Start, jid: Jid, memory: Memory
 ) -> None:
     agent = agent_class(jid("plugged"), "pw", memory=memory)
     await start(agent)
-    assert agent.hooked
+    assert isinstance(agent.pubsub, PubSubMixin.PubSubComponent)
     await agent.memory.add("kept")
     assert (await agent.memory.stats()).records == 1
 

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 from spade.agent import Agent
 from spade.message import Message
-from spade_llm.agent import LLMAgent
+from spade_llm.agent import ChatAgent, LLMAgent
 from spade_llm.behaviour import LLMBehaviour
 
 from memory_core import InvalidInputError, Memory, Patch, RecordNotFoundError, Where
@@ -164,6 +164,24 @@ async def test_messages_without_a_thread_keep_their_peers_notes_and_show_them_to
     page = await memory.bind(user=jid("bot")).list()
     assert "favour" not in await told(bob, bot, "What now?", page.records[0].session)
     assert "favour" not in await told(bob, bot, "What now?", f"{page.records[0].session}:0")
+
+
+async def test_a_dialogue_with_spade_llms_own_chat_agent_is_recalled_whatever_its_resource_and_case(
+    start: Start, server: XmppServer, jid: Jid, memory: Memory, provider: ScriptedProvider
+) -> None:
+    """A ChatAgent never sets a thread, so in stock an agent never recalls what it noted about one."""
+    bot = MemoryLLMAgent(jid("bot"), "pw", provider, memory=memory)
+    await start(bot)
+    for address, text in ((f"{jid('ann')}/phone", "REMEMBER Ann sails"), (f"{jid('ANN')}/desk", "What do you know?")):
+        answers: asyncio.Queue[str] = asyncio.Queue()
+        chat = ChatAgent(
+            address, "pw", target_agent_jid=jid("bot"), display_callback=lambda text, _, to=answers: to.put_nowait(text)
+        )
+        await start(chat)
+        chat.send_message(text)
+        answer = await asyncio.wait_for(answers.get(), 30)
+        await server.stop(chat)
+    assert '"Ann sails"' in answer
 
 
 async def test_an_answer_in_an_invented_thread_still_belongs_to_its_peer(
