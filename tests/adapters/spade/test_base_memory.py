@@ -371,10 +371,19 @@ async def test_many_tasks_may_use_one_memory_at_once(memory: AgentBaseMemory) ->
 
 WRITER = """
 import asyncio, sys
+from pathlib import Path
+from memory_core import Memory, portability
 from memory_spade.memory import AgentBaseMemory
+from memory_spade.memory.backends.handle_backend import HandleBackend
+
+AGENT = "agent@example.com"
 
 async def main(folder, name, count):
-    memory = AgentBaseMemory("agent@example.com", folder)
+    path = Path(folder, "agent_example.com_base_memory.db")
+    portability.prepare_agent_memories(path)
+    store = Memory(path, embedder=None)  # the vectors of 2,400 texts would take longer than all the rest
+    handle = store.bind(user=AGENT, collection=portability.BASE_COLLECTION)
+    memory = AgentBaseMemory(AGENT, backend=HandleBackend(AGENT, lambda: handle, opened=store.open, closed=store.close))
     async def write(numbers):
         for number in numbers:
             await memory.store_memory(f"memory {number} of {name}", "fact")
@@ -386,7 +395,7 @@ asyncio.run(main(sys.argv[1], sys.argv[2], int(sys.argv[3])))
 """
 
 
-@pytest.mark.slow  # five interpreters, each with a model of its own
+@pytest.mark.slow  # five interpreters
 def test_four_processes_write_at_once_and_a_killed_fifth_loses_nothing_it_acknowledged(tmp_path: Path) -> None:
     """Stock answers a good part of such writes with `database is locked`."""
 
