@@ -3,8 +3,8 @@
     python tests/benchmarks/spade_notes.py [--count COUNT] [ours|stock ...]
 
 A note counts as acknowledged when its process has said so, by a system call of its own, after `add_information`
-returned. Killed writers go on where they stopped until both have acknowledged half of COUNT, 10,000 by default: too many
-for stock, which rewrites its file for every note.
+returned. Killed writers go on where they stopped until both have acknowledged half of COUNT, 10,000 by default. That is
+much for stock, which rewrites its file for every note.
 """
 
 from __future__ import annotations
