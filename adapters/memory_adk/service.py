@@ -63,6 +63,8 @@ class MemoryService(BaseMemoryService):
             raise InvalidInputError(f"max_results {max_results!r} or max_chars {max_chars!r} is out of range")
         if isinstance(memory, str | os.PathLike):
             memory, owns_memory = Memory(memory), True
+        if app_name is not None and isinstance(memory, Memory):
+            memory.bind(app=app_name)  # refuses a name that cannot be one now rather than at every call
         self._memory: Memory | BoundMemory = memory
         self._owned = memory if owns_memory and isinstance(memory, Memory) else None
         self._app_name = app_name

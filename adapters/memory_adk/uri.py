@@ -26,13 +26,14 @@ _FORM: Final = (
     "memorycore+qdrant://host:6333/collection"
 )
 _OPTIONS: Final = ("app_name", "embedder", "max_chars", "max_results")
+_VALUES: Final = {"embedder": ("default", "none"), "grpc": ("true", "false")}
 _QDRANT_OPTIONS: Final = ("grpc", "grpc_port", "timeout")
 _QDRANT: Final = ("memorycore+qdrant", "memorycore+qdrant+https")
 
 
 @dataclass(frozen=True, slots=True)
 class _Address:
-    """A URI, taken apart. `shown` is for messages: without a key."""
+    """A URI, taken apart. `shown` is for messages: without anything that may be a key."""
 
     shown: str
     parts: SplitResult
@@ -76,14 +77,18 @@ def memory_service(uri: str, *, agents_dir: str | None = None) -> MemoryService:
 def _address(uri: str) -> _Address:
     parts = urlsplit(uri)
     host = parts.netloc.rpartition("@")[2]
-    shown = uri.replace(parts.netloc, f"…@{host}") if "@" in parts.netloc else uri
-    options = dict(parse_qsl(parts.query, keep_blank_values=True))
+    plain = uri.partition("?")[0]
+    shown = plain.replace(parts.netloc, f"…@{host}") if "@" in parts.netloc else plain
+    options: dict[str, str] = {}
     allowed = (*_OPTIONS, *_QDRANT_OPTIONS) if parts.scheme in _QDRANT else _OPTIONS
-    for name, value in options.items():
+    for name, value in parse_qsl(parts.query, keep_blank_values=True):
         if name not in allowed:
             raise InvalidInputError(f"{shown!r} has an unknown option {name!r}; it may have {', '.join(allowed)}")
-        if not value or (name == "embedder" and value not in ("default", "none")):
+        if name in options:
+            raise InvalidInputError(f"{shown!r} gives {name} twice")
+        if not value or value not in _VALUES.get(name, (value,)):
             raise InvalidInputError(f"{shown!r} gives {name} the value {value!r}, which it cannot have")
+        options[name] = value
     return _Address(shown, parts, options)
 
 
@@ -100,6 +105,8 @@ def _at_qdrant(address: _Address) -> Memory:
 
     embedder = None if address.options.get("embedder") == "none" else MiniLmEmbedder()
     collection = address.path.strip("/")
+    if "/" in collection or address.parts.fragment:
+        raise InvalidInputError(f"{address.shown!r} does not name a collection; write {_FORM}")
     if not address.parts.netloc and collection and not address.options.keys() & set(_QDRANT_OPTIONS):
         return Memory(QdrantStore(embedder=embedder, collection=collection))
     options = urlencode({name: value for name, value in address.options.items() if name in _QDRANT_OPTIONS})

@@ -66,6 +66,11 @@ async def test_limits_can_be_set(tmp_path: Path) -> None:
         ("memorycore+qdrant:///", "qdrant://localhost:6333/collection"),
         ("memorycore+qdrant://host:port/c", "host:port"),
         ("memorycore+qdrant://host/c?grpc_port=many", "grpc_port"),
+        ("memorycore+qdrant://host/c?grpc=maybe", "'maybe'"),
+        ("memorycore+qdrant://host/a/b", "does not name a collection"),
+        ("memorycore+qdrant://host/c#part", "#part"),
+        ("memorycore:///x.db?app_name=a&app_name=b", "app_name twice"),
+        ("memorycore:///x.db?app_name=%20", "app must not be empty"),
     ],
 )
 def test_a_uri_that_cannot_be_used_is_refused_by_what_is_wrong(uri: str, named: str) -> None:
@@ -73,7 +78,8 @@ def test_a_uri_that_cannot_be_used_is_refused_by_what_is_wrong(uri: str, named: 
         memory_service(uri)
 
 
-def test_a_key_in_a_uri_is_in_no_message() -> None:
+@pytest.mark.parametrize("uri", ["s3cret@host/c?limit=3", "host/c?api_key=s3cret", "host/c?grpc=true&grpc=s3cret"])
+def test_a_key_in_a_uri_is_in_no_message(uri: str) -> None:
     with pytest.raises(InvalidInputError) as raised:
-        memory_service("memorycore+qdrant://s3cret@host/c?limit=3")
+        memory_service(f"memorycore+qdrant://{uri}")
     assert "s3cret" not in str(raised.value)
