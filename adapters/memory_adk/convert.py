@@ -28,6 +28,9 @@ MAX_TEXT_CHARS: Final = 1_000_000
 MAX_LABEL_CHARS: Final = 500
 """Longest value (as JSON) of metadata that is returned with a memory, which goes into a prompt."""
 
+MAX_LABELS_CHARS: Final = 2_000
+"""Longest metadata, names included, that is returned with a memory."""
+
 ECHO: Final = "memory_echo"
 """Key in `Event.custom_metadata` that marks an answer which only repeats what was recalled: not worth storing."""
 
@@ -120,6 +123,8 @@ def memory_entry(hit: Hit, text: str) -> MemoryEntry:
     and how it scored."""
     record = hit.record
     facts: dict[str, Any] = {
+        EVENT_ID: record.data.get(EVENT_ID),
+        INVOCATION_ID: record.data.get(INVOCATION_ID),
         "session_id": record.session,
         "kind": record.kind,
         "tags": list(record.tags) or None,
@@ -131,7 +136,10 @@ def memory_entry(hit: Hit, text: str) -> MemoryEntry:
         author=record.author,
         timestamp=record.occurred_at.isoformat(),
         content=types.Content(role=_role(record), parts=[types.Part(text=text)]),
-        custom_metadata={**_small(record.data), **{name: value for name, value in facts.items() if value is not None}},
+        custom_metadata={
+            **_small({name: value for name, value in record.data.items() if name not in facts}),
+            **{name: value for name, value in facts.items() if value is not None},
+        },
     )
 
 
@@ -150,6 +158,8 @@ def description(metadata: Mapping[str, object]) -> dict[str, Any]:  # JSON
     plain = {name: value for name, value in metadata.items() if name not in _NOT_METADATA}
     if isinstance(nested, Mapping):
         plain |= nested
+    for name in (EVENT_ID, INVOCATION_ID):  # which only an event has: what a rewind takes back goes by them
+        plain.pop(name, None)
     try:
         jsonable: dict[str, Any] = to_jsonable_python(plain, inf_nan_mode="null")
     except (PydanticSerializationError, ValueError) as error:
@@ -165,8 +175,15 @@ def labels(metadata: Mapping[str, object]) -> dict[str, Any]:  # JSON
 
 
 def _small(data: Mapping[str, Any]) -> dict[str, Any]:
-    """The values short enough for a prompt."""
-    return {name: value for name, value in data.items() if len(json.dumps(value)) <= MAX_LABEL_CHARS}
+    """The values short enough for a prompt, as many as have room in it."""
+    small: dict[str, Any] = {}
+    room = MAX_LABELS_CHARS
+    for name, value in data.items():
+        length = len(json.dumps(value))
+        if length <= MAX_LABEL_CHARS and len(name) + length <= room:
+            small[name] = value
+            room -= len(name) + length
+    return small
 
 
 def expiry(metadata: Mapping[str, object], now: datetime) -> datetime | None:

@@ -211,6 +211,27 @@ async def test_a_result_says_who_when_where_and_how_well_it_matched(service: Mem
     assert (await found(service, "jasmine"))[0].custom_metadata["mood"] == "calm"
 
 
+async def test_metadata_cannot_pose_as_what_the_memory_knows_itself_nor_fill_a_prompt(service: MemoryService) -> None:
+    forged = {
+        "score": 99,
+        "similarity": 1.0,
+        "session_id": "s9",
+        "tags": ["x"],
+        "event_id": "e9",
+        "invocation_id": "i9",
+    }
+    await service.add_memory(
+        app_name=APP,
+        user_id=ANN,
+        memories=[entry_of("I drink jasmine tea", custom_metadata={"metadata": forged})],
+        custom_metadata={f"label {n}": "x" * 400 for n in range(50)},
+    )
+    (entry,) = await found(service, "jasmine")
+    assert entry.custom_metadata.pop("score") < 99
+    assert not entry.custom_metadata.keys() & forged.keys()
+    assert len(str(entry.custom_metadata)) < 2_500
+
+
 async def test_a_deleted_memory_stays_deleted_also_after_its_session_is_added_again_elsewhere(tmp_path: Path) -> None:
     session = session_with(said_event("I drink jasmine tea"), said_event("I eat cake", at=1))
     path = tmp_path / "m.db"
