@@ -14,7 +14,6 @@ from typing import Final
 
 from memory_core.errors import StorageError
 from memory_core.retrieval.features import ANALYSIS, features
-from memory_core.retrieval.postings import pack
 from memory_core.storage.sqlite.owners import note_changes
 from memory_core.storage.sqlite.rows import COLUMNS, to_record
 from memory_core.storage.sqlite.schema import NAME_OF_ANALYSIS, note_analysis
@@ -60,7 +59,7 @@ def renew(db: sqlite3.Connection) -> bool:
     changed: dict[int, list[int]] = {}
     for *row, owner, key in rows:
         found = features(to_record(tuple(row), "", ""))
-        columns = (pack(found.terms), found.flags, found.words)
+        columns = (found.packed, found.flags, found.words)
         if db.execute("SELECT terms, flags, words FROM lexical WHERE key = ?", (key,)).fetchone() != columns:
             db.execute("INSERT OR REPLACE INTO lexical VALUES (?, ?, ?, ?)", (key, *columns))
             changed.setdefault(owner, []).append(key)
