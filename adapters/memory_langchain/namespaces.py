@@ -15,12 +15,19 @@ from typing import TYPE_CHECKING, Final
 from urllib.parse import quote, unquote
 
 try:
-    from langgraph.store.base import InvalidNamespaceError
+    from langgraph.store.base import (
+        GetOp,
+        InvalidNamespaceError,
+        ListNamespacesOp,
+        PutOp,
+        SearchOp,
+        validate_op_namespace,
+    )
 except ImportError as error:
     raise ImportError("`MemoryStore` needs langgraph: pip install 'memory-core[langgraph]'") from error
 
 if TYPE_CHECKING:
-    from langgraph.store.base import MatchCondition
+    from langgraph.store.base import MatchCondition, Op
 
 Namespace = tuple[str, ...]
 
@@ -50,6 +57,28 @@ def namespace_label(value: str | int | uuid.UUID) -> str:
 def id_of_label(label: str) -> str:
     """The id that `namespace_label` made the label of, as text."""
     return unquote(label)
+
+
+def check_namespaces(op: Op) -> None:
+    """Refuse an operation on a namespace that LangGraph would refuse, from whatever version of it the operation comes.
+
+    Raises:
+        InvalidNamespaceError: A label is empty, no text, or holds a period or a NUL.
+    """
+    validate_op_namespace(op)
+    if any("\0" in label for label in _labels(op)):  # langgraph-checkpoint before 4.3.2 lets it pass
+        raise InvalidNamespaceError(f"a label of a namespace holds a NUL character: {_labels(op)!r:.200}")
+
+
+def _labels(op: Op) -> list[str]:
+    match op:
+        case GetOp() | PutOp():
+            return list(op.namespace)
+        case SearchOp():
+            return list(op.namespace_prefix)
+        case ListNamespacesOp():
+            return [label for condition in op.match_conditions or () for label in condition.path]
+    return []
 
 
 def to_path(namespace: Iterable[str]) -> str:

@@ -35,13 +35,12 @@ try:
         SearchOp,
         TTLConfig,
         get_text_at_path,
-        validate_op_namespace,
     )
     from typing_extensions import override
 except ImportError as error:
     raise ImportError("`MemoryStore` needs langgraph: pip install 'memory-core[langgraph]'") from error
 
-from memory_langchain.namespaces import Namespace, from_path, matching, to_path
+from memory_langchain.namespaces import Namespace, check_namespaces, from_path, matching, to_path
 from memory_langchain.scope import of_one_owner
 
 ITEM_KIND: Final = "langgraph_item"
@@ -111,7 +110,7 @@ class MemoryStore(BaseStore):
         """As `batch`."""
         listed = list(ops)
         for op in listed:
-            validate_op_namespace(op)
+            check_namespaces(op)
         now = self._memory.memory.clock()
         drafts, gone = self._writes([op for op in listed if isinstance(op, PutOp)], now)
         reading = _Reading(self._memory, self._mode, now)

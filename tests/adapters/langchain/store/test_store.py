@@ -6,7 +6,7 @@ from datetime import UTC
 from typing import Any
 
 import pytest
-from langgraph.store.base import GetOp, InvalidNamespaceError, ListNamespacesOp, PutOp, SearchOp
+from langgraph.store.base import GetOp, InvalidNamespaceError, ListNamespacesOp, MatchCondition, PutOp, SearchOp
 
 from memory_core import BoundMemory, InvalidInputError, Memory, ScopeError, run_sync
 from memory_core.testing import Ticks
@@ -228,7 +228,8 @@ def test_a_prefix_reaches_what_is_below_it_and_nothing_beside(store: MemoryStore
 
 @pytest.mark.parametrize("bad", [("a.b",), ("",), ("a\0",), (7,), ("a", None)], ids=repr)
 def test_an_invalid_namespace_is_refused_in_batches_too(store: MemoryStore, bad: Any) -> None:
-    for op in (GetOp(bad, "k"), PutOp(bad, "k", {}), PutOp(bad, "k", None), SearchOp(bad)):
+    ending = ListNamespacesOp((MatchCondition("suffix", bad),))
+    for op in (GetOp(bad, "k"), PutOp(bad, "k", {}), PutOp(bad, "k", None), SearchOp(bad), ending):
         with pytest.raises(InvalidNamespaceError):
             store.batch([PutOp(("fine",), "k", {"v": 1}), op])
     assert store.list_namespaces() == []
