@@ -19,7 +19,7 @@ try:
     from langchain_core.runnables import ensure_config
     from typing_extensions import override
 except ImportError as error:
-    raise ImportError("`MemoryMiddleware` needs langchain: pip install 'memory-core[langgraph]' langchain") from error
+    raise ImportError("`MemoryMiddleware` needs langchain: pip install 'memory-core[langgraph]'") from error
 
 if TYPE_CHECKING:
     from langgraph.runtime import Runtime

@@ -1,6 +1,6 @@
 """`MemoryStore` beside LangGraph's `InMemoryStore` and `AsyncSqliteStore` (their defaults): search, put, memory.
 
-    python tests/benchmarks/langgraph_peers.py [ITEMS ...]
+    python tests/benchmarks/langgraph_peers.py [ITEMS ...] [--only OPERATION ...]
 
 Items are texts in the namespaces of 50 users, with 384-dimensional vectors that are looked up rather than computed.
 Each store has a process of its own, whose resident memory is measured; the rounds go through the stores in turn.
@@ -10,6 +10,7 @@ load SQLite extensions. Puts are one at a time; ours and `AsyncSqliteStore`'s ar
 
 from __future__ import annotations
 
+import argparse
 import asyncio
 import contextlib
 import json
@@ -177,16 +178,16 @@ def children(count: int) -> Iterator[list[Child]]:
             child.end()
 
 
-def main(counts: list[int]) -> None:
+def main(counts: list[int], operations: list[str]) -> None:
     for count in counts:
         with children(count) as stores:
-            for operation in OPERATIONS:
+            for operation in operations:
                 for number in range(ROUNDS):
                     for child in stores:
                         child.ask(operation, number)
         print(f"{count} items")
         for child in stores:
-            figures = [f"{operation} {percentiles(child.times[operation])[0]:.3f} ms" for operation in OPERATIONS]
+            figures = [f"{operation} {percentiles(child.times[operation])[0]:.3f} ms" for operation in operations]
             loaded = f"{child.loaded['items/s']:.0f} items/s, {child.loaded['MB']:.0f} MB"
             print(f"  {child.name:17} {', '.join(figures)}, loaded at {loaded}")
 
@@ -195,4 +196,8 @@ if __name__ == "__main__":
     if sys.argv[1:2] == ["--serve"]:
         asyncio.run(serve(sys.argv[2], int(sys.argv[3])))
     else:
-        main([int(count) for count in sys.argv[1:]] or [10_000, 50_000])
+        parser = argparse.ArgumentParser(description=__doc__)
+        parser.add_argument("items", type=int, nargs="*", default=[10_000, 50_000])
+        parser.add_argument("--only", nargs="+", choices=OPERATIONS, default=OPERATIONS)
+        given = parser.parse_args()
+        main(given.items, given.only)
