@@ -28,12 +28,17 @@ class Column:
         """The rows so far; a view, valid until the next `extend`."""
         return self._data[: self._size]
 
-    def extend(self, rows: NDArray[Any]) -> None:
-        """Append rows."""
-        size = self._size + len(rows)
+    def reserve(self, count: int) -> None:
+        """Make room for so many more rows, so that appending them piece by piece copies nothing."""
+        size = self._size + count
         if size > len(self._data):
             grown = np.empty((max(size, 2 * len(self._data), 16), *self._shape), self._data.dtype)
             grown[: self._size] = self.values
             self._data = grown
+
+    def extend(self, rows: NDArray[Any]) -> None:
+        """Append rows."""
+        self.reserve(len(rows))
+        size = self._size + len(rows)
         self._data[self._size : size] = rows
         self._size = size

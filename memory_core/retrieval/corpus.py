@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -23,6 +24,8 @@ from memory_core.retrieval.postings import Postings
 
 _WORD: Final = re.compile(r"[^\W_]+")
 
+AT_ONCE: Final = 1_024
+"""Vectors that are taken over together."""
 NEVER: Final = int(np.iinfo(np.int64).max)
 _ROW_BYTES: Final = 200
 """Of the columns and of the terms of a row, of which a turn has some twenty."""
@@ -153,12 +156,13 @@ class Corpus:
         codes = {word: [code for code in self._called.get(word, ()) if self._authors_alive[code]] for word in words}
         return {word: alive for word, alive in codes.items() if alive}
 
-    def extend(self, entries: Sequence[Entry], vectors: Sequence[tuple[int, bytes]]) -> None:
+    def extend(self, entries: Sequence[Entry], vectors: Iterable[tuple[int, bytes]]) -> None:
         """Append entries; an entry whose key is known replaces the older row.
 
         Args:
             entries: Their keys differ.
-            vectors: Key and float16 vector of each chunk, in the order of the entries; none while they are owed.
+            vectors: Key and float16 vector of each chunk, in the order of the entries; none while they are owed. They
+                are taken a few at a time, as they come: what has held all at once would stay with the process.
         """
         if not entries:
             return
@@ -184,10 +188,18 @@ class Corpus:
         self.expires.extend(np.array(expiries, np.int64))
         self.lengths.extend(self.postings.extend(first, terms))
         self.terms += terms
-        if self.dense is not None and vectors:
-            self.dense.extend([blob for _, blob in vectors], [self.row_of[key] for key, _ in vectors])
+        if self.dense is not None:
+            self._extend_dense(self.dense, size, iter(vectors))
         self._derived.clear()
         self._turns = self._average_length = None
+
+    def _extend_dense(self, dense: Dense, expected: int, vectors: Iterator[tuple[int, bytes]]) -> None:
+        some = list(islice(vectors, AT_ONCE))
+        if some:
+            dense.reserve(expected)
+        while some:
+            dense.extend([blob for _, blob in some], [self.row_of[key] for key, _ in some])
+            some = list(islice(vectors, AT_ONCE))
 
     def remove(self, keys: Iterable[int]) -> None:
         """Mark the rows of these keys dead; unknown keys are fine."""

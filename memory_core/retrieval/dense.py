@@ -42,6 +42,11 @@ class Dense:
     def nbytes(self) -> int:
         return self._vectors.nbytes + self._rows.nbytes + len(self._blocks) * BLOCK * self._dimensions
 
+    def reserve(self, count: int) -> None:
+        """Make room for so many more vectors; see `Column.reserve`."""
+        self._vectors.reserve(count)
+        self._rows.reserve(count)
+
     def extend(self, blobs: Sequence[bytes], rows: Sequence[int]) -> None:
         """Append float16 vectors and the rows they belong to, ascending."""
         first = len(self._rows)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections import OrderedDict
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
 
@@ -117,9 +118,9 @@ class Corpora:
     def _read(self, db: sqlite3.Connection, corpus: Corpus, first: int, last: int) -> None:
         """Append what these keys hold."""
         entries: list[Entry] = db.execute(_ENTRIES, (first, last)).fetchall()
-        vectors: list[tuple[int, bytes]] = []
+        vectors: Iterable[tuple[int, bytes]] = ()
         if self._dimensions is not None:
-            vectors = db.execute(_VECTORS, (first, last)).fetchall()
+            vectors = db.execute(_VECTORS, (first, last))
         corpus.extend(entries, vectors)
 
     def _evict(self, used: _Followed) -> None:
