@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Callable
 from dataclasses import fields
 from typing import Any, Final
@@ -15,6 +16,7 @@ from memory_core import (
     BoundMemory,
     Draft,
     DuplicateIdError,
+    InvalidInputError,
     Memory,
     MemoryRecord,
     Patch,
@@ -79,6 +81,22 @@ def cannot_search(handle: BoundMemory, foreign: MemoryRecord) -> None:
     for mode in ("hybrid", "lexical", "substring"):
         for where in (Where(), ANY_STATE, Where(ids=(foreign.id,))):
             assert run_sync(handle.search, "secret", mode=mode, where=where, explain=True) == []
+
+
+def cannot_search_by_vector(handle: BoundMemory, foreign: MemoryRecord) -> None:
+    vector = _any_vector(handle)
+    if vector is None:
+        return
+    for where in (Where(), ANY_STATE, Where(ids=(foreign.id,))):
+        assert run_sync(handle.search_by_vector, vector, where=where, floor=False) == []
+
+
+def _any_vector(handle: BoundMemory) -> list[float] | None:
+    """One of as many numbers as the memory's own have, as the refusal of another one says; none without an embedder."""
+    with pytest.raises(InvalidInputError) as refused:
+        run_sync(handle.search_by_vector, [1.0])
+    found = re.search(r"have (\d+) numbers", str(refused.value))
+    return None if found is None else [1.0] * int(found[1])
 
 
 def cannot_update(handle: BoundMemory, foreign: MemoryRecord) -> None:
@@ -162,6 +180,7 @@ ATTEMPTS: Final[dict[str, Callable[[BoundMemory, MemoryRecord], None]]] = {
     "add": cannot_learn_by_adding,
     "add_many": cannot_learn_by_adding_many,
     "search": cannot_search,
+    "search_by_vector": cannot_search_by_vector,
     "get": cannot_get,
     "update": cannot_update,
     "delete": cannot_delete,
