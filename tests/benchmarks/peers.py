@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import asyncio
 import importlib.util
+import itertools
+import os
 from collections.abc import Sequence
 from contextlib import AsyncExitStack
 from pathlib import Path
@@ -58,6 +60,12 @@ class Ours(OneByOne):
 
     async def add(self, owner: str, number: int, text: str) -> None:
         await self._memory.bind(app="bench", user=owner).add(text)
+
+    async def fill(self, entries: Sequence[Entry]) -> None:
+        for first in range(0, len(entries), 1_000):
+            some = sorted(entries[first : first + 1_000])
+            for owner, owned in itertools.groupby(some, key=lambda entry: entry[0]):
+                await self._memory.bind(app="bench", user=owner).add_many([text for _, _, text in owned])
 
     async def search(self, owner: str, query: str) -> object:
         return await self._memory.bind(app="bench", user=owner).search(query)
@@ -185,7 +193,8 @@ class QdrantLocal(OneByOne):
         self._models, self._vectors = models, vectors
         self._client = AsyncQdrantClient(path=str(folder / "qdrant"))
         parameters = models.VectorParams(size=DIMENSIONS, distance=models.Distance.COSINE)
-        await self._client.create_collection("bench", vectors_config=parameters)
+        if not await self._client.collection_exists("bench"):
+            await self._client.create_collection("bench", vectors_config=parameters)
 
     async def add(self, owner: str, number: int, text: str) -> None:
         vector = self._vectors.vector(text).tolist()
@@ -223,7 +232,7 @@ class Chroma(OneByOne):
         chromadb: Any = importlib.import_module("chromadb")
         self._vectors = vectors
         client = chromadb.PersistentClient(str(folder / "chroma"))
-        self._collection: Any = client.create_collection("bench", metadata={"hnsw:space": "cosine"})
+        self._collection: Any = client.get_or_create_collection("bench", metadata={"hnsw:space": "cosine"})
 
     async def add(self, owner: str, number: int, text: str) -> None:
         self._collection.add(
@@ -252,8 +261,51 @@ class Chroma(OneByOne):
         pass
 
 
+class Mem0(OneByOne):
+    """Without a model that extracts facts (`infer=False`), over Qdrant's local mode, its default."""
+
+    durability = "synced"
+    searches_by = "meaning"
+    needs = "mem0"
+
+    async def open(self, folder: Path, vectors: GivenVectors) -> None:
+        os.environ.update(MEM0_TELEMETRY="False", MEM0_DIR=str(folder), HF_HUB_OFFLINE="1")
+        mem0: Any = importlib.import_module("mem0")
+        embeddings: Any = importlib.import_module("langchain_core.embeddings")
+
+        class Given(embeddings.Embeddings):  # type: ignore[misc]
+            def embed_documents(self, texts: list[str]) -> list[list[float]]:
+                return [vectors.vector(text).tolist() for text in texts]
+
+            def embed_query(self, text: str) -> list[float]:
+                return [float(number) for number in vectors.vector(text)]
+
+        where = {"path": str(folder / "mem0"), "collection_name": "bench", "embedding_model_dims": DIMENSIONS}
+        self._memory: Any = mem0.AsyncMemory.from_config(
+            {
+                "vector_store": {"provider": "qdrant", "config": {**where, "on_disk": True}},
+                "embedder": {"provider": "langchain", "config": {"model": Given()}},
+                "llm": {"provider": "openai", "config": {"api_key": "never used"}},
+                "history_db_path": str(folder / "history.db"),
+            }
+        )
+
+    async def add(self, owner: str, number: int, text: str) -> None:
+        await self._memory.add(text, user_id=owner, infer=False)
+
+    async def fill(self, entries: Sequence[Entry]) -> None:
+        for entry in entries:  # its store is not made for several threads
+            await self.add(*entry)
+
+    async def search(self, owner: str, query: str) -> object:
+        return await self._memory.search(query, filters={"user_id": owner})
+
+    async def close(self) -> None:
+        self._memory.vector_store.client.close()
+
+
 _ALL: Sequence[type[Any]] = (
-    Ours, AdkInMemory, AdkSqlite, LangGraphInMemory, LangGraphSqlite, SpadeLlm, QdrantLocal, Chroma,
+    Ours, AdkInMemory, AdkSqlite, LangGraphInMemory, LangGraphSqlite, SpadeLlm, QdrantLocal, Chroma, Mem0,
 )  # fmt: skip
 
 

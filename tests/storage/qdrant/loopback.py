@@ -51,6 +51,8 @@ class Loopback:
         self.grpc_port = 0
         self._http: asyncio.Server | None = None
         self._grpc: Any = None
+        self.targets: list[str] = []
+        """Path and query of each request over HTTP, as long as the engine keeps calls."""
 
     def __enter__(self) -> Self:
         self._thread.start()
@@ -126,6 +128,8 @@ class Loopback:
                 headers = dict(line.lower().split(": ", 1) for line in lines if ": " in line)
                 body = await reader.readexactly(int(headers.get("content-length", "0")))
                 method, target, _ = first.split(" ")
+                if self.engine.keep_calls:
+                    self.targets.append(target)
                 status, answer, more = await self._answer(method, urlsplit(target).path, body)
                 writer.write(
                     f"HTTP/1.1 {status} {_REASONS.get(status, 'Answer')}\r\nContent-Type: application/json\r\n{more}"

@@ -10,8 +10,6 @@ from typing import Any
 import pytest
 
 from memory_core import BoundMemory, Draft, DuplicateIdError, Patch, Where, run_sync
-from memory_core.storage.qdrant.payload import stamp
-from memory_core.storage.qdrant.settings import Layout
 from memory_core.testing.base import everything, texts
 from tests.storage.qdrant.conftest import Open
 from tests.storage.qdrant.engine import Call, Fault
@@ -119,10 +117,3 @@ def test_an_insertion_that_was_overtaken_is_withdrawn(loopback: Loopback, connec
     assert results[0] == results[1]
     assert everything(slow) == [results[0]]
     settle(loopback)
-
-
-def test_other_consistency_and_ordering_are_passed_on(connect: Open, loopback: Loopback) -> None:
-    ann = connect(layout=Layout(consistency="majority", ordering="strong")).bind(user="ann")
-    run_sync(ann.add, "tea")
-    assert texts(run_sync(ann.search, "tea")) == ["tea"]
-    assert stamp(everything(ann)[0].created_at).endswith("+00:00")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 from qdrant_client import models
@@ -105,6 +106,20 @@ def test_a_search_asks_for_enough_candidates_rescored_and_weighed_by_owner(loopb
     assert (corpus.key, corpus.match.value) == ("_owner", "7:defaultann")
     for search in (words, meaning, newest):
         assert search.filter.must[0].key == "_owner"
+
+
+def test_reads_ask_as_many_replicas_and_writes_are_ordered_as_the_layout_says(
+    loopback: Loopback, connect: Open
+) -> None:
+    ann = connect(layout=Layout(consistency="majority", ordering="strong")).bind(user="ann")
+    loopback.targets.clear()
+    run_sync(ann.add_many, [Draft("tea", session="s", source_key="k"), Draft("cake", session="s")])
+    assert run_sync(ann.search, "tea")
+    assert run_sync(ann.stats).records == 2
+    asked = {(urlsplit(target).path.rsplit("/", 1)[1], urlsplit(target).query) for target in loopback.targets}
+    assert {query for _, query in asked} == {"consistency=majority", "wait=true&ordering=strong"}
+    assert {name for name, query in asked if "consistency" in query} >= {"points", "scroll", "batch", "facet"}
+    assert ("batch", "wait=true&ordering=strong") in asked
 
 
 def test_tenants_can_have_shards_of_their_own(loopback: Loopback, connect: Open) -> None:
