@@ -79,10 +79,6 @@ class QdrantPort:
         await asyncio.gather(*(_put(points, some) for some in portions(made, lambda point: point)))
         self.wake()
 
-    async def settle(self, scope: Scope) -> None:
-        """Tell each turn which point is before it."""
-        await self.link(scope)
-
     async def follow(self, scope: Scope, items: Sequence[Carried], seqs: Collection[int]) -> None:
         """Make what is at these seqs of an owner what `items` say: records that came, changed, or went."""
         points = self.access.of(scope)
@@ -92,10 +88,10 @@ class QdrantPort:
         await self.restore(scope, items, remove=[one["id"] for one in held if one["id"] not in ids])
         sessions = {item.record.session for item in items} | {one.get("session") for one in held}
         if chosen := [session for session in sessions if session is not None]:
-            await self.link(scope, chosen)
+            await self.settle(scope, chosen)
 
-    async def link(self, scope: Scope, sessions: Collection[str] | None = None) -> None:
-        """The same for some sessions."""
+    async def settle(self, scope: Scope, sessions: Collection[str] | None = None) -> None:
+        """Tell each turn, of all sessions or of these, which point is before it."""
         points = self.access.of(scope)
         chosen = [] if sessions is None else [any_of("session", sessions)]
         turns = [
@@ -145,7 +141,7 @@ async def _put(points: Points, some: Sequence[Point]) -> None:
 
 
 def _in_session(items: Sequence[Carried]) -> dict[str, str | None]:
-    """The point before each of the items in its session, as far as these tell: `link` is left with few to correct."""
+    """The point before each of the items in its session, as far as these tell; `settle` corrects the rest."""
     turns = sorted(
         (record.session, record.occurred_at, item.seq, point_of(record))
         for item in items
