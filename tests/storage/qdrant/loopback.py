@@ -98,7 +98,7 @@ class Loopback:
         self._run(run())
 
     def _run(self, work: Coroutine[Any, Any, Any]) -> None:
-        asyncio.run_coroutine_threadsafe(work, self._loop).result(30)
+        asyncio.run_coroutine_threadsafe(work, self._loop).result(120)
 
     async def _start(self) -> None:
         self._connections: set[asyncio.Task[None]] = set()
