@@ -62,6 +62,9 @@ def test_work_that_was_cancelled_does_not_cancel_a_caller_that_waits() -> None:
 
 
 def test_interrupting_a_caller_that_waits_cancels_the_work() -> None:
+    before = signal.signal(
+        signal.SIGINT, signal.default_int_handler
+    )  # what a shell starts in the background ignores it
     started, ended = threading.Event(), threading.Event()
 
     async def wait() -> None:
@@ -78,8 +81,11 @@ def test_interrupting_a_caller_that_waits_cancels_the_work() -> None:
 
     presser = threading.Thread(target=press_ctrl_c)
     presser.start()
-    with pytest.raises(KeyboardInterrupt):
-        run_sync(wait)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            run_sync(wait)
+    finally:
+        signal.signal(signal.SIGINT, before)
     presser.join()
     assert ended.wait(10)
 
