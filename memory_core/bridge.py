@@ -262,25 +262,24 @@ def core_loop() -> CoreLoop:
     starting a thread waits for that thread.
     """
     global _core  # noqa: PLW0603  (one loop per process is the point of this module)
-    core = _core
-    if core is not None and core.pid == os.getpid():
-        return core
+    if _core is not None:
+        return _core
     with _lock:
-        if _core is None or _core.pid != os.getpid():
+        if _core is None:
             fresh = CoreLoop()
             fresh.start()
             _core = fresh
         return _core
 
 
-def _forget_lock() -> None:
-    """A fork may copy the lock while a thread that does not exist in the child held it."""
-    global _lock  # noqa: PLW0603
-    _lock = threading.Lock()
+def _start_anew() -> None:
+    """A child has none of its parent's threads; the lock may have been copied while one of them held it."""
+    global _core, _lock
+    _core, _lock = None, threading.Lock()
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_forget_lock)
+    os.register_at_fork(after_in_child=_start_anew)
 
 
 async def on_core(fn: Callable[P, Coroutine[object, object, T]], /, *args: P.args, **kwargs: P.kwargs) -> T:

@@ -318,9 +318,11 @@ class BoundMemory:
 
         Raises:
             InvalidInputError: A draft has no source key or cannot be stored; or a key is both put and removed.
+            SupersededError: A draft supersedes a record that another one has superseded already.
             DuplicateIdError: A source key belongs to a record this handle does not reach, or a new id is taken.
         """
-        records, gone = complete_items(entries, remove, self._scope, self._memory.clock())
+        given, gone = complete_items(entries, remove, self._scope, self._memory.clock())
+        records = retired_within(given)
         return await self._run(lambda store, scope: store.put(scope, records, remove=gone))
 
     async def collections(self, where: Where = EVERYTHING) -> Texts:

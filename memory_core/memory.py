@@ -76,7 +76,7 @@ class Memory:
         self._closed = False
         self._opening = asyncio.Lock()
         self._pid = os.getpid()
-        core_loop()
+        self._core = core_loop()
 
     def bind(
         self,
@@ -192,7 +192,7 @@ class Memory:
     def add_one(self, scope: Scope, record: MemoryRecord, *, embed_later: bool) -> Awaitable[MemoryRecord | None]:
         """Add one record, for handles: `Records.add` on the shortest way that the store offers."""
         adding = self._adding
-        if adding is not None and self._pid == os.getpid():
+        if adding is not None and self._core is core_loop():  # or this is a forked child
             return promised(partial(adding.begin_add, scope, record, embed_later=embed_later))
 
         async def add() -> MemoryRecord | None:

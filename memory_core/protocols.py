@@ -166,7 +166,8 @@ class Items(Protocol):
 
         A record under a known source key takes its place entirely, except for `id`, `created_at` and the counts of
         reads; `rev` is one more if the text differs, and what is searched is never the old text. Of two records of one
-        source key the later counts. Tombstones neither block nor arise; unknown keys in `remove` are fine.
+        source key the later counts. Tombstones neither block nor arise; unknown keys in `remove` are fine. What they
+        supersede is retired as by `add`.
 
         Returns:
             What is stored for each record, in order.

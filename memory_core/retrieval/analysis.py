@@ -65,8 +65,11 @@ _BASE_FORMS = {
 _LONGEST = 64
 """Longer runs of letters and digits (base64, hashes) are cut into terms of this length, so that terms stay bounded."""
 
-_SPACED = {code: " " for code in range(128) if not chr(code).isalnum()}
-"""Puts spaces for what is not part of a word; three times as fast as looking for words with a regular expression."""
+_SPACED = bytes(code if chr(code).isalnum() else 0x20 for code in range(128)) + bytes(128)
+"""Spaces for what is not part of a word. Tables of bytes are several times as fast as a regular expression, and writing
+is held up by little else."""
+_SHAPE = bytes(0x20 if chr(code).isspace() else 0x78 for code in range(128)) + bytes(128)
+"""An "x" for each character that is no white space."""
 _HAN = r"\u3005-\u3007\u3021-\u3029\u3038-\u303b\u3400-\u4dbf\u4e00-\u9fff\U00020000-\U0003ffff"
 _HIRAGANA = r"\u3041-\u309f"
 _KATAKANA = r"\u30a1-\u30ff\u31f0-\u31ff"
@@ -141,7 +144,7 @@ def analyse(text: str) -> list[str]:
 
 def ascii_words(text: str) -> list[str]:
     """Return the words of a text of ASCII characters as they are analysed: in order, in lower case, still whole."""
-    return _without_wont(text.lower()).translate(_SPACED).split()
+    return _without_wont(text.lower()).encode().translate(_SPACED).decode().split()
 
 
 def terms_of(words: Sequence[str]) -> list[str]:
@@ -173,8 +176,9 @@ def query_terms(query: str) -> list[str]:
 
 def words(text: str) -> int:
     """Return about how many words a text has: runs between spaces, and two characters each of unspaced scripts."""
-    spaced = len(text.split())
-    return spaced if text.isascii() else spaced + len(_UNSEGMENTED_CHARACTER.findall(text)) // 2
+    if text.isascii():
+        return f" {text}".encode().translate(_SHAPE).count(b" x")
+    return len(text.split()) + len(_UNSEGMENTED_CHARACTER.findall(text)) // 2
 
 
 def asks(text: str) -> bool:

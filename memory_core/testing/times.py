@@ -115,6 +115,19 @@ class TimeContract(Contract):
             assert texts(everything(ann)) == ["Bergen"]
             run_sync(ann.erase)
 
+    def test_what_is_put_supersedes_like_what_is_added(self, ann: BoundMemory, clock: Ticks) -> None:
+        (old,) = add(ann, "Oslo")
+        new = Draft("Bergen", source_key="home", links=[Link("supersedes", old.id)], valid_from=clock.advance(days=1))
+        for draft in (new, replace(new, text="Bergen, by the fjord")):  # the second time it takes its own place
+            run_sync(ann.put_many, [draft])
+            assert texts(everything(ann)) == [draft.text]
+            read = run_sync(ann.get, old.id)
+            assert read is not None
+            assert (read.state, read.valid_to) == ("archived", new.valid_from)
+        with pytest.raises(SupersededError, match=old.id):
+            run_sync(ann.put_many, [replace(new, source_key="another")])
+        assert texts(everything(ann)) == ["Bergen, by the fjord"]
+
     def test_superseding_reaches_no_further_than_the_handle(self, ann: BoundMemory, memory: Memory) -> None:
         (old,) = add(ann.bind(session="monday"), "one")
         bob = memory.bind(app="contract", user="bob")

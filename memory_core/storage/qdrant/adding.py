@@ -131,7 +131,7 @@ async def add(
     await add_new(access, changes, plan.new, seen, embedded, write)
     for update in plan.updates:
         await add_update(access, changes, update, prepare(update.record, access.chunker), write)
-    await _retire(access, changes, plan.new, write)
+    await retire(access, changes, [item.record for item in plan.new], write)
     await carry_out(access, changes, write)
     return plan.records()
 
@@ -181,16 +181,18 @@ async def add_update(access: Access, changes: Changes, update: Update, item: Pre
     changes.rewrites.append(Rewrite(point, update.known.write))
 
 
-async def _retire(access: Access, changes: Changes, new: Sequence[Prepared], write: str) -> None:
-    """Let the records in reach that new ones supersede give way to them."""
-    scope = changes.scope
-    by_id = {old: item.record for item in new for old in superseded_by(item.record)}
+async def retire(access: Access, changes: Changes, new: Sequence[MemoryRecord], write: str) -> None:
+    """Let the records in reach that these supersede give way to them; those that are among them are as they should."""
+    scope, ids = changes.scope, {record.id for record in new}
+    by_id = {old: record for record in new for old in superseded_by(record) if old not in ids}
     if not by_id:
         return
     points = access.of(scope)
     rivals = [f"supersedes:{id}" for id in by_id]  # noqa: A001
     for rival in await points.all(all_of(owned(scope), any_of("links", rivals))):
-        raise already_superseded(superseded_by(to_stored(str(rival.id), rival.payload).record)[0])
+        record = to_stored(str(rival.id), rival.payload).record
+        if record.id not in ids:
+            raise already_superseded(superseded_by(record)[0])
     bound = conditions(scope, Where(states=STATES, ids=tuple(by_id)), None) or []
     for found in await points.all(all_of(*bound)):
         old = to_stored(str(found.id), found.payload)

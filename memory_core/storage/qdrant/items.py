@@ -40,8 +40,10 @@ async def put(
         made = embedded.get(given.record.id, given)
         item = replace(made if made.record == given.record else given, record=update.record)
         await _replace(access, changes, update, item, write)
+    records = [record for record in plan.records() if record is not None]
+    await adding.retire(access, changes, records, write)
     await carry_out(access, changes, write)
-    return [record for record in plan.records() if record is not None]
+    return records
 
 
 async def postpone(access: Access, scope: Scope, expiries: Mapping[str, datetime | None], now: datetime) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sqlite3
 from dataclasses import asdict
+from functools import lru_cache
 
 from memory_core.errors import FingerprintError
 from memory_core.models import Fingerprint
@@ -13,7 +14,12 @@ from memory_core.models import Fingerprint
 def held(db: sqlite3.Connection, name: str = "fingerprint") -> Fingerprint | None:
     """The embedder whose vectors searches read, if there is any (or another fingerprint kept in `meta`)."""
     row = db.execute("SELECT value FROM meta WHERE name = ?", (name,)).fetchone()
-    return None if row is None else Fingerprint(**json.loads(row[0]))
+    return None if row is None else _parsed(row[0])
+
+
+@lru_cache(maxsize=8)
+def _parsed(text: str) -> Fingerprint:
+    return Fingerprint(**json.loads(text))
 
 
 def hold(db: sqlite3.Connection, fingerprint: Fingerprint, name: str = "fingerprint") -> None:

@@ -41,6 +41,7 @@ def put(
             writing.insist_on_reach(scope, known[1])
             stored[source] = _replace(db, owner, known, item)
     writing.append(db, owner, new)
+    writing.retire(db, scope, owner.id, stored.values())
     return [stored[item.record.source_key or ""] for item in batch]
 
 

@@ -29,6 +29,16 @@ def find(db: sqlite3.Connection, scope: Scope) -> Owner | None:
     return None if row is None else Owner(*row)
 
 
+def begin_write(db: sqlite3.Connection, scope: Scope, now: int) -> tuple[Owner, bool]:
+    """`find_or_add`, and whether anything of the owner has expired, in one question."""
+    row = db.execute(
+        "SELECT id, next, version, EXISTS (SELECT 1 FROM record WHERE record.owner = owner.id AND expires_at <= ?) "
+        "FROM owner WHERE app = ? AND user = ?",
+        (now, scope.app, scope.user),
+    ).fetchone()
+    return (find_or_add(db, scope), False) if row is None else (Owner(*row[:3]), bool(row[3]))
+
+
 def find_or_add(db: sqlite3.Connection, scope: Scope) -> Owner:
     """The owner of a scope, made if there is none; inside a write transaction."""
     found = find(db, scope)
@@ -49,8 +59,12 @@ def note_changes(db: sqlite3.Connection, owner: int, keys: list[int]) -> None:
     db.executemany("INSERT INTO outbox (owner, version, key) VALUES (?, ?, ?)", [(owner, version, k) for k in keys])
 
 
-def trim_outbox(db: sqlite3.Connection, kept: int) -> None:
-    """Forget the oldest changes once there are twice as many as are kept."""
-    first, last = db.execute("SELECT (SELECT min(seq) FROM outbox), (SELECT max(seq) FROM outbox)").fetchone()
-    if last is not None and last - first > 2 * kept:
-        db.execute("DELETE FROM outbox WHERE seq <= ?", (last - kept,))
+def end_write(db: sqlite3.Connection) -> bool:
+    """Forget the oldest changes once there are twice as many as are kept; returns whether the file lacks vectors."""
+    first, last, owes = db.execute(
+        "SELECT (SELECT min(seq) FROM outbox), (SELECT max(seq) FROM outbox), "
+        "EXISTS (SELECT 1 FROM chunk WHERE vector IS NULL)"
+    ).fetchone()
+    if last is not None and last - first > 2 * OUTBOX_KEPT:
+        db.execute("DELETE FROM outbox WHERE seq <= ?", (last - OUTBOX_KEPT,))
+    return bool(owes)

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 from memory_core.bridge import answer
 from memory_core.errors import ClosedError
 from memory_core.storage.sqlite.connection import Connection, explained
-from memory_core.storage.sqlite.owners import OUTBOX_KEPT, trim_outbox
+from memory_core.storage.sqlite.owners import end_write
 from memory_core.storage.sqlite.writing import Adds
 
 if TYPE_CHECKING:
@@ -186,13 +186,13 @@ def commit(db: sqlite3.Connection, group: Sequence[_Waiting]) -> tuple[list[Outc
     if len(group) == 1:  # what is undone alone needs no savepoint, which costs a copy of every page that changes
         try:
             with _transaction(db):
-                return [(result, None) for result in group[0].work(db)], _finished(db)
+                return [(result, None) for result in group[0].work(db)], end_write(db)
         except Exception as error:
             if len(group[0].done) == 1 or isinstance(error, sqlite3.OperationalError):
                 raise
     with _transaction(db):
         outcomes = [outcome for waiting in group for outcome in _outcomes(db, waiting.work, len(waiting.done))]
-        return outcomes, _finished(db)
+        return outcomes, end_write(db)
 
 
 @contextmanager
@@ -205,12 +205,6 @@ def _transaction(db: sqlite3.Connection) -> Generator[None]:
         if db.in_transaction:
             db.execute("ROLLBACK")
         raise
-
-
-def _finished(db: sqlite3.Connection) -> bool:
-    """Whether the file lacks vectors, before the transaction ends."""
-    trim_outbox(db, OUTBOX_KEPT)
-    return db.execute("SELECT 1 FROM chunk WHERE vector IS NULL LIMIT 1").fetchone() is not None
 
 
 def _outcomes(db: sqlite3.Connection, work: Work, count: int) -> list[Outcome]:

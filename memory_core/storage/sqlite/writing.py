@@ -6,9 +6,10 @@ import hashlib
 import hmac
 import json
 import sqlite3
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
+from itertools import chain
 from typing import Final
 
 from memory_core.errors import DuplicateIdError
@@ -17,7 +18,7 @@ from memory_core.models import STATES, Link, MemoryRecord, Scope, Where, encode_
 from memory_core.storage.sqlite.conditions import Conditions, conditions
 from memory_core.storage.sqlite.fingerprints import held
 from memory_core.storage.sqlite.owing import owe_appended, owe_around, owe_turns_after
-from memory_core.storage.sqlite.owners import Owner, find_or_add, note_changes
+from memory_core.storage.sqlite.owners import Owner, begin_write, note_changes
 from memory_core.storage.sqlite.prepared import Prepared
 from memory_core.storage.sqlite.rows import COLUMNS, micros, to_record, to_row
 from memory_core.storage.sqlite.schema import OWNER_BITS
@@ -25,7 +26,8 @@ from memory_core.storage.sqlite.schema import OWNER_BITS
 _STATEMENT_ROWS: Final = (64, 16, 4, 1)
 """How many rows one statement inserts: few different statements, which a connection keeps prepared."""
 
-_SET: str = ", ".join(f"{name} = ?" for name in COLUMNS.split(", "))
+_RECORD: Final = f"record (key, owner, {COLUMNS})"
+_SET: Final = ", ".join(f"{name} = ?" for name in COLUMNS.split(", "))
 
 
 class Tombstones:
@@ -71,8 +73,10 @@ class Adds:
 
 def insert(db: sqlite3.Connection, scope: Scope, batch: Sequence[Prepared]) -> list[MemoryRecord | None]:
     """Write new records; known source keys update, forgotten ones are left out (`None`)."""
-    owner = find_or_add(db, scope)
-    sweep(db, scope, owner.id, micros(batch[0].record.created_at))
+    now = micros(batch[0].record.created_at)
+    owner, has_expired = begin_write(db, scope, now)
+    if has_expired:
+        sweep(db, scope, owner.id, now)
     sources = [item.record.source_key for item in batch if item.record.source_key is not None]
     known = by_sources(db, scope, owner.id, sources) if sources else {}
     buried = Tombstones(db, scope).among(sources) if sources else set[str]()
@@ -100,9 +104,7 @@ def insert(db: sqlite3.Connection, scope: Scope, batch: Sequence[Prepared]) -> l
             results.append(len(new))
             new.append(item)
     append(db, owner, new)
-    for item in new:
-        for old in superseded_by(item.record):
-            _retire(db, scope, owner.id, old, item.record)
+    retire(db, scope, owner.id, (item.record for item in new))
     return [new[result].record if isinstance(result, int) else result for result in results]
 
 
@@ -116,8 +118,14 @@ def append(db: sqlite3.Connection, owner: Owner, new: Sequence[Prepared]) -> Non
     note_changes(db, owner.id, owe_appended(db, owner.id, keys, new))
 
 
-def _retire(db: sqlite3.Connection, scope: Scope, owner: int, id: str, new: MemoryRecord) -> None:  # noqa: A002
-    """Let a record that is in reach give way to the new one that supersedes it."""
+def retire(db: sqlite3.Connection, scope: Scope, owner: int, new: Iterable[MemoryRecord]) -> None:
+    """Let the records in reach that these supersede give way to them."""
+    for record in new:
+        for old in superseded_by(record) if record.links else ():
+            _give_way(db, scope, owner, old, record)
+
+
+def _give_way(db: sqlite3.Connection, scope: Scope, owner: int, id: str, new: MemoryRecord) -> None:  # noqa: A002
     now = micros(new.created_at)
     rivals = conditions(owner, Scope(scope.app, scope.user), Where(states=STATES, links=(Link("supersedes", id),)), now)
     rivals.add("id <> ?", new.id)
@@ -271,7 +279,7 @@ def updated(record: MemoryRecord, later: MemoryRecord) -> MemoryRecord:
 def _write(db: sqlite3.Connection, owner: int, keys: Sequence[int], items: Sequence[Prepared]) -> None:
     rows = [(key, owner, *to_row(item.record)) for key, item in zip(keys, items, strict=True)]
     try:
-        insert_rows(db, f"record (key, owner, {COLUMNS})", rows)
+        insert_rows(db, _RECORD, rows)
     except sqlite3.IntegrityError as error:
         ids = [item.record.id for item in items]
         taken = next((given for given in ids if ids.count(given) > 1 or _has_id(db, owner, given, keys[0])), None)
@@ -307,8 +315,8 @@ def insert_rows(db: sqlite3.Connection, table: str, rows: Sequence[Sequence[obje
     done = 0
     for size in _STATEMENT_ROWS:
         while len(rows) - done >= size:
-            values = [value for row in rows[done : done + size] for value in row]
-            db.execute(_insertion(table, len(rows[0]), size), values)
+            values = chain.from_iterable(rows[done : done + size])
+            db.execute(_insertion(table, len(rows[0]), size), tuple(values))
             done += size
 
 
