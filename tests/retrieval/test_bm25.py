@@ -15,7 +15,7 @@ from memory_core.retrieval.postings import pack
 
 
 def entry(key: int, text: str) -> Entry:
-    return Entry(key, pack(text), 0, len(text.split()), None, None, 0, None, active=True)
+    return Entry(key, pack(text.split()), 0, len(text.split()), None, None, 0, None, active=True)
 
 
 def plainly(texts: dict[int, str], terms: list[str]) -> dict[int, float]:

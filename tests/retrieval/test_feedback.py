@@ -15,7 +15,7 @@ TEXTS = st.lists(st.lists(st.sampled_from("abcdefgh"), max_size=5).map(" ".join)
 
 @given(TEXTS, st.lists(st.sampled_from("abcdefghxyz"), unique=True, max_size=6))
 def test_a_tally_is_the_weight_of_the_terms_each_text_has(texts: list[str], terms: list[str]) -> None:
-    packed = [pack(text) for text in texts]
+    packed = [pack(text.split()) for text in texts]
     places = np.array([place for place, text in enumerate(texts) for _ in text.split()], np.int64)
     numbers = hashes(terms)
     weight = dict(zip(numbers.tolist(), range(1, len(terms) + 1), strict=True))
