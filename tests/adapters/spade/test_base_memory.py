@@ -18,6 +18,7 @@ import pytest
 import pytest_asyncio
 
 from memory_core import MemoryCoreError
+from memory_core.storage.sqlite import connection
 from memory_spade.memory import AgentBaseMemory, MemoryEntry, SqliteBackend
 from memory_spade.memory.exceptions import (
     MemoryBackendError,
@@ -83,6 +84,21 @@ async def test_searches_and_listings_count_as_accesses_and_recent_memories_do_no
     for _ in range(2):
         (entry,) = await memory.get_recent_memories()
         assert entry.access_count == 2
+
+
+async def test_a_search_is_answered_although_it_cannot_be_counted(
+    memory: AgentBaseMemory, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(connection, "BUSY_MS", 50)
+    await memory.store_memory("counted", "fact")
+    with closing(sqlite3.connect(tmp_path / "agent_example.com_base_memory.db", isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        assert [entry.access_count for entry in await memory.search_memories("counted")] == [1]
+        assert [entry.access_count for entry in await memory.get_recent_memories()] == [0]
+        other.execute("ROLLBACK")
+    assert "was not counted: the store cannot be used: database is locked" in caplog.text
+    assert [entry.access_count for entry in await memory.search_memories("counted")] == [1]
+    assert [entry.access_count for entry in await memory.get_recent_memories()] == [1]
 
 
 async def test_the_documents_positional_call_works(memory: AgentBaseMemory) -> None:
@@ -225,6 +241,7 @@ async def test_a_read_makes_one_write_at_most(memory: AgentBaseMemory, tmp_path:
     ):
         before = commits(wal)
         await read
+        await memory.get_recent_memories()  # waits for what a search still has to count
         assert commits(wal) - before == writes
 
 

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Sequence
+from concurrent.futures import Future
+from dataclasses import replace
 from datetime import UTC
 from typing import Any, Final
 
@@ -11,11 +15,15 @@ from memory_core import (
     Draft,
     InvalidInputError,
     Json,
+    MemoryCoreError,
     MemoryRecord,
+    Page,
     Patch,
     RecordNotFoundError,
     Where,
+    core_loop,
     portability,
+    utc_now,
 )
 from memory_spade.memory.backends.base import MemoryBackend, MemoryEntry
 from memory_spade.memory.exceptions import (
@@ -26,6 +34,8 @@ from memory_spade.memory.exceptions import (
     reported_as,
 )
 
+logger = logging.getLogger(__name__)
+
 CATEGORIES: Final = ("fact", "pattern", "preference", "capability")
 
 UPDATABLE: Final = ("content", "category", "context", "confidence")
@@ -35,7 +45,7 @@ class HandleBackend(MemoryBackend):
     """A backend for the one agent whose memories a handle reaches.
 
     Reading by search or category counts as an access of what it returns, in one write; reading what is recent does
-    not, so that it gives the same list twice.
+    not, so that it gives the same list twice. A search is answered before its write, which later calls wait for.
 
     Args:
         agent_id: The agent.
@@ -56,6 +66,7 @@ class HandleBackend(MemoryBackend):
         self._handle = handle
         self._open = opened
         self._close = closed
+        self._counting: Future[Page] | None = None
 
     async def initialize(self) -> None:
         """See `MemoryBackend`; raises `MemoryInitializationError`."""
@@ -81,8 +92,9 @@ class HandleBackend(MemoryBackend):
     ) -> list[MemoryEntry]:
         """See `MemoryBackend`; raises `MemorySearchError`."""
         with reported_as(MemorySearchError):
-            hits = await self._of_agent(agent_id).search(query, limit=limit, where=_of(category))
-            return await self._used(hit.record for hit in hits)
+            handle = self._of_agent(agent_id)
+            hits = await handle.search(query, limit=limit, where=_of(category))
+            return self._used(handle, [hit.record for hit in hits])
 
     async def get_memories_by_category(self, agent_id: str, category: str, limit: int = 10) -> list[MemoryEntry]:
         """See `MemoryBackend`; raises `MemorySearchError`."""
@@ -92,6 +104,7 @@ class HandleBackend(MemoryBackend):
 
     async def get_recent_memories(self, agent_id: str, limit: int = 10) -> list[MemoryEntry]:
         """See `MemoryBackend`; raises `MemorySearchError`."""
+        await self.counted()
         with reported_as(MemorySearchError):
             page = await self._of_agent(agent_id).list(order="accessed", limit=limit)
             return [self._entry(record) for record in page.records]
@@ -146,22 +159,31 @@ class HandleBackend(MemoryBackend):
 
     async def cleanup(self) -> None:
         """See `MemoryBackend`."""
+        await self.counted()
         with reported_as(MemoryBackendError):
             await self._close()
+
+    async def counted(self) -> None:
+        """Wait until the searches so far are counted; a count that fails is logged."""
+        counting, self._counting = self._counting, None
+        if counting is not None:
+            try:
+                await asyncio.wrap_future(counting)
+            except MemoryCoreError as error:
+                logger.warning("a search of the memories of %s was not counted: %s", self._agent_id, error)
 
     def _of_agent(self, agent_id: str) -> BoundMemory:
         if portability.identity(agent_id) != portability.identity(self._agent_id):
             raise MemorySearchError(f"these are the memories of {self._agent_id!r}, not of {agent_id!r}")
         return self._handle()
 
-    async def _used(self, records: Iterable[MemoryRecord]) -> list[MemoryEntry]:
-        found = list(records)
-        if not found:
-            return []
-        where = Where(ids=[record.id for record in found])
-        page = await self._handle().list(where=where, limit=len(found), touch=True)
-        touched = {record.id: record for record in page.records}
-        return [self._entry(touched.get(record.id, record)) for record in found]
+    def _used(self, handle: BoundMemory, records: Sequence[MemoryRecord]) -> list[MemoryEntry]:
+        if records:
+            touched = handle.list(where=Where(ids=[each.id for each in records]), limit=len(records), touch=True)
+            self._counting = core_loop().submit(touched)
+        now = utc_now()
+        counted = (replace(each, accessed_at=now, access_count=each.access_count + 1) for each in records)
+        return [self._entry(record) for record in counted]
 
     def _entry(self, record: MemoryRecord) -> MemoryEntry:
         context = record.data.get("context")

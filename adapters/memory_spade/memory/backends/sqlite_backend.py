@@ -76,6 +76,8 @@ class SqliteBackend(MemoryBackend):
 
     async def cleanup(self) -> None:
         """Close the file; the next call opens it again. What was in `":memory:"` is gone."""
+        for backend in self._agents.values():
+            await backend.counted()
         with reported_as(MemoryBackendError):
             await self._opening.close()
 
