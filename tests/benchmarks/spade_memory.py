@@ -120,6 +120,7 @@ async def searching(folder: Path, count: int) -> None:
             "a common word": lambda: common,
             "two words of a text": lambda: " ".join(dice.sample(dice.choice(contents).split(), 2)),
             "a question of eight words": lambda: next(of_eight),
+            "a question in English": lambda: f"what do they prefer for the API format of item {dice.randrange(count)}?",
             "a word nobody wrote": lambda: f"absent{dice.randrange(count)}",
         }
         print(f"{count} memories, p50 / p95 in ms and hits of 10:")
