@@ -52,6 +52,12 @@ class SearchContract(Contract):
             assert "The train leaves at nine" not in texts(hits)
             assert [hit.score for hit in hits] == sorted((hit.score for hit in hits), reverse=True)
 
+    def test_a_vector_of_no_use_is_refused(self, ann: BoundMemory) -> None:
+        add(ann, "Ann drinks jasmine tea")
+        for vector in ([], [0.0] * 8, [float("nan")], [1.0] * 100_003):
+            with pytest.raises(InvalidInputError):
+                run_sync(ann.search_by_vector, vector)
+
     def test_a_vector_finds_its_text(self, ann: BoundMemory) -> None:
         if not self.has_vectors:
             pytest.skip("a store without vectors")

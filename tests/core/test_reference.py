@@ -10,11 +10,18 @@ from typing import Any
 
 import pytest
 
-from memory_core import BoundMemory, Memory, Operator
+from memory_core import BoundMemory, Memory, Operator, testing
 
 REFERENCE = Path(__file__).parents[2] / "docs" / "reference"
-PAGE_OF = {"owned_by": "bind", "open": "memory", "close": "memory", "ready": None, "operator": "operator"}
-"""Operations that are told on the page of another one; `ready` is for handles."""
+PAGE_OF = {
+    "owned_by": "bind",
+    "open": "memory",
+    "close": "memory",
+    "ready": None,
+    "add_one": None,
+    "operator": "operator",
+}
+"""Operations that are told on the page of another one; `ready` and `add_one` are for handles."""
 
 
 def operations() -> dict[str, tuple[str, Callable[..., Any]]]:
@@ -39,6 +46,12 @@ def test_every_operation_has_a_page_that_names_its_arguments_and_shows_it(operat
     name = operation.partition(".")[2]
     shown = {"open": "with Memory(", "close": ".close()", "bind": ".bind(", "stats": "stats()"}.get(name, f".{name}(")
     assert shown in text
+
+
+def test_every_operation_of_a_store_is_called_by_its_contract() -> None:
+    contract = "".join(path.read_text(encoding="utf-8") for path in Path(testing.__file__).parent.glob("*.py"))
+    names = {name.partition(".")[2] for name in operations() if not name.startswith("Memory.")}
+    assert {name for name in names if not re.search(rf"\.{name}\b", contract)} == set()
 
 
 def test_every_page_is_in_the_index() -> None:
