@@ -54,7 +54,7 @@ Rows = NDArray[np.int64]
 Mask = NDArray[np.bool_]
 
 LEXICAL: Final = 0.5
-DENSE: Final = 0.4
+DENSE: Final = 0.5
 Z_SPREAD: Final = 5.0
 SESSION: Final = 0.2
 SPEAKER: Final = 0.2
@@ -62,7 +62,7 @@ ELSEWHERE: Final = 0.2
 TIME: Final = 0.3
 DATE: Final = 0.3
 LENGTH: Final = 0.15
-ASKING: Final = 0.15
+ASKING: Final = 0.2
 LIKENESS: Final = 0.3
 FULL_LENGTH_WORDS: Final = 30
 PRIOR_ROWS: Final = 8
