@@ -31,7 +31,7 @@ class Lexical:
     @property
     def best_coverage(self) -> float:
         """The largest share of the query, weighted by how telling its terms are, that a row has; may exceed 1."""
-        return float(self.scores.max(initial=0)) / (self.ideal or 1.0)
+        return float(np.maximum.reduce(self.scores, initial=0)) / (self.ideal or 1.0)
 
 
 def bm25(corpus: Corpus, terms: Sequence[str]) -> Lexical:
@@ -54,7 +54,7 @@ def bm25(corpus: Corpus, terms: Sequence[str]) -> Lexical:
         if by_column is None:
             by_column = np.zeros(len(corpus), np.float32)
         _add_column(by_column, column, norms, idf)
-        later = np.searchsorted(rows, len(column))
+        later = rows.searchsorted(len(column))
         rare.append((rows[later:], counts[later:], idf))
     scores = _added_up(rare, norms)
     if by_column is not None:
@@ -76,5 +76,7 @@ def _added_up(found: Sequence[tuple[NDArray[np.int64], Floats, float]], norms: F
     """The sum of what each term weighs in the rows that have it."""
     rows = np.concatenate([rows for rows, _, _ in found])
     counts = np.concatenate([counts for _, counts, _ in found])
-    idf = np.repeat([idf * (K1 + 1) for _, _, idf in found], [len(rows) for rows, _, _ in found])
-    return np.bincount(rows, idf * counts / (counts + norms[rows]), len(norms)).astype(np.float32)
+    weights = np.array([idf * (K1 + 1) for _, _, idf in found])
+    sizes = [len(rows) for rows, _, _ in found]
+    shares: Floats = counts / (counts + norms[rows])
+    return np.bincount(rows, weights.repeat(sizes) * shares, len(norms)).astype(np.float32)

@@ -7,7 +7,10 @@ best by int8 are then scored again with the float32 vectors, so that what is ret
 from __future__ import annotations
 
 import importlib.util
+import os
+from collections import deque
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from typing import Any, Final
 
@@ -19,8 +22,14 @@ from memory_core.retrieval.top import leading
 
 Floats = NDArray[np.float32]
 
-BLOCK: Final = 8_192
-"""Vectors of one int8 block; an owner with fewer is scanned as float32, which is as fast."""
+BLOCK: Final = 4_096
+"""Vectors of one int8 block; an owner with fewer than two is scanned as float32, which is nearly as fast."""
+PACKED_AT_ONCE: Final = 8
+"""Blocks made by one search, some 30 ms: the first searches of a large owner share that work."""
+SHARED_FROM: Final = 12
+"""From this many blocks on a second core, if one is idle, takes a part; below, waking it costs what it saves."""
+ON_ALL_CORES: Final = 16_384
+"""So many float32 vectors are worth waiting for a core that may be busy."""
 RESCORED: Final = 64
 """How many of the best by int8 are scored exactly: at 100,000 vectors the exact ten best were always among them."""
 _LARGEST: Final = 127
@@ -37,6 +46,9 @@ class Dense:
         self._rows = Column(np.int64)
         self._one_each = True
         self._blocks: list[_Block] = []
+        self._scanned = 0
+        """How many vectors there were at the last scan."""
+        self._second: ThreadPoolExecutor | None = None
 
     @property
     def nbytes(self) -> int:
@@ -79,23 +91,46 @@ class Dense:
 
     def _scan(self, vector: Floats) -> Floats:
         vectors = self._vectors.values
-        if len(vectors) < 2 * BLOCK:
-            return _products(vectors, vector)
-        if not _has_numkong():
-            exact: Floats = vectors @ vector
-            return exact
-        while len(self._blocks) < len(vectors) // BLOCK:
-            start = len(self._blocks) * BLOCK
-            self._blocks.append(_Block(vectors[start : start + BLOCK]))
+        if len(vectors) < 2 * BLOCK or not _has_numkong():
+            return _all_products(vectors, vector)
+        self._pack(vectors)
         packed = len(self._blocks) * BLOCK
         scores: Floats = np.empty(len(vectors), np.float32)
-        query, scale = _quantised(vector[None])
-        for start, block in zip(range(0, packed, BLOCK), self._blocks, strict=True):
-            block.dot(query, scale, scores[start : start + BLOCK])
-        scores[packed:] = _products(vectors[packed:], vector)
+        self._scan_blocks(vector, scores)
+        scores[packed:] = _all_products(vectors[packed:], vector)
         best = leading(scores, RESCORED)
-        scores[best] = vectors[best] @ vector
+        scores[best] = _products(vectors[best], vector)
         return scores
+
+    def _pack(self, vectors: Floats) -> None:
+        """Make blocks of vectors that have been scanned before: who searches but once does not wait for them."""
+        wanted = min(self._scanned // BLOCK, len(self._blocks) + PACKED_AT_ONCE)
+        for number in range(len(self._blocks), wanted):
+            self._blocks.append(_Block(vectors[number * BLOCK : (number + 1) * BLOCK]))
+        self._scanned = len(vectors)
+
+    def _scan_blocks(self, vector: Floats, scores: Floats) -> None:
+        query, scale = _quantised(vector[None])
+        left = deque(enumerate(self._blocks))
+
+        def scan() -> None:
+            while left:
+                try:
+                    number, block = left.popleft()
+                except IndexError:  # the other thread was faster
+                    return
+                block.dot(query, scale, scores[number * BLOCK : (number + 1) * BLOCK])
+
+        helping = self._helper().submit(scan) if len(left) >= SHARED_FROM and _cores() > 1 else None
+        scan()
+        if helping is not None and not helping.cancel():
+            helping.result()
+
+    def _helper(self) -> ThreadPoolExecutor:
+        """A second thread; numkong lets go of the interpreter lock. It ends when this object is no longer used."""
+        if self._second is None:
+            self._second = ThreadPoolExecutor(1, "memory-core scan")
+        return self._second
 
 
 class _Block:
@@ -113,11 +148,20 @@ class _Block:
         np.multiply(np.asarray(self._dots(query, self._packed))[0], np.float32(scale * self._scale), out=into)
 
 
+def _all_products(vectors: Floats, vector: Floats) -> Floats:
+    """The product of each vector with `vector`, on all cores where that is worth it."""
+    if len(vectors) < ON_ALL_CORES:
+        return _products(vectors, vector)
+    products: Floats = vectors @ vector
+    return products
+
+
 def _products(vectors: Floats, vector: Floats) -> Floats:
     """The product of each vector with `vector`, in this thread alone.
 
     One product of matrix and vector is spread over all cores, and when one of them is busy the others wait for it:
-    2 ms of work for 10,000 vectors took 30 ms on a busy machine.
+    2 ms of work for 10,000 vectors took 30 ms on a busy machine. And for milliseconds after it the threads of the
+    library (OpenBLAS) keep their cores busy waiting for more.
     """
     products: Floats = np.matmul(vectors[:, None, :], vector[:, None])[:, 0, 0]
     return products
@@ -127,6 +171,11 @@ def _quantised(vectors: Floats) -> tuple[NDArray[np.int8], float]:
     """The vectors as whole numbers, and what one of them is worth."""
     scale = float(np.abs(vectors).max()) / _LARGEST or 1.0
     return np.rint(vectors / np.float32(scale)).astype(np.int8), scale
+
+
+@cache
+def _cores() -> int:
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 @cache

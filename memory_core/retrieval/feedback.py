@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from memory_core.retrieval.bm25 import B
 from memory_core.retrieval.corpus import Corpus
 from memory_core.retrieval.postings import TERM_MASK, firsts, hashes, unpack
-from memory_core.retrieval.top import best
+from memory_core.retrieval.top import best, leading
 
 Floats = NDArray[np.float32]
 Rows = NDArray[np.int64]
@@ -54,11 +54,11 @@ def likeness(corpus: Corpus, scores: Floats, among: Mask, known: Sequence[str], 
     rows: list[int] = pool.tolist()
     held = unpack([corpus.terms[row] for row in rows])
     lengths = corpus.lengths.values[pool]
-    places = np.repeat(np.arange(len(rows)), lengths.astype(np.int64))
-    fed_back = int(lengths[:FED_BACK].sum())
+    places = np.arange(len(rows)).repeat(lengths.astype(np.int64))
+    fed_back = int(np.add.reduce(lengths[:FED_BACK]))
     votes = np.exp((scores[pool[:FED_BACK]] - scores[pool[0]]) / np.float32(TEMPERATURE))
     terms, weights = _in_common(corpus, held[:fed_back] | places[:fed_back].astype(np.uint64), votes, known)
-    norms: Floats = np.float32(1 - B) + lengths * np.float32(B / (float(lengths.mean()) or 1.0))
+    norms: Floats = np.float32(1 - B) + lengths * np.float32(B / (float(np.add.reduce(lengths)) / len(rows) or 1.0))
     return pool, tally(held, places, terms, weights, len(rows)) / norms
 
 
@@ -68,10 +68,10 @@ def _in_common(
     """The most telling terms of some texts, ascending, and how telling each is.
 
     Args:
-        pairs: Terms of which the free bits say which text.
+        pairs: Terms of which the free bits say which text; they are sorted here.
         votes: Of each text.
     """
-    pairs = np.sort(pairs)
+    pairs.sort()
     pairs = pairs[firsts(pairs)]  # a term that a text repeats has one vote
     terms = pairs & TERM_MASK
     starts = firsts(terms)
@@ -80,9 +80,7 @@ def _in_common(
     holding = corpus.postings.holding(terms)
     weights = weights * np.log(1 + (len(corpus) - holding + 0.5) / (holding + 0.5)).astype(np.float32)
     weights[_places(terms, hashes(known))] = 0
-    chosen = np.flatnonzero(weights)
-    if len(chosen) > TERMS:
-        chosen = np.flatnonzero(weights >= np.partition(weights, -TERMS)[-TERMS])
+    chosen = weights.nonzero()[0] if np.count_nonzero(weights) <= TERMS else leading(weights, TERMS)
     return terms[chosen], weights[chosen]
 
 
@@ -96,8 +94,8 @@ def tally(held: NDArray[np.uint64], texts: Rows, terms: NDArray[np.uint64], weig
     has = np.zeros((size, len(terms)), np.float32)
     begins = np.zeros(1 << _BEGINNING_BITS, np.bool_)
     begins[_beginnings(terms)] = True
-    few = np.flatnonzero(begins[_beginnings(held)])  # most are none of the terms, which their first bits show
-    places = np.minimum(np.searchsorted(terms, held[few]), len(terms) - 1)
+    few = begins[_beginnings(held)].nonzero()[0]  # most are none of the terms, which their first bits show
+    places = np.minimum(terms.searchsorted(held[few]), len(terms) - 1)
     same = terms[places] == held[few]
     has[texts[few[same]], places[same]] = 1
     sums: Floats = has @ weights
@@ -110,5 +108,5 @@ def _beginnings(terms: NDArray[np.uint64]) -> NDArray[np.int64]:
 
 def _places(terms: NDArray[np.uint64], wanted: NDArray[np.uint64]) -> NDArray[np.int64]:
     """Where those of the wanted numbers stand that are among the terms, which ascend."""
-    places = np.minimum(np.searchsorted(terms, wanted), max(len(terms) - 1, 0))
+    places = np.minimum(terms.searchsorted(wanted), max(len(terms) - 1, 0))
     return places[terms[places] == wanted] if len(terms) else places[:0]

@@ -130,7 +130,7 @@ class Postings:
         """Where in the base the rows of each term begin, and how many they are."""
         if not len(self._terms):
             return np.zeros(len(terms), np.int64), np.zeros(len(terms), np.int64)
-        places = np.minimum(np.searchsorted(self._terms, terms), len(self._terms) - 1)
+        places = np.minimum(self._terms.searchsorted(terms), len(self._terms) - 1)
         starts = self._starts[places]
         return starts, (self._starts[places + 1] - starts) * (self._terms[places] == terms)
 
@@ -187,4 +187,5 @@ def firsts(ordered: NDArray[np.uint64]) -> NDArray[np.int64]:
     changes = np.empty(len(ordered), np.bool_)
     changes[:1] = True
     np.not_equal(ordered[1:], ordered[:-1], out=changes[1:])
-    return np.flatnonzero(changes)
+    places: NDArray[np.int64] = changes.nonzero()[0]
+    return places

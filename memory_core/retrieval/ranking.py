@@ -152,6 +152,14 @@ class Scores:
         if self._parts is not None:
             self._parts[name] = (raw, weighted) if self._order is None else self._spread(self._order, raw, weighted)
 
+    def add_to(self, name: str, some: slice, raw: Floats, weight: float) -> None:
+        """Add `weight * raw` to some of the rows that follow each other."""
+        weighted = np.float32(weight) * raw
+        self.total[some] += weighted
+        if self._parts is not None:
+            rows = np.arange(len(self.total)) if self._order is None else self._order
+            self._parts[name] = self._spread(rows[some], raw, weighted)
+
     def add_at(self, name: str, rows: Rows, raw: Floats, weight: float) -> None:
         """Add `weight * raw` to some rows, each given once."""
         self.total[rows] += weight * raw
@@ -203,7 +211,7 @@ def rank(
     scores = Scores(len(corpus), explain=request.explain)
     if request.mode == "vector":
         near = np.full(len(corpus), -1, np.float32) if cosines is None else np.fmax(cosines, np.float32(-1))
-        scores.add("dense", near, 1.0)
+        scores.add_weighted("dense", near, near)
         relevant = above_floor(near)
     else:
         relevant = _score_in_context(corpus, query, cosines, scores, request.profile)
@@ -272,22 +280,19 @@ def _score_in_context(corpus: Corpus, query: Query, cosines: Floats | None, scor
 
 def _add_neighbours(turns: Turns, own: Floats, flow: Flow, scores: Scores) -> None:
     """Let the turns' own scores flow between the turns of a session."""
-    before, after, two_before, two_after, answered = (np.zeros_like(own) for _ in range(5))
-    np.multiply(own[:-1], turns.answer, out=answered[1:])
-    scores.add("previous question", answered, flow.answer)
+    scores.add_to("previous question", slice(1, None), own[:-1] * turns.answer, flow.answer)
     if flow.previous:
-        np.multiply(own[:-1], turns.next, out=before[1:])
-        scores.add("previous turn", before, flow.previous)
-    np.multiply(own[1:], turns.next, out=after[:-1])
-    scores.add("next turn", after, flow.next)
-    np.multiply(own[:-2], turns.two_later * np.float32(flow.two_before), out=two_before[2:])
-    np.multiply(own[2:], turns.two_later * np.float32(flow.two_after), out=two_after[:-2])
-    scores.add("nearby turns", two_before + two_after, 1.0)
+        scores.add_to("previous turn", slice(1, None), own[:-1] * turns.next, flow.previous)
+    scores.add_to("next turn", slice(0, -1), own[1:] * turns.next, flow.next)
+    nearby: Floats = np.zeros(len(own), np.float32)
+    nearby[2:] = own[:-2] * turns.two_later * np.float32(flow.two_before)
+    nearby[:-2] += own[2:] * turns.two_later * np.float32(flow.two_after)
+    scores.add_weighted("nearby turns", nearby, nearby)
 
 
 def _and_neighbours(turns: Turns, matched: Mask) -> Mask:
     """A neighbour of a match is relevant too."""
-    if matched.all():
+    if np.count_nonzero(matched) == len(matched):
         return matched
     found = matched if turns.order is None else matched[turns.order]
     near = found.copy()
@@ -304,7 +309,7 @@ def _and_neighbours(turns: Turns, matched: Mask) -> Mask:
 
 def _add_sessions(turns: Turns, scores: Scores) -> None:
     best_turns = np.maximum.reduceat(scores.total, turns.starts) if len(turns.starts) else scores.total
-    scores.add("session", np.repeat(best_turns, turns.counts), SESSION)
+    scores.add("session", best_turns.repeat(turns.counts), SESSION)
 
 
 def _add_absence(corpus: Corpus, query: Query, scores: Scores) -> None:
@@ -369,21 +374,24 @@ def _strong(scores: Floats) -> np.float32:
     """The mean of the three best: divided by it, a strong match is about 1 whatever the query. 1 if all are 0."""
     of = scores[leading(scores, 3)]
     if len(of) > 3:
-        of = np.partition(of, -3)[-3:]
-    return of.sum() / np.float32(3) + np.float32(1e-9) if of.any() else np.float32(1)
+        of.partition(len(of) - 3)
+        of = of[-3:]
+    total: np.float32 = np.add.reduce(of)
+    return total / np.float32(3) + np.float32(1e-9) if total else np.float32(1)
 
 
 def _z(cosines: Floats, alive: Mask | None, weight: float) -> Floats:
     """`weight` for each standard deviation above the owner's average; 0 where a vector is owed."""
     known = cosines if alive is None else cosines[alive]
-    total = float(known.sum())
+    total = float(np.add.reduce(known))
     is_whole = not math.isnan(total)
     if not is_whole:
         known = known[~np.isnan(known)]
         total = float(known.sum())
     share = len(known) / (len(known) + PRIOR_ROWS)
     own_mean = total / len(known) if len(known) else 0.0
-    own_spread = math.sqrt(float(np.square(known - np.float32(own_mean)).mean())) if len(known) else 0.0
+    deviations = known - np.float32(own_mean)
+    own_spread = math.sqrt(float(np.add.reduce(deviations * deviations)) / max(len(known), 1))
     mean = share * own_mean + (1 - share) * PRIOR_MEAN
     spread = share * own_spread + (1 - share) * PRIOR_SPREAD
     z: Floats = (cosines - np.float32(mean)) * np.float32(weight / (spread + 1e-9))

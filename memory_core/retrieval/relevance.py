@@ -36,13 +36,13 @@ def matches(lexical: Lexical, cosines: Floats | None, alive: Mask | None) -> Mas
     found: Mask = lexical.scores > 0
     if cosines is None:
         return found
-    nearest = float((cosines if alive is None else cosines[alive]).max(initial=-1))
+    nearest = float(np.maximum.reduce(cosines if alive is None else cosines[alive], initial=-1))
     if math.isnan(nearest):
         owed = np.isnan(cosines)
         if (found & owed).any():  # a text whose vector is owed has only its words to speak for it
             return found | above_floor(cosines)
         nearest = float(cosines[~owed if alive is None else alive & ~owed].max(initial=-1))
-    living = len(found) if alive is None else int(alive.sum())
+    living = len(found) if alive is None else np.count_nonzero(alive)
     if nearest + lexical.best_coverage < FLOOR + FLOOR_PER_DECADE * math.log10(max(living, 1)):
         return np.zeros(len(found), np.bool_)
     return found | above_floor(cosines)

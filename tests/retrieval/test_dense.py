@@ -7,7 +7,7 @@ import pytest
 from numpy.typing import NDArray
 
 from memory_core.retrieval import dense
-from memory_core.retrieval.dense import BLOCK, Dense
+from memory_core.retrieval.dense import BLOCK, SHARED_FROM, Dense
 
 DIMENSIONS = 48
 
@@ -54,12 +54,14 @@ def test_the_best_of_many_vectors_are_exact(scan: str, monkeypatch: pytest.Monke
         pytest.importorskip("numkong", reason="the accel extra is not installed")
     else:
         monkeypatch.setattr(dense, "_has_numkong", lambda: False)
-    vectors = unit(3 * BLOCK + 17, 3)
+    monkeypatch.setattr(dense, "_cores", lambda: 2)  # so that there is a second thread in either case
+    vectors = unit(SHARED_FROM * BLOCK + 17, 3)
     held = Dense(DIMENSIONS)
     for start in range(0, len(vectors), 5_000):  # blocks are made of whatever arrived
         part = vectors[start : start + 5_000]
         held.extend(blobs(part), range(start, start + len(part)))
         held.cosines(unit(1, 4)[0], start + len(part))
+    held.cosines(unit(1, 4)[0], len(vectors))  # blocks are made of what was scanned before
     for seed in range(5, 15):
         query = unit(1, seed)[0]
         expected, found = vectors @ query, held.cosines(query, len(vectors))
