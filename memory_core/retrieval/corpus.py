@@ -11,7 +11,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import islice
+from itertools import islice, repeat
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -89,11 +89,11 @@ class Corpus:
         self.occurred = Column(np.int64)
         self.expires = Column(np.int64)
         self.dense = None if dimensions is None else Dense(dimensions)
-        self._author_codes: dict[str, int] = {}
+        self._author_codes: dict[str | None, int] = {}
         self._authors_alive: Counter[int] = Counter()
         self._called: dict[str, list[int]] = {}
         self.dead = 0
-        self._session_codes: dict[str, int] = {}
+        self._session_codes: dict[str | None, int] = {}
         self.postings = Postings()
         self.terms: list[bytes] = []
         """Of each row, see `postings.pack`."""
@@ -183,9 +183,7 @@ class Corpus:
         self.authors.extend(author_codes)
         self._authors_alive.update(author_codes.tolist())
         self.occurred.extend(np.array(occurred, np.int64))
-        expiries = [NEVER if moment is None else moment for moment in expires]
-        self._first_expiry = min(self._first_expiry, *expiries)
-        self.expires.extend(np.array(expiries, np.int64))
+        self._note_expiries(expires)
         self.lengths.extend(self.postings.extend(first, terms))
         self.terms += terms
         if self.dense is not None:
@@ -217,10 +215,18 @@ class Corpus:
             self._turns = self._sorted_turns()
         return self._turns
 
+    def _note_expiries(self, expires: Sequence[int | None]) -> None:
+        if expires.count(None) == len(expires):
+            self.expires.extend(np.full(len(expires), NEVER, np.int64))
+            return
+        expiries = [NEVER if moment is None else moment for moment in expires]
+        self._first_expiry = min(self._first_expiry, *expiries)
+        self.expires.extend(np.array(expiries, np.int64))
+
     def _note_names(self) -> None:
         known = sum(map(len, self._called.values()))
         for author, code in list(self._author_codes.items())[known:]:
-            self._called.setdefault(first_name(author), []).append(code)
+            self._called.setdefault(first_name(author or ""), []).append(code)
 
     def _sorted_turns(self) -> Turns:
         sessions = self.sessions.values
@@ -250,5 +256,9 @@ def first_name(author: str) -> str:
     return found[0].lower() if found else author.lower()
 
 
-def _codes(values: Sequence[str | None], codes: dict[str, int]) -> NDArray[np.int32]:
-    return np.array([NOBODY if v is None else codes.setdefault(v, len(codes)) for v in values], np.int32)
+def _codes(values: Sequence[str | None], codes: dict[str | None, int]) -> NDArray[np.int32]:
+    """The code of each value, given where it is new; `NOBODY` for none."""
+    for value in dict.fromkeys(values):
+        if value is not None:
+            codes.setdefault(value, len(codes))
+    return np.fromiter(map(codes.get, values, repeat(NOBODY)), np.int32, len(values))

@@ -62,9 +62,10 @@ class Dense:
     def extend(self, blobs: Sequence[bytes], rows: Sequence[int]) -> None:
         """Append float16 vectors and the rows they belong to, ascending."""
         first = len(self._rows)
-        self._one_each = self._one_each and list(rows) == list(range(first, first + len(rows)))
+        numbers = np.array(rows, np.int64)
+        self._one_each = self._one_each and bool((numbers == np.arange(first, first + len(rows))).all())
         self._vectors.extend(np.frombuffer(b"".join(blobs), np.float16).reshape(len(blobs), self._dimensions))
-        self._rows.extend(np.array(rows, np.int64))
+        self._rows.extend(numbers)
 
     def cosines(self, vector: Floats, size: int) -> Floats:
         """The best cosine of each of `size` rows; NaN where a row has no vector."""

@@ -80,7 +80,7 @@ class Postings:
         """Index texts (see `pack`) as rows from `first_row` on; returns how many terms each has."""
         if first_row + len(packed) > MAX_ROWS:
             raise OverflowError(f"an owner has at most {MAX_ROWS} records")
-        lengths = np.array([len(terms) // _TERM_BYTES for terms in packed], np.int64)
+        lengths = np.fromiter(map(len, packed), np.int64, len(packed)) // _TERM_BYTES
         terms = unpack(packed)
         if (len(terms) + self._recent_size) * _REBUILD_SHARE >= len(self._rows):
             self._sort_in(terms | np.repeat(np.arange(first_row, first_row + len(packed), dtype=np.uint64), lengths))
