@@ -1,0 +1,77 @@
+"""The sum of what speaks for each row, and of what parts it is made."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager
+
+import numpy as np
+from numpy.typing import NDArray
+
+from memory_core.models import Component
+
+Floats = NDArray[np.float32]
+Rows = NDArray[np.int64]
+
+
+class Scores:
+    """The sum under construction, with its parts when they are to be explained."""
+
+    def __init__(self, size: int, *, explain: bool) -> None:
+        self.total: Floats = np.zeros(size, np.float32)
+        self._size = size
+        self._order: Rows | None = None
+        self._parts: dict[str, tuple[Floats, Floats]] | None = {} if explain else None
+
+    @contextmanager
+    def ordered(self, rows: Rows | None) -> Generator[None]:
+        """Inside, `total` and all that is added are of these rows, in this order; `None` changes nothing."""
+        if rows is None:
+            yield
+            return
+        whole, self.total, self._order = self.total, self.total[rows], rows
+        yield
+        whole[rows] = self.total
+        self.total, self._order = whole, None
+
+    def add(self, name: str, raw: Floats, weight: float) -> None:
+        """Add `weight * raw` under `name`."""
+        self.add_weighted(name, raw, np.float32(weight) * raw)
+
+    def add_weighted(self, name: str, raw: Floats, weighted: Floats) -> None:
+        """Add `weighted`, which is shown beside the measurement it came from."""
+        self.total += weighted
+        if self._parts is not None:
+            self._parts[name] = (raw, weighted) if self._order is None else self._spread(self._order, raw, weighted)
+
+    def add_to(self, name: str, some: slice, raw: Floats, weight: float) -> None:
+        """Add `weight * raw` to some of the rows that follow each other."""
+        weighted = np.float32(weight) * raw
+        self.total[some] += weighted
+        if self._parts is not None:
+            rows = np.arange(len(self.total)) if self._order is None else self._order
+            self._parts[name] = self._spread(rows[some], raw, weighted)
+
+    def add_at(self, name: str, rows: Rows, raw: Floats, weight: float) -> None:
+        """Add `weight * raw` to some rows, each given once."""
+        self.total[rows] += weight * raw
+        if self._parts is not None:
+            self._parts[name] = self._spread(rows, raw, weight * raw)
+
+    def explained(self, rows: Rows) -> list[Mapping[str, Component]] | None:
+        """The parts that are not zero, row by row."""
+        if self._parts is None:
+            return None
+        return [
+            {
+                name: Component(float(raw[row]), float(weighted[row]))
+                for name, (raw, weighted) in self._parts.items()
+                if weighted[row]
+            }
+            for row in rows
+        ]
+
+    def _spread(self, rows: Rows, raw: Floats, weighted: Floats) -> tuple[Floats, Floats]:
+        raw_of_all, weighted_of_all = np.zeros(self._size, np.float32), np.zeros(self._size, np.float32)
+        raw_of_all[rows], weighted_of_all[rows] = raw, weighted
+        return raw_of_all, weighted_of_all
