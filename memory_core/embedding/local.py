@@ -24,7 +24,7 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 _TEXTS_A_JOB: Final = 8
-"""What a thread embeds before it looks up: some 30 ms of work, which is also the longest wait at interpreter exit."""
+"""Most that a thread embeds before it looks up: some 30 ms of work, also the longest wait at interpreter exit."""
 
 _CACHED_QUERIES: Final = 1_024
 """Vectors of questions that are remembered: 1.6 MB at 384 dimensions."""
@@ -93,7 +93,8 @@ class OnnxEmbedder:
             raise InvalidInputError(f"embed_documents takes a list of texts, not one text: [{texts[:40]!r}]")
         threads = self._open_threads()
         given = [self._document_prefix + text for text in texts]
-        jobs = [given[start : start + _TEXTS_A_JOB] for start in range(0, len(given), _TEXTS_A_JOB)] or [given]
+        size = threads.share(len(given))
+        jobs = [given[start : start + size] for start in range(0, len(given), size)] or [given]
         parts = await threads.each(self._embed, jobs)
         return parts[0] if len(parts) == 1 else await threads.document(_joined, parts)
 
@@ -144,6 +145,10 @@ class _Threads:
         self._cores = _cores()
         self._documents = ThreadPoolExecutor(self._cores, "memory-core-embed")
         self._queries = ThreadPoolExecutor(self._cores, "memory-core-query")
+
+    def share(self, texts: int) -> int:
+        """How many of so many texts make one job: a few texts are spread over the cores, too."""
+        return max(1, min(_TEXTS_A_JOB, -(-texts // self._cores)))
 
     async def query(self, function: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
         return await self._run(self._queries, function, *args, **kwargs)
