@@ -7,6 +7,7 @@ changed, went, or arrived late. Meanwhile the record is found by its words.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import sqlite3
 import threading
@@ -29,6 +30,9 @@ logger = logging.getLogger(__name__)
 BATCH: Final = 256
 FIRST_PAUSE_SECONDS: Final = 1.0
 LONGEST_PAUSE_SECONDS: Final = 60.0
+LULL_SECONDS: Final = 0.03
+LONGEST_WAIT_SECONDS: Final = 0.5
+"""Writes that follow each other more closely than a lull go before a further batch, but never make it wait longer."""
 
 
 _TURNS: Final = """
@@ -82,7 +86,8 @@ class Backlog:
             await self._wake.wait()
             self._wake.clear()
             try:
-                await self.drain()
+                while await self._pay():
+                    await self._give_way()
                 pause = FIRST_PAUSE_SECONDS
             except (EmbeddingError, StorageError) as error:
                 if not threading.main_thread().is_alive():
@@ -92,6 +97,14 @@ class Backlog:
             except Exception:  # an embedder of somebody else may raise anything, and may work the next time
                 logger.exception("vectors stay owed for now, next try in %.0f s", pause)
                 pause = await self._rest(pause)
+
+    async def _give_way(self) -> None:
+        """Wait for a lull: whoever adds a lot gets done sooner, and the words are what is found first."""
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(LONGEST_WAIT_SECONDS):
+                while self._wake.is_set():
+                    self._wake.clear()
+                    await asyncio.sleep(LULL_SECONDS)
 
     async def _rest(self, pause: float) -> float:
         await asyncio.sleep(pause)
