@@ -14,6 +14,7 @@ import weakref
 import pytest
 
 from memory_core import on_core, run_sync
+from memory_core.bridge import answer, promised
 
 
 async def _double(number: int) -> int:
@@ -163,3 +164,44 @@ def test_a_loop_that_ends_before_its_call_is_let_go() -> None:
         assert time.monotonic() < deadline, "somebody keeps the loop"
         gc.collect()
         time.sleep(0.01)
+
+
+def test_what_is_promised_to_several_loops_is_answered_from_any_thread() -> None:
+    waiting: list[asyncio.Future[int]] = []
+    begun = threading.Barrier(3)
+
+    async def ask(wrong: list[int]) -> None:
+        promises = [promised(waiting.append) for _ in range(50)]
+        await on_core(_double, 1)  # what was sent before has arrived
+        begun.wait(30)
+        answers = await asyncio.wait_for(asyncio.gather(*promises, return_exceptions=True), 30)
+        places = [waiting.index(promise) for promise in promises]
+        wrong += [n for n, got in zip(places, answers, strict=True) if got != n and not isinstance(got, LookupError)]
+
+    wrong: list[int] = []
+    threads = [threading.Thread(target=asyncio.run, args=(ask(wrong),)) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    begun.wait(30)
+    answer((promise, n, LookupError("third") if n % 3 == 0 else None) for n, promise in enumerate(waiting))
+    for thread in threads:
+        thread.join()
+    assert len(waiting) == 100
+    assert wrong == []
+
+
+def test_a_promise_that_cannot_be_made_or_kept_harms_nobody_else() -> None:
+    def refuse(_: asyncio.Future[int]) -> None:
+        raise LookupError("nothing here")
+
+    async def ask() -> asyncio.Future[int]:
+        with pytest.raises(LookupError, match="nothing here"):
+            await promised(refuse)
+        return promised(lambda _: None)
+
+    left = asyncio.run(ask())  # its loop is closed
+    here = asyncio.new_event_loop()
+    kept: asyncio.Future[int] = here.create_future()
+    answer([(left, 1, None), (kept, 2, None)])
+    assert here.run_until_complete(kept) == 2
+    here.close()

@@ -26,11 +26,12 @@ from memory_core.drafts import complete_all
 from memory_core.models import MemoryRecord, utc_now
 from memory_core.storage.sqlite.connection import prepare_file, set_up
 from memory_core.storage.sqlite.prepared import prepare
-from memory_core.storage.sqlite.rows import COLUMNS, MARKS, to_row
+from memory_core.storage.sqlite.rows import COLUMNS, to_row
 from memory_core.storage.sqlite.schema import OWNER_BITS
 
 ROUNDS = 5
 WRITERS = (1, 8, 32)
+MARKS = ", ".join("?" * (COLUMNS.count(",") + 1))
 SCOPE = Scope(app="bench", user="ann")
 
 

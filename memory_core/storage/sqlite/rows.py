@@ -19,7 +19,6 @@ COLUMNS: Final = (
 )
 """The columns of `record` that a caller sees, in the order of `to_row` and `to_record`."""
 
-MARKS: Final = ",".join("?" * (COLUMNS.count(",") + 1))
 
 Row = tuple[Any, ...]
 """What sqlite3 gives and takes; its values are checked where they become a record."""
