@@ -78,5 +78,5 @@ def _added_up(found: Sequence[tuple[NDArray[np.int64], Floats, float]], norms: F
     counts = np.concatenate([counts for _, counts, _ in found])
     weights = np.array([idf * (K1 + 1) for _, _, idf in found])
     sizes = [len(rows) for rows, _, _ in found]
-    shares: Floats = counts / (counts + norms[rows])
+    shares = counts / (counts + norms[rows])
     return np.bincount(rows, weights.repeat(sizes) * shares, len(norms)).astype(np.float32)
