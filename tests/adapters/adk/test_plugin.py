@@ -69,6 +69,20 @@ async def test_closing_the_runner_stores_what_is_still_queued(service: MemorySer
     assert await stored(memory) == ["I drink tea", "Noted."]
 
 
+async def test_no_thread_is_left_of_a_runner_and_its_service(tmp_path: Path) -> None:
+    before = set(threading.enumerate())
+    service = MemoryService(tmp_path / "m.db")
+    async with runner_of(service, ScriptedLlm(script=["Noted."]), plugins=[MemoryPlugin()]) as runner:
+        await ask(runner, "I drink tea", user_id=ANN, session_id="s1")
+    working = set(threading.enumerate()) - before
+    await service.close()
+    # The workers of an event loop's own pool are ended by Python itself, and the core loop goes on for the process.
+    ours = [thread for thread in working if not thread.name.startswith("asyncio_") and thread.name != "memory-core"]
+    for thread in ours:
+        thread.join(10)
+    assert [thread.name for thread in ours if thread.is_alive()] == []
+
+
 async def test_streamed_fragments_are_not_remembered(service: MemoryService, memory: Memory) -> None:
     model = ScriptedLlm(script=["one two three"])
     async with runner_of(service, model, plugins=[MemoryPlugin()]) as runner:
