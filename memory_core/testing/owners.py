@@ -243,6 +243,7 @@ class OwnerContract(Contract):
             "add": lambda: run_sync(open_handle.add, "x"),
             "add_many": lambda: run_sync(open_handle.add_many, []),
             "search": lambda: run_sync(open_handle.search, "x"),
+            "search_by_vector": lambda: run_sync(open_handle.search_by_vector, [1.0]),
             "get": lambda: run_sync(open_handle.get, "x"),
             "supersede": lambda: run_sync(open_handle.supersede, "x", "y"),
             "history": lambda: run_sync(open_handle.history, "x"),
