@@ -45,6 +45,8 @@ class Capture:
         self._pending: set[Future[None]] = set()
         self._latest: dict[_SessionKey, Future[None]] = {}
         self._behind: set[_SessionKey] = set()
+        self._newest: dict[_TurnKey, _Work] = {}
+        """Of each turn with writes under way: what an older one wanted is part of it, or was taken back by it."""
         self._failed: dict[_TurnKey, _Work] = {}
         self._pid = os.getpid()
         _captures.add(self)
@@ -115,7 +117,8 @@ class Capture:
     def _start(self, turn: _TurnKey, work: _Work) -> None:
         key = turn[0]
         previous = self._latest.get(key)
-        self._failed.pop(turn, None)  # this is newer
+        self._newest[turn] = work
+        self._failed.pop(turn, None)
 
         async def write() -> None:
             if previous is not None:
@@ -123,7 +126,8 @@ class Capture:
             try:
                 await work()
             except MemoryCoreError as error:
-                self._note_failure(turn, work, error)
+                if self._newest.get(turn) is work:
+                    self._note_failure(turn, work, error)
             else:
                 self._try_again()
 
@@ -131,6 +135,8 @@ class Capture:
             self._pending.discard(written)
             if self._latest.get(key) is written:
                 del self._latest[key]
+            if self._newest.get(turn) is work:
+                del self._newest[turn]
             if not written.cancelled() and (error := written.exception()):
                 logger.error("a turn of session %s is not stored", key[-1], exc_info=error)
 

@@ -312,8 +312,12 @@ async def test_what_could_not_be_stored_is_stored_with_the_next_turn_of_any_sess
     assert await stored(memory) == missing + (["and eat cake", "Fine."] if next_session else [])
 
 
-async def test_a_turn_that_was_blocked_after_it_could_not_be_stored_stays_forgotten(memory: Memory) -> None:
+@pytest.mark.parametrize("patience", [0.0, 0.1])
+async def test_a_turn_that_was_blocked_when_it_could_not_be_stored_stays_forgotten(
+    memory: Memory, patience: float
+) -> None:
     service = Moody(memory)
+    service.patience = patience
     plugin = MemoryPlugin(recall=False)
     async with runner_of(service, ScriptedLlm(script=["Fine."]), plugins=[plugin, Guard("guard")]) as runner:
         service.down = True
@@ -352,9 +356,11 @@ class Moody(MemoryService):
     """Its store can be out of reach."""
 
     down = False
+    patience = 0.0
 
     async def add_events_to_memory(self, **arguments: Any) -> None:
         if self.down:
+            await asyncio.sleep(self.patience)
             raise StoreUnavailableError("out of reach")
         await super().add_events_to_memory(**arguments)
 

@@ -16,7 +16,7 @@ from memory_core.storage.mirror import MirroredStore
 from memory_core.storage.porting import checksum
 from memory_core.storage.qdrant.payload import named_id, owner_key, source_point
 from memory_core.storage.qdrant.settings import Server
-from memory_core.storage.sqlite import writer
+from memory_core.storage.sqlite import owners
 from memory_core.testing import Ticks
 from memory_core.testing.base import texts
 from tests.storage.embedders import WordEmbedder
@@ -169,7 +169,7 @@ def test_what_the_log_no_longer_holds_is_compared_anew(
     ann = memory.bind(user="ann")
     records = run_sync(ann.add_many, [f"note {n}" for n in range(30)])
     assert_followed(store)
-    monkeypatch.setattr(writer, "OUTBOX_KEPT", 2)
+    monkeypatch.setattr(owners, "OUTBOX_KEPT", 2)
     loopback.stop()
     for n, record in enumerate(records[:20]):
         assert record is not None
