@@ -6,7 +6,6 @@ import asyncio
 import multiprocessing
 import os
 import signal
-import threading
 from collections.abc import Callable, Sequence
 from datetime import timedelta
 from pathlib import Path
@@ -182,17 +181,14 @@ def kill_moves(loopback: Loopback, arguments: Sequence[str], kill_at: Callable[[
     for _ in range(times):
         process = processes.Process(target=main, args=(["--words-only", *arguments],))
         seen: list[Call] = []
-        has_pid = threading.Event()
 
-        def kill(call: Call, process: Any = process, seen: list[Call] = seen, has_pid: Any = has_pid) -> None:
+        def kill(call: Call, process: Any = process, seen: list[Call] = seen) -> None:
             seen += [call] if kill_at(call) else []
             if len(seen) == KILLED_AFTER:
-                has_pid.wait()
                 os.kill(process.pid, signal.SIGKILL)
 
-        loopback.fail(kill)
         process.start()
-        has_pid.set()
+        loopback.fail(kill)  # what the process before it had under way may arrive now, and counts
         process.join(RECORDS / 100 + 60)
         assert process.exitcode == -signal.SIGKILL
     loopback.fail()
