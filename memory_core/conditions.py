@@ -73,9 +73,7 @@ def _data_condition(value: object) -> Mapping[str, Json]:
 
 
 def _matching(value: object) -> tuple[DataCondition, ...]:
-    if isinstance(value, str) or not isinstance(value, Sequence):
-        raise InvalidInputError(f"matching must be a sequence of DataCondition, not {value!r:.80}")
-    return tuple(_data_comparison(item) for item in cast("Sequence[object]", value))
+    return tuple(_data_comparison(item) for item in _sequence("matching", DataCondition, value))
 
 
 def _data_comparison(given: object) -> DataCondition:
@@ -106,9 +104,13 @@ def _step(step: object) -> str | int:
 
 
 def _fields(value: object) -> tuple[FieldCondition, ...]:
+    return tuple(_field_condition(item) for item in _sequence("fields", FieldCondition, value))
+
+
+def _sequence(name: str, kind: type, value: object) -> Sequence[object]:
     if isinstance(value, str) or not isinstance(value, Sequence):
-        raise InvalidInputError(f"fields must be a sequence of FieldCondition, not {value!r:.80}")
-    return tuple(_field_condition(item) for item in cast("Sequence[object]", value))
+        raise InvalidInputError(f"{name} must be a sequence of {kind.__name__}, not {value!r:.80}")
+    return cast("Sequence[object]", value)
 
 
 def _field_condition(given: object) -> FieldCondition:

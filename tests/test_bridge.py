@@ -10,6 +10,7 @@ import signal
 import threading
 import time
 import weakref
+from collections.abc import Callable, Coroutine
 
 import pytest
 
@@ -62,10 +63,8 @@ def test_work_that_was_cancelled_does_not_cancel_a_caller_that_waits() -> None:
         run_sync(give_up)
 
 
-def test_interrupting_a_caller_that_waits_cancels_the_work() -> None:
-    before = signal.signal(
-        signal.SIGINT, signal.default_int_handler
-    )  # what a shell starts in the background ignores it
+def _endless() -> tuple[Callable[[], Coroutine[object, object, None]], threading.Event, threading.Event]:
+    """Work that goes on until it is cancelled, and what tells that it has started and ended."""
     started, ended = threading.Event(), threading.Event()
 
     async def wait() -> None:
@@ -74,6 +73,14 @@ def test_interrupting_a_caller_that_waits_cancels_the_work() -> None:
             await asyncio.Event().wait()
         finally:
             ended.set()
+
+    return wait, started, ended
+
+
+def test_interrupting_a_caller_that_waits_cancels_the_work() -> None:
+    # What a shell starts in the background ignores the signal.
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    wait, started, ended = _endless()
 
     def press_ctrl_c() -> None:
         started.wait()
@@ -92,14 +99,7 @@ def test_interrupting_a_caller_that_waits_cancels_the_work() -> None:
 
 
 def test_cancelling_the_caller_cancels_the_work() -> None:
-    started, ended = threading.Event(), threading.Event()
-
-    async def wait() -> None:
-        started.set()
-        try:
-            await asyncio.Event().wait()
-        finally:
-            ended.set()
+    wait, started, ended = _endless()
 
     async def give_up() -> None:
         task = asyncio.create_task(on_core(wait))

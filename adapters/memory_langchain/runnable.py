@@ -81,7 +81,7 @@ class MemoryRunnable(Runnable[Any, Any]):
             inner = patch_config(config, callbacks=run.get_child())
             with set_config_context(inner) as context:
                 output = context.run(self._invoke, input, inner, kwargs)
-        except BaseException as failure:
+        except BaseException as failure:  # Ctrl-C included: a run that began has to end for its tracers
             run.on_chain_error(failure)
             raise
         run.on_chain_end(output)
@@ -96,7 +96,7 @@ class MemoryRunnable(Runnable[Any, Any]):
             inner = patch_config(config, callbacks=run.get_child())
             with set_config_context(inner) as context:
                 output = await asyncio.create_task(self._ainvoke(input, inner, kwargs), context=context)
-        except BaseException as failure:
+        except BaseException as failure:  # cancellation included: a run that began has to end for its tracers
             await run.on_chain_error(failure)
             raise
         await run.on_chain_end(output)

@@ -187,7 +187,7 @@ def commit(db: sqlite3.Connection, group: Sequence[_Waiting]) -> tuple[list[Outc
         try:
             with _transaction(db):
                 return [(result, None) for result in group[0].work(db)], end_write(db)
-        except Exception as error:
+        except Exception as error:  # whatever it was; what concerns only one of several adds is tried again apart
             if len(group[0].done) == 1 or isinstance(error, sqlite3.OperationalError):
                 raise
     with _transaction(db):
