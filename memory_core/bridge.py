@@ -138,19 +138,20 @@ class _Lane:
             here.call_soon(self._wake, there)
 
     def _wake(self, there: asyncio.AbstractEventLoop) -> None:
+        """Send them off: from here on they belong to the other loop and are gone with it if it ends before its turn."""
         self._is_waking = False
-        try:
-            there.call_soon_threadsafe(self._drain, there)
-        except RuntimeError:  # the loop was closed: nobody waits there any more
-            self._waiting.clear()
+        sent, self._waiting = self._waiting, deque()
+        with suppress(RuntimeError):  # the loop was closed: nobody waits there any more
+            there.call_soon_threadsafe(_arrive, sent, there)
 
-    def _drain(self, here: asyncio.AbstractEventLoop) -> None:
-        try:
-            while self._waiting:
-                self._waiting.popleft()()
-        finally:
-            if self._waiting:  # an interrupt (Ctrl-C) must not strand the others
-                here.call_soon(self._drain, here)
+
+def _arrive(sent: deque[Callable[[], object]], here: asyncio.AbstractEventLoop) -> None:
+    try:
+        while sent:
+            sent.popleft()()
+    finally:
+        if sent:  # an interrupt (Ctrl-C) must not strand the others
+            here.call_soon(_arrive, sent, here)
 
 
 @dataclass(slots=True, eq=False)
