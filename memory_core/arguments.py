@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from reprlib import Repr
 from typing import Final, cast
 
+from memory_core.checks import shown
 from memory_core.errors import MemoryCoreError
 
 MAX_RESULTS: Final = 50
@@ -66,14 +66,6 @@ class Arguments:
         return _object(repr(name), self._given.get(name)) or {}
 
 
-def shown(value: object) -> str:
-    """A value as an error message quotes it: short, whatever it is."""
-    try:
-        return _BRIEF.repr(value)
-    except (ValueError, RecursionError):  # an integer of thousands of digits, an object that contains itself
-        return f"a {type(value).__name__}"
-
-
 def _number(value: object) -> float | None:
     """A finite number, also as text."""
     if isinstance(value, bool) or not isinstance(value, int | float | str):
@@ -96,13 +88,3 @@ def _object(what: str, value: object) -> Mapping[str, object] | None:
     if not isinstance(value, Mapping):
         raise ToolInputError(f"{what} must be a JSON object, not {shown(value)}")
     return cast("Mapping[str, object]", value)
-
-
-class _Brief(Repr):
-    def __init__(self) -> None:
-        super().__init__()
-        self.maxlevel, self.maxlist, self.maxdict = 3, 4, 4
-        self.maxstring = self.maxother = 80
-
-
-_BRIEF: Final = _Brief()

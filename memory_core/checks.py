@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from datetime import UTC, datetime
+from reprlib import Repr
 from typing import Final, cast
 
 from memory_core.errors import InvalidInputError
@@ -15,13 +16,15 @@ MAX_KEY_CHARS: Final = 512
 def check_key(name: str, value: object, error: type[InvalidInputError] = InvalidInputError) -> str:
     """Return `value` if it can be a key: a non-blank string without NUL of at most `MAX_KEY_CHARS` characters."""
     if not isinstance(value, str):
-        raise error(f"{name} must be a string, not {value!r}")
+        raise error(f"{name} must be a string, not {shown(value)}")
     if not value.strip():
-        raise error(f"{name} must not be empty (got {value!r}); memories without an owner or name are never shared")
+        raise error(
+            f"{name} must not be empty (got {shown(value)}); memories without an owner or name are never shared"
+        )
     if len(value) > MAX_KEY_CHARS:
         raise error(f"{name} has {len(value)} characters; at most {MAX_KEY_CHARS} are allowed: {value[:40]!r}…")
     if "\0" in value:
-        raise error(f"{name} holds a NUL character, which no name has: {value!r}")
+        raise error(f"{name} holds a NUL character, which no name has: {shown(value)}")
     check_text(name, value, error)
     return value
 
@@ -29,7 +32,7 @@ def check_key(name: str, value: object, error: type[InvalidInputError] = Invalid
 def check_text(name: str, value: object, error: type[InvalidInputError] = InvalidInputError) -> str:
     """Return `value` if it is text that UTF-8 can hold."""
     if not isinstance(value, str):
-        raise error(f"{name} must be a string, not {type(value).__name__}: {value!r:.80}")
+        raise error(f"{name} must be a string, not {type(value).__name__}: {shown(value)}")
     try:
         value.encode()
     except UnicodeEncodeError as cause:
@@ -46,14 +49,14 @@ def check_unit(name: str, value: object) -> float:
     if type(value) is float and 0.0 <= value <= 1.0:
         return value
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0.0 <= value <= 1.0:
-        raise InvalidInputError(f"{name} must be a number from 0 to 1, not {value!r}")
+        raise InvalidInputError(f"{name} must be a number from 0 to 1, not {shown(value)}")
     return float(value)
 
 
 def check_time(name: str, value: object) -> datetime:
     """Return `value` in UTC if it is an aware datetime."""
     if not isinstance(value, datetime):
-        raise InvalidInputError(f"{name} must be a datetime, not {value!r}")
+        raise InvalidInputError(f"{name} must be a datetime, not {shown(value)}")
     if value.tzinfo is None:
         raise InvalidInputError(f"{name} {value.isoformat()} has no time zone; add one, such as tzinfo=UTC")
     try:
@@ -65,7 +68,7 @@ def check_time(name: str, value: object) -> datetime:
 def check_texts(name: str, value: object) -> tuple[str, ...]:
     """Return `value` if it is some names to look for; an empty collection is fine, a single text is a mistake."""
     if isinstance(value, str) or not isinstance(value, Collection):
-        raise InvalidInputError(f"{name} must be a sequence of strings, not {value!r:.80}")
+        raise InvalidInputError(f"{name} must be a sequence of strings, not {shown(value)}")
     given = cast("Collection[object]", value)
     texts = tuple(check_listed(name, item) for item in given)
     return cast("tuple[str, ...]", given) if isinstance(given, tuple) else texts
@@ -75,5 +78,23 @@ def check_listed(name: str, value: object) -> str:
     """Return `value` if it is one name to look for; an empty one is found nowhere."""
     text = check_text(f"one of {name}", value)
     if "\0" in text:
-        raise InvalidInputError(f"one of {name} holds a NUL character, which no name has: {text!r:.80}")
+        raise InvalidInputError(f"one of {name} holds a NUL character, which no name has: {shown(text)}")
     return text
+
+
+def shown(value: object) -> str:
+    """A value as an error message quotes it: short, whatever it is."""
+    try:
+        return _BRIEF.repr(value)
+    except (ValueError, RecursionError):  # an integer of thousands of digits, an object that contains itself
+        return f"a {type(value).__name__}"
+
+
+class _Brief(Repr):
+    def __init__(self) -> None:
+        super().__init__()
+        self.maxlevel, self.maxlist, self.maxdict = 3, 4, 4
+        self.maxstring = self.maxother = 80
+
+
+_BRIEF: Final = _Brief()

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final, cast
 
-from memory_core.checks import check_key, check_listed, check_text, check_texts, check_time, check_unit
+from memory_core.checks import check_key, check_listed, check_text, check_texts, check_time, check_unit, shown
 from memory_core.drafts import check_data, check_links, or_none
 from memory_core.errors import InvalidInputError
 from memory_core.models import (
@@ -31,7 +31,7 @@ def check_where(where: object) -> Where:
         InvalidInputError: One cannot; the message names it.
     """
     if not isinstance(where, Where):
-        raise InvalidInputError(f"conditions are given as a Where, such as Where(kinds=['fact']), not {where!r:.80}")
+        raise InvalidInputError(f"conditions are given as a Where, such as Where(kinds=['fact']), not {shown(where)}")
     changes: dict[str, Any] = {}  # by field name; most searches set two or three, as they have to be
     for name, default in _DEFAULTS.items():
         value = getattr(where, name)
@@ -58,7 +58,7 @@ def _some_of(name: str, allowed: Sequence[str], *, least: int) -> Callable[[obje
     def check(value: object) -> tuple[str, ...]:
         given = check_texts(name, value)
         if len(given) < least or not set(given) <= set(allowed):
-            raise InvalidInputError(f"{name} must be some of {', '.join(allowed)}, not {value!r:.80}")
+            raise InvalidInputError(f"{name} must be some of {', '.join(allowed)}, not {shown(value)}")
         return given
 
     return check
@@ -68,7 +68,7 @@ def _data_condition(value: object) -> Mapping[str, Json]:
     data = check_data(value)
     for name, item in data.items():
         if isinstance(item, list | dict):
-            raise InvalidInputError(f"data can be filtered by plain values only, not {name!r}: {item!r:.80}")
+            raise InvalidInputError(f"data can be filtered by plain values only, not {shown(name)}: {shown(item)}")
     return data
 
 
@@ -78,29 +78,29 @@ def _matching(value: object) -> tuple[DataCondition, ...]:
 
 def _data_comparison(given: object) -> DataCondition:
     if not isinstance(given, DataCondition):
-        raise InvalidInputError(f"matching takes DataCondition(path, op, value), not {given!r:.80}")
+        raise InvalidInputError(f"matching takes DataCondition(path, op, value), not {shown(given)}")
     path = tuple(_step(step) for step in _steps(given.path))
     if given.op not in COMPARISONS:
-        raise InvalidInputError(f"op must be one of {', '.join(COMPARISONS)}, not {given.op!r:.80}")
+        raise InvalidInputError(f"op must be one of {', '.join(COMPARISONS)}, not {shown(given.op)}")
     value = check_data({"value": given.value})["value"]
     if given.op == "in":
         if not isinstance(value, list):
-            raise InvalidInputError(f"in takes an array of values, not {value!r:.80}")
+            raise InvalidInputError(f"in takes an array of values, not {shown(value)}")
     elif given.op not in {"eq", "ne"} and (isinstance(value, bool) or not isinstance(value, int | float | str)):
-        raise InvalidInputError(f"{given.op} compares numbers or texts; {value!r:.80} has no order")
+        raise InvalidInputError(f"{given.op} compares numbers or texts; {shown(value)} has no order")
     return replace(given, path=path, value=value)
 
 
 def _steps(path: object) -> Sequence[object]:
     if isinstance(path, str) or not isinstance(path, Sequence) or not path:
-        raise InvalidInputError(f"path must be a tuple such as ('address', 'city'), not {path!r:.80}")
+        raise InvalidInputError(f"path must be a tuple such as ('address', 'city'), not {shown(path)}")
     return cast("Sequence[object]", path)
 
 
 def _step(step: object) -> str | int:
     if isinstance(step, str) or (isinstance(step, int) and not isinstance(step, bool) and step >= 0):
         return step
-    raise InvalidInputError(f"a path is made of keys and of positions from 0 on, not of {step!r:.80}")
+    raise InvalidInputError(f"a path is made of keys and of positions from 0 on, not of {shown(step)}")
 
 
 def _fields(value: object) -> tuple[FieldCondition, ...]:
@@ -109,23 +109,23 @@ def _fields(value: object) -> tuple[FieldCondition, ...]:
 
 def _sequence(name: str, kind: type, value: object) -> Sequence[object]:
     if isinstance(value, str) or not isinstance(value, Sequence):
-        raise InvalidInputError(f"{name} must be a sequence of {kind.__name__}, not {value!r:.80}")
+        raise InvalidInputError(f"{name} must be a sequence of {kind.__name__}, not {shown(value)}")
     return cast("Sequence[object]", value)
 
 
 def _field_condition(given: object) -> FieldCondition:
     if not isinstance(given, FieldCondition):
-        raise InvalidInputError(f"fields takes FieldCondition(field, op, value), not {given!r:.80}")
-    if given.field not in _VALUES:
-        raise InvalidInputError(f"fields compares {', '.join(_VALUES)}, not {given.field!r:.80}")
+        raise InvalidInputError(f"fields takes FieldCondition(field, op, value), not {shown(given)}")
+    if not isinstance(given.field, str) or given.field not in _VALUES:
+        raise InvalidInputError(f"fields compares {', '.join(_VALUES)}, not {shown(given.field)}")
     if given.op not in COMPARISONS:
-        raise InvalidInputError(f"op must be one of {', '.join(COMPARISONS)}, not {given.op!r:.80}")
+        raise InvalidInputError(f"op must be one of {', '.join(COMPARISONS)}, not {shown(given.op)}")
     check = _VALUES[given.field]
     if given.op == "in":
         return replace(given, value=tuple(map(check, _alternatives(given))))
     if given.op not in {"eq", "ne"} and (given.value is None or given.field in NAME_FIELDS):
         raise InvalidInputError(
-            f"{given.op} compares moments and numbers; {given.field} {given.value!r:.80} has no order"
+            f"{given.op} compares moments and numbers; {given.field} {shown(given.value)} has no order"
         )
     return replace(given, value=check(given.value))
 
@@ -133,7 +133,7 @@ def _field_condition(given: object) -> FieldCondition:
 def _alternatives(given: FieldCondition) -> Sequence[object]:
     value = given.value
     if isinstance(value, str) or not isinstance(value, Sequence):
-        raise InvalidInputError(f"in takes a sequence of values, not {value!r:.80}")
+        raise InvalidInputError(f"in takes a sequence of values, not {shown(value)}")
     values = cast("Sequence[object]", value)
     if len(values) > MAX_ALTERNATIVES:
         raise InvalidInputError(f"in takes at most {MAX_ALTERNATIVES} values for {given.field}, not {len(values)}")
@@ -142,7 +142,7 @@ def _alternatives(given: FieldCondition) -> Sequence[object]:
 
 def _number(name: str, value: object) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) <= _LARGEST:
-        raise InvalidInputError(f"{name} is compared with a number of at most 2**53, not {value!r:.80}")
+        raise InvalidInputError(f"{name} is compared with a number of at most 2**53, not {shown(value)}")
     return value
 
 

@@ -8,7 +8,7 @@ from dataclasses import fields, replace
 from datetime import datetime
 from typing import Any, Final, TypeVar, cast
 
-from memory_core.checks import check_key, check_listed, check_text, check_texts, check_time, check_unit
+from memory_core.checks import check_key, check_listed, check_text, check_texts, check_time, check_unit, shown
 from memory_core.errors import InvalidInputError, ScopeError
 from memory_core.ids import new_id
 from memory_core.models import (
@@ -119,7 +119,7 @@ def complete_items(
 def check_expiries(expiries: object) -> dict[str, datetime | None]:
     """Ids and the moments when their records are to expire."""
     if not isinstance(expiries, Mapping):
-        raise InvalidInputError(f"expiries are given as a mapping of ids to moments or None, not {expiries!r:.80}")
+        raise InvalidInputError(f"expiries are given as a mapping of ids to moments or None, not {shown(expiries)}")
     given = cast("Mapping[object, object]", expiries)
     return {check_listed("the ids", id): _optional_time("expires_at", moment) for id, moment in given.items()}  # noqa: A001
 
@@ -151,25 +151,25 @@ def as_draft(given: object) -> Draft:
     if isinstance(given, str):
         return Draft(text=given)
     if not isinstance(given, Draft):
-        raise InvalidInputError(f"a memory is a text or a Draft, such as Draft('tea', kind='fact'), not {given!r:.80}")
+        raise InvalidInputError(f"a memory is a text or a Draft, such as Draft('tea', kind='fact'), not {shown(given)}")
     return given
 
 
 def _several(given: object) -> Iterable[Draft | str]:
     if isinstance(given, str | Draft | Mapping) or not isinstance(given, Iterable):
-        raise InvalidInputError(f"add_many takes a list of drafts and texts, not {given!r:.80}; add takes one")
+        raise InvalidInputError(f"add_many takes a list of drafts and texts, not {shown(given)}; add takes one")
     return cast("Iterable[Draft | str]", given)  # each is looked at by `_draft`
 
 
 def _patch(given: object) -> Patch:
     if not isinstance(given, Patch):
-        raise InvalidInputError(f"changes are given as a Patch, such as Patch(text='tea'), not {given!r:.80}")
+        raise InvalidInputError(f"changes are given as a Patch, such as Patch(text='tea'), not {shown(given)}")
     return given
 
 
 def _content(text: str, data: Mapping[str, Json]) -> tuple[str, Mapping[str, Json]]:
     if not text.strip() and not data:
-        raise InvalidInputError(f"nothing to remember: the text is empty ({text!r}) and there is no data")
+        raise InvalidInputError(f"nothing to remember: the text is empty ({shown(text)}) and there is no data")
     return text, data
 
 
@@ -184,13 +184,13 @@ def _tier(value: object, kind: str) -> Tier:
     if value is None:
         return TIER_OF_KIND.get(kind, "medium")
     if value not in TIERS:
-        raise InvalidInputError(f"tier must be one of {', '.join(TIERS)}, not {value!r}")
+        raise InvalidInputError(f"tier must be one of {', '.join(TIERS)}, not {shown(value)}")
     return value
 
 
 def _state(value: object) -> str:
     if value not in STATES:
-        raise InvalidInputError(f"state must be one of {', '.join(STATES)}, not {value!r}")
+        raise InvalidInputError(f"state must be one of {', '.join(STATES)}, not {shown(value)}")
     return value
 
 
@@ -199,7 +199,7 @@ def check_data(value: object) -> Mapping[str, Json]:
     if value == {}:  # before a test of what kind of mapping it is, which takes longer
         return {}
     if not isinstance(value, Mapping):
-        raise InvalidInputError(f"data must be a JSON object, not {value!r:.80}")
+        raise InvalidInputError(f"data must be a JSON object, not {shown(value)}")
     return cast("Mapping[str, Json]", json.loads(encode_data(cast("Mapping[str, Json]", value))))
 
 
@@ -207,7 +207,7 @@ def _tags(value: object) -> tuple[str, ...]:
     if value == ():
         return ()
     if isinstance(value, str) or not isinstance(value, Sequence):
-        raise InvalidInputError(f"tags must be a sequence of strings, not {value!r:.80}")
+        raise InvalidInputError(f"tags must be a sequence of strings, not {shown(value)}")
     tags = tuple(dict.fromkeys(check_key("a tag", tag) for tag in cast("Sequence[object]", value)))
     if len(tags) > MAX_TAGS:
         raise InvalidInputError(f"{len(tags)} tags; at most {MAX_TAGS} fit one record")
@@ -219,7 +219,7 @@ def check_links(value: object) -> tuple[Link, ...]:
     if value == ():
         return ()
     if isinstance(value, str) or not isinstance(value, Sequence):
-        raise InvalidInputError(f"links must be a sequence of Link, not {value!r:.80}")
+        raise InvalidInputError(f"links must be a sequence of Link, not {shown(value)}")
     links = tuple(dict.fromkeys(_link(item) for item in cast("Sequence[object]", value)))
     if len(links) > MAX_LINKS:
         raise InvalidInputError(f"{len(links)} links; at most {MAX_LINKS} fit one record")
@@ -228,7 +228,7 @@ def check_links(value: object) -> tuple[Link, ...]:
 
 def _link(value: object) -> Link:
     if not isinstance(value, Link) or value.relation not in RELATIONS:
-        raise InvalidInputError(f"a link is a Link of {', '.join(RELATIONS)} and an id, not {value!r:.80}")
+        raise InvalidInputError(f"a link is a Link of {', '.join(RELATIONS)} and an id, not {shown(value)}")
     check_key("the id of a link", value.id)
     return value
 
@@ -245,7 +245,7 @@ def _provenance(name: str, given: str | None, bound: str | None) -> str | None:
     if given is None:
         return bound
     if bound is not None and given != bound:
-        raise ScopeError(f"{name} {given!r} contradicts the handle, which is bound to {name} {bound!r}")
+        raise ScopeError(f"{name} {shown(given)} contradicts the handle, which is bound to {name} {bound!r}")
     return check_key(name, given)
 
 

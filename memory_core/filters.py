@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, cast
 
+from memory_core.checks import shown
 from memory_core.errors import InvalidInputError
 from memory_core.models import Comparison, DataCondition
 
@@ -47,7 +48,7 @@ def _conditions(path: Path, wanted: object) -> Iterator[DataCondition]:
         for name, value in pairs:
             yield _comparison(path, name, value)
     elif any(operators):
-        raise InvalidInputError(f"a filter mixes operators and keys at {path[-1]!r}: {wanted!r:.80}")
+        raise InvalidInputError(f"a filter mixes operators and keys at {path[-1]!r}: {shown(wanted)}")
     elif pairs:
         for key, inner in pairs:
             yield from _conditions((*path, key), inner)
@@ -57,16 +58,16 @@ def _conditions(path: Path, wanted: object) -> Iterator[DataCondition]:
 
 def _comparison(path: Path, name: str, value: object) -> DataCondition:
     if name not in _OPERATORS:
-        raise InvalidInputError(f"a filter knows {', '.join(_OPERATORS)}, not {name!r:.80}")
+        raise InvalidInputError(f"a filter knows {', '.join(_OPERATORS)}, not {shown(name)}")
     return DataCondition(path, _OPERATORS[name], _plain(value))
 
 
 def _pairs(given: object) -> Iterator[tuple[str, Any]]:
     if not isinstance(given, Mapping):
-        raise InvalidInputError(f"a filter is a mapping of keys to values, not {given!r:.80}")
+        raise InvalidInputError(f"a filter is a mapping of keys to values, not {shown(given)}")
     for key, value in cast("Mapping[object, Any]", given).items():
         if not isinstance(key, str):
-            raise InvalidInputError(f"the keys of a filter are strings, not {key!r:.80}")
+            raise InvalidInputError(f"the keys of a filter are strings, not {shown(key)}")
         yield key, value
 
 

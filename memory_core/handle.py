@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Final, Literal, Self, TypeVar, get_args
 
 from memory_core.bridge import on_core
-from memory_core.checks import check_key, check_text, check_unit
+from memory_core.checks import check_key, check_text, check_unit, shown
 from memory_core.conditions import check_where
 from memory_core.drafts import check_expiries, complete, complete_all, complete_items
 from memory_core.errors import ForgottenError, InvalidInputError, RecordNotFoundError, ScopeError
@@ -93,7 +93,9 @@ class BoundMemory:
             if value is None:
                 continue
             if bound is not None and bound != value:
-                raise ScopeError(f"this memory belongs to {name} {bound!r}; it cannot be used for {name} {value!r}")
+                raise ScopeError(
+                    f"this memory belongs to {name} {bound!r}; it cannot be used for {name} {shown(value)}"
+                )
             narrower[name] = value
         return BoundMemory(self._memory, replace(self._scope, **narrower)) if narrower else self
 
@@ -125,7 +127,7 @@ class BoundMemory:
             DuplicateIdError: The owner already has a record of the draft's id.
         """
         record = complete(entry, self._scope, self._memory.clock())
-        stored = await self._memory.add_one(self._scope, record, embed_later=embed == "later")
+        stored = await self._memory.add_one(self._scope, record, embed_later=_is_later(embed))
         if stored is None:
             raise ForgottenError(f"source key {record.source_key!r} was deleted; add it under another key")
         return stored
@@ -139,7 +141,7 @@ class BoundMemory:
             One record per entry, in order, as `add` would; `None` where the source key was deleted on purpose.
         """
         records = retired_within(complete_all(entries, self._scope, self._memory.clock()))
-        return await self._run(lambda store, scope: store.add(scope, records, embed_later=embed == "later"))
+        return await self._run(lambda store, scope: store.add(scope, records, embed_later=_is_later(embed)))
 
     async def search(  # noqa: PLR0913  (a keyword for each wish a caller may have, none of them needed)
         self,
@@ -384,10 +386,15 @@ class BoundMemory:
 
 def _limit(value: object) -> int:
     if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= MAX_LIMIT:
-        raise InvalidInputError(f"limit must be a whole number from 1 to {MAX_LIMIT}, not {value!r}")
+        raise InvalidInputError(f"limit must be a whole number from 1 to {MAX_LIMIT}, not {shown(value)}")
     return value
+
+
+def _is_later(embed: object) -> bool:
+    _one_of("embed", embed, ("now", "later"))
+    return embed == "later"
 
 
 def _one_of(name: str, value: object, allowed: tuple[str, ...]) -> None:
     if value not in allowed:
-        raise InvalidInputError(f"{name} must be one of {', '.join(allowed)}, not {value!r}")
+        raise InvalidInputError(f"{name} must be one of {', '.join(allowed)}, not {shown(value)}")

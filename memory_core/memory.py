@@ -29,7 +29,7 @@ from memory_core.errors import ClosedError, InvalidInputError
 from memory_core.handle import BoundMemory
 from memory_core.models import MemoryRecord, Scope, utc_now
 from memory_core.operating import Operator
-from memory_core.protocols import Adding, Clock, Embedder, Store
+from memory_core.protocols import Adding, Clock, Embedder, Reembedding, Store
 
 EXIT_SECONDS: Final = 1.0
 """How long an interpreter that ends waits for memories nobody closed; what was acknowledged is safe anyway."""
@@ -131,7 +131,7 @@ class Memory:
         Raises:
             EmbeddingError: The new embedder failed. The memory still serves with the old one.
             FingerprintError: Somebody else began to re-embed the file for yet another embedder.
-            InvalidInputError: The store is not a SQLite file.
+            InvalidInputError: The store cannot do this; a SQLite file can.
         """
         return await on_core(self._reembed, embedder)
 
@@ -219,10 +219,8 @@ class Memory:
         return SqliteStore(self._given, embedder=embedder, clock=self.clock, chunker=self._chunker)
 
     async def _reembed(self, embedder: Embedder | Default) -> int:
-        from memory_core.storage.sqlite.store import SqliteStore  # noqa: PLC0415
-
         store = await self.ready()
-        if not isinstance(store, SqliteStore):
+        if not isinstance(store, Reembedding):
             raise InvalidInputError(
                 f"a {type(store).__name__} cannot be re-embedded in place; copy its records to a store made with the "
                 "new embedder"

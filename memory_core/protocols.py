@@ -117,6 +117,15 @@ class Adding(Protocol):
         ...
 
 
+@runtime_checkable
+class Reembedding(Protocol):
+    """What a store may have beside the rest: another embedder while it is used."""
+
+    async def reembed(self, embedder: Embedder) -> int:
+        """See `Memory.reembed`; the embedder is the store's own once this has returned."""
+        ...
+
+
 class Records(Protocol):
     """The work on records. Every call is bounded by a scope whose user is set.
 

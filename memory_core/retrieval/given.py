@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from memory_core.checks import shown
 from memory_core.errors import InvalidInputError
 
 
@@ -16,10 +17,10 @@ def unit_vector(given: object) -> NDArray[np.float32]:
     """
     try:
         vector = np.asarray(given, np.float64)
-    except (TypeError, ValueError) as cause:
-        raise InvalidInputError(f"a vector is a sequence of numbers, not {given!r:.80}") from cause
+    except (TypeError, ValueError, OverflowError) as cause:
+        raise InvalidInputError(f"a vector is a sequence of numbers, not {shown(given)}") from cause
     if vector.ndim != 1 or not np.isfinite(vector).all() or not vector.any():
-        raise InvalidInputError(f"a vector is a row of finite numbers, not all of them zero, not {given!r:.80}")
+        raise InvalidInputError(f"a vector is a row of finite numbers, not all of them zero, not {shown(given)}")
     vector = vector / np.abs(vector).max()  # so that the squares of very small and very large numbers are numbers, too
     unit: NDArray[np.float32] = (vector / np.linalg.norm(vector)).astype(np.float32)
     return unit

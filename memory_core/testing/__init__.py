@@ -22,20 +22,34 @@ except ImportError as error:
 for _module in (
     "base",
     "chunker",
+    "embedder",
     "items",
     "listings",
     "operating",
     "owners",
     "records",
+    "reembedding",
+    "reopening",
     "searches",
     "sources",
     "times",
     "values",
+    "vectors",
 ):
     pytest.register_assert_rewrite(f"memory_core.testing.{_module}")
 
 from memory_core.testing.base import Ticks  # noqa: E402
 from memory_core.testing.chunker import ChunkerContract  # noqa: E402
+from memory_core.testing.embedder import EmbedderContract  # noqa: E402
+from memory_core.testing.reembedding import ReembeddingContract  # noqa: E402
+from memory_core.testing.reopening import ReopeningContract  # noqa: E402
 from memory_core.testing.store import StoreContract  # noqa: E402
 
-__all__ = ["ChunkerContract", "StoreContract", "Ticks"]
+__all__ = [
+    "ChunkerContract",
+    "EmbedderContract",
+    "ReembeddingContract",
+    "ReopeningContract",
+    "StoreContract",
+    "Ticks",
+]

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterable
 from datetime import UTC, datetime, timedelta
-from typing import ClassVar
 
 import pytest
 
-from memory_core import BoundMemory, Draft, Hit, Memory, MemoryRecord, run_sync
+from memory_core import BoundMemory, Draft, Embedder, Hit, Memory, MemoryRecord, run_sync
 from memory_core.protocols import Clock
 
 MakeMemory = Callable[[Clock], Memory]
+MakeEmbedder = Callable[[], Embedder]
 
 
 class Ticks:
@@ -30,15 +30,21 @@ class Ticks:
 
 
 class Contract:
-    """The fixtures of a store contract. A subclass provides `make_memory`."""
-
-    has_vectors: ClassVar[bool] = True
-    """Whether the memories under test have an embedder."""
+    """The fixtures of a store contract. A subclass provides `make_memory`, and `make_embedder` if it has vectors."""
 
     @pytest.fixture
     def make_memory(self) -> MakeMemory:
         """A function from a clock to a `Memory` over a fresh, empty store; called once a test."""
         raise NotImplementedError("a subclass of the contract has to define the fixture `make_memory`")
+
+    @pytest.fixture
+    def make_embedder(self) -> MakeEmbedder | None:
+        """What makes the embedders that `make_memory` gives its memories; `None` if they have none."""
+        return None
+
+    @pytest.fixture
+    def has_vectors(self, make_embedder: MakeEmbedder | None) -> bool:
+        return make_embedder is not None
 
     @pytest.fixture
     def clock(self) -> Ticks:

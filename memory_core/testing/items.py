@@ -58,8 +58,8 @@ class ItemContract(Contract):
         assert everything(ann) == [again]
         assert texts(run_sync(ann.search, "tea")) == ["tea"]
 
-    def test_no_vector_of_an_older_text_is_found(self, ann: BoundMemory) -> None:
-        if not self.has_vectors:
+    def test_no_vector_of_an_older_text_is_found(self, ann: BoundMemory, *, has_vectors: bool) -> None:
+        if not has_vectors:
             pytest.skip("a store without vectors")
         for text in ("jasmine", "", "coffee"):
             run_sync(ann.put_many, [Draft(text, source_key="k", data={"v": 1})])
@@ -206,10 +206,10 @@ class ItemContract(Contract):
         assert run_sync(ann.stats).records == 1
         assert add(ann, Draft("goes", source_key="k"))[0].rev == 1
 
-    def test_without_the_floor_the_nearest_come_back_however_far(self, ann: BoundMemory) -> None:
+    def test_without_the_floor_the_nearest_come_back_however_far(self, ann: BoundMemory, *, has_vectors: bool) -> None:
         add(ann, "jasmine tea", "the train leaves", Draft("", data={"nothing": "to embed"}))
         modes: list[Mode] = ["hybrid", "lexical", "vector"]
-        for mode in modes if self.has_vectors else modes[:2]:
+        for mode in modes if has_vectors else modes[:2]:
             hits = run_sync(ann.search, "jasmine tea", mode=mode, floor=False)
             assert len(hits) == 3, mode
             assert hits[0].record.text == "jasmine tea", mode

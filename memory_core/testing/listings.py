@@ -100,6 +100,8 @@ BAD_FILTERS: Final[dict[str, Where]] = {
     "since": Where(since=cast("Any", "2024-01-01")),
     "data": Where(data=cast("Any", {"a": [1]})),
     "fields compares created_at": Where(fields=[FieldCondition(cast("Any", "text"), "eq", "tea")]),
+    "fields compares": Where(fields=[FieldCondition(cast("Any", []), "eq", "tea")]),
+    "access_count is compared with a number": Where(fields=[FieldCondition("access_count", "gt", 10**5_000)]),
     "rev is compared with a number": Where(fields=[FieldCondition("rev", "gt", "1")]),
     "has no order": Where(fields=[FieldCondition("author", "gt", "Ann")]),
 }

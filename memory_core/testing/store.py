@@ -11,6 +11,7 @@ from memory_core.testing.searches import SearchContract
 from memory_core.testing.sources import SourceKeyContract
 from memory_core.testing.times import TimeContract
 from memory_core.testing.values import ValueContract
+from memory_core.testing.vectors import VectorContract
 
 
 class StoreContract(
@@ -20,6 +21,7 @@ class StoreContract(
     ValueContract,
     ListingContract,
     SearchContract,
+    VectorContract,
     TimeContract,
     OwnerContract,
     OperatorContract,
@@ -27,5 +29,5 @@ class StoreContract(
     """Subclass it, define the fixture `make_memory`, and run pytest.
 
     `make_memory` is a function from a clock to a `Memory` over a fresh, empty store; the contract opens and closes it.
-    Set `has_vectors = False` if its memories have no embedder.
+    If its memories have an embedder, define the fixture `make_embedder` too.
     """

@@ -4,7 +4,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta, timezone
+from functools import partial
 from typing import Any, cast
 
 import pytest
@@ -193,6 +195,26 @@ class ValueContract(Contract):
             run_sync(ann.delete_where, text_only)
         with pytest.raises(InvalidInputError, match="add_many"):
             run_sync(ann.add_many, "one text is no list of texts")
+        assert everything(ann) == [record]
+
+    def test_numbers_out_of_their_range_are_refused_by_name(self, ann: BoundMemory) -> None:
+        (record,) = add(ann, "tea")
+        numbers: list[Any] = [-1, float("nan"), float("inf"), 10**5_000, True, "1"]
+        for number in numbers:
+            calls: dict[str, Callable[[], object]] = {
+                "limit": partial(run_sync, ann.search, "tea", limit=number),
+                "limit must": partial(run_sync, ann.list, limit=number),
+                "diversity": partial(run_sync, ann.search, "tea", diversity=number),
+                "recency": partial(run_sync, ann.search, "tea", recency=number),
+                "importance": partial(run_sync, ann.search, "tea", importance=number),
+                "min_confidence": partial(run_sync, ann.list, where=Where(min_confidence=number)),
+                "confidence": partial(run_sync, ann.update, record.id, Patch(confidence=number)),
+                "embed": partial(run_sync, ann.add, "more", embed=number),
+                "vector": partial(run_sync, ann.search_by_vector, [number] * 3),
+            }
+            for name, call in calls.items():
+                with pytest.raises(InvalidInputError, match=name):
+                    call()
         assert everything(ann) == [record]
 
     def test_data_without_text_is_a_record(self, ann: BoundMemory) -> None:

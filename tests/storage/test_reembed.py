@@ -27,6 +27,7 @@ from memory_core import (
     InvalidInputError,
     Memory,
     Patch,
+    QdrantStore,
     run_sync,
 )
 from memory_core.storage.sqlite.backlog import BATCH
@@ -284,19 +285,8 @@ async def test_a_caller_who_goes_away_leaves_a_memory_that_works(path: Path) -> 
 
 
 async def test_other_stores_are_refused() -> None:
-    from memory_core.storage.sqlite.store import SqliteStore
-
-    class Wrapped:
-        """A store of somebody else."""
-
-        def __init__(self) -> None:
-            self._store = SqliteStore(":memory:", embedder=None, clock=lambda: datetime.now(UTC))
-
-        def __getattr__(self, name: str) -> object:
-            return getattr(self._store, name)
-
-    async with Memory(Wrapped()) as memory:  # type: ignore[arg-type]
-        with pytest.raises(InvalidInputError, match="a Wrapped cannot be re-embedded in place"):
+    async with Memory(QdrantStore(":memory:", embedder=WordEmbedder())) as memory:
+        with pytest.raises(InvalidInputError, match="a QdrantStore cannot be re-embedded in place"):
             await memory.reembed(WordEmbedder())
 
 

@@ -7,34 +7,38 @@ from pathlib import Path
 import pytest
 
 from memory_core import Memory
-from memory_core.testing import StoreContract
-from memory_core.testing.base import MakeMemory
+from memory_core.testing import ReembeddingContract, ReopeningContract, StoreContract
+from memory_core.testing.base import MakeEmbedder, MakeMemory
 from tests.storage.embedders import WordEmbedder
 
 
 class TestFileOfWords(StoreContract):
-    has_vectors = False
-
     @pytest.fixture
     def make_memory(self, tmp_path: Path) -> MakeMemory:
         return lambda clock: Memory(tmp_path / "memory.db", embedder=None, clock=clock)
 
 
-class TestFileWithVectors(StoreContract):
+class TestFileWithVectors(StoreContract, ReopeningContract, ReembeddingContract):
+    @pytest.fixture
+    def make_embedder(self) -> MakeEmbedder:
+        return WordEmbedder
+
     @pytest.fixture
     def make_memory(self, tmp_path: Path) -> MakeMemory:
         return lambda clock: Memory(tmp_path / "memory.db", embedder=WordEmbedder(), clock=clock)
 
 
 class TestInMemoryOfWords(StoreContract):
-    has_vectors = False
-
     @pytest.fixture
     def make_memory(self) -> MakeMemory:
         return lambda clock: Memory(":memory:", embedder=None, clock=clock)
 
 
-class TestInMemoryWithVectors(StoreContract):
+class TestInMemoryWithVectors(StoreContract, ReembeddingContract):
+    @pytest.fixture
+    def make_embedder(self) -> MakeEmbedder:
+        return WordEmbedder
+
     @pytest.fixture
     def make_memory(self) -> MakeMemory:
         return lambda clock: Memory(":memory:", embedder=WordEmbedder(), clock=clock)

@@ -15,8 +15,8 @@ from memory_core import BoundMemory, Memory, run_sync
 from memory_core.protocols import Clock
 from memory_core.storage.qdrant.settings import Server
 from memory_core.storage.qdrant.store import QdrantStore
-from memory_core.testing import StoreContract, Ticks
-from memory_core.testing.base import MakeMemory, everything
+from memory_core.testing import ReopeningContract, StoreContract, Ticks
+from memory_core.testing.base import MakeEmbedder, MakeMemory, everything
 from memory_core.testing.items import ItemContract
 from memory_core.testing.records import RecordContract
 from memory_core.testing.searches import SearchContract
@@ -28,21 +28,28 @@ from tests.storage.qdrant.loopback import HOST, Loopback
 
 class TestInMemoryWithVectors(StoreContract):
     @pytest.fixture
+    def make_embedder(self) -> MakeEmbedder:
+        return WordEmbedder
+
+    @pytest.fixture
     def make_memory(self) -> MakeMemory:
         return lambda clock: Memory(QdrantStore(":memory:", embedder=WordEmbedder(), clock=clock), clock=clock)
 
 
 class TestInMemoryOfWords(Sample, StoreContract):
     parts = (RecordContract, SearchContract)
-    has_vectors = False
 
     @pytest.fixture
     def make_memory(self) -> MakeMemory:
         return lambda clock: Memory(QdrantStore(":memory:", embedder=None, clock=clock), clock=clock)
 
 
-class OnAServer(StoreContract):
+class OnAServer(StoreContract, ReopeningContract):
     """The contract over a network, where nobody can see what is left in the server's files."""
+
+    @pytest.fixture
+    def make_embedder(self) -> MakeEmbedder:
+        return WordEmbedder
 
     def test_erase_takes_everything_in_reach_and_says_how_much(self, ann: BoundMemory, clock: Ticks) -> None:
         run_sync(ann.add, "a")
@@ -81,4 +88,5 @@ if "QDRANT_URL" in os.environ:
     class TestOnTheServerOfTheEnvironment(OnAServer):
         @pytest.fixture
         def make_memory(self) -> MakeMemory:
-            return lambda clock: on_server(Server(), clock, f"contract-{uuid.uuid4().hex[:8]}")
+            name = f"contract-{uuid.uuid4().hex[:8]}"
+            return lambda clock: on_server(Server(), clock, name)

@@ -1,0 +1,66 @@
+"""Stores that outlive the process: what was written is there when somebody opens them again."""
+
+# ruff: noqa: S101  (a contract is made of assertions)
+
+from __future__ import annotations
+
+import pytest
+
+from memory_core import BoundMemory, ClosedError, Draft, ForgottenError, Patch, Where, run_sync
+from memory_core.models import STATES, MemoryRecord
+from memory_core.testing.base import Contract, MakeMemory, Ticks, add, texts
+
+
+class ReopeningContract(Contract):
+    """Subclass it beside `StoreContract` for a store that lasts and that several processes may open.
+
+    Here every call of `make_memory` in one test opens the same store, empty at first.
+    """
+
+    def test_opening_returns_the_memory_and_may_be_repeated(self, make_memory: MakeMemory, clock: Ticks) -> None:
+        memory = make_memory(clock)
+        assert run_sync(memory.open) is memory
+        assert run_sync(memory.open) is memory
+        run_sync(memory.close)
+        with pytest.raises(ClosedError, match="make a new Memory"):
+            run_sync(memory.open)
+
+    def test_what_was_written_is_there_when_it_is_opened_again(self, make_memory: MakeMemory, clock: Ticks) -> None:
+        with make_memory(clock) as memory:
+            ann = memory.bind(user="ann")
+            tea, old, gone = add(ann, Draft("green tea", data={"cups": 2}), "Oslo", Draft("a secret", source_key="s"))
+            clock.advance(hours=1)
+            run_sync(ann.update, tea.id, Patch(text="jasmine tea"))
+            run_sync(ann.supersede, old.id, "Bergen")
+            run_sync(ann.delete, gone.id)
+            run_sync(ann.put_many, [Draft("an item", source_key="k", session="s1")])
+            run_sync(memory.bind(user="bob").add, "what Bob said")
+            before = _told(ann, tea.id, old.id)
+        with make_memory(clock) as memory:
+            ann = memory.bind(user="ann")
+            assert _told(ann, tea.id, old.id) == before
+            assert [hit.record.id for hit in run_sync(ann.search, "jasmine")] == [tea.id]
+            assert [owner.user for owner in run_sync(memory.operator().owners)] == ["ann", "bob"]
+            with pytest.raises(ForgottenError):
+                run_sync(ann.add, Draft("a secret", source_key="s"))
+            (again,) = run_sync(ann.put_many, [Draft("an item", source_key="k", session="s1")])
+            assert again.rev == 1
+
+    def test_what_one_writes_the_other_finds_at_once(self, make_memory: MakeMemory, clock: Ticks) -> None:
+        with make_memory(clock) as one, make_memory(clock) as two:
+            mine, theirs = one.bind(user="ann"), two.bind(user="ann")
+            for n in range(3):
+                (record,) = add(mine, f"tea {n}")
+                assert run_sync(theirs.get, record.id) == record
+                assert f"tea {n}" in texts(run_sync(theirs.search, "tea"))
+                run_sync(theirs.update, record.id, Patch(text=f"coffee {n}"))
+                assert f"coffee {n}" in texts(run_sync(mine.search, "coffee"))
+                assert texts(run_sync(mine.search, "tea")) == []
+            run_sync(theirs.delete_where, Where())
+            assert run_sync(mine.search, "coffee") == []
+            assert run_sync(mine.stats).records == 0
+
+
+def _told(handle: BoundMemory, *ids: str) -> tuple[object, ...]:
+    everything: tuple[MemoryRecord, ...] = run_sync(handle.list, where=Where(states=STATES), order="oldest").records
+    return everything, run_sync(handle.stats), [run_sync(handle.history, id) for id in ids]  # noqa: A001
