@@ -372,16 +372,20 @@ class BoundMemory:
         """
         _one_of("order", order, get_args(Order))
         request = ListRequest(where=check_where(where), order=order, limit=_limit(limit), cursor=cursor, touch=touch)
-        return await self._run(lambda store, scope: store.list(scope, request))
+        return await self._memory.list_page(self._owned(), request)
 
     async def _run(self, work: Callable[[Store, Scope], Coroutine[object, object, T]]) -> T:
-        if self._scope.user is None:
-            raise ScopeError(f"{self._scope} leaves the user open; bind one first: handle.bind(user=...)")
+        scope = self._owned()
 
         async def on_store() -> T:
-            return await work(await self._memory.ready(), self._scope)
+            return await work(await self._memory.ready(), scope)
 
         return await on_core(on_store)
+
+    def _owned(self) -> Scope:
+        if self._scope.user is None:
+            raise ScopeError(f"{self._scope} leaves the user open; bind one first: handle.bind(user=...)")
+        return self._scope
 
 
 def _limit(value: object) -> int:

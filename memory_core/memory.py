@@ -27,9 +27,9 @@ from memory_core.bridge import core_loop, on_core, promised, run_sync
 from memory_core.chunking import DEFAULT_CHUNKER, Chunker
 from memory_core.errors import ClosedError, InvalidInputError
 from memory_core.handle import BoundMemory
-from memory_core.models import MemoryRecord, Scope, utc_now
+from memory_core.models import MemoryRecord, Page, Scope, utc_now
 from memory_core.operating import Operator
-from memory_core.protocols import Adding, Clock, Embedder, Reembedding, Store
+from memory_core.protocols import Adding, Clock, Embedder, Listing, ListRequest, Reembedding, Store
 
 EXIT_SECONDS: Final = 1.0
 """How long an interpreter that ends waits for memories nobody closed; what was acknowledged is safe anyway."""
@@ -73,6 +73,8 @@ class Memory:
         self._store: Store | None = None
         self._adding: Adding | None = None
         """The store again while it is open, if it takes single records without a task."""
+        self._listing: Listing | None = None
+        """And if it lists records for any loop."""
         self._closed = False
         self._opening = asyncio.Lock()
         self._pid = os.getpid()
@@ -186,6 +188,7 @@ class Memory:
                 await store.open()
                 self._store = store
                 self._adding = store if isinstance(store, Adding) else None
+                self._listing = store if isinstance(store, Listing) else None
                 _open_memories.add(self)
             return self._store
 
@@ -200,11 +203,24 @@ class Memory:
 
         return on_core(add)
 
+    def list_page(self, scope: Scope, request: ListRequest) -> Awaitable[Page]:
+        """List records, for handles: `Records.list` on the shortest way that the store offers."""
+        listing = self._listing
+        if listing is not None and not request.touch and self._core is core_loop():  # or this is a forked child
+            page: asyncio.Future[Page] = asyncio.get_running_loop().create_future()
+            listing.begin_list(scope, request, page)
+            return page
+
+        async def listed() -> Page:
+            return await (await self.ready()).list(scope, request)
+
+        return on_core(listed)
+
     async def _close(self) -> None:
         async with self._opening:
             self._closed = True
             store, self._store = self._store, None
-            self._adding = None
+            self._adding = self._listing = None
         _open_memories.discard(self)
         if store is not None:
             await store.close()

@@ -126,6 +126,15 @@ class Reembedding(Protocol):
         ...
 
 
+@runtime_checkable
+class Listing(Protocol):
+    """What a store may have beside `Records.list`, for callers on other loops than the memory's own."""
+
+    def begin_list(self, scope: Scope, request: ListRequest, done: Future[Page]) -> None:
+        """`Records.list` without `touch`, from any thread: returns at once, answers `done` (`bridge.answer`)."""
+        ...
+
+
 class Records(Protocol):
     """The work on records. Every call is bounded by a scope whose user is set.
 

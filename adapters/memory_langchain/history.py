@@ -78,7 +78,7 @@ class MemoryChatMessageHistory(BaseChatMessageHistory):
 
     async def aget_messages(self) -> list[BaseMessage]:
         """All messages, oldest first."""
-        return [to_message(record) for record in await on_core(read, self._scope)]
+        return [to_message(record) for record in await read(self._scope)]
 
     def add_messages(self, messages: Sequence[BaseMessage]) -> None:
         """Add messages in order: all of them or, on an error, none.

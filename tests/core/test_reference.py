@@ -19,9 +19,10 @@ PAGE_OF = {
     "close": "memory",
     "ready": None,
     "add_one": None,
+    "list_page": None,
     "operator": "operator",
 }
-"""Operations that are told on the page of another one; `ready` and `add_one` are for handles."""
+"""Operations that are told on the page of another one; `ready`, `add_one` and `list_page` are for handles."""
 
 
 def operations() -> dict[str, tuple[str, Callable[..., Any]]]:

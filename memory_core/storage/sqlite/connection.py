@@ -14,6 +14,7 @@ from typing import Final, TypeVar
 
 import aiosqlite
 
+from memory_core.bridge import answer
 from memory_core.errors import ClosedError, NotAStoreError, StoreUnavailableError
 from memory_core.storage.sqlite.conditions import install
 from memory_core.storage.sqlite.schema import APPLICATION_ID, check_version, migrate
@@ -34,6 +35,8 @@ _MAGIC: Final = b"SQLite format 3\0"
 class Connection(aiosqlite.Connection):
     """An aiosqlite connection that runs a whole unit of work in one hop to its thread."""
 
+    _is_closing = False
+
     async def run(self, work: Callable[[sqlite3.Connection], T]) -> T:
         """Run `work` in the connection's thread, translating what SQLite reports."""
         return await self.submit(work)
@@ -41,11 +44,41 @@ class Connection(aiosqlite.Connection):
     def submit(self, work: Callable[[sqlite3.Connection], T]) -> asyncio.Future[T]:
         """`run`, for a caller on the loop that has no task to wait in."""
         if not self._running or self._connection is None:
-            raise ClosedError("this memory was closed; make a new Memory to open it again")
+            raise _closed()
         done: asyncio.Future[T] = asyncio.get_running_loop().create_future()
         job = (done, partial(_explained, work, self._connection))
         self._tx.put_nowait(job)  # pyright: ignore[reportUnknownMemberType]  # aiosqlite leaves its type open
         return done
+
+    def begin(self, work: Callable[[sqlite3.Connection], T], done: asyncio.Future[T]) -> None:
+        """`run`, from any thread: `done`, of whatever loop, is answered by the connection's thread."""
+        self._tx.put_nowait((None, partial(self._answer, work, done)))  # pyright: ignore[reportUnknownMemberType]
+        if not self._running:  # the thread may have ended before it came to this
+            answer([(done, None, _closed())])
+
+    async def close(self) -> None:
+        """Finish what is queued and close the file."""
+        self._is_closing = True
+        await super().close()
+
+    def _answer(self, work: Callable[[sqlite3.Connection], T], done: asyncio.Future[T]) -> None:
+        if done.done():  # nobody waits any more
+            return
+        try:
+            result = self._result(work)
+        except BaseException as error:  # noqa: BLE001  (whatever it was, it is the caller's)
+            answer([(done, None, error)])
+        else:
+            answer([(done, result, None)])
+
+    def _result(self, work: Callable[[sqlite3.Connection], T]) -> T:
+        if self._is_closing or self._connection is None:
+            raise _closed()
+        return _explained(work, self._connection)
+
+
+def _closed() -> ClosedError:
+    return ClosedError("this memory was closed; make a new Memory to open it again")
 
 
 def _explained(work: Callable[[sqlite3.Connection], T], db: sqlite3.Connection) -> T:

@@ -54,7 +54,7 @@ class SqliteStore:
     """Records, full text, vectors and change log in one SQLite file (WAL), shared by any number of processes.
 
     Two connections with a thread each: one writes (see `Writer`), one reads and ranks. Readers never wait for
-    writers. `open` before use; everything runs on the loop that opened it.
+    writers. `open` before use; everything but `begin_list` runs on the loop that opened it.
 
     Args:
         path: The file, or `":memory:"`.
@@ -313,11 +313,11 @@ class SqliteStore:
 
     async def list(self, scope: Scope, request: ListRequest) -> Page:
         """See `Records.list`."""
+        if not request.touch:
+            page: asyncio.Future[Page] = asyncio.get_running_loop().create_future()
+            self.begin_list(scope, request, page)
+            return await page
         now = self._now()
-
-        def read(db: sqlite3.Connection) -> Page:
-            with snapshot(db):
-                return listing.page(db, scope, request, now)[0]
 
         def read_and_touch(db: sqlite3.Connection) -> Page:
             page, keys = listing.page(db, scope, request, now)
@@ -326,7 +326,17 @@ class SqliteStore:
             read = (replace(r, accessed_at=at, access_count=r.access_count + 1) for r in page.records)
             return Page(tuple(read), page.cursor)
 
-        return await (self._writer.write(read_and_touch) if request.touch else self._reader.run(read))
+        return await self._writer.write(read_and_touch)
+
+    def begin_list(self, scope: Scope, request: ListRequest, done: asyncio.Future[Page]) -> None:
+        """See `Listing.begin_list`."""
+        now = self._now()
+
+        def read(db: sqlite3.Connection) -> Page:
+            with snapshot(db):
+                return listing.page(db, scope, request, now)[0]
+
+        self._reader.begin(read, done)
 
 
 def _update(db: sqlite3.Connection, scope: Scope, patch: Patch, item: Prepared, now: datetime) -> MemoryRecord:

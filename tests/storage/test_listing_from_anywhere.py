@@ -1,0 +1,71 @@
+"""Pages that are read for other loops than the memory's own, without passing through that one."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from memory_core import BoundMemory, ClosedError, Memory, run_sync
+from memory_core.bridge import core_loop
+from memory_core.storage.sqlite.store import SqliteStore
+
+
+@pytest.fixture
+def memory(tmp_path: Path) -> Memory:
+    memory = Memory(tmp_path / "memory.db", embedder=None)
+    run_sync(memory.bind(user="ann").add, "Ann drinks jasmine tea")
+    return memory
+
+
+async def texts(ann: BoundMemory) -> list[str]:
+    return [record.text for record in (await ann.list()).records]
+
+
+def test_a_page_does_not_wait_for_the_memorys_own_loop(memory: Memory) -> None:
+    page_is_there = threading.Event()
+    core_loop().loop.call_soon_threadsafe(page_is_there.wait)
+    try:
+        assert asyncio.run(texts(memory.bind(user="ann"))) == ["Ann drinks jasmine tea"]
+    finally:
+        page_is_there.set()
+    run_sync(memory.close)
+
+
+def test_a_caller_that_is_gone_before_its_page_harms_nobody(memory: Memory) -> None:
+    ann, go_on = memory.bind(user="ann"), threading.Event()
+    store = run_sync(memory.ready)
+    assert isinstance(store, SqliteStore)
+
+    async def leave() -> None:
+        store._reader.begin(lambda _: go_on.wait(), asyncio.get_running_loop().create_future())
+        asyncio.create_task(texts(ann))  # noqa: RUF006  (it is cancelled with its loop, behind the other)
+        await asyncio.sleep(0)
+
+    asyncio.run(leave())
+    go_on.set()
+    assert asyncio.run(texts(ann)) == ["Ann drinks jasmine tea"]
+    run_sync(memory.close)
+
+
+def test_whoever_lists_while_the_memory_closes_gets_a_page_or_is_told(memory: Memory) -> None:
+    ann, closing = memory.bind(user="ann"), threading.Barrier(5)
+
+    async def read_to_the_end() -> int:
+        closing.wait()
+        for count in range(1_000_000):
+            try:
+                assert await texts(ann) == ["Ann drinks jasmine tea"]
+            except ClosedError:
+                return count
+        raise AssertionError("it never closed")
+
+    with ThreadPoolExecutor(4) as pool:
+        readers = [pool.submit(lambda: asyncio.run(read_to_the_end())) for _ in range(4)]
+        closing.wait()
+        run_sync(memory.close)
+        for reader in readers:
+            reader.result()
