@@ -82,6 +82,12 @@ def check_listed(name: str, value: object) -> str:
     return text
 
 
+def check_one_of(name: str, value: object, allowed: tuple[str, ...]) -> None:
+    """Refuse a value that is not one of a closed set."""
+    if value not in allowed:
+        raise InvalidInputError(f"{name} must be one of {', '.join(allowed)}, not {shown(value)}")
+
+
 def shown(value: object) -> str:
     """A value as an error message quotes it: short, whatever it is."""
     try:

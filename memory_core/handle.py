@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Final, Literal, Self, TypeVar, get_args
 
 from memory_core.bridge import on_core
-from memory_core.checks import check_key, check_text, check_unit, shown
+from memory_core.checks import check_key, check_one_of, check_text, check_unit, shown
 from memory_core.conditions import check_where
 from memory_core.drafts import check_expiries, complete, complete_all, complete_items
 from memory_core.errors import ForgottenError, InvalidInputError, RecordNotFoundError, ScopeError
@@ -179,8 +179,8 @@ class BoundMemory:
             importance: Weight of the record's `importance`.
         """
         check_text("query", query)
-        _one_of("mode", mode, get_args(Mode))
-        _one_of("profile", profile, get_args(Profile))
+        check_one_of("mode", mode, get_args(Mode))
+        check_one_of("profile", profile, get_args(Profile))
         request = SearchRequest(
             text=query,
             limit=_limit(limit),
@@ -370,7 +370,7 @@ class BoundMemory:
             cursor: `Page.cursor` of the page before.
             touch: Count this as a read of the records returned.
         """
-        _one_of("order", order, get_args(Order))
+        check_one_of("order", order, get_args(Order))
         request = ListRequest(where=check_where(where), order=order, limit=_limit(limit), cursor=cursor, touch=touch)
         return await self._memory.list_page(self._owned(), request)
 
@@ -395,10 +395,5 @@ def _limit(value: object) -> int:
 
 
 def _is_later(embed: object) -> bool:
-    _one_of("embed", embed, ("now", "later"))
+    check_one_of("embed", embed, ("now", "later"))
     return embed == "later"
-
-
-def _one_of(name: str, value: object, allowed: tuple[str, ...]) -> None:
-    if value not in allowed:
-        raise InvalidInputError(f"{name} must be one of {', '.join(allowed)}, not {shown(value)}")
