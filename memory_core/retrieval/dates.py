@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 import numpy as np
@@ -18,25 +18,38 @@ SLACK_DAYS: Final = 14
 
 _DAY: Final = 86_400_000_000
 _MONTH_DAYS: Final = 31
+_ACROSS_NEW_YEAR: Final[Mapping[int, tuple[int, ...]]] = {12: (-1, 0), 1: (0, 1)}
+"""By month the years, counted from a record's own, that one without a year may mean."""
 
 
 def date_fit(occurred: Rows, mentions: Sequence[DateMention]) -> Floats:
-    """1 for records of the named day, month or year, falling to 0 over the two weeks after it."""
+    """1 for records of the named day, month or year, falling to 0 over the two weeks after the day or month.
+
+    The day before counts as well, for clocks differ; a month has 31 days. Without a year the nearest such month counts.
+
+    Args:
+        occurred: Microseconds since 1970 UTC.
+        mentions: What the query names; of several the one that fits best counts.
+    """
     fit: Floats = np.zeros(len(occurred), np.float32)
     stamps = occurred.astype("datetime64[us]")
+    own = stamps.astype("datetime64[Y]")
     for mention in mentions:
         if mention.month is None:
-            year = stamps.astype("datetime64[Y]").astype(np.int64) + 1970
-            fit = np.maximum(fit, (year == mention.year).astype(np.float32))
-            continue
-        years = stamps.astype("datetime64[Y]")
-        if mention.year is not None:
-            years = np.full(len(occurred), np.datetime64(mention.year - 1970, "Y"))
-        start = (years + np.timedelta64(mention.month - 1, "M")).astype("datetime64[D]")
-        start = start + np.timedelta64((mention.day or 1) - 1, "D")
-        days = (stamps - start.astype("datetime64[us]")).astype(np.int64) / _DAY
-        length = 1 if mention.day else _MONTH_DAYS
-        late = 1 - (days - length) / SLACK_DAYS
-        inside = np.where((days >= -1) & (days <= length), 1.0, np.where(days > length, np.clip(late, 0, 1), 0.0))
-        fit = np.maximum(fit, inside.astype(np.float32))
+            fit = np.maximum(fit, (own.astype(np.int64) + 1970 == mention.year).astype(np.float32))
+        elif mention.year is not None:
+            fit = np.maximum(fit, _fit(stamps, np.full(len(occurred), mention.year - 1970, "datetime64[Y]"), mention))
+        else:
+            for years in _ACROSS_NEW_YEAR.get(mention.month, (0,)):
+                fit = np.maximum(fit, _fit(stamps, own + np.timedelta64(years, "Y"), mention))
+    return fit
+
+
+def _fit(stamps: NDArray[np.datetime64], years: NDArray[np.datetime64], mention: DateMention) -> Floats:
+    """How well each moment fits the day or month of the year beside it."""
+    start = (years + np.timedelta64((mention.month or 1) - 1, "M")).astype("datetime64[D]")
+    start = start + np.timedelta64((mention.day or 1) - 1, "D")
+    days = (stamps - start.astype("datetime64[us]")).astype(np.int64) / _DAY
+    late = days - (1 if mention.day else _MONTH_DAYS)
+    fit: Floats = np.where(days < -1, 0.0, np.clip(1 - late / SLACK_DAYS, 0, 1)).astype(np.float32)
     return fit

@@ -8,6 +8,8 @@ from collections import Counter
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from memory_core.retrieval.bm25 import K1, B, bm25
 from memory_core.retrieval.corpus import Corpus, Entry
@@ -47,3 +49,46 @@ def test_every_row_has_the_score_of_the_plain_formula(size: int) -> None:
         del texts[step]
         texts[size + step] = "a j new"
         corpus.extend([entry(size + step, texts[size + step])], [])
+
+
+TEXTS = st.lists(st.lists(st.sampled_from("abcde"), min_size=1, max_size=8).map(" ".join), min_size=1, max_size=12)
+QUERY = st.lists(st.sampled_from("abcdefg"), unique=True, max_size=5)
+
+
+def scored(texts: list[str], terms: list[str]) -> list[float]:
+    corpus = Corpus(None)
+    corpus.extend([entry(key, text) for key, text in enumerate(texts)], [])
+    found: list[float] = bm25(corpus, terms).scores.tolist()
+    return found
+
+
+@given(TEXTS, QUERY, st.data())
+def test_any_texts_have_the_scores_of_the_plain_formula(
+    texts: list[str], terms: list[str], data: st.DataObject
+) -> None:
+    gone = data.draw(st.sets(st.integers(0, len(texts) - 1), max_size=len(texts) - 1))
+    corpus = Corpus(None)
+    corpus.extend([entry(key, text) for key, text in enumerate(texts)], [])
+    corpus.remove(gone)
+    left = {key: text for key, text in enumerate(texts) if key not in gone}
+    found = bm25(corpus, terms)
+    expected = plainly(left, terms)
+    assert found.scores.tolist() == pytest.approx([expected.get(key, 0.0) for key in range(len(texts))], rel=1e-5)
+    assert found.best_coverage >= 0.0
+    assert (found.ideal > 0.0) == bool(terms)
+
+
+@given(TEXTS, QUERY, st.randoms(use_true_random=False))
+def test_the_order_of_records_and_words_does_not_matter(
+    texts: list[str], terms: list[str], dice: random.Random
+) -> None:
+    order, expected = dice.sample(range(len(texts)), len(texts)), scored(texts, terms)
+    shuffled = scored([texts[row] for row in order], dice.sample(terms, len(terms)))
+    assert shuffled == pytest.approx([expected[row] for row in order], rel=1e-5)
+
+
+@given(TEXTS, st.integers(1, 7))
+def test_a_text_that_says_it_more_often_ranks_higher(texts: list[str], times: int) -> None:
+    often, seldom = " ".join("x" * times + "y" * (8 - times)), " ".join("x" * (times - 1) + "y" * (9 - times))
+    more, less = scored([*texts, often, seldom], ["x"])[-2:]
+    assert more > less

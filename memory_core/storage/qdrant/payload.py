@@ -18,7 +18,7 @@ import numpy as np
 
 from memory_core.models import MemoryRecord, Scope, encode_data, encode_json
 from memory_core.retrieval.bm25 import K1, B
-from memory_core.retrieval.features import terms_of_record
+from memory_core.retrieval.features import ANALYSIS, Features, features, terms_of_record
 from memory_core.storage.qdrant.client import models
 from memory_core.storage.sqlite.prepared import Prepared
 from memory_core.storage.sqlite.rows import link_keys, to_links
@@ -193,13 +193,21 @@ def to_point(scope: Scope, item: Prepared, known: Stored, *, debt: str | None) -
 
 def derived_fields(item: Prepared) -> Payload:
     """The payload fields that follow from text, author and time."""
-    features = item.features
     return {
-        "_terms": " ".join(terms_of_record(item.record)),
-        "_flags": features.flags,
-        "_words": features.words,
+        **searched_fields(item.record, item.features),
         "_pieces": len(item.chunks),
         "_spans": [list(span) for span in item.chunks] if len(item.chunks) > 1 else [],
+    }
+
+
+def searched_fields(record: MemoryRecord, found: Features | None = None) -> Payload:
+    """The payload fields that searches by words read, as this version of the analysis makes them."""
+    found = found or features(record)
+    return {
+        "_terms": " ".join(terms_of_record(record)),
+        "_flags": found.flags,
+        "_words": found.words,
+        "_analysis": ANALYSIS,
     }
 
 

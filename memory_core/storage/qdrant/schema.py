@@ -67,6 +67,7 @@ RECORD_INDEXES: Final[Mapping[str, models.PayloadSchemaParams]] = {
     "_seen_at": _MOMENT,
     "_seq": _INTEGER,
     "_pieces": _INTEGER,
+    "_analysis": _INTEGER,
     "_terms": _TERMS,
     "_data": _KEYWORD,
     "_under": _KEYWORD,

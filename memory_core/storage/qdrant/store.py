@@ -40,6 +40,7 @@ from memory_core.storage.qdrant.ledger import Ledger
 from memory_core.storage.qdrant.outline import Update, is_searched_differently, outline_of_put
 from memory_core.storage.qdrant.payload import Arrivals, Stored, read_revisions, to_owner, token
 from memory_core.storage.qdrant.porting import QdrantPort
+from memory_core.storage.qdrant.reanalysis import Reanalysis
 from memory_core.storage.qdrant.settings import IN_MEMORY, Layout, Patience, Server, from_uri
 from memory_core.storage.qdrant.turns import turns
 from memory_core.storage.qdrant.writing import Access, Locks, carry_out, removal, until_undisturbed
@@ -161,6 +162,7 @@ class QdrantStore:
         if not self._is_mirror:
             self._debts = Debts(self._access, self._embedder, self._clock)
             self._to_close.push_async_callback(self._debts.close)
+            self._to_close.push_async_callback(Reanalysis(self._access.records).close)
 
     async def add(
         self, scope: Scope, records: Sequence[MemoryRecord], *, embed_later: bool
