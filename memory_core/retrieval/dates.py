@@ -12,6 +12,7 @@ from memory_core.retrieval.timex import DateMention
 
 Floats = NDArray[np.float32]
 Rows = NDArray[np.int64]
+Moments = NDArray[np.datetime64]
 
 SLACK_DAYS: Final = 14
 """People speak of a day for about two weeks after it."""
@@ -32,20 +33,21 @@ def date_fit(occurred: Rows, mentions: Sequence[DateMention]) -> Floats:
         mentions: What the query names; of several the one that fits best counts.
     """
     fit: Floats = np.zeros(len(occurred), np.float32)
-    stamps = occurred.astype("datetime64[us]")
-    own = stamps.astype("datetime64[Y]")
+    stamps: Moments = occurred.astype("datetime64[us]")
+    own: Moments = stamps.astype("datetime64[Y]")
     for mention in mentions:
         if mention.month is None:
             fit = np.maximum(fit, (own.astype(np.int64) + 1970 == mention.year).astype(np.float32))
         elif mention.year is not None:
-            fit = np.maximum(fit, _fit(stamps, np.full(len(occurred), mention.year - 1970, "datetime64[Y]"), mention))
+            years = np.full(len(occurred), np.datetime64(mention.year - 1970, "Y"))
+            fit = np.maximum(fit, _fit(stamps, years, mention))
         else:
-            for years in _ACROSS_NEW_YEAR.get(mention.month, (0,)):
-                fit = np.maximum(fit, _fit(stamps, own + np.timedelta64(years, "Y"), mention))
+            for away in _ACROSS_NEW_YEAR.get(mention.month, (0,)):
+                fit = np.maximum(fit, _fit(stamps, own + np.timedelta64(away, "Y"), mention))
     return fit
 
 
-def _fit(stamps: NDArray[np.datetime64], years: NDArray[np.datetime64], mention: DateMention) -> Floats:
+def _fit(stamps: Moments, years: Moments, mention: DateMention) -> Floats:
     """How well each moment fits the day or month of the year beside it."""
     start = (years + np.timedelta64((mention.month or 1) - 1, "M")).astype("datetime64[D]")
     start = start + np.timedelta64((mention.day or 1) - 1, "D")
