@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import subprocess
 import venv
 import zipfile
@@ -37,9 +38,10 @@ def wanted_by(name: str, extras: frozenset[str]) -> list[Requirement]:
     ]
 
 
-def needed_for(extra: str) -> set[str]:
-    """The distributions that pip would bring."""
+def needed_for(extra: str, *others: str) -> set[str]:
+    """The distributions that pip would bring, for our wheel and other packages."""
     needed, open_ends = set[tuple[str, frozenset[str]]](), [(OWN, frozenset({extra}))]
+    open_ends += [(other, frozenset()) for other in others]
     while open_ends:
         name, extras = end = open_ends.pop()
         if end not in needed:
@@ -49,12 +51,12 @@ def needed_for(extra: str) -> set[str]:
     return {name for name, _ in needed} - {OWN}
 
 
-def fresh_environment(extra: str, wheel: Path, folder: Path) -> Path:
-    """The interpreter of an environment with our wheel and what it declares."""
+def fresh_environment(extra: str, wheel: Path, folder: Path, *others: str) -> Path:
+    """The interpreter of an environment with our wheel and what it declares, and other packages."""
     venv.create(folder, with_pip=False, symlinks=True)
     python = folder / "bin" / "python"
     (packages,) = folder.glob("lib/python*/site-packages")
-    for name in needed_for(extra):
+    for name in needed_for(extra, *others):
         found = distribution(name)
         tops = {path.parts[0] for path in found.files or () if path.parts[0] not in {"..", "__pycache__"}}
         for top in tops:
@@ -138,3 +140,29 @@ def test_the_documented_memories_work_where_no_framework_is_installed(wheel: Pat
     assert not {"spade", "slixmpp"} & needed_for("cli")
     said = run([python, "-I", "-c", code], tmp_path)
     assert said.strip() == "['User prefers JSON', 'User prefers JSON responses over XML']"
+
+
+SOMEBODY_ELSES = """
+import pytest
+from shelf import ShelfStore
+from memory_core import Memory
+from memory_core.testing import StoreContract
+
+class TestShelf(StoreContract):
+    @pytest.fixture
+    def make_memory(self):
+        return lambda clock: Memory(ShelfStore(clock=clock), clock=clock)
+"""
+
+
+@pytest.mark.slow  # all promises of a store
+def test_a_store_of_somebody_else_keeps_the_installed_contract(wheel: Path, tmp_path: Path) -> None:
+    python = fresh_environment("cli", wheel, tmp_path / "environment", "pytest")
+    project = tmp_path / "project"
+    project.mkdir()
+    shutil.copy(ROOT / "tests" / "repository" / "shelf.py", project)
+    (project / "test_shelf.py").write_text(SOMEBODY_ELSES)
+    said = run([python, "-m", "pytest", "-q", "-p", "no:cacheprovider"], project)
+    passed = re.search(r"(\d+) passed", said)
+    assert passed is not None
+    assert int(passed[1]) > 250, said
