@@ -21,10 +21,12 @@ from memory_core.models import (
     Json,
     Link,
     MemoryRecord,
+    OpenRecord,
     Patch,
     Scope,
     Tier,
     encode_data,
+    sealed,
     utc_now,
 )
 
@@ -49,7 +51,7 @@ def complete(draft: Draft | str, scope: Scope, now: datetime) -> MemoryRecord:
         raise ScopeError("this handle leaves the user open; bind one first: handle.bind(user=...)")
     text, data = _content(_text(draft.text), check_data(draft.data))
     kind = check_key("kind", draft.kind)
-    return MemoryRecord(
+    record = OpenRecord(
         id=new_id() if draft.id is None else check_key("id", draft.id),
         text=text,
         kind=kind,
@@ -78,6 +80,7 @@ def complete(draft: Draft | str, scope: Scope, now: datetime) -> MemoryRecord:
         collection=_provenance("collection", draft.collection, scope.collection),
         links=check_links(draft.links),
     )
+    return sealed(record)
 
 
 def check_draft(draft: Draft) -> Draft:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from datetime import date
 from functools import lru_cache
-from typing import Final
+from typing import Final, NamedTuple
 
 from memory_core.models import MemoryRecord
 from memory_core.retrieval.analysis import ascii_words, asks, index_terms, words
@@ -24,8 +24,7 @@ PREDECESSOR_CHARS: Final = 160
 answers it (160 finds a point more of the development split's evidence at 5 than 320 or all of it)."""
 
 
-@dataclass(frozen=True, slots=True)
-class Features:
+class Features(NamedTuple):
     """What the ranking needs to know of a record."""
 
     packed: bytes
@@ -39,11 +38,11 @@ def features(record: MemoryRecord) -> Features:
     text = record.text
     if not text:
         return Features(b"", 0, 0)
-    head = _head(record)
-    if text.isascii() and head.isascii() and "_" not in text:
+    if text.isascii() and "_" not in text and (record.author is None or record.author.isascii()):
         found = ascii_words(text)  # once for everything; a word of a pattern is one of these, but for the underscore
         dates = resolve(text, record.occurred_at, found)
-        packed = _packed_head(head) + b"".join(map(_packed_words.__getitem__, found))
+        packed = _packed_head(record.occurred_at.date(), record.author)
+        packed += b"".join(map(_packed_words.__getitem__, found))
         packed += pack(index_terms(" ".join(dates))) if dates else b""
         timed = has_time_expression(text, found)
     else:
@@ -58,17 +57,18 @@ def terms_of_record(record: MemoryRecord) -> list[str]:
     recall on conversations).
     """
     text = record.text
-    return index_terms(f"{_head(record)} {text} {' '.join(resolve(text, record.occurred_at))}") if text else []
+    head = _head(record.occurred_at, record.author)
+    return index_terms(f"{head} {text} {' '.join(resolve(text, record.occurred_at))}") if text else []
 
 
-def _head(record: MemoryRecord) -> str:
-    return f"{format_date(record.occurred_at)} {record.author or ''}"
+def _head(day: date, author: str | None) -> str:
+    return f"{format_date(day)} {author or ''}"
 
 
 @lru_cache(maxsize=256)
-def _packed_head(head: str) -> bytes:
+def _packed_head(day: date, author: str | None) -> bytes:
     """A conversation has few dates and authors."""
-    return pack(index_terms(head))
+    return pack(index_terms(_head(day, author)))
 
 
 class _PackedWords(dict[str, bytes]):

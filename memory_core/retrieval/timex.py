@@ -140,7 +140,10 @@ def has_time_expression(text: str, words: Sequence[str] | None = None) -> bool:
         words: The text's words in lower case, where they are known already.
     """
     found = _WORD.findall(text.lower()) if words is None else words
-    return not _TIME_WORDS.isdisjoint(found) or ("may" in found and _MAY.search(text.lower()) is not None)
+    if not _TIME_WORDS.isdisjoint(found):
+        return True
+    lower = text.lower()
+    return "may" in lower and _MAY.search(lower) is not None
 
 
 def asks_when(query: str) -> bool:

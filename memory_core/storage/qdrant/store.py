@@ -348,7 +348,7 @@ class QdrantStore:
             before = None if point not in said else Before(0, said[point])
         texts = texts_to_embed(item.record, item.chunks, before)
         try:
-            return replace(item, vectors=await embed(embedder, texts), seen=before.turn if before else None)
+            return item._replace(vectors=await embed(embedder, texts), seen=before.turn if before else None)
         except EmbeddingError as error:
             logger.warning("the vectors of a changed record are owed: %s", error)
             return item

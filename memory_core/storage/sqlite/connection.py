@@ -43,12 +43,19 @@ class Connection(aiosqlite.Connection):
 
     def submit(self, work: Callable[[sqlite3.Connection], T]) -> asyncio.Future[T]:
         """`run`, for a caller on the loop that has no task to wait in."""
+        done: asyncio.Future[T] = asyncio.get_running_loop().create_future()
+        self._put(done, work)
+        return done
+
+    def hand_over(self, work: Callable[[sqlite3.Connection], object]) -> None:
+        """Run `work`, which raises nothing, and wake nobody when it is done."""
+        self._put(None, work)
+
+    def _put(self, done: asyncio.Future[T] | None, work: Callable[[sqlite3.Connection], T]) -> None:
         if not self._running or self._connection is None:
             raise _closed()
-        done: asyncio.Future[T] = asyncio.get_running_loop().create_future()
         job = (done, partial(_explained, work, self._connection))
         self._tx.put_nowait(job)  # pyright: ignore[reportUnknownMemberType]  # aiosqlite leaves its type open
-        return done
 
     def begin(self, work: Callable[[sqlite3.Connection], T], done: asyncio.Future[T]) -> None:
         """`run`, from any thread: `done`, of whatever loop, is answered by the connection's thread."""

@@ -56,7 +56,7 @@ def _replace(db: sqlite3.Connection, owner: Owner, known: tuple[int, MemoryRecor
         rev=before.rev + (before.text != item.record.text),
     )
     vectors = item.vectors or _kept_vectors(db, key, before, record)
-    writing.rewrite(db, owner.id, key, replace(item, record=record, vectors=vectors))
+    writing.rewrite(db, owner.id, key, item._replace(record=record, vectors=vectors))
     return record
 
 

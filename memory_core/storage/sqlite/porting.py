@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Callable, Collection, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from memory_core.models import STATES, Fingerprint, MemoryRecord, Scope, Where, encode_json
 from memory_core.storage.porting import Carried, Entry, Position, Revision, Tombstones
@@ -94,7 +94,7 @@ def with_vectors(db: sqlite3.Connection, owner: int, items: Sequence[Carried]) -
         key = owner << OWNER_BITS | item.seq
         rows = db.execute("SELECT vector FROM chunk WHERE record = ? ORDER BY n", (key,)).fetchall()
         vectors = tuple(vector for (vector,) in rows)
-        found.append(item if None in vectors else replace(item, vectors=vectors))
+        found.append(item if None in vectors else item._replace(vectors=vectors))
     return found
 
 
@@ -154,7 +154,7 @@ def _take(db: sqlite3.Connection, scope: Scope, ids: Collection[str]) -> list[Ca
 
 
 def _with_these(made: Prepared, vectors: Sequence[bytes]) -> Prepared:
-    return replace(made, vectors=vectors) if len(vectors) == len(made.chunks) else made
+    return made._replace(vectors=vectors) if len(vectors) == len(made.chunks) else made
 
 
 def _restore(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from memory_core.chunking import DEFAULT_CHUNKER, Chunker, pieces_of
 from memory_core.errors import EmbeddingError
@@ -28,8 +29,7 @@ class Before:
         return cls(micros(record.occurred_at), (record.author, record.text))
 
 
-@dataclass(frozen=True, slots=True)
-class Prepared:
+class Prepared(NamedTuple):
     """What is written for one record. `vectors` is empty while they are owed."""
 
     record: MemoryRecord

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
-from memory_core.models import Link, MemoryRecord, encode_json
+from memory_core.models import Link, MemoryRecord, OpenRecord, encode_json, sealed
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND: Final = timedelta(microseconds=1)
@@ -47,6 +47,7 @@ def to_links(keys: Iterable[str]) -> tuple[Link, ...]:
 
 def to_row(record: MemoryRecord) -> Row:
     """The values of `COLUMNS`."""
+    created_at = micros(record.created_at)
     return (
         record.id,
         record.text,
@@ -58,10 +59,10 @@ def to_row(record: MemoryRecord) -> Row:
         record.importance,
         record.confidence,
         record.emotion,
-        micros(record.created_at),
-        micros(record.updated_at),
+        created_at,
+        created_at if record.updated_at is record.created_at else micros(record.updated_at),
         _optional_micros(record.accessed_at),
-        micros(record.occurred_at),
+        created_at if record.occurred_at is record.created_at else micros(record.occurred_at),
         record.access_count,
         _optional_micros(record.expires_at),
         _optional_micros(record.valid_from),
@@ -79,7 +80,7 @@ def to_row(record: MemoryRecord) -> Row:
 def to_record(row: Row, app: str, user: str) -> MemoryRecord:
     """The record of a row that starts with `COLUMNS`."""
     created_at = moment(row[10])
-    return MemoryRecord(
+    record = OpenRecord(
         id=row[0],
         text=row[1],
         kind=row[2],
@@ -108,6 +109,7 @@ def to_record(row: Row, app: str, user: str) -> MemoryRecord:
         app=app,
         user=user,
     )
+    return sealed(record)
 
 
 def _optional_micros(value: datetime | None) -> int | None:

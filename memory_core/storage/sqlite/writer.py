@@ -9,12 +9,12 @@ from __future__ import annotations
 import asyncio
 import logging
 import sqlite3
+import threading
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 
 from memory_core.bridge import answer
 from memory_core.errors import ClosedError
@@ -42,14 +42,17 @@ MOST_SECONDS_GATHERED: Final = 0.005
 """How long a commit may be put off for writers that are expected, as a share of the last commit's time, and at most."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Waiting:
+class _Waiting(NamedTuple):
     work: Work
     done: Sequence[asyncio.Future[Any]]
 
 
 class Writer:
-    """Carries out writes in the order they came. Lives on the core loop, and needs no task there.
+    """Carries out writes in the order they came, in the connection's thread.
+
+    What is waiting when a commit ends is the next commit, and the core loop is not asked: it would have to be woken up
+    first, and fight for the interpreter lock with the callers that were just served. All methods belong to the core
+    loop but those said to be the writer's thread's.
 
     Args:
         when_owed: Called after a commit if the file lacks vectors.
@@ -63,19 +66,19 @@ class Writer:
         self._when_owed = when_owed
         self._when_idle = when_idle
         self._loop = asyncio.get_running_loop()
+        self._lock = threading.Lock()
+        """Held to change the queue, its size, and whether anybody serves it."""
         self._queue: deque[_Waiting] = deque()
         self._size = 0
         """How many callers wait in the queue."""
-        self._committing: Sequence[_Waiting] = ()
-        self._began = 0.0
+        self._serving = False
+        self._ended = 0.0
         self._expected = 0
         """How many writers seem to be writing one thing after the other; 0 if none did since the last pause."""
         self._patience = 0.0
         self._gathering: asyncio.TimerHandle | None = None
         self._resting: asyncio.TimerHandle | None = None
         self._closed = False
-        self._empty = asyncio.Event()
-        self._empty.set()
 
     async def write(self, work: Callable[[sqlite3.Connection], T]) -> T:
         """Run `work` in a transaction and return once that is durable.
@@ -91,43 +94,66 @@ class Writer:
         """`write` for somebody else, or several: each promise gets its result or the error."""
         if self._closed:
             raise ClosedError("this memory was closed; make a new Memory to open it again")
-        self._queue.append(_Waiting(work, done))
-        self._size += len(done)
-        if not self._committing:
-            self._gather()
+        with self._lock:
+            self._queue.append(_Waiting(work, done))
+            self._size += len(done)
+        self._gather()
+        if self._resting is None:
+            self._resting = self._loop.call_later(IDLE_SECONDS, self._rest)
 
     async def close(self) -> None:
         """Finish everything that was accepted."""
         self._closed = True
-        if self._gathering is not None:
-            self._commit()
-        await self._empty.wait()
+        self._begin()
+        await self._connection.run(lambda _: None)  # which comes after all of that
         if self._resting is not None:
             self._resting.cancel()
 
     def _gather(self) -> None:
         """Wait a little for the writers that are expected; a lone one waits for nobody."""
-        if self._size >= self._expected or self._closed:
-            self._commit()
+        if self._serving:
+            return
+        if self._has_enough():
+            self._begin()
         elif self._gathering is None:
-            self._gathering = self._loop.call_later(self._patience, self._commit)
+            self._gathering = self._loop.call_later(self._patience, self._begin)
 
-    def _commit(self) -> None:
+    def _has_enough(self) -> bool:
+        return self._size >= self._expected or self._closed
+
+    def _begin(self) -> None:
         if self._gathering is not None:
             self._gathering.cancel()
             self._gathering = None
-        self._empty.clear()
-        self._committing = group = self._next_group()
-        self._began = time.perf_counter()
-        self._connection.submit(lambda db: self._carry_out(db, group)).add_done_callback(self._finish)
+        with self._lock:
+            if self._serving or not self._queue:
+                return
+            self._serving = True
+        self._connection.hand_over(self._serve)
+
+    def _serve(self, db: sqlite3.Connection) -> None:
+        """Commit what is waiting; in the writer's thread."""
+        while True:
+            began = time.perf_counter()
+            if self._carry_out(db, self._next_group()):
+                self._loop.call_soon_threadsafe(self._when_owed)
+            self._ended = time.perf_counter()
+            self._patience = min(GATHERING_SHARE * (self._ended - began), MOST_SECONDS_GATHERED)
+            with self._lock:
+                if not (self._queue and self._has_enough()):
+                    self._serving = False
+                    break
+        if self._queue:
+            self._loop.call_soon_threadsafe(self._gather)
 
     def _next_group(self) -> list[_Waiting]:
-        group = [self._queue.popleft()]
-        size = len(group[0].done)
-        while self._queue and size + len(self._queue[0].done) <= MAX_GROUP:
-            group.append(self._queue.popleft())
-            size += len(group[-1].done)
-        self._size -= size
+        with self._lock:
+            group = [self._queue.popleft()]
+            size = len(group[0].done)
+            while self._queue and size + len(self._queue[0].done) <= MAX_GROUP:
+                group.append(self._queue.popleft())
+                size += len(group[-1].done)
+            self._size -= size
         return group
 
     def _carry_out(self, db: sqlite3.Connection, group: Sequence[_Waiting]) -> bool:
@@ -147,24 +173,12 @@ class Writer:
         answer((promise, *outcome) for promise, outcome in zip(promises, outcomes, strict=True))
         return owed
 
-    def _finish(self, ended: asyncio.Future[bool]) -> None:
-        if ended.result():
-            self._when_owed()
-        self._committing = ()
-        self._patience = min(GATHERING_SHARE * (time.perf_counter() - self._began), MOST_SECONDS_GATHERED)
-        if self._queue:
-            self._gather()
-            return
-        self._empty.set()
-        if self._resting is None and not self._closed:
-            self._resting = self._loop.call_later(IDLE_SECONDS, self._rest)
-
     def _rest(self) -> None:
         """Use a long pause after a write to tidy up."""
         self._resting = None
-        left = self._began + IDLE_SECONDS - time.perf_counter()
-        if self._closed or self._committing or self._queue:
-            return  # the end of that write begins another pause
+        if self._closed:
+            return
+        left = IDLE_SECONDS if self._serving or self._queue else self._ended + IDLE_SECONDS - time.perf_counter()
         if left > 0:
             self._resting = self._loop.call_later(left, self._rest)
             return
