@@ -23,7 +23,7 @@ from memory_core.storage.sqlite.prepared import Prepared
 from memory_core.storage.sqlite.rows import COLUMNS, micros, to_record, to_row
 from memory_core.storage.sqlite.schema import OWNER_BITS
 
-_STATEMENT_ROWS: Final = (64, 16, 4, 1)
+_STATEMENT_ROWS: Final = (64, 32, 16, 8, 4, 2, 1)
 """How many rows one statement inserts: few different statements, which a connection keeps prepared."""
 
 _RECORD: Final = f"record (key, owner, {COLUMNS})"
