@@ -106,8 +106,8 @@ async def with_vectors(
         logger.warning("vectors of %d records are owed: %s", len(wanted), error)
         return {}
     return {
-        item.record.id: replace(
-            item, vectors=[next(blobs) for _ in item.chunks], seen=joining.turn_before(point_of(item.record))
+        item.record.id: item._replace(
+            vectors=[next(blobs) for _ in item.chunks], seen=joining.turn_before(point_of(item.record))
         )
         for item in wanted
     }

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import replace
 from datetime import datetime
 
 from memory_core.models import STATES, MemoryRecord, Scope, Where
@@ -38,7 +37,7 @@ async def put(
     for update in plan.updates:
         given = latest[update.record.source_key]
         made = embedded.get(given.record.id, given)
-        item = replace(made if made.record == given.record else given, record=update.record)
+        item = (made if made.record == given.record else given)._replace(record=update.record)
         await _replace(access, changes, update, item, write)
     records = [record for record in plan.records() if record is not None]
     await adding.retire(access, changes, records, write)

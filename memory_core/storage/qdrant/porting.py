@@ -121,7 +121,7 @@ class QdrantPort:
     def _point(self, scope: Scope, item: Carried, before: Mapping[str, str | None]) -> Point:
         made = prepare(item.record, self.access.chunker)
         if self.access.has_vectors and len(item.vectors) == len(made.chunks):
-            made = replace(made, vectors=item.vectors)
+            made = made._replace(vectors=item.vectors)
         write, point = token(), point_of(item.record)
         known = Stored(
             point=point,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Callable, Collection, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from memory_core.models import STATES, Fingerprint, MemoryRecord, Scope, Where, encode_json
 from memory_core.storage.porting import Carried, Entry, Position, Revision, Tombstones
@@ -94,7 +94,7 @@ def with_vectors(db: sqlite3.Connection, owner: int, items: Sequence[Carried]) -
         key = owner << OWNER_BITS | item.seq
         rows = db.execute("SELECT vector FROM chunk WHERE record = ? ORDER BY n", (key,)).fetchall()
         vectors = tuple(vector for (vector,) in rows)
-        found.append(item if None in vectors else item._replace(vectors=vectors))
+        found.append(item if None in vectors else replace(item, vectors=vectors))
     return found
 
 

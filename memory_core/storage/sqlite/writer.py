@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import logging
 import sqlite3
-import threading
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
@@ -48,11 +47,10 @@ class _Waiting(NamedTuple):
 
 
 class Writer:
-    """Carries out writes in the order they came, in the connection's thread.
+    """Carries out writes in the order they came. Lives on the core loop, and needs no task there.
 
-    What is waiting when a commit ends is the next commit, and the core loop is not asked: it would have to be woken up
-    first, and fight for the interpreter lock with the callers that were just served. All methods belong to the core
-    loop but those said to be the writer's thread's.
+    The end of a commit wakes that loop up only if somebody waits: it would fight for the interpreter lock with the
+    callers that have just been served.
 
     Args:
         when_owed: Called after a commit if the file lacks vectors.
@@ -66,12 +64,10 @@ class Writer:
         self._when_owed = when_owed
         self._when_idle = when_idle
         self._loop = asyncio.get_running_loop()
-        self._lock = threading.Lock()
-        """Held to change the queue, its size, and whether anybody serves it."""
         self._queue: deque[_Waiting] = deque()
         self._size = 0
         """How many callers wait in the queue."""
-        self._serving = False
+        self._committing = False
         self._ended = 0.0
         self._expected = 0
         """How many writers seem to be writing one thing after the other; 0 if none did since the last pause."""
@@ -94,9 +90,8 @@ class Writer:
         """`write` for somebody else, or several: each promise gets its result or the error."""
         if self._closed:
             raise ClosedError("this memory was closed; make a new Memory to open it again")
-        with self._lock:
-            self._queue.append(_Waiting(work, done))
-            self._size += len(done)
+        self._queue.append(_Waiting(work, done))
+        self._size += len(done)
         self._gather()
         if self._resting is None:
             self._resting = self._loop.call_later(IDLE_SECONDS, self._rest)
@@ -104,57 +99,48 @@ class Writer:
     async def close(self) -> None:
         """Finish everything that was accepted."""
         self._closed = True
-        self._begin()
-        await self._connection.run(lambda _: None)  # which comes after all of that
+        while self._committing or self._queue:
+            self._gather()
+            await self._connection.run(lambda _: None)  # which comes after that commit
         if self._resting is not None:
             self._resting.cancel()
 
     def _gather(self) -> None:
         """Wait a little for the writers that are expected; a lone one waits for nobody."""
-        if self._serving:
+        if self._committing or not self._queue:
             return
-        if self._has_enough():
-            self._begin()
+        if self._size >= self._expected or self._closed:
+            self._commit()
         elif self._gathering is None:
-            self._gathering = self._loop.call_later(self._patience, self._begin)
+            self._gathering = self._loop.call_later(self._patience, self._commit)
 
-    def _has_enough(self) -> bool:
-        return self._size >= self._expected or self._closed
-
-    def _begin(self) -> None:
+    def _commit(self) -> None:
         if self._gathering is not None:
             self._gathering.cancel()
             self._gathering = None
-        with self._lock:
-            if self._serving or not self._queue:
-                return
-            self._serving = True
-        self._connection.hand_over(self._serve)
-
-    def _serve(self, db: sqlite3.Connection) -> None:
-        """Commit what is waiting; in the writer's thread."""
-        while True:
-            began = time.perf_counter()
-            if self._carry_out(db, self._next_group()):
-                self._loop.call_soon_threadsafe(self._when_owed)
-            self._ended = time.perf_counter()
-            self._patience = min(GATHERING_SHARE * (self._ended - began), MOST_SECONDS_GATHERED)
-            with self._lock:
-                if not (self._queue and self._has_enough()):
-                    self._serving = False
-                    break
-        if self._queue:
-            self._loop.call_soon_threadsafe(self._gather)
+        self._committing = True
+        group = self._next_group()
+        self._connection.hand_over(lambda db: self._serve(db, group))
 
     def _next_group(self) -> list[_Waiting]:
-        with self._lock:
-            group = [self._queue.popleft()]
-            size = len(group[0].done)
-            while self._queue and size + len(self._queue[0].done) <= MAX_GROUP:
-                group.append(self._queue.popleft())
-                size += len(group[-1].done)
-            self._size -= size
+        group = [self._queue.popleft()]
+        size = len(group[0].done)
+        while self._queue and size + len(self._queue[0].done) <= MAX_GROUP:
+            group.append(self._queue.popleft())
+            size += len(group[-1].done)
+        self._size -= size
         return group
+
+    def _serve(self, db: sqlite3.Connection, group: Sequence[_Waiting]) -> None:
+        """Carry out a group, in the writer's thread."""
+        began = time.perf_counter()
+        if self._carry_out(db, group):
+            self._loop.call_soon_threadsafe(self._when_owed)
+        self._ended = time.perf_counter()
+        self._patience = min(GATHERING_SHARE * (self._ended - began), MOST_SECONDS_GATHERED)
+        self._committing = False  # before the look at the queue: whoever comes in between looks at this
+        if self._queue:
+            self._loop.call_soon_threadsafe(self._gather)
 
     def _carry_out(self, db: sqlite3.Connection, group: Sequence[_Waiting]) -> bool:
         """Commit a group and tell its callers, from the writer's thread, which is the shortest way to them.
@@ -178,7 +164,7 @@ class Writer:
         self._resting = None
         if self._closed:
             return
-        left = IDLE_SECONDS if self._serving or self._queue else self._ended + IDLE_SECONDS - time.perf_counter()
+        left = IDLE_SECONDS if self._committing or self._queue else self._ended + IDLE_SECONDS - time.perf_counter()
         if left > 0:
             self._resting = self._loop.call_later(left, self._rest)
             return
