@@ -11,6 +11,7 @@ from typing import Any, Final, TypeVar, cast
 from memory_core.checks import check_key, check_listed, check_text, check_texts, check_time, check_unit, shown
 from memory_core.errors import InvalidInputError, ScopeError
 from memory_core.ids import new_id
+from memory_core.making import OpenRecord, sealed
 from memory_core.models import (
     RELATIONS,
     STATES,
@@ -21,12 +22,10 @@ from memory_core.models import (
     Json,
     Link,
     MemoryRecord,
-    OpenRecord,
     Patch,
     Scope,
     Tier,
     encode_data,
-    sealed,
     utc_now,
 )
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import KW_ONLY, dataclass, field, fields, make_dataclass
+from dataclasses import KW_ONLY, dataclass, field
 from datetime import UTC, datetime
-from typing import Final, Literal, cast, get_args
+from typing import Final, Literal, get_args
 
 from memory_core.checks import check_key
 from memory_core.errors import InvalidInputError, ScopeError
@@ -160,25 +160,6 @@ class MemoryRecord:
     session: str | None
     collection: str | None
     links: tuple[Link, ...] = ()
-
-
-OpenRecord: Final = cast(
-    "type[MemoryRecord]",
-    make_dataclass(
-        "OpenRecord", [(each.name, object) for each in fields(MemoryRecord)], slots=True, kw_only=True, eq=False
-    ),
-)
-"""A record whose fields can still be set, all of which must be given; see `sealed`."""
-
-
-def sealed(record: MemoryRecord) -> MemoryRecord:
-    """Make an `OpenRecord` the `MemoryRecord` it is going to be: for records that are made by the thousand.
-
-    A frozen dataclass sets its 27 fields by `object.__setattr__`, which takes three times as long as an assignment; an
-    open record has the same slots and is not frozen.
-    """
-    record.__class__ = MemoryRecord
-    return record
 
 
 class _Unset:
