@@ -39,7 +39,7 @@ def bm25(corpus: Corpus, terms: Sequence[str]) -> Lexical:
     size, alive = corpus.living, corpus.alive.values
     if not size or not terms:
         return Lexical(np.zeros(len(corpus), np.float32), 0.0)
-    norms = corpus.lengths.values * np.float32(K1 * B / corpus.average_length) + np.float32(K1 * (1 - B))
+    norms = corpus.derived("norms", _norms)
     ideal = 0.0
     by_column: Floats | None = None
     rare: list[tuple[NDArray[np.int64], Floats, float]] = []
@@ -62,6 +62,12 @@ def bm25(corpus: Corpus, terms: Sequence[str]) -> Lexical:
     if corpus.dead:
         scores[~alive] = 0.0
     return Lexical(scores, ideal)
+
+
+def _norms(corpus: Corpus) -> Floats:
+    """How much the length of each row takes from what its terms weigh."""
+    norms: Floats = corpus.lengths.values * np.float32(K1 * B / corpus.average_length) + np.float32(K1 * (1 - B))
+    return norms
 
 
 def _add_column(scores: Floats, column: Floats, norms: Floats, idf: float) -> None:

@@ -145,7 +145,7 @@ class Corpus:
         return current
 
     def derived(self, name: str, make: Callable[[Corpus], NDArray[np.float32]]) -> NDArray[np.float32]:
-        """What follows for each row from what never changes of it, made once until there are new rows."""
+        """What follows for each row from the corpus, made once until rows come or go."""
         made = self._derived.get(name)
         if made is None:
             made = self._derived[name] = make(self)
@@ -153,7 +153,8 @@ class Corpus:
 
     def named(self, words: Iterable[str]) -> dict[str, list[int]]:
         """Which of these words (lower-case) name an author of a living row, and the codes of those authors."""
-        codes = {word: [code for code in self._called.get(word, ()) if self._authors_alive[code]] for word in words}
+        called = [word for word in words if word in self._called]
+        codes = {word: [code for code in self._called[word] if self._authors_alive[code]] for word in called}
         return {word: alive for word, alive in codes.items() if alive}
 
     def extend(self, entries: Sequence[Entry], vectors: Iterable[tuple[int, bytes]]) -> None:
@@ -207,6 +208,7 @@ class Corpus:
                 self.dead += 1
                 self.alive.values[row] = False
                 self._authors_alive[int(self.authors.values[row])] -= 1
+                self._derived.clear()
                 self._turns = self._average_length = None
 
     def turns(self) -> Turns:

@@ -1,7 +1,7 @@
 """The dense arm: exact cosines of one query with all vectors of an owner.
 
-With the `accel` extra (numkong), vectors of large owners are also held as int8, four times less memory to read; the
-best by int8 are then scored again with the float32 vectors, so that what is returned is exact.
+With the `accel` extra (numkong), vectors are also held as int8, four times less memory to read; the best by int8 are
+then scored again with the float32 vectors, so that what is returned is exact.
 """
 
 from __future__ import annotations
@@ -23,7 +23,9 @@ from memory_core.retrieval.top import leading
 Floats = NDArray[np.float32]
 
 BLOCK: Final = 4_096
-"""Vectors of one int8 block; an owner with fewer than two is scanned as float32, which is nearly as fast."""
+"""Vectors of one int8 block."""
+SMALLEST_BLOCK: Final = 512
+"""Fewer vectors are scanned as float32, which is as fast."""
 PACKED_AT_ONCE: Final = 8
 """Blocks made by one search, some 30 ms: the first searches of a large owner share that work."""
 SHARED_FROM: Final = 12
@@ -46,13 +48,19 @@ class Dense:
         self._rows = Column(np.int64)
         self._one_each = True
         self._blocks: list[_Block] = []
+        """Of the first vectors, in order; all of them full but the last."""
         self._scanned = 0
         """How many vectors there were at the last scan."""
         self._second: ThreadPoolExecutor | None = None
 
     @property
     def nbytes(self) -> int:
-        return self._vectors.nbytes + self._rows.nbytes + len(self._blocks) * BLOCK * self._dimensions
+        return self._vectors.nbytes + self._rows.nbytes + self._packed * self._dimensions
+
+    @property
+    def _packed(self) -> int:
+        """How many vectors are in blocks."""
+        return self._blocks[-1].stop if self._blocks else 0
 
     def reserve(self, count: int) -> None:
         """Make room for so many more vectors; see `Column.reserve`."""
@@ -92,35 +100,42 @@ class Dense:
 
     def _scan(self, vector: Floats) -> Floats:
         vectors = self._vectors.values
-        if len(vectors) < 2 * BLOCK or not _has_numkong():
+        if len(vectors) < SMALLEST_BLOCK or not _has_numkong():
             return _all_products(vectors, vector)
         self._pack(vectors)
-        packed = len(self._blocks) * BLOCK
         scores: Floats = np.empty(len(vectors), np.float32)
         self._scan_blocks(vector, scores)
-        scores[packed:] = _all_products(vectors[packed:], vector)
+        if self._packed < len(vectors):
+            scores[self._packed :] = _all_products(vectors[self._packed :], vector)
         best = leading(scores, RESCORED)
         scores[best] = _products(vectors[best], vector)
         return scores
 
     def _pack(self, vectors: Floats) -> None:
-        """Make blocks of vectors that have been scanned before: who searches but once does not wait for them."""
-        wanted = min(self._scanned // BLOCK, len(self._blocks) + PACKED_AT_ONCE)
-        for number in range(len(self._blocks), wanted):
-            self._blocks.append(_Block(vectors[number * BLOCK : (number + 1) * BLOCK]))
+        """Make blocks of vectors that have been scanned before: who searches but once does not wait for them.
+
+        The last block is made anew whenever it can be full or twice as large.
+        """
+        for _ in range(PACKED_AT_ONCE):
+            last = self._blocks[-1] if self._blocks and self._blocks[-1].size < BLOCK else None
+            first = last.first if last else self._packed
+            count = min(self._scanned - first, BLOCK)
+            if count < min(2 * last.size if last else SMALLEST_BLOCK, BLOCK):
+                break
+            self._blocks[len(self._blocks) - bool(last) :] = [_Block(vectors[first : first + count], first)]
         self._scanned = len(vectors)
 
     def _scan_blocks(self, vector: Floats, scores: Floats) -> None:
         query, scale = _quantised(vector[None])
-        left = deque(enumerate(self._blocks))
+        left = deque(self._blocks)
 
         def scan() -> None:
             while left:
                 try:
-                    number, block = left.popleft()
+                    block = left.popleft()
                 except IndexError:  # the other thread was faster
                     return
-                block.dot(query, scale, scores[number * BLOCK : (number + 1) * BLOCK])
+                block.dot(query, scale, scores)
 
         helping = self._helper().submit(scan) if len(left) >= SHARED_FROM and _cores() > 1 else None
         scan()
@@ -135,18 +150,20 @@ class Dense:
 
 
 class _Block:
-    """Vectors as int8, laid out for numkong."""
+    """Vectors from `first` to before `stop` as int8, laid out for numkong."""
 
-    def __init__(self, vectors: Floats) -> None:
+    def __init__(self, vectors: Floats, first: int) -> None:
         import numkong  # noqa: PLC0415  (an extra)
 
+        self.first, self.stop, self.size = first, first + len(vectors), len(vectors)
         self._dots: Any = numkong.dots_packed
         small, self._scale = _quantised(vectors)
         self._packed: Any = numkong.dots_pack(small)
 
-    def dot(self, query: NDArray[np.int8], scale: float, into: Floats) -> None:
-        """The products of all vectors with a query that was divided by `scale`."""
-        np.multiply(np.asarray(self._dots(query, self._packed))[0], np.float32(scale * self._scale), out=into)
+    def dot(self, query: NDArray[np.int8], scale: float, scores: Floats) -> None:
+        """Fill in the products of its vectors with a query that was divided by `scale`."""
+        products = np.asarray(self._dots(query, self._packed))[0]
+        np.multiply(products, np.float32(scale * self._scale), out=scores[self.first : self.stop])
 
 
 def _all_products(vectors: Floats, vector: Floats) -> Floats:

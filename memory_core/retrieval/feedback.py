@@ -78,7 +78,7 @@ def _in_common(
     weights = np.add.reduceat(votes[pairs & ~TERM_MASK], starts) if len(starts) else votes[:0]
     terms = terms[starts]
     holding = corpus.postings.holding(terms)
-    weights = weights * np.log(1 + (len(corpus) - holding + 0.5) / (holding + 0.5)).astype(np.float32)
+    weights = weights * np.log((len(corpus) + 1) / (holding + 0.5)).astype(np.float32)
     weights[_places(terms, hashes(known))] = 0
     chosen = weights.nonzero()[0] if np.count_nonzero(weights) <= TERMS else leading(weights, TERMS)
     return terms[chosen], weights[chosen]

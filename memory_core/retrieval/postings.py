@@ -62,7 +62,9 @@ class Postings:
 
     def __init__(self) -> None:
         self._terms: NDArray[np.uint64] = np.empty(0, np.uint64)
-        self._starts: NDArray[np.int64] = np.zeros(1, np.int64)
+        self._starts: NDArray[np.int64] = np.empty(0, np.int64)
+        """Where in the next two arrays each term begins, and how many rows it has."""
+        self._sizes: NDArray[np.int64] = np.empty(0, np.int64)
         self._rows: NDArray[np.int64] = np.empty(0, np.int64)
         self._counts: NDArray[np.float32] = np.empty(0, np.float32)
         self._size = 0
@@ -73,7 +75,7 @@ class Postings:
 
     @property
     def nbytes(self) -> int:
-        base = self._terms.nbytes + self._starts.nbytes + self._rows.nbytes + self._counts.nbytes
+        base = self._terms.nbytes + 2 * self._starts.nbytes + self._rows.nbytes + self._counts.nbytes
         return base + 16 * self._recent_size + 200 * len(self._recent) + 4 * self._size * len(self._columns)
 
     def extend(self, first_row: int, packed: Sequence[bytes]) -> NDArray[np.float32]:
@@ -131,8 +133,7 @@ class Postings:
         if not len(self._terms):
             return np.zeros(len(terms), np.int64), np.zeros(len(terms), np.int64)
         places = np.minimum(self._terms.searchsorted(terms), len(self._terms) - 1)
-        starts = self._starts[places]
-        return starts, (self._starts[places + 1] - starts) * (self._terms[places] == terms)
+        return self._starts[places], self._sizes[places] * (self._terms[places] == terms)
 
     def _with_recent(self, number: int, rows: NDArray[np.int64], counts: NDArray[np.float32]) -> Found:
         recent = self._recent.get(number)
@@ -150,7 +151,7 @@ class Postings:
 
     def _sort_in(self, new: NDArray[np.uint64]) -> None:
         """Make a new base of everything there is."""
-        terms = np.repeat(self._terms, np.diff(self._starts))
+        terms = np.repeat(self._terms, self._sizes)
         old = np.repeat(terms | self._rows.astype(np.uint64), self._counts.astype(np.int64))
         recent = [
             np.repeat(np.array(rows, np.uint64) | np.uint64(term), np.array(counts, np.int64))
@@ -162,9 +163,9 @@ class Postings:
         self._counts = np.diff(distinct, append=len(pairs)).astype(np.float32)
         pairs = pairs[distinct]
         self._rows = (pairs & _ROW_MASK).astype(np.int64)
-        starts = firsts(pairs & TERM_MASK)
-        self._terms = pairs[starts] & TERM_MASK
-        self._starts = np.append(starts, len(pairs))
+        self._starts = firsts(pairs & TERM_MASK)
+        self._sizes = np.diff(self._starts, append=len(pairs))
+        self._terms = pairs[self._starts] & TERM_MASK
         self._recent.clear()
         self._recent_size = 0
 

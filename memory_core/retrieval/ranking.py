@@ -195,7 +195,7 @@ def _score_in_context(corpus: Corpus, query: Query, cosines: Floats | None, scor
     scores.add_weighted("lexical", lexical.scores, lexical.scores * np.float32(LEXICAL / _strong(lexical.scores)))
     if cosines is not None:
         scores.add_weighted("dense", cosines, _z(cosines, alive, DENSE / Z_SPREAD))
-    own = scores.total.copy()
+    own, said = scores.total.copy(), _said_by_named(corpus, query)
     matched = relevant = matches(lexical, cosines, alive)
     if profile == "exact":
         relevant = matched & holding_all(corpus, query.terms)
@@ -206,8 +206,8 @@ def _score_in_context(corpus: Corpus, query: Query, cosines: Floats | None, scor
             _add_neighbours(turns, own if turns.order is None else own[turns.order], flow, scores)
             _add_sessions(turns, scores)
         relevant = _and_neighbours(turns, matched)
-        _add_absence(corpus, query, scores)
-    _add_hints(corpus, query, scores)
+        _add_absence(corpus, said, scores)
+    _add_hints(corpus, query, said, scores)
     if profile == "conversation":
         if corpus.session_count:
             scores.add("length", corpus.derived("fullness", _fullness), LENGTH)
@@ -249,9 +249,8 @@ def _add_sessions(turns: Turns, scores: Scores) -> None:
     scores.add("session", best_turns.repeat(turns.counts), SESSION)
 
 
-def _add_absence(corpus: Corpus, query: Query, scores: Scores) -> None:
+def _add_absence(corpus: Corpus, said: Mask | None, scores: Scores) -> None:
     """Who holds the conversations of many people asks about those of the people that the query names."""
-    said = _said_by_named(corpus, query)
     if said is not None:
         absent = np.ones(corpus.session_count + 1, np.float32)  # the last place is for rows without a session
         absent[corpus.sessions.values[said]] = 0
@@ -265,8 +264,7 @@ def _said_by_named(corpus: Corpus, query: Query) -> Mask | None:
     return np.isin(corpus.authors.values, named) if named else None
 
 
-def _add_hints(corpus: Corpus, query: Query, scores: Scores) -> None:
-    said = _said_by_named(corpus, query)
+def _add_hints(corpus: Corpus, query: Query, said: Mask | None, scores: Scores) -> None:
     if said is not None:
         scores.add("speaker", said.astype(np.float32), SPEAKER)
     if query.asks_when:

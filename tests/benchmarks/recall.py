@@ -38,7 +38,8 @@ from python_docs import records
 
 KS: Final = (5, 10, 25)
 SMALL_BLOCK: Final = 64
-"""Vectors of an int8 block with --int8: of a conversation all but the last few are scanned as int8 then."""
+"""Vectors of an int8 block with --int8: of a conversation all but the last few are scanned as int8 then, and none
+otherwise."""
 CATEGORIES: Final = {4: "single-hop", 1: "multi-hop", 2: "temporal", 3: "open-domain", 5: "adversarial"}
 _STILL: Final = ranking.Flow(0, 0, 0, 0, 0)
 RULES: Final[Mapping[str, Mapping[str, Any]]] = {
@@ -156,12 +157,13 @@ async def main(arguments: argparse.Namespace) -> None:
             turns = [replace(turn, session=None) if arguments.apart else turn for turn in conversation.turns]
             await memory.bind(app="recall", user=_owner(conversation, together=together)).add_many(turns)
         print(f"{'':28}    n " + " ".join(f"{f'R@{k}':>6}" for k in KS))
-        found = await measure(memory, conversations, together=together, without=without)
+        with mock.patch.object(dense, "_has_numkong", return_value=False):
+            found = await measure(memory, conversations, together=together, without=without)
         for category, recalls in found.items():
             print(line(category, recalls))
         print(overall("all", found))
         if arguments.int8:
-            with mock.patch.object(dense, "BLOCK", SMALL_BLOCK):
+            with mock.patch.multiple(dense, BLOCK=SMALL_BLOCK, SMALLEST_BLOCK=SMALL_BLOCK):
                 found = await measure(memory, conversations, together=together, without=without)
             print(overall("all, int8", found))
         for rule in RULES if arguments.ablation else ():

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 
 from memory_core.retrieval import dense
-from memory_core.retrieval.dense import BLOCK, SHARED_FROM, Dense
+from memory_core.retrieval.dense import BLOCK, SHARED_FROM, SMALLEST_BLOCK, Dense
 
 DIMENSIONS = 48
 
@@ -69,3 +71,19 @@ def test_the_best_of_many_vectors_are_exact(scan: str, monkeypatch: pytest.Monke
         assert list(np.argsort(-found)[:10]) == list(best)
         assert found[best] == pytest.approx(expected[best], abs=1e-6)
         assert np.abs(found - expected).max() < 0.02
+
+
+def test_an_owner_that_grows_is_scanned_as_int8_and_its_best_are_exact() -> None:
+    pytest.importorskip("numkong", reason="the accel extra is not installed")
+    vectors, query = unit(BLOCK + 2_000, 3), unit(1, 4)[0]
+    held = Dense(DIMENSIONS)
+    sizes = [100, SMALLEST_BLOCK, SMALLEST_BLOCK + 1, 900, 1_100, 2_300, BLOCK, BLOCK + 300, BLOCK + 900, len(vectors)]
+    for first, size in itertools.pairwise([0, *sizes]):
+        held.extend(blobs(vectors[first:size]), range(first, size))
+        for _ in range(2):  # the second scan makes blocks of what the first has seen
+            expected, found = vectors[:size] @ query, held.cosines(query, size)
+            best = np.argsort(-expected)[:10]
+            assert list(np.argsort(-found)[:10]) == list(best)
+            assert found[best] == pytest.approx(expected[best], abs=1e-6)
+            assert np.abs(found - expected).max() < 0.02
+    assert held.nbytes > held._vectors.nbytes + len(vectors) * DIMENSIONS * 0.9

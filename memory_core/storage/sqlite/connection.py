@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import sqlite3
+import threading
 import time
 from collections.abc import Callable, Generator
 from contextlib import closing, contextmanager
@@ -28,14 +29,21 @@ BUSY_MS: Final = 30_000
 BUSY_PAUSE_SECONDS: Final = 0.01
 """How long to wait before asking again where SQLite does not wait by itself."""
 
+_ROWS_AT_ONCE: Final = 64
+"""What aiosqlite's own cursors would fetch together; they are not used."""
+
 IN_MEMORY: Final = ":memory:"
 _MAGIC: Final = b"SQLite format 3\0"
 
 
 class Connection(aiosqlite.Connection):
-    """An aiosqlite connection that runs a whole unit of work in one hop to its thread."""
+    """An aiosqlite connection that runs a whole unit of work in one hop to its thread, or in none."""
 
-    _is_closing = False
+    def __init__(self, connector: Callable[[], sqlite3.Connection]) -> None:
+        super().__init__(connector, _ROWS_AT_ONCE)
+        self._in_use = threading.Lock()
+        """Held by whichever thread is working with the file."""
+        self._is_closing = False
 
     async def run(self, work: Callable[[sqlite3.Connection], T]) -> T:
         """Run `work` in the connection's thread, translating what SQLite reports."""
@@ -54,8 +62,23 @@ class Connection(aiosqlite.Connection):
     def _put(self, done: asyncio.Future[T] | None, work: Callable[[sqlite3.Connection], T]) -> None:
         if not self._running or self._connection is None:
             raise _closed()
-        job = (done, partial(_explained, work, self._connection))
+        job = (done, partial(self._do, work, self._connection))
         self._tx.put_nowait(job)  # pyright: ignore[reportUnknownMemberType]  # aiosqlite leaves its type open
+
+    def at_once(self, work: Callable[[sqlite3.Connection], T | None]) -> T | None:
+        """Run brief work in the caller's thread, the loop's; `None` if the file is in use, or `work` says so.
+
+        Waking another thread and being woken by it takes longer than a search of a thousand records.
+        """
+        if self._is_closing or self._connection is None:
+            raise _closed()
+        if not self._in_use.acquire(blocking=False):
+            return None
+        try:
+            with explained("the store"):
+                return work(self._connection)
+        finally:
+            self._in_use.release()
 
     def begin(self, work: Callable[[sqlite3.Connection], T], done: asyncio.Future[T]) -> None:
         """`run`, from any thread: `done`, of whatever loop, is answered by the connection's thread."""
@@ -81,16 +104,15 @@ class Connection(aiosqlite.Connection):
     def _result(self, work: Callable[[sqlite3.Connection], T]) -> T:
         if self._is_closing or self._connection is None:
             raise _closed()
-        return _explained(work, self._connection)
+        return self._do(work, self._connection)
+
+    def _do(self, work: Callable[[sqlite3.Connection], T], db: sqlite3.Connection) -> T:
+        with self._in_use, explained("the store"):
+            return work(db)
 
 
 def _closed() -> ClosedError:
     return ClosedError("this memory was closed; make a new Memory to open it again")
-
-
-def _explained(work: Callable[[sqlite3.Connection], T], db: sqlite3.Connection) -> T:
-    with explained("the store"):
-        return work(db)
 
 
 @contextmanager
@@ -115,7 +137,9 @@ async def connect(path: str, *, synchronous: str, prepare: bool = False) -> Conn
     def connector() -> sqlite3.Connection:
         if prepare:
             prepare_file(Path(path))
-        db = sqlite3.connect(path, isolation_level=None, timeout=BUSY_MS / 1000, cached_statements=256)
+        db = sqlite3.connect(
+            path, isolation_level=None, timeout=BUSY_MS / 1000, cached_statements=256, check_same_thread=False
+        )
         try:
             set_up(db, synchronous)
             if path == IN_MEMORY:
@@ -125,7 +149,7 @@ async def connect(path: str, *, synchronous: str, prepare: bool = False) -> Conn
             raise
         return db
 
-    connection = Connection(connector, 64)
+    connection = Connection(connector)
     with explained(f"the memory file {path!r}"):
         await connection
     return connection

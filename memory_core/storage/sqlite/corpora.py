@@ -23,6 +23,11 @@ from memory_core.storage.sqlite.schema import OWNER_BITS
 CACHE_BYTES: Final = 512 * 1024 * 1024
 """How much the corpora of all owners may hold together; the one being searched is always kept."""
 
+AT_HAND_ROWS: Final = 2_048
+"""An owner of so many records is searched in less than a millisecond, if it is loaded."""
+AT_HAND_CHANGES: Final = 16
+"""And if no more than these have to be read first."""
+
 _ENTRIES: Final = (
     "SELECT record.key, terms, flags, words, session, author, occurred_at, expires_at, state = 'active' "
     "FROM record JOIN lexical ON lexical.key = record.key WHERE record.key BETWEEN ? AND ? ORDER BY record.key"
@@ -74,6 +79,15 @@ class Corpora:
         self._followed.move_to_end(owner.id)
         self._evict(followed)
         return followed.corpus
+
+    def is_at_hand(self, owner: Owner) -> bool:
+        """Whether there is next to nothing to load for this owner, and little to search."""
+        followed = self._followed.get(owner.id)
+        return (
+            followed is not None
+            and len(followed.corpus) <= AT_HAND_ROWS
+            and owner.next - followed.next + owner.version - followed.version <= AT_HAND_CHANGES
+        )
 
     def allowed(self, db: sqlite3.Connection, owner: Owner, scope: Scope, where: Where) -> Rows:
         """The rows of the corpus `of` has just returned that satisfy the conditions; see `Allowed.rows`."""

@@ -1,4 +1,4 @@
-"""A search, in one hop to the reader's thread."""
+"""A search, as one piece of work for the reader's connection."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import sqlite3
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,10 +19,19 @@ from memory_core.retrieval.corpus import Corpus
 from memory_core.retrieval.ranking import Query, Ranking, rank
 from memory_core.storage.sqlite.conditions import conditions, is_selective, owner_range
 from memory_core.storage.sqlite.corpora import Corpora
-from memory_core.storage.sqlite.owners import find
+from memory_core.storage.sqlite.owners import Owner, find
 from memory_core.storage.sqlite.passages import passages
 from memory_core.storage.sqlite.rows import COLUMNS, to_record
 from memory_core.storage.sqlite.snapshot import snapshot
+
+
+class Found(NamedTuple):
+    """What a search comes to."""
+
+    hits: list[Hit]
+    """Best first."""
+    names: frozenset[str] | None = None
+    """There are no hits because the vector was made without knowing that these are to be cut out of the query."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,32 +48,43 @@ class Search:
     """Microseconds since 1970 UTC."""
 
 
-def ranked(db: sqlite3.Connection, corpora: Corpora, search: Search) -> list[Hit] | frozenset[str]:
-    """The best hits, best first; or, if the vector was made without knowing them, the names to cut out of the query."""
-    request = search.request
+def ranked_at_once(db: sqlite3.Connection, corpora: Corpora, search: Search) -> Found | None:
+    """`ranked`, if that is a matter of a millisecond; else `None`."""
     with snapshot(db):
         owner = find(db, search.scope)
-        if owner is None:
-            return []
-        corpus = corpora.of(db, owner)
-        if search.without is not None and (names := frozenset(corpus.named(search.query.names))) != search.without:
-            return names
-        narrowed = is_selective(search.scope, request.where)
-        allowed = corpora.allowed(db, owner, search.scope, request.where) if narrowed else None
-        importances = _importances(db, corpus, owner.id) if request.importance else None
-        ranking = rank(
-            corpus,
-            search.query,
-            search.vector,
-            request,
-            now=search.now,
-            allowed=allowed,
-            importances=importances,
-        )
-        records = _records(db, search.scope, corpus.keys.values[ranking.rows].tolist())
-        texts = {key: record.text for key, record in records.items()}
-        found = passages(db, texts, search.query.terms, search.vector)
-    return _hits(ranking, list(records.values()), list(found.values()))
+        is_brief = owner is None or corpora.is_at_hand(owner)
+        return _ranked(db, corpora, owner, search) if is_brief else None
+
+
+def ranked(db: sqlite3.Connection, corpora: Corpora, search: Search) -> Found:
+    """Carry out a search."""
+    with snapshot(db):
+        return _ranked(db, corpora, find(db, search.scope), search)
+
+
+def _ranked(db: sqlite3.Connection, corpora: Corpora, owner: Owner | None, search: Search) -> Found:
+    if owner is None:
+        return Found([])
+    request = search.request
+    corpus = corpora.of(db, owner)
+    if search.without is not None and (names := frozenset(corpus.named(search.query.names))) != search.without:
+        return Found([], names)
+    narrowed = is_selective(search.scope, request.where)
+    allowed = corpora.allowed(db, owner, search.scope, request.where) if narrowed else None
+    importances = _importances(db, corpus, owner.id) if request.importance else None
+    ranking = rank(
+        corpus,
+        search.query,
+        search.vector,
+        request,
+        now=search.now,
+        allowed=allowed,
+        importances=importances,
+    )
+    records = _records(db, search.scope, corpus.keys.values[ranking.rows].tolist())
+    texts = {key: record.text for key, record in records.items()}
+    found = passages(db, texts, search.query.terms, search.vector)
+    return Found(_hits(ranking, list(records.values()), list(found.values())))
 
 
 def containing(db: sqlite3.Connection, search: Search) -> list[Hit]:
