@@ -1,11 +1,14 @@
 """ADK's memory services and ours, side by side: search, ingestion and recall, all through ADK's own methods.
 
-    python tests/benchmarks/adk.py [EVENTS] [LOCOMO.json] [--users 100 1]
+    python tests/benchmarks/adk.py [EVENTS] [LOCOMO.json] [--users 100 1] [--durable] [--files FOLDER]
 
 EVENTS (100,000 by default) belong once to 100 users and once to one. They and the questions are English words as often
 as Zipf's law has them. Vectors of events are given; a question is really embedded, by the default model. LOCOMO.json
 has conversations in the format of the LoCoMo data set; recall is the share of a question's evidence among the first ten
 results, with nothing but `search_memory`.
+
+`--files` keeps what was filled, so that another run only searches. `--durable` leaves out `InMemoryMemoryService`,
+which keeps nothing and takes most of the time.
 """
 
 from __future__ import annotations
@@ -16,10 +19,12 @@ import itertools
 import json
 import random
 import re
+import shutil
 import statistics
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -46,6 +51,8 @@ TURNS = 40
 FOUND = 10
 """Results that count for recall; ours and `InMemoryMemoryService` return no more."""
 ROUNDS, ASKED, ROUND_SECONDS = 3, 15, 6.0
+FILLED = "filled"
+"""A file beside those that hold all events."""
 CALLS = 50
 """Sessions that one contender stores before it is the next one's turn."""
 
@@ -125,12 +132,32 @@ def sentence(dice: random.Random, length: int) -> str:
     return " ".join(dice.choices(_WORDS, cum_weights=_WEIGHTS, k=length))
 
 
-async def search(count: int, users: int) -> None:
+@contextmanager
+def files(kept: Path | None, name: str) -> Iterator[Path]:
+    """A folder for the services' files: one that is kept, empty unless it was filled to the end, or one for now."""
+    if kept is None:
+        with tempfile.TemporaryDirectory() as folder:
+            yield Path(folder)
+        return
+    folder = kept / name
+    if not (folder / FILLED).exists():
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir(parents=True)
+    yield folder
+
+
+async def search(count: int, users: int, *, durable: bool, kept: Path | None) -> None:
     """Ingest, then search the memories of one user; the contenders take turns in both."""
-    with tempfile.TemporaryDirectory() as name:
-        async with Memory(Path(name) / "ours.db", embedder=RealQuestions()) as memory:
-            contenders = {kind: Contender(service) for kind, service in services(Path(name), memory).items()}
-            await ingest(memory, list(contenders.values()), count, users)
+    with files(kept, f"{count}-{users}") as folder:
+        async with Memory(folder / "ours.db", embedder=RealQuestions()) as memory:
+            contenders = {kind: Contender(service) for kind, service in services(folder, memory).items()}
+            if durable:
+                del contenders["InMemory"]
+            known = (folder / FILLED).exists()
+            empty = [each for kind, each in contenders.items() if kind == "InMemory" or not known]
+            if empty:
+                await ingest(memory, empty, count, users)
+            (folder / FILLED).touch()
             print(f"{count} events of {users} users: searching", flush=True)
             dice = random.Random(7)
             for contender in contenders.values():
@@ -145,11 +172,14 @@ async def search(count: int, users: int) -> None:
         p50 = 1e3 * statistics.median(each.asked)
         print(
             f"{count:7} events of {users:3} users, {kind:8}: search p50 {p50:8.2f} ms "
-            f"({p50 / 1e3 / statistics.median(ours.asked):6.1f} x ours, {len(each.asked)} questions), ingestion "
-            f"{count / each.ingesting:6.0f} events/s ({ours.ingesting / each.ingesting:4.1f} x ours)",
+            f"({p50 / 1e3 / statistics.median(ours.asked):6.1f} x ours, {len(each.asked)} questions)",
             flush=True,
         )
-    print(f"{'':31} ours, until every vector is there: {count / ours.settling:6.0f} events/s", flush=True)
+    if not known:
+        for kind, each in contenders.items():
+            rate, share = count / each.ingesting, ours.ingesting / each.ingesting
+            print(f"{kind:>42}: ingestion {rate:6.0f} events/s ({share:4.1f} x ours)")
+        print(f"{'ours':>42}, until every vector is there: {count / ours.settling:6.0f} events/s", flush=True)
 
 
 async def ingest(memory: Memory, contenders: Sequence[Contender], count: int, users: int) -> None:
@@ -238,9 +268,11 @@ async def main() -> None:
     parser.add_argument("events", type=int, nargs="?", default=100_000)
     parser.add_argument("locomo", type=Path, nargs="?")
     parser.add_argument("--users", type=int, nargs="*", default=[100, 1], help="one run for each number of users")
+    parser.add_argument("--durable", action="store_true", help="leave out `InMemoryMemoryService`")
+    parser.add_argument("--files", type=Path, help="a folder to keep filled files in; what it has is only searched")
     given = parser.parse_args()
     for users in given.users:
-        await search(given.events, users)
+        await search(given.events, users, durable=given.durable, kept=given.files)
     if given.locomo is not None:
         await recall(given.locomo)
 
