@@ -14,6 +14,7 @@ try:
 except ImportError as error:
     raise ImportError("`memory_adk` needs google-adk: pip install 'memory-core[adk]'") from error
 
+import contextlib
 import hashlib
 import json
 from collections.abc import Iterable, Mapping
@@ -161,17 +162,26 @@ def description(metadata: Mapping[str, object]) -> dict[str, Any]:  # JSON
     for name in (EVENT_ID, INVOCATION_ID):  # which only an event has: what a rewind takes back goes by them
         plain.pop(name, None)
     try:
-        jsonable: dict[str, Any] = to_jsonable_python(plain, inf_nan_mode="null")
+        return _jsonable(plain)
     except (PydanticSerializationError, ValueError) as error:
         raise InvalidInputError(f"custom_metadata must be JSON: {error}") from error
-    return jsonable
 
 
 def labels(metadata: Mapping[str, object]) -> dict[str, Any]:  # JSON
     """What is worth keeping of an event's own `custom_metadata`, into which models and ADK's A2A client also write
     whole requests and responses: small values under names that are not marked as somebody's internals."""
-    plain = to_jsonable_python(dict(metadata), inf_nan_mode="null", serialize_unknown=True)
+    plain: dict[str, Any] = {}
+    for name, value in metadata.items():
+        with contextlib.suppress(PydanticSerializationError, ValueError):  # what cannot be JSON must not cost the turn
+            plain |= _jsonable({name: value}, unknown_as_text=True)
     return {name: value for name, value in _small(plain).items() if ":" not in name and not name.startswith("_")}
+
+
+def _jsonable(values: Mapping[str, object], *, unknown_as_text: bool = False) -> dict[str, Any]:
+    """`values` as JSON that UTF-8 can hold: half characters become `?`, and what is no number null."""
+    plain = to_jsonable_python(dict(values), inf_nan_mode="null", serialize_unknown=unknown_as_text)
+    made: dict[str, Any] = json.loads(json.dumps(plain, ensure_ascii=False).encode("utf-8", "replace"))
+    return made
 
 
 def _small(data: Mapping[str, Any]) -> dict[str, Any]:

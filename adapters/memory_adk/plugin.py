@@ -29,7 +29,7 @@ from memory_adk.convert import ECHO, content_text, said
 from memory_adk.echo import is_echo
 from memory_adk.recall import block, in_prompt, recall, show
 from memory_adk.service import MemoryService
-from memory_adk.tools import texts_of
+from memory_adk.tools import recalled_by
 from memory_core import MemoryCoreError
 
 logger = logging.getLogger(__name__)
@@ -139,15 +139,15 @@ class MemoryPlugin(BasePlugin):
     async def after_tool_callback(
         self,
         *,
-        tool: BaseTool,  # noqa: ARG002  (ADK's signature)
-        tool_args: dict[str, Any],  # noqa: ARG002
+        tool: BaseTool,
+        tool_args: dict[str, Any],  # noqa: ARG002  (ADK's signature)
         tool_context: ToolContext,
         result: object,  # what the tool returned, whatever ADK's annotation says
     ) -> None:
         """Note what a memory tool recalled, to know an answer that repeats it."""
         invocation_context = tool_context.get_invocation_context()
         if self._serving(invocation_context):
-            self._turn(invocation_context).recalled.extend(texts_of(result))
+            self._turn(invocation_context).recalled.extend(recalled_by(tool, result))
 
     async def on_tool_error_callback(
         self,

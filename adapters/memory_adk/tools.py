@@ -1,10 +1,13 @@
-"""The two tools of a memory that the core does not have: searching with a time window, and storing with a type."""
+"""The core's tools as ADK calls them, and two it does not have: searching with a time window, storing with a type."""
 
 from __future__ import annotations
 
 try:
     from google.adk.memory.memory_entry import MemoryEntry
+    from google.adk.tools.base_tool import BaseTool
     from google.adk.tools.load_memory_tool import LoadMemoryResponse
+    from google.adk.tools.tool_context import ToolContext as AdkToolContext
+    from google.genai import types
 except ImportError as error:
     raise ImportError("`memory_adk` needs google-adk: pip install 'memory-core[adk]'") from error
 
@@ -14,18 +17,52 @@ from typing import Any, Final, cast
 
 from memory_adk.convert import content_text, description
 from memory_adk.recall import EVERYTHING, recall
-from memory_adk.service import MAX_CHARS
-from memory_core import Arguments, Draft, Json, Tool, ToolContext, ToolResult, Where
+from memory_adk.service import MAX_CHARS, MemoryService
+from memory_core import Arguments, Draft, Json, MemoryCoreError, ScopeError, Tool, ToolContext, ToolResult, Where
 
 DEFAULT_RESULTS: Final = 5
 
 
-def texts_of(result: object) -> list[str]:
-    """The memories in the answer of a memory tool, ADK's `load_memory` included."""
+class MemoryTool(BaseTool):
+    """One tool on the memory of whoever the agent talks with."""
+
+    def __init__(self, service: MemoryService | None, tool: Tool) -> None:
+        super().__init__(name=tool.name, description=tool.description)
+        self._service = service
+        self._tool = tool
+
+    def _get_declaration(self) -> types.FunctionDeclaration:
+        return types.FunctionDeclaration(
+            name=self.name, description=self.description, parameters_json_schema=dict(self._tool.parameters)
+        )
+
+    async def run_async(self, *, args: dict[str, Any], tool_context: AdkToolContext) -> dict[str, Any]:
+        """Call the tool. Whatever is wrong is in the answer; nothing the model passes can end the run."""
+        try:
+            caller = self._caller(tool_context)
+        except MemoryCoreError as error:
+            return {"status": "error", "message": f"{self.name} failed: {error}"}
+        result = await self._tool(caller, args)
+        return {"status": "success" if result.status == "ok" else "error", "message": result.text, **result.data}
+
+    def _caller(self, context: AdkToolContext) -> ToolContext:
+        service = self._service or context.get_invocation_context().memory_service
+        if not isinstance(service, MemoryService):
+            raise ScopeError("this runner has no MemoryService; pass one to MemoryToolset(service) or to the Runner")
+        handle = service.handle(context.session.app_name, context.user_id)
+        return ToolContext(
+            memory=handle, agent=context.agent_name, session=context.session.id, author=context.agent_name
+        )
+
+
+def recalled_by(tool: BaseTool, result: object) -> list[str]:
+    """The memories in the answer of a tool: of ours or of ADK's `load_memory`; any other tool's results are none."""
     if isinstance(result, LoadMemoryResponse):
         return [content_text(entry.content) for entry in result.memories]
-    found = cast("dict[str, Any]", result).get("results") if isinstance(result, dict) else None
-    return [str(item["text"]) for item in cast("Sequence[Mapping[str, object]]", found or [])]
+    if not (isinstance(tool, MemoryTool) and isinstance(result, dict)):
+        return []
+    found = cast("dict[str, Any]", result).get("results", ())
+    return [str(item["text"]) for item in cast("Sequence[Mapping[str, object]]", found)]
 
 
 async def _search(context: ToolContext, given: Arguments) -> ToolResult:

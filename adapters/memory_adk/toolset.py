@@ -12,17 +12,12 @@ try:
     from google.adk.agents.readonly_context import ReadonlyContext
     from google.adk.tools.base_tool import BaseTool
     from google.adk.tools.base_toolset import BaseToolset, ToolPredicate
-    from google.adk.tools.tool_context import ToolContext
-    from google.genai import types
 except ImportError as error:
     raise ImportError("`memory_adk` needs google-adk: pip install 'memory-core[adk]'") from error
 
-from typing import Any
-
 from memory_adk.service import MemoryService
-from memory_adk.tools import SEARCH_PAST_CONVERSATIONS, STORE_IMPORTANT_INFORMATION
-from memory_core import FORGET_MEMORY, UPDATE_MEMORY, MemoryCoreError, ScopeError, Tool
-from memory_core import ToolContext as Caller
+from memory_adk.tools import SEARCH_PAST_CONVERSATIONS, STORE_IMPORTANT_INFORMATION, MemoryTool
+from memory_core import FORGET_MEMORY, UPDATE_MEMORY
 
 
 class MemoryToolset(BaseToolset):
@@ -52,33 +47,3 @@ class MemoryToolset(BaseToolset):
     async def get_tools(self, readonly_context: ReadonlyContext | None = None) -> list[BaseTool]:
         """The tools, without those the filter leaves out."""
         return [tool for tool in self._tools if self._is_tool_selected(tool, readonly_context)]
-
-
-class MemoryTool(BaseTool):
-    """One tool on the memory of whoever the agent talks with."""
-
-    def __init__(self, service: MemoryService | None, tool: Tool) -> None:
-        super().__init__(name=tool.name, description=tool.description)
-        self._service = service
-        self._tool = tool
-
-    def _get_declaration(self) -> types.FunctionDeclaration:
-        return types.FunctionDeclaration(
-            name=self.name, description=self.description, parameters_json_schema=dict(self._tool.parameters)
-        )
-
-    async def run_async(self, *, args: dict[str, Any], tool_context: ToolContext) -> dict[str, Any]:
-        """Call the tool. Whatever is wrong is in the answer; nothing the model passes can end the run."""
-        try:
-            caller = self._caller(tool_context)
-        except MemoryCoreError as error:
-            return {"status": "error", "message": f"{self.name} failed: {error}"}
-        result = await self._tool(caller, args)
-        return {"status": "success" if result.status == "ok" else "error", "message": result.text, **result.data}
-
-    def _caller(self, context: ToolContext) -> Caller:
-        service = self._service or context.get_invocation_context().memory_service
-        if not isinstance(service, MemoryService):
-            raise ScopeError("this runner has no MemoryService; pass one to MemoryToolset(service) or to the Runner")
-        handle = service.handle(context.session.app_name, context.user_id)
-        return Caller(memory=handle, agent=context.agent_name, session=context.session.id, author=context.agent_name)

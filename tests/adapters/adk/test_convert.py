@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from datetime import UTC, datetime
+from typing import Any
 
 import pytest
 from google.adk.events.event import Event
@@ -65,6 +66,14 @@ def test_keys_of_different_sessions_and_events_differ(one: str, two: str, first:
 def test_only_small_public_labels_of_an_event_are_kept() -> None:
     metadata = {"mood": "calm", "a2a:response": {"token": "x"}, "_internal": 1, "long": "x" * 600, "odd": {1, 2}}
     assert labels(metadata) == {"mood": "calm", "odd": [1, 2]}
+
+
+def test_a_label_that_cannot_be_json_costs_neither_the_event_nor_its_other_labels() -> None:
+    endless: dict[str, Any] = {}
+    endless["again"] = endless
+    metadata = {"a": endless, "b": b"\xff", "c": 10**5_000, "\ud800": 1, "d": object, "half": "\ud800", "mood": "calm"}
+    assert labels(metadata).items() >= {"half": "?", "mood": "calm"}.items()
+    assert not {"a", "b", "c"} & labels(metadata).keys()
 
 
 @given(st.text(), st.integers(1, 50))

@@ -263,6 +263,21 @@ async def test_an_answer_that_says_something_new_is_stored_although_something_wa
     assert answer in await stored(memory)
 
 
+@pytest.mark.parametrize("results", [[{"title": "Tea"}], ["Tea"], 7, [{"text": "Lapsang is smoked over pine"}]])
+async def test_what_a_foreign_tool_calls_results_neither_ends_a_turn_nor_counts_as_recalled(
+    service: MemoryService, memory: Memory, results: object
+) -> None:
+    def web_search(query: str) -> dict[str, object]:
+        """Search the web."""
+        return {"results": results}
+
+    answer = "Lapsang is smoked over pine."
+    model, plugin = ScriptedLlm(script=[("web_search", {"query": "lapsang"}), answer]), MemoryPlugin()
+    async with runner_of(service, model, FunctionTool(web_search), plugins=[plugin]) as runner:
+        assert await ask(runner, "What is lapsang?", user_id=ANN, session_id="s1") == answer
+    assert answer in await stored(memory)
+
+
 async def test_what_was_rewound_is_forgotten_at_the_next_turn(service: MemoryService) -> None:
     model = ScriptedLlm(script=["Noted.", "Noted, xyzzy.", "Fine."])
     async with runner_of(service, model, plugins=[MemoryPlugin(recall=False)]) as runner:
