@@ -19,6 +19,8 @@ logger = logging.getLogger(__name__)
 
 CONVERSATION_ID: Final = "conversation-id"
 """FIPA's name for the conversation of a message, in its metadata."""
+MAX_TEXT_CHARS: Final = 1_000_000
+"""A body longer than this is cut: nobody keeps a message out of the memory by its length."""
 
 
 class MemoryBehaviour(CyclicBehaviour):
@@ -74,7 +76,7 @@ class MemoryBehaviour(CyclicBehaviour):
             return
         metadata = dict(message._metadata)  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]  (only single keys are public)
         draft = Draft(
-            str(message.body),
+            str(message.body)[:MAX_TEXT_CHARS],
             kind="message",
             author=author,
             agent=agent.address,

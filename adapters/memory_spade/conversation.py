@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import hashlib
 import uuid
+from typing import Final
 
 from spade.message import Message
+
+MAX_THREAD_CHARS: Final = 256
+"""A longer thread is known by its hash: who writes may take any, and the session of a record has its limits."""
 
 
 def sender_of(message: Message) -> str | None:
@@ -24,8 +29,10 @@ def session_of(thread: str | None, peer: str | None) -> str:
     A thread made by `invented_thread` for this very peer leads back to the peer, also after a restart. Nobody reaches
     another peer's notes by writing such a thread.
     """
-    if thread is None:
+    if thread is None or not thread.strip():
         return f"peer:{peer}"
     if peer is not None and thread.startswith(f"peer:{peer}:"):
         return f"peer:{peer}"
+    if len(thread) > MAX_THREAD_CHARS:
+        return f"thread:{hashlib.sha256(thread.encode()).hexdigest()}"
     return f"thread:{thread}" if thread.startswith(("peer:", "thread:")) else thread

@@ -25,13 +25,14 @@ class NotesInStore:
     def get(self, conversation_id: str, last: int | None = None) -> list[str]:
         """The notes of a conversation, oldest first; only the `last` so many, if that is given (at least 1)."""
         if last is None:
-            return [record.text for record in self._records(conversation_id)]
+            return [record.text for record in self._records(self._where(conversation_id))]
         newest = run_sync(self._handle().list, where=self._where(conversation_id), limit=last)
         return [record.text for record in reversed(newest.records)]
 
     def conversations(self) -> list[str]:
         """The conversations that have notes, in the order of their first one."""
-        return list(dict.fromkeys(record.session for record in self._records(None) if record.session is not None))
+        everywhere = self._records(Where(kinds=("note",), agent=self._agent))
+        return list(dict.fromkeys(record.session for record in everywhere if record.session is not None))
 
     def add(self, conversation_id: str, information: str, now: datetime) -> None:
         """Append a note; returns when it is on disk."""
@@ -42,16 +43,15 @@ class NotesInStore:
         """Drop the notes of a conversation; `False` if there are none."""
         return run_sync(self._handle().delete_where, self._where(conversation_id)) > 0
 
-    def _records(self, conversation_id: str | None) -> Iterator[MemoryRecord]:
+    def _records(self, where: Where) -> Iterator[MemoryRecord]:
         cursor: str | None = None
         while True:
-            page = run_sync(
-                self._handle().list, where=self._where(conversation_id), order="oldest", limit=1_000, cursor=cursor
-            )
+            page = run_sync(self._handle().list, where=where, order="oldest", limit=1_000, cursor=cursor)
             yield from page.records
             cursor = page.cursor
             if cursor is None:
                 return
 
-    def _where(self, conversation_id: str | None) -> Where:
-        return Where(kinds=("note",), session=conversation_id, agent=self._agent)
+    def _where(self, conversation_id: str) -> Where:
+        # The thread of a message that has none is None, which a condition would take for any conversation.
+        return Where(kinds=("note",), session=conversation_id or "", agent=self._agent)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
@@ -9,10 +10,15 @@ import httpx
 import pytest
 from google.adk.agents import LlmAgent
 from google.adk.agents.base_agent import BaseAgent
-from google.adk.evaluation.eval_case import Invocation, SessionInput
+from google.adk.evaluation.base_eval_service import InferenceConfig, InferenceRequest
+from google.adk.evaluation.eval_case import EvalCase, Invocation, SessionInput
 from google.adk.evaluation.evaluation_generator import EvaluationGenerator
+from google.adk.evaluation.in_memory_eval_sets_manager import InMemoryEvalSetsManager
 from google.adk.evaluation.simulation.static_user_simulator import StaticUserSimulator
 from google.adk.runners import Runner
+from google.adk.tools.base_tool import BaseTool
+from google.adk.tools.base_toolset import BaseToolset
+from google.adk.tools.load_memory_tool import load_memory_tool
 from starlette.authentication import AuthCredentials, AuthenticationBackend, SimpleUser
 from starlette.middleware.authentication import AuthenticationMiddleware
 from starlette.requests import HTTPConnection
@@ -87,3 +93,33 @@ async def test_an_evaluation_reaches_the_memory_it_is_given_and_any_other_throug
             memory_service=given,
         )
         assert "My favourite tea is jasmine" in str(turn.final_response)
+
+
+@pytest.mark.skipif(
+    importlib.util.find_spec("vertexai") is None,
+    reason="needs google-adk[eval], whose litellm is newer than the one spade_llm asks for; see docs/adk.md",
+)
+async def test_local_eval_service_reaches_the_memory_it_is_given_and_any_other_through_the_toolset(
+    service: MemoryService,
+) -> None:
+    from google.adk.evaluation.local_eval_service import LocalEvalService
+
+    await service.add_session_to_memory(session_with(said_event("My favourite tea is jasmine"), user="tester"))
+    sets = InMemoryEvalSetsManager()
+    sets.create_eval_set(APP, "set")
+    case = [Invocation(user_content=user_says("Which is my favourite tea?"))]
+    start = SessionInput(app_name=APP, user_id="tester")
+    sets.add_eval_case(APP, "set", EvalCase(eval_id="case", conversation=case, session_input=start))
+    request = InferenceRequest(app_name=APP, eval_set_id="set", inference_config=InferenceConfig())
+
+    async def answer(tool: BaseTool | BaseToolset, name: str, given: MemoryService | None) -> str:
+        model = ScriptedLlm(script=[(name, {"query": "favourite tea"}), prompt])
+        agent = LlmAgent(name="helper", model=model, tools=[tool])
+        evaluation = LocalEvalService(root_agent=agent, eval_sets_manager=sets, memory_service=given)
+        (result,) = [result async for result in evaluation.perform_inference(request)]
+        assert result.inferences, result.error_message
+        return str(result.inferences[0].final_response)
+
+    assert "tea is jasmine" in await answer(load_memory_tool, "load_memory", service)
+    assert "tea is jasmine" in await answer(MemoryToolset(service), "search_past_conversations", None)
+    assert "jasmine" not in await answer(load_memory_tool, "load_memory", None)

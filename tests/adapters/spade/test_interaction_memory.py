@@ -82,6 +82,17 @@ def test_what_cannot_be_noted_is_named(notes: AgentInteractionMemory, conversati
     assert notes.get_all_conversations() == []
 
 
+@pytest.mark.parametrize("missing", [None, "", " "])
+def test_a_message_without_a_thread_leads_to_no_conversation_and_clears_none(
+    notes: AgentInteractionMemory, missing: Any
+) -> None:
+    notes.add_information("t1", "Ann's secret")
+    assert notes.get_information(missing) == []
+    assert notes.get_context_summary(missing) is None
+    assert not notes.clear_conversation(missing)
+    assert notes.get_information("t1") == ["Ann's secret"]
+
+
 async def test_the_async_calls_do_the_same(notes: AgentInteractionMemory) -> None:
     for text in ("one", "two", "three"):
         await notes.aadd_information("c", text)

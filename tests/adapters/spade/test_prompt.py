@@ -67,6 +67,13 @@ def test_no_thread_leads_to_the_notes_of_another_peer(thread: str, peer: str, ot
     assert session_of(invented_thread(peer), None) != notes
 
 
+def test_a_thread_of_any_length_is_a_conversation_of_its_own_and_a_blank_one_none() -> None:
+    one, other = session_of("t" * 600, "ann@localhost"), session_of("t" * 601, "ann@localhost")
+    assert len({one, other, session_of(one, "ann@localhost")}) == 3
+    assert max(len(one), len(other)) < 100
+    assert session_of(" ", "ann@localhost") == session_of(None, "ann@localhost")
+
+
 class Conversation:
     """Drives an agent's behaviour the way XMPP does, message by message, without a server."""
 
