@@ -80,6 +80,8 @@ class XmppServer:
         # Stanzas of a connection are worked off in order: once this is answered, messages are delivered.
         plugin: Any = agent.client["xep_0199"]
         await plugin.ping(self.host)
+        # SPADE asks every 55 s whether the server is there, and connects anew when a busy machine takes long to answer.
+        plugin.disable_keepalive()
         if over_the_wire:
             container: Any = agent.container  # a decorator hides its class
             container.unregister(str(agent.jid))

@@ -89,10 +89,6 @@ TASKS_END_SECONDS = 10
 Start = Callable[[Agent], Awaitable[None]]
 
 
-def _is_of_slixmpp(task: asyncio.Task[object]) -> bool:
-    return any(name in repr(task.get_coro()) for name in ("XMLStream.", "XEP_0199._keepalive"))
-
-
 @pytest.fixture
 def jid() -> Callable[[str], str]:
     """Addresses no other test uses."""
@@ -123,9 +119,8 @@ async def start(server: XmppServer, container: None) -> AsyncIterator[Start]:
     yield start_one
     for agent in started:
         await server.stop(agent)
-    # slixmpp leaves one task of each stream waiting for stanzas that will not come, and one for the answer to a ping,
-    # which SPADE sends every 55 s.
-    left = {task for task in asyncio.all_tasks() if not _is_of_slixmpp(task)}
+    # slixmpp leaves one task of each stream waiting for stanzas that will not come.
+    left = {task for task in asyncio.all_tasks() if "XMLStream." not in repr(task.get_coro())}
     left.discard(asyncio.current_task())
     if left:
         await asyncio.wait(left, timeout=TASKS_END_SECONDS)
