@@ -136,8 +136,8 @@ def sentence(dice: random.Random, length: int) -> str:
 def files(kept: Path | None, name: str) -> Iterator[Path]:
     """A folder for the services' files: one that is kept, empty unless it was filled to the end, or one for now."""
     if kept is None:
-        with tempfile.TemporaryDirectory() as folder:
-            yield Path(folder)
+        with tempfile.TemporaryDirectory() as now:
+            yield Path(now)
         return
     folder = kept / name
     if not (folder / FILLED).exists():
