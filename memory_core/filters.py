@@ -33,9 +33,12 @@ def data_conditions(given: Mapping[str, Any] | None, within: Sequence[str | int]
         within: Path to the value inside `data` that the filter is for.
 
     Raises:
-        InvalidInputError: The filter is no object, or names an operator that does not exist.
+        InvalidInputError: The filter is no object, names an operator that does not exist, or is nested too deeply.
     """
-    return [condition for key, wanted in _pairs(given or {}) for condition in _conditions((*within, key), wanted)]
+    try:
+        return [condition for key, wanted in _pairs(given or {}) for condition in _conditions((*within, key), wanted)]
+    except RecursionError as cause:
+        raise InvalidInputError("a filter is nested too deeply, or contains itself") from cause
 
 
 def _conditions(path: Path, wanted: object) -> Iterator[DataCondition]:
@@ -48,7 +51,7 @@ def _conditions(path: Path, wanted: object) -> Iterator[DataCondition]:
         for name, value in pairs:
             yield _comparison(path, name, value)
     elif any(operators):
-        raise InvalidInputError(f"a filter mixes operators and keys at {path[-1]!r}: {shown(wanted)}")
+        raise InvalidInputError(f"a filter mixes operators and keys at {path[-1]!r}: {shown(dict(pairs))}")
     elif pairs:
         for key, inner in pairs:
             yield from _conditions((*path, key), inner)

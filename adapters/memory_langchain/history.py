@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 _PAGE: Final = 1_000
 _SHORT_PAGE: Final = 64
 """Where only what came lately is wanted."""
+_LONG_CHARS: Final = 20_000
+"""What is longer is found by its words at once and by its meaning a little later: no turn waits seconds for vectors."""
 _OTHER_WRITERS: Final = 20
 """How many turns others may have added to a conversation while one turn of an agent runs."""
 
@@ -127,7 +129,7 @@ async def read(scope: CallScope, last: int | None = None, *, after: str | None =
 
 async def write(scope: CallScope, messages: Sequence[BaseMessage]) -> None:
     """Append messages in one transaction; those whose id is known replace what is stored."""
-    await scope.memory.add_many([_draft(message, scope) for message in messages])
+    await _append(scope, [_draft(message, scope) for message in messages])
 
 
 async def clear(scope: CallScope) -> None:
@@ -148,7 +150,12 @@ async def capture(scope: CallScope, messages: Sequence[BaseMessage]) -> None:
     known = {message_id(record) for record in page.records} - {None}
     drafts = [_draft(message, scope) for message in messages if message.id is None or message.id not in known]
     if drafts:
-        await scope.memory.add_many(drafts)
+        await _append(scope, drafts)
+
+
+async def _append(scope: CallScope, drafts: Sequence[Draft]) -> None:
+    is_long = sum(len(draft.text) for draft in drafts) > _LONG_CHARS
+    await scope.memory.add_many(drafts, embed="later" if is_long else "now")
 
 
 def _draft(message: BaseMessage, scope: CallScope) -> Draft:

@@ -8,7 +8,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Final, cast
 
-from memory_core import Draft, MemoryRecord
+from memory_core import Draft, InvalidInputError, MemoryRecord
 
 try:
     from langchain_core.messages import (
@@ -39,8 +39,9 @@ SUMMARY_DATA: Final = {"summary_by": "langchain"}
 _DATA_KEY: Final = "langchain"
 """Where in `data` the message itself stands; a turn another framework captured has none."""
 
-MAX_SEARCHABLE_CHARS: Final = 1_000_000
-"""The core's longest text; what is beyond it comes back with the message but is not found by search."""
+MAX_SEARCHABLE_CHARS: Final = 100_000
+"""How much of one message is found by search; what is beyond it comes back with the message. An embedder takes seconds
+for this much, and whoever writes to an agent chooses how much it is."""
 MAX_AUTHOR_CHARS: Final = 512
 """The core's longest key."""
 
@@ -67,13 +68,13 @@ def to_draft(message: object, scope: CallScope, *, source_key: str | None) -> Dr
 
     Raises:
         TypeError: Not a message, or of a kind of its own that could never be read again.
+        InvalidInputError: Something in it is nested too deeply, or contains itself.
     """
     if not isinstance(message, BaseMessage):
         raise TypeError(f"a history holds messages, not {type(message).__name__}: {message!r:.80}")
     message = message_chunk_to_message(message)
     if message.type not in _TYPES:
         raise TypeError(f"a message of type {message.type!r} cannot be made again; the types are {sorted(_TYPES)}")
-    fields = {name: value for name, value in message.model_dump().items() if not _is_left_out(name, value)}
     return Draft(
         searchable_text(message),
         kind=MESSAGE_KIND,
@@ -81,7 +82,7 @@ def to_draft(message: object, scope: CallScope, *, source_key: str | None) -> Dr
         agent=scope.agent,
         session=scope.session,
         source_key=source_key,
-        data={_DATA_KEY: {"type": message.type, "data": jsonable(fields)}},
+        data={_DATA_KEY: {"type": message.type, "data": _fields(message)}},
     )
 
 
@@ -89,12 +90,11 @@ def to_message(record: MemoryRecord) -> BaseMessage:
     """The message of a record.
 
     A text that was changed since, through whatever framework, replaces the text of the message. A turn that another
-    framework captured becomes a human or an AI message, by its author.
+    framework captured, or that holds no message which can be read, becomes a human or an AI message, by its author.
     """
-    given = record.data.get(_DATA_KEY)
-    if not isinstance(given, Mapping):
+    message = _stored(record)
+    if message is None:
         return _foreign(record)
-    message = messages_from_dict([cast("dict[str, object]", given)])[0]
     if record.rev > 1 and record.text != searchable_text(message):
         return message.model_copy(update={"content": _with_text(message, record.text)})
     return message
@@ -137,6 +137,14 @@ def to_messages(value: object, *, role: type[HumanMessage | AIMessage]) -> list[
     raise TypeError(f"expected text, a message or messages, not {type(value).__name__}: {value!r:.80}")
 
 
+def _fields(message: BaseMessage) -> Json:
+    try:
+        given = message.model_dump()
+        return jsonable({name: value for name, value in given.items() if not _is_left_out(name, value)})
+    except (RecursionError, ValueError) as cause:  # pydantic calls what contains itself a ValueError
+        raise InvalidInputError(f"a message of type {message.type!r} cannot be stored as JSON: {cause}") from cause
+
+
 def _is_left_out(name: str, value: object) -> bool:
     return name in _LEFT_OUT and value == _LEFT_OUT[name]
 
@@ -171,6 +179,17 @@ def _as_author(name: str) -> str | None:
 
 def _storable(text: str, limit: int) -> str:
     return text[:limit].encode(errors="replace").decode()
+
+
+def _stored(record: MemoryRecord) -> BaseMessage | None:
+    """The message a record holds, if it holds one: one bad record must not make a conversation unreadable."""
+    given = record.data.get(_DATA_KEY)
+    if not isinstance(given, Mapping):
+        return None
+    try:
+        return messages_from_dict([cast("dict[str, object]", given)])[0]
+    except (AttributeError, KeyError, TypeError, ValueError):  # whatever LangChain's classes make of bad data
+        return None
 
 
 def _foreign(record: MemoryRecord) -> BaseMessage:

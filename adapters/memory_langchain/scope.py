@@ -166,6 +166,10 @@ def _look_up(place: object, name: str) -> object:
 
 
 def _authenticated(configurable: Mapping[str, object]) -> str | None:
-    user = _look_up(configurable, _AUTHENTICATED)
-    identity = None if user is _ABSENT else _look_up(user, "identity")
-    return identity if isinstance(identity, str) and identity.strip() else None
+    """Whom the server authenticated; nobody, if it does not ask who calls (a user of the name "")."""
+    user = configurable.get(_AUTHENTICATED)
+    if user is None:
+        return None
+    identity = _look_up(user, "identity")
+    named = None if identity is _ABSENT else identity
+    return None if named == "" else as_key("the identity of the authenticated user", named)

@@ -194,6 +194,7 @@ class _Reading:
 
     async def _search(self, op: SearchOp) -> list[SearchItem]:
         _check_page(op.limit, op.offset)
+        _check_query(op.query)
         under = to_path(op.namespace_prefix) if op.namespace_prefix else None
         where = _items(under=under, matching=tuple(data_conditions(op.filter, ("value",))))
         if not op.limit:
@@ -231,6 +232,7 @@ class _Reading:
 
     async def _namespaces(self, op: ListNamespacesOp) -> list[Namespace]:
         _check_page(op.limit, op.offset)
+        _check_count("max_depth", 0 if op.max_depth is None else op.max_depth)
         found = matching(map(from_path, await self._memory.collections(_items())), op.match_conditions or ())
         if op.max_depth is not None:
             found = list({namespace[: op.max_depth] for namespace in found})
@@ -283,10 +285,19 @@ def _expiry(minutes: object, now: datetime) -> datetime:
         raise InvalidInputError(f"ttl {minutes!r} minutes from now is beyond the year 9999; use None") from cause
 
 
+def _check_query(query: object) -> None:
+    if query is not None and not isinstance(query, str):
+        raise InvalidInputError(f"query must be a text or None, not {query!r:.80}")
+
+
 def _check_page(limit: object, offset: object) -> None:
-    for name, value in (("limit", limit), ("offset", offset)):
-        if isinstance(value, bool) or not isinstance(value, int) or value < 0:
-            raise InvalidInputError(f"{name} must be a whole number from 0 on, not {value!r}")
+    _check_count("limit", limit)
+    _check_count("offset", offset)
+
+
+def _check_count(name: str, value: object) -> None:
+    if isinstance(value, bool) or not isinstance(value, int) or value < 0:
+        raise InvalidInputError(f"{name} must be a whole number from 0 on, not {value!r:.80}")
 
 
 def _fields(record: MemoryRecord) -> dict[str, Any]:

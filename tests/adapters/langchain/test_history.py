@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 import warnings
 from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage
@@ -12,8 +16,12 @@ from langchain_core.runnables import ConfigurableFieldSpec
 from langchain_core.runnables.history import RunnableWithMessageHistory
 
 from memory_core import BoundMemory, Draft, Memory, Patch, Where, run_sync
+from memory_core.embedding.hashing import HashingEmbedder
 from memory_langchain import MemoryChatMessageHistory
 from memory_langchain.testing import ScriptedChatModel
+
+if TYPE_CHECKING:
+    from memory_core.protocols import Vectors
 
 
 @pytest.fixture
@@ -83,6 +91,31 @@ def test_adding_messages_is_all_or_nothing(history: MemoryChatMessageHistory) ->
     with pytest.raises(TypeError):
         history.add_messages([HumanMessage("fine"), "not a message"])  # type: ignore[list-item]
     assert history.messages == []
+
+
+class Held(HashingEmbedder):
+    """Makes no vector of a text before it may."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.may = threading.Event()
+
+    async def embed_documents(self, texts: Sequence[str]) -> Vectors:
+        await asyncio.to_thread(self.may.wait)
+        return await super().embed_documents(texts)
+
+
+def test_nobody_waits_for_the_vectors_of_a_very_long_message(tmp_path: Path) -> None:
+    embedder = Held()
+    with Memory(tmp_path / "long.db", embedder=embedder) as memory:
+        ann = memory.bind(app="demo", user="ann")
+        history = MemoryChatMessageHistory(ann, "monday")
+        history.add_messages([HumanMessage("jasmine tea " * 10_000), AIMessage("hm")])
+        assert len(history.messages[0].text) == 120_000
+        assert run_sync(ann.stats).vectors_owed > 0
+        hit, *_ = run_sync(partial(ann.search, "jasmine", mode="lexical"))
+        assert hit.record.text.startswith("jasmine tea")
+        embedder.may.set()
 
 
 def test_messages_is_a_fresh_list_each_time(history: MemoryChatMessageHistory) -> None:

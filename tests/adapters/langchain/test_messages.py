@@ -23,7 +23,7 @@ from langchain_core.messages import (
 )
 from langchain_core.prompt_values import ChatPromptValue
 
-from memory_core import BoundMemory, Memory
+from memory_core import BoundMemory, Draft, InvalidInputError, Memory, run_sync
 from memory_core.drafts import complete
 from memory_core.models import Scope, utc_now
 from memory_langchain import CallScope, MemoryChatMessageHistory
@@ -90,6 +90,34 @@ def test_half_a_character_from_a_broken_stream_is_stored(ann: BoundMemory) -> No
     history = MemoryChatMessageHistory(ann, "monday")
     history.add_message(AIMessage("cut \ud83d", name="bot \ud83d"))
     assert history.messages[0].content == "cut \ud83d"
+
+
+@pytest.mark.parametrize(
+    "held",
+    [
+        {},
+        {"type": "riddle", "data": {"content": "x"}},
+        {"type": "human"},
+        {"type": "human", "data": {"content": 5}},
+        {"type": "ai", "data": {"content": "x", "tool_calls": "x"}},
+        {"type": ["human"], "data": []},
+    ],
+    ids=repr,
+)
+def test_a_message_that_cannot_be_read_leaves_the_others_readable(ann: BoundMemory, held: Any) -> None:
+    run_sync(ann.add, Draft("hello", kind="message", author="ann", session="monday", data={"langchain": held}))
+    history = MemoryChatMessageHistory(ann, "monday")
+    history.add_message(AIMessage("hi"))
+    assert history.messages == [HumanMessage("hello"), AIMessage("hi")]
+
+
+def test_a_message_that_contains_itself_is_refused_and_nothing_is_stored(ann: BoundMemory) -> None:
+    endless: dict[str, Any] = {}
+    endless["more"] = endless
+    history = MemoryChatMessageHistory(ann, "monday")
+    with pytest.raises(InvalidInputError, match="ai"):
+        history.add_messages([HumanMessage("go"), AIMessage("x", additional_kwargs=endless)])
+    assert history.messages == []
 
 
 def test_a_message_that_could_never_be_read_again_is_refused() -> None:

@@ -115,5 +115,15 @@ def test_an_authenticated_user_is_the_owner_and_cannot_ask_for_another(open_hand
         ScopeResolver(open_handle).resolve(config(langgraph_auth_user=signed_in, user_id="bob"))
 
 
+def test_an_authenticated_user_without_a_name_is_not_taken_for_whom_the_call_names(open_handle: BoundMemory) -> None:
+    for unknown in (SimpleNamespace(identity=None), SimpleNamespace(), {"identity": " "}):
+        with pytest.raises(ScopeError, match="identity"):
+            ScopeResolver(open_handle).resolve(config(langgraph_auth_user=unknown, user_id="bob"))
+    numbered = SimpleNamespace(identity=7)
+    assert ScopeResolver(open_handle).resolve(config(langgraph_auth_user=numbered, user_id="7")).user == "7"
+    for nobody in (None, {"identity": ""}):
+        assert ScopeResolver(open_handle).resolve(config(langgraph_auth_user=nobody, user_id="bob")).user == "bob"
+
+
 def test_a_memory_without_a_handle_stands_for_the_default_app(memory: Memory) -> None:
     assert ScopeResolver(memory).resolve(config(user_id="ann")).memory.scope.app == "default"

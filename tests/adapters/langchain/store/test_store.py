@@ -201,6 +201,15 @@ def test_a_page_that_means_nothing_is_refused(store: MemoryStore, wrong: dict[st
         store.list_namespaces(**wrong)
 
 
+def test_a_question_or_a_depth_that_means_nothing_is_refused(store: MemoryStore) -> None:
+    wrong: Any = ["tea"]
+    with pytest.raises(InvalidInputError, match="query"):
+        store.search(("a",), query=wrong)
+    for depth in (-1, wrong):
+        with pytest.raises(InvalidInputError, match="max_depth"):
+            store.list_namespaces(max_depth=depth)
+
+
 def test_a_page_may_be_empty_or_beyond_the_end(store: MemoryStore) -> None:
     store.put(("a",), "k", {"v": 1})
     assert (
