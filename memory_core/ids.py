@@ -24,13 +24,14 @@ class _Ids:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._last = 0
-        self._random = b""
+        self._random: list[bytes] = []
 
     def next(self) -> str:
         with self._lock:
             if not self._random:
-                self._random = os.urandom(_RANDOM_BYTES * _FETCHED)
-            taken, self._random = self._random[:_RANDOM_BYTES], self._random[_RANDOM_BYTES:]
+                fetched = os.urandom(_RANDOM_BYTES * _FETCHED)
+                self._random = [fetched[at : at + _RANDOM_BYTES] for at in range(0, len(fetched), _RANDOM_BYTES)]
+            taken = self._random.pop()
             stamp = time.time_ns() // 1_000_000 << 80 | int.from_bytes(taken, "big") & ~(0xF << 76 | 0x3 << 62)
             if stamp >> 80 <= self._last >> 80:
                 stamp = self._last + 1 + int.from_bytes(taken[:3], "big")

@@ -202,7 +202,10 @@ class _Terms(dict[str, str]):
     _CAPACITY = 65536
 
     def __missing__(self, word: str) -> str:
-        term = "" if word in STOP_WORDS else stem(_BASE_FORMS.get(word) or _ARTICLE.sub("", word))
+        if word.isascii():
+            term = "" if word in STOP_WORDS else stem(_BASE_FORMS.get(word, word))
+        else:
+            term = stem(_ARTICLE.sub("", word))
         if len(self) < self._CAPACITY:
             self[word] = term
         return term

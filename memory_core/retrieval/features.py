@@ -7,7 +7,7 @@ from functools import lru_cache
 from typing import Final, NamedTuple
 
 from memory_core.models import MemoryRecord
-from memory_core.retrieval.analysis import ascii_words, asks, index_terms, words
+from memory_core.retrieval.analysis import ascii_words, asks, index_terms, terms_of, words
 from memory_core.retrieval.postings import pack
 from memory_core.retrieval.timex import format_date, has_time_expression, resolve
 
@@ -78,7 +78,7 @@ class _PackedWords(dict[str, bytes]):
     _LONGEST = 32
 
     def __missing__(self, word: str) -> bytes:
-        packed = pack(index_terms(word))
+        packed = pack(terms_of((word,)))
         if len(self) < self._CAPACITY and len(word) <= self._LONGEST:
             self[word] = packed
         return packed

@@ -1,7 +1,9 @@
 """Ours and the peers side by side: adds by 1, 8 and 32 writers, then searches of one owner among others.
 
-    python tests/benchmarks/beside.py adds
-    python tests/benchmarks/beside.py searches
+    python tests/benchmarks/beside.py adds [PEER ...]
+    python tests/benchmarks/beside.py searches [PEER ...]
+
+Peers are the classes of `peers.py`; without names all that are installed take part.
 
 An add is one call with one text, and every writer awaits it before the next. Each round gives everybody a second and a
 half; rounds are interleaved, figures are medians. What is searched is an owner of 1,000 texts beside ten others with
@@ -17,6 +19,7 @@ import sys
 import tempfile
 import time
 import warnings
+from collections.abc import Sequence
 from pathlib import Path
 
 from common import GivenVectors, RememberedVectors, drafts, percentiles, questions
@@ -100,11 +103,12 @@ async def search_side_by_side(kinds: dict[str, type[Peer]], vectors: GivenVector
             await peer.close()
 
 
-async def main(what: str) -> None:
+async def main(what: str, names: Sequence[str]) -> None:
     warnings.simplefilter("ignore")
     measure = {"adds": write_side_by_side, "searches": search_side_by_side}[what]
-    await measure(installed(), RememberedVectors())
+    kinds = {name: kind for name, kind in installed().items() if not names or name in ("Ours", *names)}
+    await measure(kinds, RememberedVectors())
 
 
 if __name__ == "__main__":
-    asyncio.run(main(sys.argv[1]))
+    asyncio.run(main(sys.argv[1], sys.argv[2:]))

@@ -10,6 +10,7 @@ import asyncio
 import importlib.util
 import itertools
 import os
+import sqlite3
 from collections.abc import Sequence
 from contextlib import AsyncExitStack
 from pathlib import Path
@@ -109,6 +110,20 @@ class AdkSqlite(AdkInMemory):
         self._service = SqliteMemoryService(folder / "adk.db")
 
 
+def _index(vectors: GivenVectors) -> Any:
+    """How LangGraph's stores come to their vectors."""
+    from langchain_core.embeddings import Embeddings
+
+    class Given(Embeddings):
+        def embed_documents(self, texts: list[str]) -> list[list[float]]:
+            return [vectors.vector(text).tolist() for text in texts]
+
+        def embed_query(self, text: str) -> list[float]:
+            return [float(number) for number in vectors.vector(text)]
+
+    return {"dims": DIMENSIONS, "embed": Given(), "fields": ["text"]}
+
+
 class LangGraphInMemory(OneByOne):
     durability = "nothing"
     searches_by = "meaning"
@@ -118,17 +133,9 @@ class LangGraphInMemory(OneByOne):
         self._to_close = AsyncExitStack()
 
     async def open(self, folder: Path, vectors: GivenVectors) -> None:
-        from langchain_core.embeddings import Embeddings
         from langgraph.store.memory import InMemoryStore
 
-        class Given(Embeddings):
-            def embed_documents(self, texts: list[str]) -> list[list[float]]:
-                return [vectors.vector(text).tolist() for text in texts]
-
-            def embed_query(self, text: str) -> list[float]:
-                return [float(number) for number in vectors.vector(text)]
-
-        self._store: Any = InMemoryStore(index={"dims": DIMENSIONS, "embed": Given(), "fields": ["text"]})
+        self._store: Any = InMemoryStore(index=_index(vectors))
 
     async def add(self, owner: str, number: int, text: str) -> None:
         await self._store.aput((owner,), str(number), {"text": text})
@@ -141,15 +148,16 @@ class LangGraphInMemory(OneByOne):
 
 
 class LangGraphSqlite(LangGraphInMemory):
-    """Without vectors: its semantic search needs an extension that most Pythons cannot load."""
+    """Without vectors where Python cannot load the extension that its semantic search needs, as most cannot."""
 
     durability = "synced"
-    searches_by = "nothing"
+    searches_by = "meaning" if hasattr(sqlite3.Connection, "enable_load_extension") else "nothing"
     needs = "langgraph.store.sqlite"
 
     async def open(self, folder: Path, vectors: GivenVectors) -> None:
-        sqlite: Any = importlib.import_module("langgraph.store.sqlite")
-        opened = sqlite.AsyncSqliteStore.from_conn_string(str(folder / "langgraph.db"))
+        module: Any = importlib.import_module("langgraph.store.sqlite")
+        index = None if self.searches_by == "nothing" else _index(vectors)
+        opened = module.AsyncSqliteStore.from_conn_string(str(folder / "langgraph.db"), index=index)
         self._store = await self._to_close.enter_async_context(opened)
         await self._store.setup()
 
