@@ -39,6 +39,19 @@ def begin_write(db: sqlite3.Connection, scope: Scope, now: int) -> tuple[Owner, 
     return (find_or_add(db, scope), False) if row is None else (Owner(*row[:3]), bool(row[3]))
 
 
+def begin_append(db: sqlite3.Connection, scope: Scope, now: int, count: int) -> tuple[Owner, bool]:
+    """`begin_write` for so many new records, whose keys are taken in the same question: from `next` on."""
+    row = db.execute(
+        "UPDATE owner SET next = next + :count WHERE app = :app AND user = :user RETURNING id, next - :count, version, "
+        "EXISTS (SELECT 1 FROM record WHERE record.owner = owner.id AND expires_at <= :now)",
+        {"count": count, "app": scope.app, "user": scope.user, "now": now},
+    ).fetchone()
+    if row is None:
+        find_or_add(db, scope)
+        return begin_append(db, scope, now, count)
+    return Owner(*row[:3]), bool(row[3])
+
+
 def find_or_add(db: sqlite3.Connection, scope: Scope) -> Owner:
     """The owner of a scope, made if there is none; inside a write transaction."""
     found = find(db, scope)
@@ -57,14 +70,17 @@ def note_changes(db: sqlite3.Connection, owner: int, keys: list[int]) -> None:
         "UPDATE owner SET version = version + 1 WHERE id = ? RETURNING version", (owner,)
     ).fetchone()
     db.executemany("INSERT INTO outbox (owner, version, key) VALUES (?, ?, ?)", [(owner, version, k) for k in keys])
+    _forget_oldest_changes(db)
 
 
-def end_write(db: sqlite3.Connection) -> bool:
-    """Forget the oldest changes once there are twice as many as are kept; returns whether the file lacks vectors."""
-    first, last, owes = db.execute(
-        "SELECT (SELECT min(seq) FROM outbox), (SELECT max(seq) FROM outbox), "
-        "EXISTS (SELECT 1 FROM chunk WHERE vector IS NULL)"
-    ).fetchone()
-    if last is not None and last - first > 2 * OUTBOX_KEPT:
+def _forget_oldest_changes(db: sqlite3.Connection) -> None:
+    """Once there are twice as many as are kept."""
+    first, last = db.execute("SELECT (SELECT min(seq) FROM outbox), (SELECT max(seq) FROM outbox)").fetchone()
+    if last - first > 2 * OUTBOX_KEPT:
         db.execute("DELETE FROM outbox WHERE seq <= ?", (last - OUTBOX_KEPT,))
-    return bool(owes)
+
+
+def lacks_vectors(db: sqlite3.Connection) -> bool:
+    """Whether any vector is owed in the file."""
+    (owed,) = db.execute("SELECT EXISTS (SELECT 1 FROM chunk WHERE vector IS NULL)").fetchone()
+    return bool(owed)

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 from memory_core.bridge import answer
 from memory_core.errors import ClosedError
 from memory_core.storage.sqlite.connection import Connection, explained
-from memory_core.storage.sqlite.owners import end_write
+from memory_core.storage.sqlite.owners import lacks_vectors
 from memory_core.storage.sqlite.writing import Adds
 
 if TYPE_CHECKING:
@@ -145,19 +145,22 @@ class Writer:
     def _carry_out(self, db: sqlite3.Connection, group: Sequence[_Waiting]) -> bool:
         """Commit a group and tell its callers, from the writer's thread, which is the shortest way to them.
 
-        Returns whether the file lacks vectors.
+        Returns whether the file lacks vectors, which it looks for once they are served.
         """
         promises = [promise for waiting in group for promise in waiting.done]
-        outcomes: Sequence[Outcome]
         try:
             with explained("the store"):
-                outcomes, owed = commit(db, group)
+                outcomes = commit(db, group)
         except BaseException as error:  # noqa: BLE001  (whatever it was, every caller of this group must hear of it)
-            outcomes, owed = [(None, error)] * len(promises), False
+            outcomes = [(None, error)] * len(promises)
         # Whoever is served now may come again, and then they and those who wait already can share one commit.
         self._expected = min(len(promises) + self._size, MAX_GROUP)
         answer((promise, *outcome) for promise, outcome in zip(promises, outcomes, strict=True))
-        return owed
+        try:
+            return lacks_vectors(db)
+        except sqlite3.Error as error:  # nobody waits for it, and the next commit asks again
+            logger.info("nobody knows whether vectors are owed: %s", error)
+            return False
 
     def _rest(self) -> None:
         """Use a long pause after a write to tidy up."""
@@ -178,21 +181,17 @@ def _say_if_it_failed(tidied: asyncio.Future[None]) -> None:
         logger.info("the store was not tidied: %s", error)
 
 
-def commit(db: sqlite3.Connection, group: Sequence[_Waiting]) -> tuple[list[Outcome], bool]:
-    """Run the works in one transaction, in order; one that raises is undone alone.
-
-    Returns how each ended, and whether the file lacks vectors.
-    """
+def commit(db: sqlite3.Connection, group: Sequence[_Waiting]) -> list[Outcome]:
+    """Run the works in one transaction, in order, and return how each ended; one that raises is undone alone."""
     if len(group) == 1:  # what is undone alone needs no savepoint, which costs a copy of every page that changes
         try:
             with _transaction(db):
-                return [(result, None) for result in group[0].work(db)], end_write(db)
+                return [(result, None) for result in group[0].work(db)]
         except Exception as error:  # whatever it was; what concerns only one of several adds is tried again apart
             if len(group[0].done) == 1 or isinstance(error, sqlite3.OperationalError):
                 raise
     with _transaction(db):
-        outcomes = [outcome for waiting in group for outcome in _outcomes(db, waiting.work, len(waiting.done))]
-        return outcomes, end_write(db)
+        return [outcome for waiting in group for outcome in _outcomes(db, waiting.work, len(waiting.done))]
 
 
 @contextmanager

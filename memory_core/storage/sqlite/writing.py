@@ -18,7 +18,7 @@ from memory_core.models import STATES, Link, MemoryRecord, Scope, Where, encode_
 from memory_core.storage.sqlite.conditions import Conditions, conditions
 from memory_core.storage.sqlite.fingerprints import held
 from memory_core.storage.sqlite.owing import owe_appended, owe_around, owe_turns_after
-from memory_core.storage.sqlite.owners import Owner, begin_write, note_changes
+from memory_core.storage.sqlite.owners import Owner, begin_append, begin_write, note_changes
 from memory_core.storage.sqlite.prepared import Prepared
 from memory_core.storage.sqlite.rows import COLUMNS, micros, to_record, to_row
 from memory_core.storage.sqlite.schema import OWNER_BITS
@@ -74,10 +74,11 @@ class Adds:
 def insert(db: sqlite3.Connection, scope: Scope, batch: Sequence[Prepared]) -> list[MemoryRecord | None]:
     """Write new records; known source keys update, forgotten ones are left out (`None`)."""
     now = micros(batch[0].record.created_at)
-    owner, has_expired = begin_write(db, scope, now)
+    sources = [item.record.source_key for item in batch if item.record.source_key is not None]
+    # Without source keys all of them are new.
+    owner, has_expired = begin_write(db, scope, now) if sources else begin_append(db, scope, now, len(batch))
     if has_expired:
         sweep(db, scope, owner.id, now)
-    sources = [item.record.source_key for item in batch if item.record.source_key is not None]
     known = by_sources(db, scope, owner.id, sources) if sources else {}
     buried = Tombstones(db, scope).among(sources) if sources else set[str]()
     new: list[Prepared] = []
@@ -103,17 +104,18 @@ def insert(db: sqlite3.Connection, scope: Scope, batch: Sequence[Prepared]) -> l
             position_of[source] = len(new)
             results.append(len(new))
             new.append(item)
-    append(db, owner, new)
+    append(db, owner, new, has_keys=not sources)
     retire(db, scope, owner.id, (item.record for item in new))
     return [new[result].record if isinstance(result, int) else result for result in results]
 
 
-def append(db: sqlite3.Connection, owner: Owner, new: Sequence[Prepared]) -> None:
-    """Give new records their keys and write them with everything derived from them."""
+def append(db: sqlite3.Connection, owner: Owner, new: Sequence[Prepared], *, has_keys: bool = False) -> None:
+    """Give new records their keys, unless `begin_append` did, and write them with everything derived from them."""
     if not new:
         return
     keys = [owner.id << OWNER_BITS | seq for seq in range(owner.next, owner.next + len(new))]
-    db.execute("UPDATE owner SET next = next + ? WHERE id = ?", (len(new), owner.id))
+    if not has_keys:
+        db.execute("UPDATE owner SET next = next + ? WHERE id = ?", (len(new), owner.id))
     _write(db, owner.id, keys, new)
     note_changes(db, owner.id, owe_appended(db, owner.id, keys, new))
 
