@@ -4,6 +4,9 @@ Pseudo-relevance feedback after the relevance model RM3 (Abdul-Jaleel et al., TR
 are in question anyway, so that its cost does not grow with the owner: the terms that tell the ten best rows from the
 rest are weighed, and each of the best hundred rows is scored by how many of those it has. A question of a class
 ("which outdoor activities") so reaches the instances that only stand beside each other ("hiking", "camping").
+
+A long row has a little of everything. So the vote of a row is shared out among its words, and what it has is taken for
+its length: without that, documentation strings by words alone lose 5 points of recall at 5 by this rule.
 """
 
 from __future__ import annotations
@@ -14,7 +17,6 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from memory_core.retrieval.bm25 import B
 from memory_core.retrieval.corpus import Corpus
 from memory_core.retrieval.postings import TERM_MASK, firsts, hashes, unpack
 from memory_core.retrieval.top import best, leading
@@ -27,8 +29,13 @@ FED_BACK: Final = 10
 """From how many of the best rows the terms come; 3 to 20 find the same within half a point."""
 TERMS: Final = 20
 """How many terms count; 10 to 50 find the same within half a point."""
-TEMPERATURE: Final = 0.3
-"""A row this much below the best one has a vote 1/e as strong."""
+TEMPERATURE: Final = 0.2
+"""A row that scores this share of the best score less than the best one has a vote 1/e as strong."""
+LEAST_BEST: Final = 0.05
+"""The best score counts as this at least: it is not above 0 where the rows only speak against themselves."""
+SHARED: Final = 0.75
+"""How far the length of a row counts, 1 for wholly: the `b` of BM25 at its usual value. Turns are of nearly one length,
+and find the same within half a point with 0.4 to 1."""
 POOL: Final = 100
 """How many of the best rows are scored at least; more change nothing."""
 _BEGINNING_BITS: Final = 12
@@ -55,11 +62,19 @@ def likeness(corpus: Corpus, scores: Floats, among: Mask, known: Sequence[str], 
     held = unpack([corpus.terms[row] for row in rows])
     lengths = corpus.lengths.values[pool]
     places = np.arange(len(rows)).repeat(lengths.astype(np.int64))
+    average = float(np.add.reduce(lengths)) / len(rows) or 1.0
+    norms: Floats = np.float32(1 - SHARED) + lengths * np.float32(SHARED / average)
     fed_back = int(np.add.reduce(lengths[:FED_BACK]))
-    votes = np.exp((scores[pool[:FED_BACK]] - scores[pool[0]]) / np.float32(TEMPERATURE))
+    votes = _votes(scores[pool[:FED_BACK]]) / norms[:FED_BACK]
     terms, weights = _in_common(corpus, held[:fed_back] | places[:fed_back].astype(np.uint64), votes, known)
-    norms: Floats = np.float32(1 - B) + lengths * np.float32(B / (float(np.add.reduce(lengths)) / len(rows) or 1.0))
     return pool, tally(held, places, terms, weights, len(rows)) / norms
+
+
+def _votes(scores: Floats) -> Floats:
+    """How much rows of these scores, the best first, have to say."""
+    step = TEMPERATURE * max(float(scores[0]), LEAST_BEST)
+    votes: Floats = np.exp((scores - scores[0]) / np.float32(step))
+    return votes
 
 
 def _in_common(
