@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import fields, replace
 from datetime import datetime
+from itertools import chain
 from typing import Any, Final, TypeVar, cast
 
 from memory_core.checks import check_key, check_listed, check_text, check_texts, check_time, check_unit, shown
@@ -33,6 +34,8 @@ T = TypeVar("T")
 
 MAX_TEXT_CHARS: Final = 1_000_000
 """Longest text of one record."""
+MAX_LEVELS: Final = 200
+"""Deepest nesting of `data`: what is compared and copied level by level must not exhaust the stack."""
 MAX_TAGS: Final = 256
 MAX_LINKS: Final = 1_000
 
@@ -202,7 +205,20 @@ def check_data(value: object) -> Mapping[str, Json]:
         return {}
     if not isinstance(value, Mapping):
         raise InvalidInputError(f"data must be a JSON object, not {shown(value)}")
-    return cast("Mapping[str, Json]", json.loads(encode_data(cast("Mapping[str, Json]", value))))
+    text = encode_data(cast("Mapping[str, Json]", value))
+    data = cast("dict[str, Json]", json.loads(text))
+    if text.count("[") + text.count("{") > MAX_LEVELS and _is_deeper_than(MAX_LEVELS, data):
+        raise InvalidInputError(f"data is nested more than {MAX_LEVELS} levels deep; flatten it: {shown(data)}")
+    return data
+
+
+def _is_deeper_than(levels: int, data: dict[str, Json]) -> bool:
+    """Whether arrays and objects lie in one another on more levels."""
+    held: list[Any] = [data]
+    for _ in range(levels):
+        inside = chain.from_iterable(item.values() if isinstance(item, dict) else item for item in held)
+        held = [item for item in inside if isinstance(item, dict | list)]
+    return bool(held)
 
 
 def _tags(value: object) -> tuple[str, ...]:

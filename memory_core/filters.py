@@ -33,10 +33,15 @@ def data_conditions(given: Mapping[str, Any] | None, within: Sequence[str | int]
         within: Path to the value inside `data` that the filter is for.
 
     Raises:
-        InvalidInputError: The filter is no object, names an operator that does not exist, or is nested too deeply.
+        InvalidInputError: The filter is no object, names an operator that does not exist or one without a key, or is
+            nested too deeply.
     """
+    pairs = list(_pairs(given or {}))
+    for key, _ in pairs:
+        if key.startswith("$"):
+            raise InvalidInputError(f"a filter names a key first, such as {{'age': {{'$gte': 18}}}}, not {shown(key)}")
     try:
-        return [condition for key, wanted in _pairs(given or {}) for condition in _conditions((*within, key), wanted)]
+        return [condition for key, wanted in pairs for condition in _conditions((*within, key), wanted)]
     except RecursionError as cause:
         raise InvalidInputError("a filter is nested too deeply, or contains itself") from cause
 

@@ -6,12 +6,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta, timezone
-from functools import partial
 from typing import Any, cast
 
 import pytest
 
-from memory_core import BoundMemory, Draft, InvalidInputError, Patch, Where, run_sync
+from memory_core import BoundMemory, DataCondition, Draft, InvalidInputError, Patch, Where, run_sync
 from memory_core.testing.base import Contract, add, everything, texts
 
 TEXTS = {
@@ -93,11 +92,19 @@ class ValueContract(Contract):
             run_sync(ann.add, Draft("x", data=data))
 
     def test_data_nested_too_deeply_is_refused(self, ann: BoundMemory) -> None:
-        deep: Any = 0
-        for _ in range(100_000):
-            deep = [deep]
-        with pytest.raises(InvalidInputError, match="data"):
-            run_sync(ann.add, Draft("x", data={"deep": deep}))
+        def nested(levels: int) -> dict[str, Any]:
+            deep: Any = 0
+            for level in range(levels - 1):
+                deep = {"in": deep} if level % 2 else [deep]
+            return {"deep": deep}
+
+        add(ann, Draft("x", data=nested(200)))
+        same = Where(matching=[DataCondition(("deep",), "eq", nested(200)["deep"])])
+        assert run_sync(ann.list, where=same).records == tuple(everything(ann))
+        assert len(run_sync(ann.search, "x", where=same, mode="lexical")) == 1
+        for levels in (201, 900, 100_000):
+            with pytest.raises(InvalidInputError, match="data"):
+                run_sync(ann.add, Draft("x", data=nested(levels)))
 
     def test_half_a_character_is_refused_by_name(self, ann: BoundMemory) -> None:
         drafts = {
@@ -199,20 +206,22 @@ class ValueContract(Contract):
 
     def test_numbers_out_of_their_range_are_refused_by_name(self, ann: BoundMemory) -> None:
         (record,) = add(ann, "tea")
-        numbers: list[Any] = [-1, float("nan"), float("inf"), 10**5_000, True, "1"]
-        for number in numbers:
-            calls: dict[str, Callable[[], object]] = {
-                "limit": partial(run_sync, ann.search, "tea", limit=number),
-                "limit must": partial(run_sync, ann.list, limit=number),
-                "diversity": partial(run_sync, ann.search, "tea", diversity=number),
-                "recency": partial(run_sync, ann.search, "tea", recency=number),
-                "importance": partial(run_sync, ann.search, "tea", importance=number),
-                "min_confidence": partial(run_sync, ann.list, where=Where(min_confidence=number)),
-                "confidence": partial(run_sync, ann.update, record.id, Patch(confidence=number)),
-                "embed": partial(run_sync, ann.add, "more", embed=number),
-                "vector": partial(run_sync, ann.search_by_vector, [number] * 3),
+
+        def calls(number: Any) -> dict[str, Callable[[], object]]:
+            return {
+                "limit": lambda: run_sync(ann.search, "tea", limit=number),
+                "limit must": lambda: run_sync(ann.list, limit=number),
+                "diversity": lambda: run_sync(ann.search, "tea", diversity=number),
+                "recency": lambda: run_sync(ann.search, "tea", recency=number),
+                "importance": lambda: run_sync(ann.search, "tea", importance=number),
+                "min_confidence": lambda: run_sync(ann.list, where=Where(min_confidence=number)),
+                "confidence": lambda: run_sync(ann.update, record.id, Patch(confidence=number)),
+                "embed": lambda: run_sync(ann.add, "more", embed=number),
+                "vector": lambda: run_sync(ann.search_by_vector, [number] * 3),
             }
-            for name, call in calls.items():
+
+        for number in (-1, float("nan"), float("inf"), 10**5_000, True, "1"):
+            for name, call in calls(number).items():
                 with pytest.raises(InvalidInputError, match=name):
                     call()
         assert everything(ann) == [record]

@@ -217,6 +217,7 @@ def test_a_filter_that_makes_no_sense_is_refused_by_name() -> None:
         ({"a": {"$gt": 1, "b": 2}}, "mixes operators and keys at 'a'"),
         ([("a", 1)], "is a mapping"),
         ({1: "a"}, "keys of a filter are strings"),
+        ({"$or": [{"a": 1}]}, r"names a key first, .* not '\$or'"),
     ]
     for given_filter, reason in filters:
         with pytest.raises(InvalidInputError, match=reason):
