@@ -6,7 +6,6 @@ import json
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import fields, replace
 from datetime import datetime
-from itertools import chain
 from typing import Any, Final, TypeVar, cast
 
 from memory_core.checks import check_key, check_listed, check_text, check_texts, check_time, check_unit, shown
@@ -212,13 +211,18 @@ def check_data(value: object) -> Mapping[str, Json]:
     return data
 
 
-def _is_deeper_than(levels: int, data: dict[str, Json]) -> bool:
+def _is_deeper_than(levels: int, data: Mapping[str, Json]) -> bool:
     """Whether arrays and objects lie in one another on more levels."""
-    held: list[Any] = [data]
-    for _ in range(levels):
-        inside = chain.from_iterable(item.values() if isinstance(item, dict) else item for item in held)
-        held = [item for item in inside if isinstance(item, dict | list)]
-    return bool(held)
+    inside: list[Json] = list(data.values())
+    for _ in range(levels - 1):
+        inside = [value for outer in inside for value in _values(outer)]
+    return any(isinstance(value, Mapping | list) for value in inside)
+
+
+def _values(outer: Json) -> Iterable[Json]:
+    if isinstance(outer, Mapping):
+        return outer.values()
+    return () if outer is None or isinstance(outer, str | int | float) else outer
 
 
 def _tags(value: object) -> tuple[str, ...]:

@@ -71,7 +71,8 @@ class VectorContract(Contract):
 
     def test_what_is_no_vector_of_this_memory_is_refused(self, told: BoundMemory, vector: list[float]) -> None:
         wrong: list[Any] = [vector[:-1], [0.0] * len(vector), [math.inf] * len(vector), [vector], [10**400] * 8]
-        for other in (*wrong, ["tea"], "tea", None, []):
+        wrong += [["tea"], "tea", None, []]
+        for other in wrong:
             with pytest.raises(InvalidInputError, match="vector"):
                 run_sync(told.search_by_vector, other)
         with pytest.raises(InvalidInputError, match="limit"):
