@@ -161,7 +161,8 @@ def as_draft(given: object) -> Draft:
 
 def _several(given: object) -> Iterable[Draft | str]:
     if isinstance(given, str | Draft | Mapping) or not isinstance(given, Iterable):
-        raise InvalidInputError(f"add_many takes a list of drafts and texts, not {shown(given)}; add takes one")
+        wrong = shown(cast("object", given))
+        raise InvalidInputError(f"add_many takes a list of drafts and texts, not {wrong}; add takes one")
     return cast("Iterable[Draft | str]", given)  # each is looked at by `_draft`
 
 
