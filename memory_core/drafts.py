@@ -160,9 +160,9 @@ def as_draft(given: object) -> Draft:
 
 
 def _several(given: object) -> Iterable[Draft | str]:
+    wrong = given  # not narrowed by the next line, which leaves type checkers with half a type
     if isinstance(given, str | Draft | Mapping) or not isinstance(given, Iterable):
-        wrong = shown(cast("object", given))
-        raise InvalidInputError(f"add_many takes a list of drafts and texts, not {wrong}; add takes one")
+        raise InvalidInputError(f"add_many takes a list of drafts and texts, not {shown(wrong)}; add takes one")
     return cast("Iterable[Draft | str]", given)  # each is looked at by `_draft`
 
 

@@ -89,10 +89,6 @@ class Debts:
                 logger.warning("vectors stay owed for now, next try in %.0f s: %s", pause, error)
                 pause = await self._rest(pause)
                 continue
-            except Exception:  # an embedder of somebody else may raise anything, and may work the next time
-                logger.exception("vectors stay owed for now, next try in %.0f s", pause)
-                pause = await self._rest(pause)
-                continue
             try:
                 await asyncio.wait_for(self._wake.wait(), max(until_round - loop.time(), 1.0))
             except TimeoutError:

@@ -45,7 +45,7 @@ from memory_core.storage.qdrant.settings import IN_MEMORY, Layout, Patience, Ser
 from memory_core.storage.qdrant.turns import turns
 from memory_core.storage.qdrant.writing import Access, Locks, carry_out, removal, until_undisturbed
 from memory_core.storage.sqlite.listing import told
-from memory_core.storage.sqlite.prepared import Before, Prepared, embed, prepare, texts_to_embed
+from memory_core.storage.sqlite.prepared import Before, Prepared, embed, embed_query, prepare, texts_to_embed
 
 if TYPE_CHECKING:
     import numpy as np
@@ -361,7 +361,7 @@ class QdrantStore:
         text = request.text
         if request.mode == "hybrid":
             text = without_names(text, await searching.participants(self._access.of(scope), scope))
-        return await self._embedder.embed_query(text)
+        return await embed_query(self._embedder, text)
 
 
 def _server(given: str | os.PathLike[str] | Server | None) -> Server:

@@ -94,9 +94,6 @@ class Backlog:
                     return  # the interpreter is ending: the next process that opens the file pays
                 logger.warning("vectors stay owed for now, next try in %.0f s: %s", pause, error)
                 pause = await self._rest(pause)
-            except Exception:  # an embedder of somebody else may raise anything, and may work the next time
-                logger.exception("vectors stay owed for now, next try in %.0f s", pause)
-                pause = await self._rest(pause)
 
     async def _give_way(self) -> None:
         """Wait for a lull: whoever adds a lot gets done sooner, and the words are what is found first."""

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from memory_core.chunking import DEFAULT_CHUNKER, Chunker, pieces_of
-from memory_core.errors import EmbeddingError
+from memory_core.errors import EmbeddingError, MemoryCoreError
 from memory_core.models import Fingerprint, MemoryRecord
 from memory_core.protocols import Embedder
 from memory_core.retrieval.features import Features, features, in_context, spoken
 from memory_core.storage.sqlite.rows import micros
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 Turn = tuple[str | None, str]
 """Author and text."""
@@ -77,11 +81,28 @@ async def embed(embedder: Embedder, texts: Sequence[str]) -> list[bytes]:
     """
     import numpy as np  # noqa: PLC0415  (only stores that embed need it)
 
-    vectors = np.asarray(await embedder.embed_documents(texts))
-    wanted = (len(texts), embedder.fingerprint.dimensions)
+    vectors = await _answer(embedder, embedder.embed_documents(texts), (len(texts), embedder.fingerprint.dimensions))
+    return [row.tobytes() for row in vectors.astype(np.float16)]
+
+
+async def embed_query(embedder: Embedder, text: str) -> NDArray[np.float32]:
+    """The vector of a question; raises `EmbeddingError` as `embed` does."""
+    return await _answer(embedder, embedder.embed_query(text), (embedder.fingerprint.dimensions,))
+
+
+async def _answer(embedder: Embedder, work: Awaitable[object], wanted: tuple[int, ...]) -> NDArray[np.float32]:
+    """What an embedder of anybody's says, once it is certain that it is vectors."""
+    import numpy as np  # noqa: PLC0415  (only stores that embed need it)
+
+    name = embedder.fingerprint.name
+    try:
+        vectors = np.asarray(await work, np.float32)
+    except MemoryCoreError:
+        raise
+    except Exception as error:  # it may raise anything, and may work the next time
+        raise EmbeddingError(f"{name} failed: {type(error).__name__}: {error}") from error
     if vectors.shape != wanted or not np.isfinite(vectors).all():
         raise EmbeddingError(
-            f"{embedder.fingerprint.name} returned an array of shape {vectors.shape} for {len(texts)} texts; "
-            f"it must be {wanted}, and all of it finite"
+            f"{name} returned an array of shape {vectors.shape}; it must be {wanted}, and all of it finite"
         )
-    return [row.tobytes() for row in vectors.astype(np.float16)]
+    return vectors

@@ -29,7 +29,7 @@ from memory_core.storage.sqlite.intake import Intake
 from memory_core.storage.sqlite.names import KnownNames
 from memory_core.storage.sqlite.owners import find
 from memory_core.storage.sqlite.porting import SqlitePort
-from memory_core.storage.sqlite.prepared import Prepared, prepare
+from memory_core.storage.sqlite.prepared import Prepared, embed_query, prepare
 from memory_core.storage.sqlite.reanalysis import Reanalysis, is_due
 from memory_core.storage.sqlite.reembedding import collect, switch
 from memory_core.storage.sqlite.rows import micros, moment
@@ -374,4 +374,4 @@ async def _query_vector(
         return request.vector
     if embedder is None or request.mode == "lexical" or not request.text.strip():
         return None
-    return await embedder.embed_query(without_names(request.text, without))
+    return await embed_query(embedder, without_names(request.text, without))

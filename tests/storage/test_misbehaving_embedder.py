@@ -1,0 +1,68 @@
+"""An embedder of somebody else may raise or return anything: no text is lost, and no search is wrongly empty."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from memory_core import EmbeddingError, Memory, QdrantStore, run_sync
+from tests.storage.embedders import DIMENSIONS, WordEmbedder
+
+
+class Misbehaving(WordEmbedder):
+    """Answers as it is told, once it is."""
+
+    answer: Callable[[int], Any] | None = None
+    """From how many vectors are wanted to what comes instead."""
+
+    async def embed_documents(self, texts: Any) -> Any:
+        return await super().embed_documents(texts) if self.answer is None else self.answer(len(texts))
+
+    async def embed_query(self, text: str) -> Any:
+        return await super().embed_query(text) if self.answer is None else self.answer(1)[0]
+
+
+def broken(_: int) -> Any:
+    raise OSError("the model is on fire")
+
+
+ANSWERS: dict[str, Callable[[int], Any]] = {
+    "raises": broken,
+    "nothing": lambda count: [None] * count,
+    "not a number": lambda count: np.full((count, DIMENSIONS), np.nan),
+    "too long": lambda count: np.ones((count, DIMENSIONS + 1)),
+    "words": lambda count: [["x"] * DIMENSIONS] * count,
+    "a table": lambda count: np.ones((count, 1, DIMENSIONS)),
+}
+
+
+@pytest.fixture(params=["sqlite", "qdrant"])
+def embedder_and_memory(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[tuple[Misbehaving, Memory]]:
+    embedder = Misbehaving()
+    sqlite = request.param == "sqlite"
+    store = tmp_path / "memory.db" if sqlite else QdrantStore(":memory:", embedder=embedder)
+    with Memory(store, embedder=embedder) as memory:
+        yield embedder, memory
+
+
+def test_what_it_cannot_embed_is_kept_and_what_it_cannot_ask_is_an_error(
+    embedder_and_memory: tuple[Misbehaving, Memory],
+) -> None:
+    embedder, memory = embedder_and_memory
+    ann = memory.bind(user="ann")
+    run_sync(ann.add, "Black coffee")
+    for number, (name, answer) in enumerate(ANSWERS.items(), 1):
+        embedder.answer = answer
+        record = run_sync(ann.add, f"Jasmine tea, {name}")
+        assert run_sync(ann.get, record.id) == record
+        assert run_sync(ann.stats).vectors_owed == number
+        for mode in ("hybrid", "vector"):
+            with pytest.raises(EmbeddingError, match=r"words (failed: |returned )"):
+                run_sync(ann.search, "jasmine", mode=mode)
+        assert len(run_sync(ann.search, "jasmine", mode="lexical")) == number
+    embedder.answer = None
+    assert run_sync(ann.search, "Black coffee", mode="vector")[0].record.text == "Black coffee"
