@@ -179,7 +179,7 @@ def _nearest(
     rows = allowed[corpus.alive.values[allowed] & (corpus.expires.values[allowed] > now)].astype(np.int64)
     cosines = corpus.dense.cosines_of(vector, rows) if corpus.dense and vector is not None else None
     scores = Scores(len(rows), explain=request.explain)
-    near = np.full(len(rows), -1, np.float32) if cosines is None else np.nan_to_num(cosines, nan=-1.0)
+    near = np.full(len(rows), -1, np.float32) if cosines is None else np.fmax(cosines, np.float32(-1))
     scores.add("dense", near, 1.0)
     for name, values, weight in preferences(corpus, request, importances, now):
         scores.add(name, values[rows], weight)

@@ -60,6 +60,12 @@ class Allowed:
         self._keep(name, answer)
         return answer.rows
 
+    def knows_few(self, owner: int, scope: Scope, where: Where, most: int, newest: int) -> bool:
+        """Whether at most so many rows satisfy the conditions, as far as is remembered, and few are newer than that."""
+        found = conditions(owner, scope, where, _ALWAYS)
+        answer = self._answers.get((found.sql, *found.parameters))
+        return answer is not None and len(answer.rows) <= most and len(self._corpus) - answer.size <= newest
+
     def _keep(self, name: Hashable, answer: _Answer) -> None:
         older = self._answers.pop(name, None)
         self._answers[name] = answer

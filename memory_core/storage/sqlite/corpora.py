@@ -13,7 +13,9 @@ from dataclasses import dataclass
 from typing import Final
 
 from memory_core.models import Fingerprint, Scope, Where
+from memory_core.protocols import SearchRequest
 from memory_core.retrieval.corpus import Corpus, Entry
+from memory_core.retrieval.dense import WORTH_GATHERING
 from memory_core.storage.sqlite.allowed import Allowed, Rows
 from memory_core.storage.sqlite.conditions import owner_range
 from memory_core.storage.sqlite.fingerprints import insist
@@ -80,14 +82,18 @@ class Corpora:
         self._evict(followed)
         return followed.corpus
 
-    def is_at_hand(self, owner: Owner) -> bool:
-        """Whether there is next to nothing to load for this owner, and little to search."""
+    def is_at_hand(self, owner: Owner, scope: Scope, request: SearchRequest) -> bool:
+        """Whether there is next to nothing to load for this search, and little to look at."""
         followed = self._followed.get(owner.id)
-        return (
-            followed is not None
-            and len(followed.corpus) <= AT_HAND_ROWS
-            and owner.next - followed.next + owner.version - followed.version <= AT_HAND_CHANGES
-        )
+        if followed is None or owner.next - followed.next + owner.version - followed.version > AT_HAND_CHANGES:
+            return False
+        size = len(followed.corpus)
+        if size <= AT_HAND_ROWS:
+            return True
+        # Among very many rows a few are looked at by themselves if nothing but their vectors counts (`rank`).
+        most = min(AT_HAND_ROWS, (size - 1) // WORTH_GATHERING)
+        alone = request.mode == "vector" and not request.importance
+        return alone and followed.allowed.knows_few(owner.id, scope, request.where, most, AT_HAND_CHANGES)
 
     def allowed(self, db: sqlite3.Connection, owner: Owner, scope: Scope, where: Where) -> Rows:
         """The rows of the corpus `of` has just returned that satisfy the conditions; see `Allowed.rows`."""

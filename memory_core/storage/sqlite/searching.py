@@ -52,7 +52,7 @@ def ranked_at_once(db: sqlite3.Connection, corpora: Corpora, search: Search) -> 
     """`ranked`, if that is a matter of a millisecond; else `None`."""
     with snapshot(db):
         owner = find(db, search.scope)
-        is_brief = owner is None or corpora.is_at_hand(owner)
+        is_brief = owner is None or corpora.is_at_hand(owner, search.scope, search.request)
         return _ranked(db, corpora, owner, search) if is_brief else None
 
 
