@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice, repeat
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -46,6 +46,37 @@ class Entry(NamedTuple):
     occurred_at: int
     expires_at: int | None
     active: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Entries:
+    """Many records as the ranking sees them, column by column: the fields of `Entry`."""
+
+    keys: NDArray[np.int64]
+    terms: Sequence[bytes]
+    flags: NDArray[np.integer[Any]]
+    words: NDArray[np.integer[Any]]
+    sessions: Sequence[str | None]
+    authors: Sequence[str | None]
+    occurred: NDArray[np.int64]
+    expires: Sequence[int | None]
+    active: NDArray[np.bool_]
+
+    @classmethod
+    def of(cls, entries: Sequence[Entry]) -> Entries:
+        """The columns of one entry or more."""
+        keys, terms, flags, words, sessions, authors, occurred, expires, active = zip(*entries, strict=True)
+        return cls(
+            np.array(keys, np.int64),
+            terms,
+            np.array(flags, np.int64),
+            np.array(words, np.int64),
+            sessions,
+            authors,
+            np.array(occurred, np.int64),
+            expires,
+            np.array(active, np.bool_),
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,40 +196,42 @@ class Corpus:
             vectors: Key and float16 vector of each chunk, in the order of the entries; none while they are owed. They
                 are taken a few at a time, as they come: what has held all at once would stay with the process.
         """
-        if not entries:
-            return
-        first, size = len(self), len(entries)
-        keys, terms, flags, words, sessions, authors, occurred, expires, active = zip(*entries, strict=True)
+        if entries:
+            self.extend_by_columns(Entries.of(entries), _joined(vectors))
+
+    def extend_by_columns(self, entries: Entries, vectors: Iterable[tuple[Sequence[int], bytes]]) -> None:
+        """`extend` for many entries; of vectors some come together, as the key of each and all of their bytes."""
+        first, size = len(self), len(entries.keys)
+        keys: list[int] = entries.keys.tolist()
         if self.row_of:
             self.remove(keys)
         self.row_of.update(zip(keys, range(first, first + size), strict=True))
-        self.keys.extend(np.array(keys, np.int64))
+        self.keys.extend(entries.keys)
         self.alive.extend(np.ones(size, np.bool_))
-        self.active.extend(np.array(active, np.bool_))
-        self._are_active = self._are_active and all(active)
-        self.flags.extend(np.array(flags, np.uint8))
-        self.words.extend(np.array(words, np.float32))
-        self.sessions.extend(_codes(sessions, self._session_codes))
-        author_codes = _codes(authors, self._author_codes)
+        self.active.extend(entries.active)
+        self._are_active = self._are_active and bool(entries.active.all())
+        self.flags.extend(entries.flags)
+        self.words.extend(entries.words)
+        self.sessions.extend(_codes(entries.sessions, self._session_codes))
+        author_codes = _codes(entries.authors, self._author_codes)
         self._note_names()
         self.authors.extend(author_codes)
         self._authors_alive.update(author_codes.tolist())
-        self.occurred.extend(np.array(occurred, np.int64))
-        self._note_expiries(expires)
-        self.lengths.extend(self.postings.extend(first, terms))
-        self.terms += terms
+        self.occurred.extend(entries.occurred)
+        self._note_expiries(entries.expires)
+        self.lengths.extend(self.postings.extend(first, entries.terms))
+        self.terms += entries.terms
         if self.dense is not None:
-            self._extend_dense(self.dense, size, iter(vectors))
+            self._extend_dense(self.dense, size, vectors)
         self._derived.clear()
         self._turns = self._average_length = None
 
-    def _extend_dense(self, dense: Dense, expected: int, vectors: Iterator[tuple[int, bytes]]) -> None:
-        some = list(islice(vectors, AT_ONCE))
-        if some:
-            dense.reserve(expected)
-        while some:
-            dense.extend([blob for _, blob in some], [self.row_of[key] for key, _ in some])
-            some = list(islice(vectors, AT_ONCE))
+    def _extend_dense(self, dense: Dense, expected: int, vectors: Iterable[tuple[Sequence[int], bytes]]) -> None:
+        reserved = 0
+        for keys, blob in vectors:
+            dense.reserve(max(expected - reserved, len(keys)))
+            reserved = expected
+            dense.extend([blob], [self.row_of[key] for key in keys])
 
     def remove(self, keys: Iterable[int]) -> None:
         """Mark the rows of these keys dead; unknown keys are fine."""
@@ -256,6 +289,12 @@ def first_name(author: str) -> str:
     """What a question calls an author: the first word, lower-case ("ann" of "Ann Lee" and of "ann@host")."""
     found = _WORD.search(author)
     return found[0].lower() if found else author.lower()
+
+
+def _joined(vectors: Iterable[tuple[int, bytes]]) -> Iterator[tuple[list[int], bytes]]:
+    left = iter(vectors)
+    while some := list(islice(left, AT_ONCE)):
+        yield [key for key, _ in some], b"".join([blob for _, blob in some])
 
 
 def _codes(values: Sequence[str | None], codes: dict[str | None, int]) -> NDArray[np.int32]:

@@ -9,7 +9,7 @@ import pytest
 from numpy.typing import NDArray
 
 from memory_core.retrieval import dense
-from memory_core.retrieval.dense import BLOCK, SHARED_FROM, SMALLEST_BLOCK, Dense
+from memory_core.retrieval.dense import BLOCK, SHARED_FROM, SMALLEST_BLOCK, Dense, _widened
 
 DIMENSIONS = 48
 
@@ -87,3 +87,9 @@ def test_an_owner_that_grows_is_scanned_as_int8_and_its_best_are_exact() -> None
             assert found[best] == pytest.approx(expected[best], abs=1e-6)
             assert np.abs(found - expected).max() < 0.02
     assert held.nbytes > held._vectors.nbytes + len(vectors) * DIMENSIONS * 0.9
+
+
+def test_every_finite_float16_is_widened_exactly() -> None:
+    halves = np.arange(1 << 16, dtype=np.uint16).view(np.float16)
+    halves = halves[np.isfinite(halves)]
+    assert (_widened(halves.tobytes()).view(np.int32) == halves.astype(np.float32).view(np.int32)).all()
