@@ -24,6 +24,7 @@ from types import TracebackType
 from typing import Final, NoReturn, Self
 
 from memory_core.bridge import core_loop, on_core, promised, run_sync
+from memory_core.checks import shown
 from memory_core.chunking import DEFAULT_CHUNKER, Chunker
 from memory_core.errors import ClosedError, InvalidInputError
 from memory_core.handle import BoundMemory
@@ -56,6 +57,9 @@ class Memory:
         chunker: How long texts are cut, so that every part of them is found by its meaning; for a file, and for what is
             written from now on.
         clock: The present moment, aware; tests inject their own.
+
+    Raises:
+        InvalidInputError: The store is neither the path of a file nor a `Store`, or the embedder is none.
     """
 
     def __init__(
@@ -66,6 +70,7 @@ class Memory:
         chunker: Chunker = DEFAULT_CHUNKER,
         clock: Clock = utc_now,
     ) -> None:
+        _insist_on_kinds(store, embedder)
         self.clock = clock
         self._chunker = chunker
         self._given = store
@@ -242,6 +247,16 @@ class Memory:
                 "new embedder"
             )
         return await store.reembed(_made(embedder))
+
+
+def _insist_on_kinds(store: object, embedder: object) -> None:
+    """Refuse here what would fail at the first use with a message about an attribute."""
+    if not isinstance(store, str | os.PathLike) and not callable(getattr(store, "open", None)):
+        raise InvalidInputError(f"a memory is kept at a path or in a Store, not in {shown(store)}")
+    if isinstance(store, str) and store.startswith(("qdrant://", "qdrant+https://")):  # not quoted: it may hold a key
+        raise InvalidInputError("that is the address of a server: Memory(QdrantStore.from_uri(address, embedder=...))")
+    if isinstance(embedder, type) or not (isinstance(embedder, Default | None) or hasattr(embedder, "embed_query")):
+        raise InvalidInputError(f"embedder takes an embedder, such as MiniLmEmbedder(), or None, not {shown(embedder)}")
 
 
 def _made(embedder: Embedder | Default) -> Embedder:

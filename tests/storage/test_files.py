@@ -11,12 +11,15 @@ import threading
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
+from typing import Any, cast
 
 import pytest
 
 from memory_core import (
     FingerprintError,
+    InvalidInputError,
     Memory,
+    MiniLmEmbedder,
     NewerStoreError,
     NotAStoreError,
     StorageError,
@@ -85,6 +88,18 @@ def test_names_with_special_characters_are_names(tmp_path: Path) -> None:
     for name in ("with space.db", "a?mode=ro#x.db", "100%.db", "ünï.db", "'quoted\".db", "file::memory:"):
         open_and_use(tmp_path / name)
         assert (tmp_path / name).is_file()
+
+
+def test_what_is_no_store_or_no_embedder_is_refused_at_once() -> None:
+    for store in (None, 5, b"memory.db", ["memory.db"]):
+        with pytest.raises(InvalidInputError, match="at a path or in a Store"):
+            Memory(cast("Any", store))
+    with pytest.raises(InvalidInputError, match=r"QdrantStore\.from_uri") as refused:
+        Memory("qdrant://key@host:6333/memories")
+    assert "key@" not in str(refused.value)
+    for embedder in ("minilm", 5, MiniLmEmbedder, object()):
+        with pytest.raises(InvalidInputError, match="embedder takes an embedder"):
+            Memory("memory.db", embedder=cast("Any", embedder))
 
 
 def test_a_text_file_is_refused_untouched(tmp_path: Path) -> None:
