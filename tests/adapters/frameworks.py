@@ -1,7 +1,7 @@
 """The same six things done through each framework, the way its own users do them.
 
-As a script it is another process: `python frameworks.py FRAMEWORK FILE APP USER` reads a JSON list
-`[method, *arguments]` a line and answers each with a JSON value.
+As a script it is another process, in which every framework has the memory of a user of its own name: `python
+frameworks.py FILE APP` reads a JSON list `[framework, method, *arguments]` a line and answers each with a JSON value.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import re
 import sys
 import uuid
 from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Any, Protocol
 
 os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")
@@ -200,23 +200,21 @@ def _ids(text: str) -> list[str]:
     return re.findall(r"\bID ([0-9a-zA-Z-]+)", text)
 
 
-async def serve(name: str, path: str, app: str, user: str) -> None:
+async def serve(path: str, app: str) -> None:
     """Do what standard input says, in this process."""
-    async with Memory(path, embedder=None) as memory:
-        if name == "spade":
-            async with XmppServer() as server, opened(name, memory.bind(app=app, user=user), server) as framework:
-                await _obey_stdin(framework)
-        else:
-            async with opened(name, memory.bind(app=app, user=user)) as framework:
-                await _obey_stdin(framework)
+    async with Memory(path, embedder=None) as memory, XmppServer() as server, AsyncExitStack() as stack:
+        handles = {name: memory.bind(app=app, user=name) for name in FRAMEWORKS}
+        await _obey_stdin(
+            {name: await stack.enter_async_context(opened(name, handle, server)) for name, handle in handles.items()}
+        )
 
 
-async def _obey_stdin(framework: Framework) -> None:
+async def _obey_stdin(frameworks: Mapping[str, Framework]) -> None:
     sys.stdout.write(json.dumps("ready") + "\n")
     sys.stdout.flush()
     while line := await asyncio.to_thread(sys.stdin.readline):
-        method, *arguments = json.loads(line)
-        result: Any = await getattr(framework, method)(*arguments)
+        name, method, *arguments = json.loads(line)
+        result: Any = await getattr(frameworks[name], method)(*arguments)
         sys.stdout.write(json.dumps(result) + "\n")
         sys.stdout.flush()
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import functools
 import itertools
 import json
 import subprocess
 import sys
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import AsyncExitStack, suppress
 from pathlib import Path
 from typing import Any
@@ -108,10 +109,10 @@ async def test_no_framework_lets_an_owner_reach_what_belongs_to_another(
 
 
 class Elsewhere:
-    """A framework in another process."""
+    """The frameworks in another process, each with the memory of a user of its own name."""
 
-    def __init__(self, name: str, path: Path) -> None:
-        command = [sys.executable, frameworks.__file__, name, str(path), "demo", "ann"]
+    def __init__(self, path: Path) -> None:
+        command = [sys.executable, frameworks.__file__, str(path), "demo"]
         self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         assert self._answer() == "ready"
 
@@ -133,24 +134,28 @@ class Elsewhere:
         raise AssertionError("the other process ended")
 
 
-@pytest.mark.parametrize("name", FRAMEWORKS)
 async def test_another_process_sees_and_makes_the_same_changes(
-    server: XmppServer, container: None, tmp_path: Path, name: str
+    server: XmppServer, container: None, tmp_path: Path
 ) -> None:
     path = tmp_path / "shared.db"
     async with Memory(path, embedder=None) as memory, AsyncExitStack() as stack:
-        here = await everywhere(stack, memory.bind(app="demo", user="ann"), server)
-        there = await asyncio.to_thread(Elsewhere, name, path)
+        there = await asyncio.to_thread(Elsewhere, path)
         stack.callback(there.close)
-        written = {via: await framework.write(fact) for (via, framework), fact in zip(here.items(), FACTS, strict=True)}
-        for memory_id, fact in zip(written.values(), FACTS, strict=True):
-            assert (await asyncio.to_thread(there.do, "find", fact))[0] == memory_id
-        added = await asyncio.to_thread(there.do, "write", "Tom plays the tuba")
-        await asyncio.to_thread(there.do, "update", written["adk"], "The spare key hangs behind the mill")
-        await asyncio.to_thread(there.do, "delete", written["langchain"])
-        for framework in here.values():
-            assert (await framework.find("tuba"))[:1] == [added]
-            assert (await framework.find("mill"))[:1] == [written["adk"]]
-            assert await framework.find("passport") == []
-        await asyncio.to_thread(there.do, "erase")
-        assert [await framework.find("tuba spare key peanuts") for framework in here.values()] == [[], [], []]
+        for name in FRAMEWORKS:
+            here = await everywhere(stack, memory.bind(app="demo", user=name), server)
+            await _changes_are_seen(here, functools.partial(asyncio.to_thread, there.do, name))
+
+
+async def _changes_are_seen(here: dict[str, Framework], there: Callable[..., Awaitable[Any]]) -> None:
+    written = {via: await framework.write(fact) for (via, framework), fact in zip(here.items(), FACTS, strict=True)}
+    for memory_id, fact in zip(written.values(), FACTS, strict=True):
+        assert (await there("find", fact))[0] == memory_id
+    added = await there("write", "Tom plays the tuba")
+    await there("update", written["adk"], "The spare key hangs behind the mill")
+    await there("delete", written["langchain"])
+    for framework in here.values():
+        assert (await framework.find("tuba"))[:1] == [added]
+        assert (await framework.find("mill"))[:1] == [written["adk"]]
+        assert await framework.find("passport") == []
+    await there("erase")
+    assert [await framework.find("tuba spare key peanuts") for framework in here.values()] == [[], [], []]

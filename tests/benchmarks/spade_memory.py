@@ -1,24 +1,25 @@
 """Long-term memories of a SPADE agent: storing by 16 writers and every kind of search, beside stock spade_llm.
 
-    python tests/benchmarks/spade_memory.py [COUNT ...]
+    python tests/benchmarks/spade_memory.py [--alone] [COUNT ...]
 
 Both write durably (`synchronous=FULL`). Searches of ours embed the question with the default model; the vectors of the
-stored texts follow from their hashes, so that filling does not take hours. Questions of both are asked in turns.
+stored texts follow from their hashes, so that filling does not take hours. Questions of both are asked in turns; with
+`--alone` only ours are.
 """
 
 from __future__ import annotations
 
+import argparse
 import asyncio
 import logging
 import os
 import random
 import sqlite3
-import sys
 import tempfile
 import time
 import uuid
 from collections import Counter
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import closing
 from datetime import datetime
 from pathlib import Path
@@ -102,16 +103,22 @@ def fill_stock(path: Path, contents: Sequence[str]) -> None:
         db.executemany("INSERT INTO agent_memories VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", rows)
 
 
-async def searching(folder: Path, count: int) -> None:
-    contents = texts(count)
+async def stock_search(folder: Path, contents: Sequence[str]) -> Search:
     stock = StockMemory(AGENT, memory_path=str(folder))
     await stock.store_memory("fact", "warm up")
     fill_stock(folder / "agent_example.com_base_memory.db", contents)
+    return stock.search_memories
+
+
+async def searching(folder: Path, count: int, *, alone: bool) -> None:
+    contents = texts(count)
+    searches: dict[str, Search] = {} if alone else {"stock": await stock_search(folder, contents)}
     async with Memory(folder / "ours.db", embedder=RealQuestions()) as memory:
         handle = memory.bind(user=AGENT)
         for first in range(0, count, 2_000):
             await handle.add_many([Draft(content, kind="fact") for content in contents[first : first + 2_000]])
         ours = AgentBaseMemory(AGENT, backend=HandleBackend(AGENT, lambda: handle, opened=memory.open, closed=_nothing))
+        searches = {"ours": ours.search_memories, **searches}
         dice = random.Random(5)
         common, _ = Counter(word for content in contents[:500] for word in content.split()).most_common(1)[0]
         of_eight = iter(questions(ROUNDS, 5))
@@ -125,38 +132,43 @@ async def searching(folder: Path, count: int) -> None:
         }
         print(f"{count} memories, p50 / p95 in ms and hits of 10:")
         for kind, question in asked.items():
-            await compare(kind, question, ours.search_memories, stock.search_memories)
+            await compare(kind, question, searches)
 
 
 async def _nothing() -> None:
     """The memory is closed by its block."""
 
 
-async def compare(kind: str, question: Callable[[], str], ours: Search, stock: Search) -> None:
-    seconds: dict[str, list[float]] = {"ours": [], "stock": []}
+async def compare(kind: str, question: Callable[[], str], searches: Mapping[str, Search]) -> None:
+    seconds: dict[str, list[float]] = {name: [] for name in searches}
     hits = dict.fromkeys(seconds, 0)
     for _ in range(ROUNDS):
         query = question()
-        for name, search in (("ours", ours), ("stock", stock)):
+        for name, search in searches.items():
             start = time.perf_counter()
             found = await search(query)
             seconds[name].append(time.perf_counter() - start)
             hits[name] += len(found)
-    (p50, p95), (stock50, stock95) = percentiles(seconds["ours"][5:]), percentiles(seconds["stock"][5:])
-    print(
-        f"  {kind:26} ours {p50:6.1f} /{p95:6.1f} ({hits['ours'] / ROUNDS:4.1f})   "
-        f"stock {stock50:6.1f} /{stock95:6.1f} ({hits['stock'] / ROUNDS:4.1f})   {p50 / stock50:5.2f} of its p50"
-    )
+    measured: list[str] = []
+    for name in searches:
+        p50, p95 = percentiles(seconds[name][5:])
+        measured.append(f"{name} {p50:6.1f} /{p95:6.1f} ({hits[name] / ROUNDS:4.1f})")
+    print(f"  {kind:26} {'   '.join(measured)}")
 
 
-async def main(counts: Sequence[int]) -> None:
+async def main() -> None:
     logging.disable(logging.ERROR)
-    with tempfile.TemporaryDirectory() as folder:
-        await storing(Path(folder))
-    for count in counts:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("counts", type=int, nargs="*", default=[1_000, 10_000])
+    parser.add_argument("--alone", action="store_true", help="leave out spade_llm")
+    given = parser.parse_args()
+    if not given.alone:
         with tempfile.TemporaryDirectory() as folder:
-            await searching(Path(folder), count)
+            await storing(Path(folder))
+    for count in given.counts:
+        with tempfile.TemporaryDirectory() as folder:
+            await searching(Path(folder), count, alone=given.alone)
 
 
 if __name__ == "__main__":
-    asyncio.run(main([int(count) for count in sys.argv[1:]] or [1_000, 10_000]))
+    asyncio.run(main())
