@@ -82,3 +82,21 @@ async def test_the_length_of_a_record_by_itself_does_not_matter() -> None:
             found = [hit.components or {} for hit in await handle.search("tea", explain=True)]
             lengths = {round(parts["length"].raw, 2) for parts in found if "length" in parts}
             assert lengths == ({0.03, 1.0} if session else set())
+
+
+async def test_a_long_text_that_mentions_it_says_less_of_what_the_best_share() -> None:
+    about = [f"Harbour of Garda, berth {number}" for number in range(3)]
+    passing = [f"Harbour of Como {' '.join(f'w{number}x{word}' for word in range(30))}" for number in range(7)]
+    ledger = [f"Ledger entry {number}: paper and ink" for number in range(60)]
+    rest = ": what else there was to see, taste, smell, hear, touch, buy, sell, mend, paint, and remember of old days"
+    async with Memory(":memory:", embedder=None) as memory:
+        handle = memory.bind(app="demo", user="ann")
+        await handle.add_many([*about, *passing, *ledger, f"Harbour near Garda{rest}", f"Harbour near Como{rest}"])
+        hits = await handle.search("harbour", limit=12, explain=True)
+    alike = {
+        hit.record.text.split()[2].strip(":"): part.raw
+        for hit in hits
+        if "near" in hit.record.text
+        for part in _alike(hit)
+    }
+    assert alike["Garda"] > alike["Como"]
