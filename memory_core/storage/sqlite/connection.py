@@ -74,10 +74,15 @@ class Connection(aiosqlite.Connection):
             raise _closed()
         if not self._in_use.acquire(blocking=False):
             return None
+        loop = asyncio.get_running_loop()
+        asyncio._set_running_loop(None)  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]  # see below
         try:
             with explained("the store"):
                 return work(self._connection)
         finally:
+            # Whoever polices blocking calls (LangGraph's development server does) looks for a running loop. This one
+            # serves memories alone, and how long it may stand still for them is decided here.
+            asyncio._set_running_loop(loop)  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
             self._in_use.release()
 
     def begin(self, work: Callable[[sqlite3.Connection], T], done: asyncio.Future[T]) -> None:
