@@ -92,9 +92,15 @@ def _data_comparison(given: object) -> DataCondition:
 
 
 def _steps(path: object) -> Sequence[object]:
-    if isinstance(path, str) or not isinstance(path, Sequence) or not path:
+    steps = _items(path)
+    if not steps:
         raise InvalidInputError(f"path must be a tuple such as ('address', 'city'), not {shown(path)}")
-    return cast("Sequence[object]", path)
+    return steps
+
+
+def _items(value: object) -> Sequence[object]:
+    """What a sequence holds; a text and everything else hold nothing."""
+    return cast("Sequence[object]", value) if isinstance(value, Sequence) and not isinstance(value, str) else ()
 
 
 def _step(step: object) -> str | int:
@@ -113,10 +119,14 @@ def _sequence(name: str, kind: type, value: object) -> Sequence[object]:
     return cast("Sequence[object]", value)
 
 
+def _is_field(name: object) -> bool:
+    return isinstance(name, str) and name in _VALUES
+
+
 def _field_condition(given: object) -> FieldCondition:
     if not isinstance(given, FieldCondition):
         raise InvalidInputError(f"fields takes FieldCondition(field, op, value), not {shown(given)}")
-    if not isinstance(given.field, str) or given.field not in _VALUES:
+    if not _is_field(given.field):
         raise InvalidInputError(f"fields compares {', '.join(_VALUES)}, not {shown(given.field)}")
     if given.op not in COMPARISONS:
         raise InvalidInputError(f"op must be one of {', '.join(COMPARISONS)}, not {shown(given.op)}")
