@@ -48,7 +48,9 @@ class Trial:
     """What weights find in conversations that a memory holds, each measured once."""
 
     memory: Memory
-    known: dict[tuple[str, tuple[float, ...]], Recalls] = field(default_factory=dict)
+    known: dict[tuple[str, tuple[float, ...]], Recalls] = field(
+        default_factory=dict[tuple[str, tuple[float, ...]], Recalls]
+    )
 
     async def recalls(self, conversation: Conversation, weights: Weights) -> Recalls:
         """Recall at `KS` of each question."""

@@ -85,8 +85,8 @@ async def test_the_length_of_a_record_by_itself_does_not_matter() -> None:
 
 
 async def test_a_long_text_that_mentions_it_says_less_of_what_the_best_share() -> None:
-    about = [f"Harbour of Garda, berth {number}" for number in range(3)]
-    passing = [f"Harbour of Como {' '.join(f'w{number}x{word}' for word in range(30))}" for number in range(7)]
+    about = [f"Harbour of Garda, berth {number}" for number in range(2)]
+    passing = [f"Harbour of Como {' '.join(f'w{number}x{word}' for word in range(30))}" for number in range(8)]
     ledger = [f"Ledger entry {number}: paper and ink" for number in range(60)]
     rest = ": what else there was to see, taste, smell, hear, touch, buy, sell, mend, paint, and remember of old days"
     async with Memory(":memory:", embedder=None) as memory:
@@ -99,4 +99,4 @@ async def test_a_long_text_that_mentions_it_says_less_of_what_the_best_share() -
         if "near" in hit.record.text
         for part in _alike(hit)
     }
-    assert alike["Garda"] > alike["Como"]
+    assert alike["Como"] < 0.9 * alike["Garda"]
