@@ -27,7 +27,7 @@ install: $(VENV)/.dev  ## make the environment of the checks, which they do by t
 
 test: $(VENV)/.dev  ## every check: format, lint, types, imports, all tests with the coverage gate
 	@$(MAKE) --no-print-directory --jobs 2 --output-sync static
-	$(PY) -m pytest -n 2 --dist loadfile --cov --cov-report=term $(PYTEST_ARGS)
+	$(PY) -m pytest -n 2 --dist loadfile -rs --cov --cov-report=term $(PYTEST_ARGS)
 
 check-fast: $(VENV)/.dev  ## the same without slow tests and coverage
 	@$(MAKE) --no-print-directory --jobs 2 --output-sync static

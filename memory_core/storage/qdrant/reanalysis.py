@@ -75,4 +75,4 @@ async def _run(records: Points) -> None:
         while await renew(records):  # noqa: ASYNC110  (a pause for others; nothing is waited for)
             await asyncio.sleep(PAUSE_SECONDS)
     except StorageError as error:
-        logger.warning("some texts stay analysed as an older version did, until the store is opened again: %s", error)
+        logger.warning("what an older version analysed stays so until the store is opened again: %s", error)

@@ -20,6 +20,9 @@ from tests.storage.qdrant.services import make_server
 HOST = "127.0.0.2"
 """Not 127.0.0.1, for which the client opens a connection for each request."""
 
+_TURNS_TO_SERVE = 5
+"""Of the loop, from a connection that is accepted to the task that serves it."""
+
 _COLLECTION = "/collections/([^/]+)"
 _ROUTES: list[tuple[str, str, str, Any]] = [
     ("GET", f"{_COLLECTION}/exists", "exists", None),
@@ -109,20 +112,22 @@ class Loopback:
         await self._grpc.start()
 
     async def _stop(self) -> None:
-        if self._http is not None:
-            self._http.close()
+        http, self._http = self._http, None
+        if http is not None:
+            http.close()
+            for _ in range(_TURNS_TO_SERVE):
+                await asyncio.sleep(0)
             for connection in self._connections:
                 connection.cancel()
             await asyncio.gather(*self._connections, return_exceptions=True)
             await self._grpc.stop(None)
-            self._http = None
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         task = asyncio.current_task()
         assert task is not None
         self._connections.add(task)
         try:
-            while True:
+            while self._http is not None:
                 head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1")
                 first, *lines = head.split("\r\n")
                 headers = dict(line.lower().split(": ", 1) for line in lines if ": " in line)
