@@ -114,9 +114,11 @@ class Loopback:
     async def _stop(self) -> None:
         http, self._http = self._http, None
         if http is not None:
-            http.close()
+            for listening in http.sockets:  # asyncio forgets a connection that is half accepted when a server closes
+                self._loop.remove_reader(listening.fileno())
             for _ in range(_TURNS_TO_SERVE):
                 await asyncio.sleep(0)
+            http.close()
             for connection in self._connections:
                 connection.cancel()
             await asyncio.gather(*self._connections, return_exceptions=True)
