@@ -168,7 +168,7 @@ class MemoryRunnable(Runnable[Any, Any]):
             async with aclosing(cast("AsyncGenerator[Any, None]", traced)) as chunks:  # it is one, and has to be closed
                 async for chunk in chunks:
                     yield chunk
-        except BaseException as failure:  # as above, and cancellation
+        except BaseException as failure:  # closing and cancellation included: the question was asked all the same
             for turn in turns:
                 await asyncio.shield(on_core(turn.keep, failure))
             raise
