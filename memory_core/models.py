@@ -15,14 +15,15 @@ Json = None | bool | int | float | str | Sequence["Json"] | Mapping[str, "Json"]
 """What `Draft.data` holds and comes back as: the values of JSON."""
 
 State = Literal["active", "compacted", "archived"]
+Role = Literal["user", "assistant", "tool", "system"]
 Tier = Literal["raw", "medium", "high", "summary"]
 Mode = Literal["substring", "lexical", "vector", "hybrid"]
 Profile = Literal["conversation", "facts", "exact"]
 Order = Literal["newest", "oldest", "importance", "accessed"]
 Relation = Literal["supersedes", "summarizes", "derived_from", "follows"]
 TimeField = Literal["created_at", "updated_at", "accessed_at", "occurred_at", "expires_at", "valid_from", "valid_to"]
-NumberField = Literal["importance", "confidence", "access_count", "rev"]
-NameField = Literal["id", "source_key", "kind", "tier", "author", "emotion", "agent", "session", "collection"]
+NumberField = Literal["importance", "confidence", "access_count", "rev", "version"]
+NameField = Literal["id", "source_key", "role", "kind", "tier", "author", "emotion", "agent", "session", "collection"]
 Comparison = Literal["eq", "ne", "gt", "gte", "lt", "lte", "in"]
 """How a `DataCondition` and a `FieldCondition` compare: the names MongoDB made common, without the `$`."""
 
@@ -32,6 +33,7 @@ NUMBER_FIELDS: Final[tuple[NumberField, ...]] = get_args(NumberField)
 NAME_FIELDS: Final[tuple[NameField, ...]] = get_args(NameField)
 STATES: Final[tuple[State, ...]] = ("active", "compacted", "archived")
 RELATIONS: Final[tuple[Relation, ...]] = ("supersedes", "summarizes", "derived_from", "follows")
+ROLES: Final[tuple[Role, ...]] = ("user", "assistant", "tool", "system")
 TIERS: Final[tuple[Tier, ...]] = ("raw", "medium", "high", "summary")
 
 TIER_OF_KIND: Final[Mapping[str, Tier]] = {
@@ -98,6 +100,9 @@ class Draft:
 
     text: str = ""
     _: KW_ONLY
+    role: Role | None = None
+    """Who spoke in a conversation: a person, the model, a tool or the application; `None` where nobody did, or where it
+    is not known. A memory with a role and a session is a turn and is understood beside the turn before it."""
     kind: str = "note"
     """An open vocabulary; see `TIER_OF_KIND` for the kinds that have a tier of their own."""
     tier: Tier | None = None
@@ -134,6 +139,7 @@ class MemoryRecord:
 
     id: str
     text: str
+    role: Role | None
     kind: str
     tier: Tier
     author: str | None
@@ -154,6 +160,8 @@ class MemoryRecord:
     source_key: str | None
     rev: int
     """1 when written, one more with every change of the text."""
+    version: int
+    """1 when written, one more with every change of any field; reads that are counted change nothing."""
     app: str
     user: str
     agent: str | None
@@ -178,6 +186,7 @@ class Patch:
     """What to change about a record; everything left `UNSET` stays."""
 
     text: str | _Unset = UNSET
+    role: Role | _Unset | None = UNSET
     kind: str | _Unset = UNSET
     tier: Tier | _Unset = UNSET
     author: str | _Unset | None = UNSET
@@ -237,6 +246,7 @@ class Where:
     """Conditions on records, all of which must hold. Empty means no condition, except that only active,
     unexpired records count unless `states` says otherwise."""
 
+    roles: Sequence[Role] = ()
     kinds: Sequence[str] = ()
     tiers: Sequence[Tier] = ()
     tags_any: Sequence[str] = ()

@@ -48,6 +48,7 @@ RECORD_INDEXES: Final[Mapping[str, models.PayloadSchemaParams]] = {
     "session": _KEYWORD,
     "collection": _KEYWORD,
     "author": _KEYWORD,
+    "role": _KEYWORD,
     "kind": _KEYWORD,
     "tier": _KEYWORD,
     "tags": _KEYWORD,
@@ -77,6 +78,7 @@ RECORD_INDEXES: Final[Mapping[str, models.PayloadSchemaParams]] = {
     "_write": _KEYWORD,
     "access_count": _INTEGER,
     "rev": _INTEGER,
+    "version": _INTEGER,
 }
 """Every field that a filter or an order uses, so that the store also works where unindexed filters are forbidden."""
 

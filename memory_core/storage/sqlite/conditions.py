@@ -69,6 +69,7 @@ def conditions(owner: int, scope: Scope, where: Where, now: int) -> Conditions:
         value = getattr(where, name)
         if value is not None:
             found.add(f"{name} = ?", value)
+    found.any_of("role", where.roles)
     found.any_of("kind", where.kinds)
     found.any_of("tier", where.tiers)
     _listed(found, where)
