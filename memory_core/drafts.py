@@ -9,6 +9,7 @@ from datetime import datetime
 from typing import Any, Final, TypeVar, cast
 
 from memory_core.checks import check_key, check_listed, check_text, check_texts, check_time, check_unit, shown
+from memory_core.encoding import encode_data
 from memory_core.errors import InvalidInputError, ScopeError
 from memory_core.ids import new_id
 from memory_core.making import OpenRecord, sealed
@@ -27,7 +28,6 @@ from memory_core.models import (
     Role,
     Scope,
     Tier,
-    encode_data,
     utc_now,
 )
 

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from datetime import UTC, datetime
 from typing import Final, Literal, get_args
 
 from memory_core.checks import check_key
-from memory_core.errors import InvalidInputError, ScopeError
+from memory_core.errors import ScopeError
 
 Json = None | bool | int | float | str | Sequence["Json"] | Mapping[str, "Json"]
 """What `Draft.data` holds and comes back as: the values of JSON."""
 
 State = Literal["active", "compacted", "archived"]
 Role = Literal["user", "assistant", "tool", "system"]
+"""Who spoke: a person, the model, a tool, or the application that instructs the model."""
 Tier = Literal["raw", "medium", "high", "summary"]
 Mode = Literal["substring", "lexical", "vector", "hybrid"]
 Profile = Literal["conversation", "facts", "exact"]
@@ -386,24 +386,3 @@ class Fingerprint:
 def utc_now() -> datetime:
     """The default clock."""
     return datetime.now(UTC)
-
-
-_encode_json: Final = json.JSONEncoder(separators=(",", ":"), allow_nan=False).encode
-
-
-def encode_json(value: object) -> str:
-    """Compact JSON in ASCII, the form in which data is stored."""
-    return _encode_json(value)
-
-
-def encode_data(data: object) -> str:
-    """`data` as JSON text, refused when it would not come back exactly."""
-    try:
-        text = encode_json(data)
-    except (TypeError, ValueError, RecursionError) as cause:
-        raise InvalidInputError(f"data must be a JSON object: {cause}") from cause
-    if not isinstance(data, Mapping) or json.loads(text) != data:
-        raise InvalidInputError(
-            f"data would not come back as given (tuples, numeric keys and the like are not JSON): {data!r:.200}"
-        )
-    return text

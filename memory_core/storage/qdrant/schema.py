@@ -16,8 +16,9 @@ from collections.abc import Mapping
 from hashlib import sha256
 from typing import Any, Final
 
+from memory_core.encoding import encode_json
 from memory_core.errors import FingerprintError, InvalidInputError, StorageError
-from memory_core.models import Fingerprint, encode_json
+from memory_core.models import Fingerprint
 from memory_core.storage.qdrant.client import AsyncQdrantClient, models
 from memory_core.storage.qdrant.connection import Connection
 from memory_core.storage.qdrant.payload import TEXT, WORDS

@@ -9,8 +9,9 @@ from datetime import datetime
 from functools import lru_cache
 from typing import Final, cast
 
+from memory_core.encoding import encode_json
 from memory_core.matching import has_keyword, is_same, matches_all
-from memory_core.models import STATES, DataCondition, FieldCondition, Scope, Where, encode_json
+from memory_core.models import STATES, DataCondition, FieldCondition, Scope, Where
 from memory_core.storage.sqlite.rows import link_keys, micros
 from memory_core.storage.sqlite.schema import OWNER_BITS
 

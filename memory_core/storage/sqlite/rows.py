@@ -7,8 +7,9 @@ from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
+from memory_core.encoding import encode_json
 from memory_core.making import OpenRecord, sealed
-from memory_core.models import Link, MemoryRecord, encode_json
+from memory_core.models import Link, MemoryRecord
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND: Final = timedelta(microseconds=1)

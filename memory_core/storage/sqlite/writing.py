@@ -12,9 +12,10 @@ from functools import cache
 from itertools import chain
 from typing import Final
 
+from memory_core.encoding import encode_json
 from memory_core.errors import DuplicateIdError
 from memory_core.lineage import already_superseded, retired, superseded_by
-from memory_core.models import STATES, Link, MemoryRecord, Scope, Where, encode_json
+from memory_core.models import STATES, Link, MemoryRecord, Scope, Where
 from memory_core.storage.sqlite.conditions import Conditions, conditions
 from memory_core.storage.sqlite.fingerprints import held
 from memory_core.storage.sqlite.owing import owe_appended, owe_around, owe_turns_after
