@@ -7,6 +7,7 @@ then scored again with the float32 vectors, so that what is returned is exact.
 from __future__ import annotations
 
 import importlib.util
+import math
 import os
 from collections import deque
 from collections.abc import Sequence
@@ -39,6 +40,14 @@ WORTH_GATHERING: Final = 8
 """Copying a scattered vector costs about as much as scanning this many in a row."""
 
 
+def chance(count: int) -> float:
+    """About how far the best of so many unrelated texts stands above their mean, in spreads: sqrt(2 ln n).
+
+    The leading term of the expected maximum of n normal variables (Cramer 1946, section 28.6).
+    """
+    return math.sqrt(2 * math.log(count)) if count > 1 else 0.0
+
+
 class Dense:
     """Unit vectors, each belonging to a row; a row may have none, one or several."""
 
@@ -47,6 +56,7 @@ class Dense:
         self._vectors = Column(np.float32, dimensions)
         self._rows = Column(np.int64)
         self._one_each = True
+        self._handicaps: Floats | None = None
         self._blocks: list[_Block] = []
         """Of the first vectors, in order; all of them full but the last."""
         self._scanned = 0
@@ -74,20 +84,39 @@ class Dense:
         self._one_each = self._one_each and bool((numbers == np.arange(first, first + len(rows))).all())
         self._vectors.extend(_widened(b"".join(blobs)).reshape(len(rows), self._dimensions))
         self._rows.extend(numbers)
+        self._handicaps = None
 
-    def cosines(self, vector: Floats, size: int) -> Floats:
-        """The best cosine of each of `size` rows; NaN where a row has no vector."""
+    def cosines(self, vector: Floats, size: int, spread: float = 0.0) -> Floats:
+        """The best cosine of each of `size` rows; NaN where a row has no vector.
+
+        Args:
+            spread: Of the cosines of unrelated texts. The best of many pieces of a text looks better than the only
+                piece of another one by chance alone, so a piece behind the first one has to stand out by what the best
+                of as many unrelated pieces would; see `chance`. With 0 nothing is taken off.
+        """
         chunks = self._scan(vector)
         if self._one_each and len(chunks) == size:
             return chunks
+        if spread:
+            chunks = chunks - np.float32(spread) * self._handicap()
         best: Floats = np.full(size, -np.inf, np.float32)
         np.maximum.at(best, self._rows.values, chunks)
         best[np.isneginf(best)] = np.nan
         return best
 
+    def _handicap(self) -> Floats:
+        """What each vector has to stand out by, in spreads."""
+        if self._handicaps is None:
+            rows = self._rows.values
+            counts = np.bincount(rows)[rows]
+            handicaps = np.sqrt(2 * np.log(counts)).astype(np.float32)
+            handicaps[np.unique(rows, return_index=True)[1]] = 0
+            self._handicaps = handicaps
+        return self._handicaps
+
     def cosines_of(self, vector: Floats, rows: NDArray[np.int64]) -> Floats:
-        """The best cosine of each of these rows (ascending) alone; NaN where a row has no vector."""
-        if self._one_each and len(rows) and rows[-1] < len(self._rows):
+        """The best cosine of each of these rows alone; NaN where a row has no vector."""
+        if self._one_each and (not len(rows) or rows.max() < len(self._rows)):
             return _products(self._vectors.values.take(rows, axis=0), vector)
         first = np.searchsorted(self._rows.values, rows, "left")
         counts = np.searchsorted(self._rows.values, rows, "right") - first

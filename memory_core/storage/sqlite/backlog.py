@@ -1,7 +1,7 @@
 """Vectors that are owed: computed in the background, in batches, until none is left.
 
-A vector is owed when a record was added with `embed="later"`, when the embedder failed, or when the turn before it
-changed, went, or arrived late. Meanwhile the record is found by its words.
+A vector is owed when a record was added with `embed="later"` or when the embedder failed. Meanwhile the record is found
+by its words.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from memory_core.protocols import Embedder
 from memory_core.storage.sqlite.connection import Connection
 from memory_core.storage.sqlite.fingerprints import insist
 from memory_core.storage.sqlite.owners import note_changes
-from memory_core.storage.sqlite.prepared import embed, pieces_to_embed
+from memory_core.storage.sqlite.prepared import embed, texts_to_embed
 from memory_core.storage.sqlite.schema import OWNER_BITS
 from memory_core.storage.sqlite.snapshot import snapshot
 from memory_core.storage.sqlite.writer import Writer
@@ -36,17 +36,7 @@ LONGEST_WAIT_SECONDS: Final = 0.5
 """Writes that follow each other more closely than a lull go before a further batch, but never make it wait longer."""
 
 
-_TURNS: Final = """
-WITH turn AS MATERIALIZED (
-    SELECT key, author, text, (
-        SELECT before.key FROM record AS before WHERE before.owner = record.owner AND before.session = record.session
-        AND (before.occurred_at, before.key) < (record.occurred_at, record.key)
-        ORDER BY before.occurred_at DESC, before.key DESC LIMIT 1
-    ) AS before
-    FROM record WHERE key IN (SELECT value FROM json_each(?))
-)
-SELECT turn.*, record.author, record.text FROM turn LEFT JOIN record ON record.key = turn.before
-"""
+_TEXTS: Final = "SELECT key, text FROM record WHERE key IN (SELECT value FROM json_each(?))"
 _SPANS: Final = (
     "SELECT record, start, stop FROM chunk WHERE record IN (SELECT value FROM json_each(?)) ORDER BY record, n"
 )
@@ -132,10 +122,7 @@ def texts_of(db: sqlite3.Connection, pieces: Iterable[Piece]) -> dict[Piece, str
     spans: dict[int, list[tuple[int, int]]] = {}
     for key, start, stop in db.execute(_SPANS, (keys,)):
         spans.setdefault(key, []).append((start, stop))
-    whole: dict[int, list[str]] = {}
-    for key, author, text, before, *turn in db.execute(_TURNS, (keys,)):
-        seen = None if before is None else (turn[0], turn[1])
-        whole[key] = pieces_to_embed(author, text, spans.get(key, ()), seen)
+    whole = {key: texts_to_embed(text, spans.get(key, ())) for key, text in db.execute(_TEXTS, (keys,))}
     return {(key, n): whole[key][n] for key, n in wanted if n < len(whole.get(key, ()))}
 
 

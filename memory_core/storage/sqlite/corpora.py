@@ -20,6 +20,7 @@ from memory_core.models import Fingerprint, Scope, Where
 from memory_core.protocols import SearchRequest
 from memory_core.retrieval.corpus import AT_ONCE, Corpus, Entries
 from memory_core.retrieval.dense import WORTH_GATHERING
+from memory_core.retrieval.features import FROM_ASSISTANT, FROM_USER
 from memory_core.storage.sqlite.allowed import Allowed, Rows
 from memory_core.storage.sqlite.conditions import owner_range
 from memory_core.storage.sqlite.fingerprints import insist
@@ -34,10 +35,13 @@ AT_HAND_ROWS: Final = 2_048
 AT_HAND_CHANGES: Final = 16
 """And if no more than these have to be read first."""
 
-_NUMBERS: Final = ("record.key", "flags", "words", "occurred_at", "state = 'active'", "length(terms)")
+_FLAGS: Final = f"flags | CASE role WHEN 'user' THEN {FROM_USER} WHEN 'assistant' THEN {FROM_ASSISTANT} ELSE 0 END"
+_NUMBERS: Final = ("record.key", _FLAGS, "words", "occurred_at", "state = 'active'", "length(terms)")
+_SESSION: Final = "CASE WHEN role IS NOT NULL OR kind = 'message' THEN session END"
+"""See `features.is_turn`."""
 _ENTRIES: Final = (
     f"SELECT {', '.join(f'group_concat({number})' for number in _NUMBERS)}, CAST(group_concat(terms, '') AS BLOB), "
-    "json_group_array(session), json_group_array(author), json_group_array(expires_at) "
+    f"json_group_array({_SESSION}), json_group_array(author), json_group_array(expires_at) "
     "FROM record CROSS JOIN lexical ON lexical.key = record.key WHERE record.key BETWEEN ? AND ?"
 )
 """What `Entries` needs of a range of keys, in one row: 10,000 rows of it take twice as long. In the order of the keys,

@@ -12,14 +12,15 @@ from dataclasses import replace
 from datetime import datetime
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from memory_core.chunking import DEFAULT_CHUNKER, Chunker
 from memory_core.drafts import patched
 from memory_core.errors import EmbeddingError, RecordNotFoundError
 from memory_core.models import ErasureReceipt, Fingerprint, Hit, MemoryRecord, Page, Patch, Scope, Stats, Version, Where
 from memory_core.protocols import Clock, Embedder, ListRequest, SearchRequest
-from memory_core.retrieval.ranking import parse, without_names
+from memory_core.retrieval.question import parse, without_names
+from memory_core.retrieval.ranking import Vector
 from memory_core.storage.sqlite import custody, erasing, fingerprints, items, listing, searching, writing
 from memory_core.storage.sqlite.backlog import Backlog
 from memory_core.storage.sqlite.conditions import conditions
@@ -29,19 +30,13 @@ from memory_core.storage.sqlite.intake import Intake
 from memory_core.storage.sqlite.names import KnownNames
 from memory_core.storage.sqlite.owners import find
 from memory_core.storage.sqlite.porting import SqlitePort
-from memory_core.storage.sqlite.prepared import Prepared, embed_query, prepare
+from memory_core.storage.sqlite.prepared import Prepared, embed_query, prepare, unrelated_to
 from memory_core.storage.sqlite.reanalysis import Reanalysis, is_due
 from memory_core.storage.sqlite.reembedding import collect, switch
 from memory_core.storage.sqlite.rows import micros, moment
 from memory_core.storage.sqlite.snapshot import snapshot
-from memory_core.storage.sqlite.turns import NEW
 from memory_core.storage.sqlite.vectors import Batch, with_vectors
 from memory_core.storage.sqlite.writer import Writer
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
 
 logger = logging.getLogger(__name__)
 
@@ -157,7 +152,8 @@ class SqliteStore:
         # second round, and the next query does not make it again.
         while True:
             embedder, corpora = self._embedder, self._corpora
-            without = self._names.guess(scope, query.names) if request.mode == "hybrid" and embedder else None
+            cuts_names = embedder is not None and request.mode != "lexical" and request.vector is None
+            without = self._names.guess(scope, query.names) if cuts_names else None
             try:
                 vector = await _query_vector(embedder, request, without or ())
                 found = await self._found(corpora, searching.Search(scope, request, query, vector, without, now))
@@ -184,7 +180,7 @@ class SqliteStore:
             raise RecordNotFoundError(f"there is no memory {id!r}")
         item = self._prepare(patched(known[2], patch, now))
         if _is_searched_differently(known[2], item.record):
-            ((item,),) = await self._embedded([(scope, [item])], known[1])
+            ((item,),) = await self._embedded([(scope, [item])])
         return await self._writer.write(lambda db: _update(db, scope, patch, item, now))
 
     async def delete(self, scope: Scope, where: Where, *, forget: bool) -> int:
@@ -226,13 +222,11 @@ class SqliteStore:
         return await self._writer.write(lambda db: items.sweep(db, scope, now))
 
     async def erase(self, scope: Scope) -> ErasureReceipt:
-        """See `Store.erase`: deletes, pays the vectors that saw what went, and leaves no trace in any file."""
+        """See `Store.erase`: deletes, and leaves no trace in any file."""
         now = self._clock()
         records, sessions, owner = await self._writer.write(lambda db: erasing.remove(db, scope))
         if owner is not None:
             await self._reader.run(lambda _: self._corpora.forget(owner))
-        if self._backlog is not None:
-            await self._pay_what_saw_it(self._backlog)
         clean = await self._write_connection.run(erasing.scrub)
         return ErasureReceipt(records, sessions, now, clean)
 
@@ -262,18 +256,11 @@ class SqliteStore:
         now = self._now()
         return await self._reader.run(lambda db: listing.versions(db, scope, id, now))
 
-    @staticmethod
-    async def _pay_what_saw_it(backlog: Backlog) -> None:
-        try:
-            await backlog.drain()
-        except EmbeddingError as error:  # those vectors are gone already; only their successors have to wait
-            logger.warning("vectors of turns next to erased ones stay owed: %s", error)
-
-    async def _embedded(self, batches: Sequence[Batch], key: int = NEW) -> list[list[Prepared]]:
+    async def _embedded(self, batches: Sequence[Batch]) -> list[list[Prepared]]:
         """The batches with vectors, as far as there is an embedder and it works."""
         if self._embedder is None:
             return [list(batch) for _, batch in batches]
-        return await with_vectors(self._embedder, self._reader, batches, key)
+        return await with_vectors(self._embedder, self._reader, batches)
 
     async def reembed(self, embedder: Embedder) -> int:
         """See `Memory.reembed`."""
@@ -369,9 +356,9 @@ def _is_searched_differently(before: MemoryRecord, after: MemoryRecord) -> bool:
 
 async def _query_vector(
     embedder: Embedder | None, request: SearchRequest, without: Collection[str]
-) -> NDArray[np.float32] | None:
-    if request.vector is not None:
-        return request.vector
+) -> Vector | None:
+    if embedder is not None and request.vector is not None:
+        return Vector(request.vector, await unrelated_to(embedder))
     if embedder is None or request.mode == "lexical" or not request.text.strip():
         return None
     return await embed_query(embedder, without_names(request.text, without))

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Sequence
+import sqlite3
+from collections.abc import Sequence
 from itertools import islice
 
 from memory_core.errors import EmbeddingError
-from memory_core.models import Fingerprint, Scope
+from memory_core.models import Scope
 from memory_core.protocols import Embedder
 from memory_core.storage.sqlite.connection import Connection
-from memory_core.storage.sqlite.prepared import Before, Prepared, embed, texts_to_embed
-from memory_core.storage.sqlite.turns import NEW, is_placed, turns_before
+from memory_core.storage.sqlite.owners import find
+from memory_core.storage.sqlite.prepared import Prepared, embed, texts_to_embed
+from memory_core.storage.sqlite.writing import by_sources
 
 logger = logging.getLogger(__name__)
 
@@ -19,43 +21,38 @@ Batch = tuple[Scope, Sequence[Prepared]]
 """New records of one owner, in the order in which they are written."""
 
 
-async def with_vectors(
-    embedder: Embedder, reader: Connection, batches: Sequence[Batch], key: int = NEW
-) -> list[list[Prepared]]:
+async def with_vectors(embedder: Embedder, reader: Connection, batches: Sequence[Batch]) -> list[list[Prepared]]:
     """The batches with vectors, from one call of the embedder.
 
-    If the embedder fails they come back as they were (vectors owed), since text is never lost.
-
-    Args:
-        key: Of the one record of all batches, if it is stored already and about to change.
+    Records without text have none, and those that are stored already, word for word, keep theirs. If the embedder
+    fails they come back as they were (vectors owed), since text is never lost.
     """
-    befores = await _befores(reader, batches, key)
-    texts: list[str] = []
-    for (_, batch), before in zip(batches, befores, strict=True):
-        for item in batch:
-            if item.record.id in before:
-                texts += texts_to_embed(item.record, item.chunks, before[item.record.id])
+    kept = await _stored(reader, batches)
+    wanted = [item for _, batch in batches for item in batch if item.chunks and item.record.id not in kept]
+    texts = [text for item in wanted for text in texts_to_embed(item.record.text, item.chunks)]
     if not texts:
         return [list(batch) for _, batch in batches]
     try:
-        blobs = await embed(embedder, texts)
+        blobs = iter(await embed(embedder, texts))
     except EmbeddingError as error:
         logger.warning("%d vectors are owed: %s", len(texts), error)
         return [list(batch) for _, batch in batches]
-    made_by, left = embedder.fingerprint, iter(blobs)
-    return [
-        [_embedded(item, before[item.record.id], left, made_by) if item.record.id in before else item for item in batch]
-        for (_, batch), before in zip(batches, befores, strict=True)
-    ]
+    made_by = embedder.fingerprint
+    made = {item.record.id: item.embedded(list(islice(blobs, len(item.chunks))), made_by) for item in wanted}
+    return [[made.get(item.record.id, item) for item in batch] for _, batch in batches]
 
 
-def _embedded(item: Prepared, before: Before | None, blobs: Iterator[bytes], made_by: Fingerprint) -> Prepared:
-    vectors = list(islice(blobs, len(item.chunks)))
-    return item.embedded(vectors, before.turn if before else None, made_by)
+async def _stored(reader: Connection, batches: Sequence[Batch]) -> set[str]:
+    """The ids of records whose source keys are stored with the same text; in at most one hop."""
+    if any(item.record.source_key is not None for _, batch in batches for item in batch):
+        found = await reader.run(lambda db: [_stored_of(db, scope, batch) for scope, batch in batches])
+        return set().union(*found)
+    return set()
 
 
-async def _befores(reader: Connection, batches: Sequence[Batch], key: int) -> list[dict[str, Before | None]]:
-    """For each batch the records that need vectors (by id) and the turn before each; in at most one hop."""
-    if any(is_placed(item) for _, batch in batches for item in batch):
-        return await reader.run(lambda db: [turns_before(db, scope, batch, key) for scope, batch in batches])
-    return [dict.fromkeys((item.record.id for item in batch if item.chunks), None) for _, batch in batches]
+def _stored_of(db: sqlite3.Connection, scope: Scope, batch: Sequence[Prepared]) -> set[str]:
+    owner = find(db, scope)
+    sources = [item.record.source_key for item in batch if item.record.source_key is not None]
+    known = by_sources(db, scope, owner.id, sources) if owner is not None and sources else {}
+    texts = {source: record.text for source, (_, record) in known.items()}
+    return {item.record.id for item in batch if texts.get(item.record.source_key or "") == item.record.text}
