@@ -118,10 +118,10 @@ async def langchain_history(handle: BoundMemory) -> None:
             HumanMessage(SAID),
             AIMessage("Let me see.", tool_calls=calls),
             ToolMessage("rain", tool_call_id="1"),
-            FunctionMessage("rain", name="weather"),
+            FunctionMessage(content="rain", name="weather"),
             AIMessage(ANSWERED),
-            ChatMessage("Do answer", role="Developer"),
-            ChatMessage("Hear, hear", role="chorus"),
+            ChatMessage(content="Do answer", role="Developer"),
+            ChatMessage(content="Hear, hear", role="chorus"),
             RemoveMessage(id="7"),
         ]
     )
