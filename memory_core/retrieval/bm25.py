@@ -17,9 +17,9 @@ Floats = NDArray[np.float32]
 K1: Final = 0.9
 B: Final = 0.4
 """BM25 as Robertson and Zaragoza 2009, with the parameters Anserini found best for short passages."""
-DOUBT: Final = 12.0
-"""In units of BM25 (one word of a few records is worth 4 to 8): how much has to match before a match of only some of
-the words is believed half; see `Lexical.coverage`. Between 8 and 16 the development corpora differ by a point."""
+DOUBT: Final = 32.0
+"""In units of BM25, of which one word is worth 3 to 8: how much has to match until the match of a part of the query is
+taken for more than chance; see `Lexical.coverage`. Between 16 and 32 the development corpora differ by a point."""
 
 
 @dataclass(frozen=True, slots=True)

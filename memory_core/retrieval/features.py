@@ -11,7 +11,7 @@ from memory_core.retrieval.analysis import ascii_words, asks, index_terms, terms
 from memory_core.retrieval.postings import pack
 from memory_core.retrieval.timex import format_date, has_time_expression, resolve
 
-ANALYSIS: Final = 2
+ANALYSIS: Final = 3
 """Raised whenever a text may get other terms, flags or words than before: what is stored is then analysed anew."""
 
 QUESTION: Final = 1
@@ -23,6 +23,7 @@ FROM_USER: Final = 4
 """Flag: the role is `user`."""
 FROM_ASSISTANT: Final = 8
 """Flag: the role is `assistant`."""
+
 
 class Features(NamedTuple):
     """What the ranking needs to know of a record."""

@@ -16,6 +16,12 @@ _ENGLISH: Final = re.compile(
     r"\b(?:the|of|what|when|where|why|how|which|who|did|does|do|would|could|is|are)\b", re.IGNORECASE
 )
 """Words of English questions; in other languages a capital letter need not mean a name."""
+_FORM: Final = re.compile(
+    r"\b(?:what|which)\s(?P<form>(?:kind|type|sort)s?\sof)\b"
+    r"|\b(?:is|are|was|were)\s(?:\w+\s){1,4}(?P<called>called)\b",
+    re.IGNORECASE,
+)
+"""Words that say what form the answer has, not what it is about: "What kind of ...", "What is ... called?"."""
 _FIRST_PERSON: Final = re.compile(r"\b(?:i|me|my|mine|myself)\b", re.IGNORECASE)
 _ASSISTANT: Final = re.compile(
     r"\b(?:(?:did|have|had|were) you"
@@ -49,7 +55,7 @@ def parse(text: str) -> Query:
     about_assistant = _ASSISTANT.search(text) is not None
     return Query(
         text,
-        query_terms(text),
+        query_terms(_subject(text)),
         frozenset(match.lower() for match in _WORD.findall(text)),
         _proper(text),
         asks_when(text),
@@ -70,6 +76,14 @@ def without_names(query: str, names: Collection[str]) -> str:
     pattern = "|".join(re.escape(name) for name in sorted(names, key=len, reverse=True))
     rest = re.sub(rf"\b(?:{pattern})\b(?:['\u2019]s\b)?", "", query, flags=re.IGNORECASE)
     return " ".join(rest.split()).strip(" ?") or query
+
+
+def _subject(text: str) -> str:
+    """The query without words that only say which form the answer has."""
+    for match in _FORM.finditer(text):
+        start, stop = match.span(match.lastgroup or 0)
+        text = text[:start] + " " * (stop - start) + text[stop:]
+    return text
 
 
 def _proper(text: str) -> frozenset[str]:

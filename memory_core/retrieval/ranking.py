@@ -40,7 +40,7 @@ from memory_core.retrieval.dense import WORTH_GATHERING
 from memory_core.retrieval.features import FROM_ASSISTANT, FROM_USER, TIMED
 from memory_core.retrieval.preferences import holding_all, preferences
 from memory_core.retrieval.question import Query
-from memory_core.retrieval.relevance import is_answered
+from memory_core.retrieval.relevance import is_answered, stands_out
 from memory_core.retrieval.scores import Scores
 from memory_core.retrieval.top import best
 from memory_core.retrieval.unrelated import Unrelated
@@ -49,11 +49,11 @@ Floats = NDArray[np.float32]
 Rows = NDArray[np.int64]
 Mask = NDArray[np.bool_]
 
-WORDS: Final = 6.0
+WORDS: Final = 8.0
 LENT: Final = 0.5
 SESSION: Final = 0.3
 HINT: Final = 2.5
-ROLE: Final = 3.5
+ROLE: Final = 4.0
 LENGTH: Final = 2.0
 FULL_LENGTH_WORDS: Final = 30
 
@@ -159,7 +159,7 @@ def _nearest(
     if request.floor and vector is not None:
         z = (near - np.float32(vector.unrelated.mean)) / np.float32(vector.unrelated.spread)
         is_known = is_answered(float(z.max(initial=-np.inf)), len(rows))
-        chosen = (z > 0).nonzero()[0] if is_known else chosen[:0]
+        chosen = stands_out(z).nonzero()[0] if is_known else chosen[:0]
     chosen = chosen[best(scores.total[chosen], corpus.keys.values[rows[chosen]], request.limit)]
     return Ranking(rows[chosen], scores.total[chosen], cosines[chosen], scores.explained(chosen))
 
@@ -252,13 +252,13 @@ def _fullness(corpus: Corpus) -> Floats:
 
 def _relevant(query: Query, vector: Vector | None, evidence: _Evidence, rows: Rows) -> Rows:
     """Those of the rows that are relevant, see `relevance.py`."""
-    relevant = rows[evidence.in_context[rows] > 0]
     z = evidence.z
-    if z is None or vector is None or not len(relevant):
-        return relevant
+    if z is None or vector is None:
+        return rows[evidence.in_context[rows] > 0]
+    relevant = rows[stands_out(evidence.in_context[rows])]
     pending = np.isnan(z[relevant])
     if (pending & (evidence.lexical.scores[relevant] > 0)).any():
         return relevant  # a text whose vector is pending has only its words to speak for it
     unknown = len(query.proper.intersection(evidence.lexical.missing)) if vector.known >= 1 else 0
-    strongest = float(evidence.own[rows].max())
+    strongest = float(evidence.own[rows].max(initial=-np.inf))
     return relevant if is_answered(strongest, len(rows), unknown, max(vector.known, LEAST_KNOWN)) else relevant[:0]

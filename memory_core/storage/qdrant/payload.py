@@ -48,6 +48,8 @@ _TIMES: Final = (
 _NAMES: Final = tuple(field.name for field in fields(MemoryRecord))
 
 RANKED_FIELDS: Final = (
+    "kind",
+    "role",
     "session",
     "author",
     "occurred_at",

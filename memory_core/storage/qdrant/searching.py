@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any, Final
 
@@ -21,9 +21,11 @@ from memory_core.matching import folded
 from memory_core.models import Component, Hit, MemoryRecord, Passage, Scope, Where
 from memory_core.protocols import ListRequest, SearchRequest
 from memory_core.retrieval.corpus import Corpus, Entry
+from memory_core.retrieval.features import is_turn, role_flag
 from memory_core.retrieval.passages import WHOLE_CHARS, best_passage, whole
 from memory_core.retrieval.postings import pack
-from memory_core.retrieval.ranking import Query, Ranking, rank
+from memory_core.retrieval.question import Query
+from memory_core.retrieval.ranking import Ranking, Vector, rank
 from memory_core.storage.qdrant import listing
 from memory_core.storage.qdrant.client import models
 from memory_core.storage.qdrant.collection import PAGE, Points
@@ -41,7 +43,7 @@ from memory_core.storage.qdrant.payload import RANKED_FIELDS, TEXT, WORDS, Store
 from memory_core.storage.qdrant.reach import reachable
 from memory_core.storage.sqlite.rows import micros
 
-Vector = NDArray[np.float32]
+Floats = NDArray[np.float32]
 
 CANDIDATES: Final = 200
 """Fewest candidates an arm gives; twice the limit if that is more."""
@@ -135,12 +137,12 @@ async def ranked(points: Points, search: Search) -> list[Hit]:
 async def _passages(points: Points, search: Search, held: Mapping[str, Stored]) -> dict[str, Passage]:
     """The part of each text that matches best."""
     long = [point for point, item in held.items() if len(item.spans) > 1 and len(item.record.text) > WHOLE_CHARS]
-    cosines: dict[str, Vector] = {}
+    cosines: dict[str, Floats] = {}
     if search.vector is not None and long:
         for record in await points.read(long, fields=False, vectors=[TEXT]):
             rows: Any = record.vector.get(TEXT) if isinstance(record.vector, dict) else None
             if rows:
-                cosines[str(record.id)] = np.asarray(rows, np.float32) @ search.vector
+                cosines[str(record.id)] = np.asarray(rows, np.float32) @ search.vector.values
     parts = {point: whole(item.record.text) for point, item in held.items()}
     for point in long:
         item, near = held[point], cosines.get(point)
@@ -173,7 +175,7 @@ async def _candidates(points: Points, search: Search, reach: Sequence[Condition]
 
 def _arms(search: Search, where: Sequence[Condition]) -> list[models.QueryRequest]:
     limit = _limit(search)
-    if search.request.profile == "exact":  # however many have some of the words
+    if search.request.every_word:  # however many have some of the words
         where = [*where, *(holding("_terms", term) for term in search.query.terms)]
     arms: list[models.QueryRequest] = []
     if search.query.terms and search.request.mode != "vector":
@@ -212,7 +214,7 @@ def _nearest(
 ) -> models.QueryRequest:
     assert search.vector is not None  # noqa: S101  (the callers looked)
     return models.QueryRequest(
-        query=models.NearestQuery(nearest=[search.vector.tolist()]),
+        query=models.NearestQuery(nearest=[search.vector.values.tolist()]),
         using=TEXT,
         filter=all_of(*where),
         params=None if search.is_local else params,
@@ -276,7 +278,7 @@ def _rank(search: Search, found: _Found, order: Sequence[str], *, selective: boo
     vectors = [(n, _as_vector(found.cosines[point])) for n, point in enumerate(order) if point in found.cosines]
     corpus.extend([_entry(n, found.rows[point]) for n, point in enumerate(order)], vectors)
     allowed = np.array([n for n, point in enumerate(order) if point in found.allowed], np.int64) if selective else None
-    vector = None if search.vector is None else _ONES
+    vector = None if search.vector is None else replace(search.vector, values=_ONES)
     importances = np.array([found.rows[point]["importance"] for point in order], np.float32)
     return rank(
         corpus,
@@ -294,9 +296,9 @@ def _entry(key: int, row: Mapping[str, Any]) -> Entry:
     return Entry(
         key=key,
         terms=pack(row["_terms"].split()),
-        flags=row["_flags"],
+        flags=row["_flags"] | role_flag(row.get("role")),
         words=row["_words"],
-        session=row.get("session"),
+        session=row.get("session") if is_turn(row["kind"], row.get("role")) else None,
         author=row.get("author"),
         occurred_at=micros(datetime.fromisoformat(row["occurred_at"])),
         expires_at=None if expires is None else micros(datetime.fromisoformat(expires)),

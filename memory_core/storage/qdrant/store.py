@@ -28,7 +28,8 @@ from memory_core.models import (
     utc_now,
 )
 from memory_core.protocols import Clock, Embedder, ListRequest, SearchRequest
-from memory_core.retrieval.ranking import parse, without_names
+from memory_core.retrieval.question import parse, without_names
+from memory_core.retrieval.ranking import Vector
 from memory_core.storage.qdrant import adding, items, listing, schema, searching
 from memory_core.storage.qdrant.changes import Changes
 from memory_core.storage.qdrant.client import models
@@ -42,14 +43,12 @@ from memory_core.storage.qdrant.payload import Arrivals, Stored, read_revisions,
 from memory_core.storage.qdrant.porting import QdrantPort
 from memory_core.storage.qdrant.reanalysis import Reanalysis
 from memory_core.storage.qdrant.settings import IN_MEMORY, Layout, Patience, Server, from_uri
-from memory_core.storage.qdrant.turns import turns
 from memory_core.storage.qdrant.writing import Access, Locks, carry_out, removal, until_undisturbed
 from memory_core.storage.sqlite.listing import told
-from memory_core.storage.sqlite.prepared import Before, Prepared, embed, embed_query, prepare, texts_to_embed
+from memory_core.storage.sqlite.prepared import Prepared, embed, embed_query, prepare, texts_to_embed, unrelated_to
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
+    pass
 
 logger = logging.getLogger(__name__)
 
@@ -209,7 +208,7 @@ class QdrantStore:
         known = await self._one(scope, id)
         made = self._prepare(patched(known.record, patch, now))
         if self._embedder is not None and is_searched_differently(known.record, made.record) and made.chunks:
-            made = await self._embedded(self._embedder, scope, known, made)
+            made = await self._embedded(self._embedder, made)
 
         async def work() -> MemoryRecord:
             current = await self._one(scope, id)
@@ -257,18 +256,13 @@ class QdrantStore:
         return await self._write(scope, lambda: items.sweep(self._access, scope, self._clock()))
 
     async def erase(self, scope: Scope) -> ErasureReceipt:
-        """See `Store.erase`: deletes, and pays the vectors that saw what went.
+        """See `Store.erase`.
 
         What a server keeps of deleted points in its files until it next tidies up cannot be seen from here, so the
         receipt says `files_clean=False` unless there is no file.
         """
         now = self._clock()
         gone = await self._delete(scope, EVERYTHING, forget=True, expired=True)
-        if self._debts is not None:
-            try:
-                await self._debts.drain(scope)
-            except EmbeddingError as error:  # those vectors are gone already; only their successors have to wait
-                logger.warning("vectors of turns next to erased ones stay owed: %s", error)
         sessions = {item.record.session for item in gone} - {None}
         return ErasureReceipt(len(gone), len(sessions), now, files_clean=self._server.path == IN_MEMORY)
 
@@ -339,29 +333,22 @@ class QdrantStore:
             raise RecordNotFoundError(f"there is no memory {id!r}")
         return known
 
-    async def _embedded(self, embedder: Embedder, scope: Scope, known: Stored, item: Prepared) -> Prepared:
+    @staticmethod
+    async def _embedded(embedder: Embedder, item: Prepared) -> Prepared:
         """A changed record with vectors, or without (they are owed) if the embedder fails."""
-        before: Before | None = None
-        if item.record.session is not None:
-            point, _ = await adding.moved(self._access, scope, Update(known, item.record))
-            said = await turns(self._access.of(scope), [] if point is None else [point])
-            before = None if point not in said else Before(0, said[point])
-        texts = texts_to_embed(item.record, item.chunks, before)
         try:
-            return item._replace(vectors=await embed(embedder, texts), seen=before.turn if before else None)
+            return item._replace(vectors=await embed(embedder, texts_to_embed(item.record.text, item.chunks)))
         except EmbeddingError as error:
             logger.warning("the vectors of a changed record are owed: %s", error)
             return item
 
-    async def _query_vector(self, scope: Scope, request: SearchRequest) -> NDArray[np.float32] | None:
-        if request.vector is not None:
-            return request.vector
+    async def _query_vector(self, scope: Scope, request: SearchRequest) -> Vector | None:
+        if request.vector is not None and self._embedder is not None:
+            return Vector(request.vector, await unrelated_to(self._embedder))
         if self._embedder is None or not request.text.strip():
             return None
-        text = request.text
-        if request.mode == "hybrid":
-            text = without_names(text, await searching.participants(self._access.of(scope), scope))
-        return await embed_query(self._embedder, text)
+        names = await searching.participants(self._access.of(scope), scope)
+        return await embed_query(self._embedder, without_names(request.text, names))
 
 
 def _server(given: str | os.PathLike[str] | Server | None) -> Server:

@@ -16,13 +16,13 @@ from weakref import WeakValueDictionary
 from memory_core.chunking import DEFAULT_CHUNKER, Chunker
 from memory_core.errors import DuplicateIdError, StoreUnavailableError, SupersededError
 from memory_core.models import RELATIONS, Scope
-from memory_core.storage.qdrant.changes import Changes, Deletion, Overwrite, Owed, Unlinked
+from memory_core.storage.qdrant.changes import Changes, Deletion, Overwrite, Relinked, Unlinked
 from memory_core.storage.qdrant.client import models
 from memory_core.storage.qdrant.collection import PAGE, Points
-from memory_core.storage.qdrant.filters import all_of, among, any_of, between, owned, same
+from memory_core.storage.qdrant.filters import all_of, among, any_of, owned, same
 from memory_core.storage.qdrant.ledger import Ledger
 from memory_core.storage.qdrant.outline import bereaved
-from memory_core.storage.qdrant.payload import TEXT, WORDS, Arrivals, Point, Stored, owner_key, sparse, token
+from memory_core.storage.qdrant.payload import WORDS, Arrivals, Point, Stored, owner_key, sparse, token
 from memory_core.storage.qdrant.turns import Place, around
 
 T = TypeVar("T")
@@ -116,7 +116,7 @@ async def apply(access: Access, changes: Changes) -> None:
     for start in range(0, len(changes.overwrites), MAX_POINTS):
         overwritten = changes.overwrites[start : start + MAX_POINTS]
         await points.write(*(operation for item in overwritten for operation in _overwriting(points, item)))
-    await owe(access, points, changes.owed)
+    await relink(points, changes.relinked)
 
 
 def _overwriting(points: Points, item: Overwrite) -> list[models.UpdateOperation]:
@@ -128,19 +128,11 @@ def _overwriting(points: Points, item: Overwrite) -> list[models.UpdateOperation
     return operations
 
 
-async def owe(access: Access, points: Points, owed: Sequence[Owed]) -> None:
-    """Note who comes before these turns now, and that their vectors saw somebody else."""
-    for start in range(0, len(owed), MAX_POINTS):
-        some = owed[start : start + MAX_POINTS]
-        here = among([item.point for item in some])
-        operations: list[models.UpdateOperation] = [
-            points.set_fields({"_before": item.before}, all_of(among([item.point]))) for item in some
-        ]
-        # The debt before the vectors go: should this stop half-way, a stale vector is one that is going to be replaced.
-        operations.append(points.set_fields({"_debt": token()}, all_of(here, between("_pieces", 1, None))))
-        if access.has_vectors:
-            operations.append(points.drop_vectors(TEXT, all_of(here)))
-        await points.write(*operations)
+async def relink(points: Points, relinked: Sequence[Relinked]) -> None:
+    """Note who comes before these turns now."""
+    for start in range(0, len(relinked), MAX_POINTS):
+        some = relinked[start : start + MAX_POINTS]
+        await points.write(*(points.set_fields({"_before": item.before}, all_of(among([item.point]))) for item in some))
 
 
 async def removal(access: Access, scope: Scope, going: Collection[Stored]) -> Changes:
@@ -154,7 +146,7 @@ async def removal(access: Access, scope: Scope, going: Collection[Stored]) -> Ch
     for session, places in by_session.items():
         stored = await around(points, scope, session, min(places), max(places))
         left = bereaved(stored, [place.point for place in places])
-        changes.owed += [Owed(point, before) for point, before in left.items()]
+        changes.relinked += [Relinked(point, before) for point, before in left.items()]
     changes.unlinked = await _unlinked(points, scope, going)
     return changes
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from memory_core.chunking import DEFAULT_CHUNKER, Chunker, pieces_of
@@ -21,6 +20,7 @@ if TYPE_CHECKING:
 
 _unrelated: Final[dict[Fingerprint, Unrelated]] = {}
 """By embedder; a fingerprint says which texts get which vectors."""
+
 
 class Prepared(NamedTuple):
     """What is written for one record. `vectors` is empty while they are owed."""

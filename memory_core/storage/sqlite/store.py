@@ -354,9 +354,7 @@ def _is_searched_differently(before: MemoryRecord, after: MemoryRecord) -> bool:
     return (before.text, before.author, before.occurred_at) != (after.text, after.author, after.occurred_at)
 
 
-async def _query_vector(
-    embedder: Embedder | None, request: SearchRequest, without: Collection[str]
-) -> Vector | None:
+async def _query_vector(embedder: Embedder | None, request: SearchRequest, without: Collection[str]) -> Vector | None:
     if embedder is not None and request.vector is not None:
         return Vector(request.vector, await unrelated_to(embedder))
     if embedder is None or request.mode == "lexical" or not request.text.strip():
