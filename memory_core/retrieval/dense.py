@@ -1,7 +1,9 @@
 """The dense arm: exact cosines of one query with all vectors of an owner.
 
-With the `accel` extra (numkong), vectors are also held as int8, four times less memory to read; the best by int8 are
-then scored again with the float32 vectors, so that what is returned is exact.
+Where only the nearest are wanted and with the `accel` extra (numkong), vectors are also held as int8, four times less
+memory to read; the best by int8 are then scored again with the float32 vectors, so that what is returned is exact.
+Where every cosine counts, for the turns around and the session, all of them are computed exactly: what int8 makes of a
+vector depends on those that came with it, and so on what a process has seen before.
 """
 
 from __future__ import annotations
@@ -86,15 +88,18 @@ class Dense:
         self._rows.extend(numbers)
         self._handicaps = None
 
-    def cosines(self, vector: Floats, size: int, spread: float = 0.0) -> Floats:
+    def cosines(self, vector: Floats, size: int, spread: float = 0.0, nearest: int | None = None) -> Floats:
         """The best cosine of each of `size` rows; NaN where a row has no vector.
 
         Args:
             spread: Of the cosines of unrelated texts. The best of many pieces of a text looks better than the only
                 piece of another one by chance alone, so a piece behind the first one has to stand out by what the best
                 of as many unrelated pieces would; see `chance`. With 0 nothing is taken off.
+            nearest: So many of the best have to be exact, and the rest about right; `None` if all have to be.
         """
-        chunks = self._scan(vector)
+        vectors = self._vectors.values
+        is_few = nearest is not None and nearest * WORTH_GATHERING <= len(vectors)
+        chunks = self._scan(vector, nearest or 0) if is_few else _all_products(vectors, vector)
         if self._one_each and len(chunks) == size:
             return chunks
         if spread:
@@ -127,7 +132,7 @@ class Dense:
         best[np.isneginf(best)] = np.nan
         return best
 
-    def _scan(self, vector: Floats) -> Floats:
+    def _scan(self, vector: Floats, nearest: int) -> Floats:
         vectors = self._vectors.values
         if len(vectors) < SMALLEST_BLOCK or not _has_numkong():
             return _all_products(vectors, vector)
@@ -136,7 +141,7 @@ class Dense:
         self._scan_blocks(vector, scores)
         if self._packed < len(vectors):
             scores[self._packed :] = _all_products(vectors[self._packed :], vector)
-        best = leading(scores, RESCORED)
+        best = leading(scores, max(RESCORED, 2 * nearest))
         scores[best] = _products(vectors[best], vector)
         return scores
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from memory_core.retrieval.analysis import query_terms
-from memory_core.retrieval.timex import DateMention, asks_when, mentioned_dates
+from memory_core.retrieval.timex import DateMention, asks_when, has_time_expression, mentioned_dates
 
 _WORD: Final = re.compile(r"[^\W_]+")
 _SENTENCE_STARTS: Final = (".", "?", "!", ":", '"', "\u201c")
@@ -41,7 +41,7 @@ class Query:
     names: frozenset[str]
     """The query's words, lower-case: the names of authors among them are cut out before it is embedded."""
     proper: frozenset[str]
-    """The terms that are written as names: with a capital letter inside an English sentence."""
+    """The terms that are written as names: with a capital letter inside an English sentence, dates left out."""
     asks_when: bool
     dates: Sequence[DateMention]
     about_user: bool
@@ -92,6 +92,7 @@ def _proper(text: str) -> frozenset[str]:
     found: set[str] = set()
     for match in _WORD.finditer(text):
         before = text[: match.start()].rstrip()
-        if match[0][0].isupper() and before and not before.endswith(_SENTENCE_STARTS):
+        is_name = match[0][0].isupper() and not has_time_expression(f"in {match[0]}")
+        if is_name and before and not before.endswith(_SENTENCE_STARTS):
             found.update(query_terms(match[0]))
     return frozenset(found)

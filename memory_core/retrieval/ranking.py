@@ -149,7 +149,9 @@ def _nearest(
     elif len(rows) * WORTH_GATHERING < len(corpus):
         cosines = corpus.dense.cosines_of(vector.values, rows)
     else:
-        cosines = corpus.dense.cosines(vector.values, len(corpus))[rows]
+        cosines = corpus.dense.cosines(vector.values, len(corpus), nearest=len(corpus) - len(rows) + request.limit)[
+            rows
+        ]
     near = np.fmax(cosines, np.float32(-1))
     scores = Scores(len(rows), explain=request.explain)
     scores.add("cosine", near, 1.0)

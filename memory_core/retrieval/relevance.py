@@ -47,7 +47,9 @@ def is_answered(best: float, size: int, unknown_names: int = 0, known: float = 1
     """
     if not size:
         return False
-    return best > 0 and best >= known * (chance(max(size, FEWEST)) - SLACK + UNKNOWN_NAME * min(unknown_names, MOST_UNKNOWN))
+    return best > 0 and best >= known * (
+        chance(max(size, FEWEST)) - SLACK + UNKNOWN_NAME * min(unknown_names, MOST_UNKNOWN)
+    )
 
 
 def stands_out(evidence: Floats) -> Mask:

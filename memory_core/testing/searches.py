@@ -111,7 +111,7 @@ class SearchContract(Contract):
         hits = run_sync(ann.search, "tea, Bob!", mode=mode, explain=True)
         assert hits
         for hit in hits:
-            assert hit.components
+            assert hit.components is not None
             assert sum(part.weighted for part in hit.components.values()) == pytest.approx(hit.score, abs=1e-5)
         plain = run_sync(ann.search, "tea, Bob!", mode=mode)
         assert [hit.components for hit in plain] == [None] * len(hits)

@@ -12,7 +12,7 @@ import pytest
 
 from memory_core import BoundMemory, Draft, Memory, Patch, Where, run_sync
 from memory_core.testing import Ticks
-from tests.storage.consistency import assert_consistent, owed, vectors
+from tests.storage.consistency import assert_consistent
 from tests.storage.embedders import MoodyEmbedder, WordEmbedder
 
 SECRET = "zq7x"

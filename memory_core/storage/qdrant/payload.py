@@ -59,6 +59,7 @@ RANKED_FIELDS: Final = (
     "_terms",
     "_flags",
     "_words",
+    "_pieces",
     "_seq",
     "_before",
 )

@@ -1,5 +1,8 @@
 """A search: the server picks candidates by words and by meaning, and they are ranked here, by the rules of every store.
 
+A server tells the best cosine of a text's pieces and not which piece it was, so that all of them have to stand out as
+later pieces do (`Dense.cosines`).
+
 At least `CANDIDATES` of each arm are fetched with the turns around them, and as many of the owner's newest records,
 whatever they say, for them to stand out against. The statistics of the ranking (how telling a term is, how much a
 cosine stands out) are those of what was fetched: for an owner of no more records than that the ranking is exact, for a
@@ -21,6 +24,7 @@ from memory_core.matching import folded
 from memory_core.models import Component, Hit, MemoryRecord, Passage, Scope, Where
 from memory_core.protocols import ListRequest, SearchRequest
 from memory_core.retrieval.corpus import Corpus, Entry
+from memory_core.retrieval.dense import chance
 from memory_core.retrieval.features import is_turn, role_flag
 from memory_core.retrieval.passages import WHOLE_CHARS, best_passage, whole
 from memory_core.retrieval.postings import pack
@@ -128,7 +132,7 @@ async def ranked(points: Points, search: Search) -> list[Hit]:
     parts = await _passages(points, search, held)
     # A record deleted since the candidates were fetched is left out.
     return [
-        hit(ranking, position, held[point].record, parts[point])
+        hit(ranking, position, held[point].record, parts[point], found.cosines.get(point))
         for position, point in enumerate(chosen)
         if point in held
     ]
@@ -275,7 +279,12 @@ def _reaching(reach: Sequence[Condition], some: list[str]) -> models.QueryReques
 
 def _rank(search: Search, found: _Found, order: Sequence[str], *, selective: bool) -> Ranking:
     corpus = Corpus(None if search.vector is None else len(_ONES))
-    vectors = [(n, _as_vector(found.cosines[point])) for n, point in enumerate(order) if point in found.cosines]
+    spread = search.vector.unrelated.spread if search.vector is not None and search.request.mode != "vector" else 0.0
+    vectors = [
+        (n, _as_vector(found.cosines[point] - spread * chance(found.rows[point].get("_pieces") or 1)))
+        for n, point in enumerate(order)
+        if point in found.cosines
+    ]
     corpus.extend([_entry(n, found.rows[point]) for n, point in enumerate(order)], vectors)
     allowed = np.array([n for n, point in enumerate(order) if point in found.allowed], np.int64) if selective else None
     vector = None if search.vector is None else replace(search.vector, values=_ONES)
@@ -313,9 +322,8 @@ def _as_vector(cosine: float) -> bytes:
     return np.array([high, cosine - float(high)], np.float16).tobytes()
 
 
-def hit(ranking: Ranking, position: int, record: MemoryRecord, part: Passage) -> Hit:
+def hit(ranking: Ranking, position: int, record: MemoryRecord, part: Passage, cosine: float | None) -> Hit:
     """What the caller gets for one row of a ranking."""
-    cosine = None if ranking.cosines is None else float(ranking.cosines[position])
-    similarity = None if cosine is None or np.isnan(cosine) else min(max(cosine, 0.0), 1.0)
+    similarity = None if cosine is None else min(max(cosine, 0.0), 1.0)
     parts = None if ranking.components is None else ranking.components[position]
     return Hit(record, float(ranking.scores[position]), similarity, parts, part)
