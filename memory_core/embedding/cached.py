@@ -76,6 +76,10 @@ class CachedEmbedder:
             self._remember({key: vector.copy()})
         return vector.copy()
 
+    async def familiarity(self, text: str) -> float:
+        """What the inner embedder says; 1 if it cannot tell."""
+        return await self._inner.familiarity(text) if isinstance(self._inner, Familiar) else 1.0
+
     async def close(self) -> None:
         """Forget all vectors and close the inner embedder."""
         with self._lock:

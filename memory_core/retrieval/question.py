@@ -11,9 +11,27 @@ from memory_core.retrieval.analysis import query_terms
 from memory_core.retrieval.timex import DateMention, asks_when, has_time_expression, mentioned_dates
 
 _WORD: Final = re.compile(r"[^\W_]+")
+_CAPITAL: Final = re.compile(r"(?<![^\W_])[^\W\d_a-z][^\W_]*")
 _SENTENCE_STARTS: Final = (".", "?", "!", ":", '"', "\u201c")
-_ENGLISH: Final = re.compile(
-    r"\b(?:the|of|what|when|where|why|how|which|who|did|does|do|would|could|is|are)\b", re.IGNORECASE
+_ENGLISH: Final = frozenset(
+    [
+        "the",
+        "of",
+        "what",
+        "when",
+        "where",
+        "why",
+        "how",
+        "which",
+        "who",
+        "did",
+        "does",
+        "do",
+        "would",
+        "could",
+        "is",
+        "are",
+    ]
 )
 """Words of English questions; in other languages a capital letter need not mean a name."""
 _FORM: Final = re.compile(
@@ -22,7 +40,9 @@ _FORM: Final = re.compile(
     re.IGNORECASE,
 )
 """Words that say what form the answer has, not what it is about: "What kind of ...", "What is ... called?"."""
-_FIRST_PERSON: Final = re.compile(r"\b(?:i|me|my|mine|myself)\b", re.IGNORECASE)
+_FORM_WORDS: Final = ("kind", "type", "sort", "called")
+_FIRST_PERSON: Final = frozenset(("i", "me", "my", "mine", "myself"))
+_SECOND_PERSON: Final = frozenset(("you", "your", "assistant"))
 _ASSISTANT: Final = re.compile(
     r"\b(?:(?:did|have|had|were) you"
     r"|you (?:(?:had|have|have already) )?(?:\w+ed|said|told|gave|wrote|put|made|found|say|suggest|recommend|mean)"
@@ -52,16 +72,17 @@ class Query:
 
 def parse(text: str) -> Query:
     """Analyse a query."""
-    about_assistant = _ASSISTANT.search(text) is not None
+    words = frozenset(match.lower() for match in _WORD.findall(text))
+    is_to_assistant = not words.isdisjoint(_SECOND_PERSON) and _ASSISTANT.search(text) is not None
     return Query(
         text,
         query_terms(_subject(text)),
-        frozenset(match.lower() for match in _WORD.findall(text)),
-        _proper(text),
+        words,
+        frozenset() if words.isdisjoint(_ENGLISH) else _proper(text),
         asks_when(text),
         mentioned_dates(text),
-        about_user=not about_assistant and _FIRST_PERSON.search(text) is not None,
-        about_assistant=about_assistant,
+        about_user=not is_to_assistant and not words.isdisjoint(_FIRST_PERSON),
+        about_assistant=is_to_assistant,
     )
 
 
@@ -80,6 +101,8 @@ def without_names(query: str, names: Collection[str]) -> str:
 
 def _subject(text: str) -> str:
     """The query without words that only say which form the answer has."""
+    if not any(word in text for word in _FORM_WORDS):
+        return text
     for match in _FORM.finditer(text):
         start, stop = match.span(match.lastgroup or 0)
         text = text[:start] + " " * (stop - start) + text[stop:]
@@ -87,12 +110,13 @@ def _subject(text: str) -> str:
 
 
 def _proper(text: str) -> frozenset[str]:
-    if text.islower() or _ENGLISH.search(text) is None:
+    """The terms of words with a capital letter inside a sentence, months and days left out."""
+    if text[1:].islower():
         return frozenset()
     found: set[str] = set()
-    for match in _WORD.finditer(text):
+    for match in _CAPITAL.finditer(text):
         before = text[: match.start()].rstrip()
-        is_name = match[0][0].isupper() and not has_time_expression(f"in {match[0]}")
-        if is_name and before and not before.endswith(_SENTENCE_STARTS):
+        is_inside = before and not before.endswith(_SENTENCE_STARTS)
+        if is_inside and match[0][0].isupper() and not has_time_expression(f"in {match[0]}"):
             found.update(query_terms(match[0]))
     return frozenset(found)

@@ -15,7 +15,7 @@ from memory_core.models import STATES, MemoryRecord, Scope, Where
 from memory_core.protocols import Embedder
 from memory_core.storage.qdrant.changes import Changes, Overwrite, Relinked, Rewrite
 from memory_core.storage.qdrant.filters import all_of, any_of, conditions, owned
-from memory_core.storage.qdrant.outline import Outline, Survey, Update, bereaved, outline, predecessors
+from memory_core.storage.qdrant.outline import Outline, Survey, Update, bereaved, moves, outline, predecessors
 from memory_core.storage.qdrant.payload import (
     Point,
     Stored,
@@ -160,7 +160,9 @@ async def add_update(access: Access, changes: Changes, update: Update, item: Pre
         payload = {**record_fields(item.record), "_write": write}
         changes.overwrites.append(Overwrite(known.point, payload, update.known.write))
         return
-    before, follows = await moved(access, changes.scope, update)
+    before, follows = known.before, dict[str, str | None]()
+    if moves(update):
+        before, follows = await moved(access, changes.scope, update)
     changes.relinked += [Relinked(point, other) for point, other in follows.items()]
     point = to_point(changes.scope, item, replace(known, before=before), debt=None if item.vectors else token())
     changes.rewrites.append(Rewrite(point, update.known.write))
@@ -196,7 +198,9 @@ async def moved(access: Access, scope: Scope, update: Update) -> tuple[str | Non
         left = bereaved(await around(points, scope, known.record.session, old, old), [old.point])
     if update.record.session is None:
         return None, left
-    stored = await around(points, scope, update.record.session, new, new)
+    stays = known.record.session == update.record.session  # then its old place may be the one next to the new one
+    span = (min(old, new), max(old, new)) if stays else (new, new)
+    stored = await around(points, scope, update.record.session, *span)
     before, follows = predecessors((place for place in stored if place.point != old.point), [new])
     return before[new.point], {**left, **follows}
 

@@ -172,6 +172,12 @@ def bereaved(stored: Iterable[Place], gone: Iterable[str]) -> dict[str, str | No
     return left
 
 
+def moves(update: Update) -> bool:
+    """Whether a record gets another place among the turns of a session."""
+    before, after = update.known.record, update.record
+    return (before.session, before.occurred_at) != (after.session, after.occurred_at)
+
+
 def says_the_same(before: MemoryRecord, after: MemoryRecord) -> bool:
     """Whether two records outside of any session have the same vectors."""
     return (before.text, before.session, after.session) == (after.text, None, None)

@@ -19,7 +19,7 @@ from memory_core.models import RELATIONS, Scope
 from memory_core.storage.qdrant.changes import Changes, Deletion, Overwrite, Relinked, Unlinked
 from memory_core.storage.qdrant.client import models
 from memory_core.storage.qdrant.collection import PAGE, Points
-from memory_core.storage.qdrant.filters import all_of, among, any_of, owned, same
+from memory_core.storage.qdrant.filters import all_of, among, any_of, empty, owned, same
 from memory_core.storage.qdrant.ledger import Ledger
 from memory_core.storage.qdrant.outline import bereaved
 from memory_core.storage.qdrant.payload import WORDS, Arrivals, Point, Stored, owner_key, sparse, token
@@ -30,6 +30,7 @@ T = TypeVar("T")
 MAX_POINTS: Final = 128
 MAX_CHARS: Final = 4_000_000
 """Most points and characters of text of one upsert; with terms and vectors it stays far below 32 MB."""
+_TURN: Final = ("session", "occurred_at", "_seq", "_before")
 MAX_CONFLICTS: Final = 8
 """How often a write is planned anew because another process was faster."""
 
@@ -133,6 +134,25 @@ async def relink(points: Points, relinked: Sequence[Relinked]) -> None:
     for start in range(0, len(relinked), MAX_POINTS):
         some = relinked[start : start + MAX_POINTS]
         await points.write(*(points.set_fields({"_before": item.before}, all_of(among([item.point]))) for item in some))
+
+
+async def settle(access: Access, scope: Scope, sessions: Collection[str] | None = None) -> None:
+    """Tell each turn, of all sessions or of these, which point is before it."""
+    points = access.of(scope)
+    chosen = [] if sessions is None else [any_of("session", sessions)]
+    turns = [
+        (held["session"], held["occurred_at"], held["_seq"], str(record.id), held.get("_before"))
+        for record in await points.all(all_of(owned(scope), *chosen, but_not=[empty("session")]), fields=_TURN)
+        if (held := record.payload)
+    ]
+    relinked: list[Relinked] = []
+    last: tuple[str, str] | None = None
+    for session, _, _, point, before in sorted(turns, key=lambda turn: turn[:4]):
+        follows = last[1] if last is not None and last[0] == session else None
+        if before != follows:
+            relinked.append(Relinked(point, follows))
+        last = session, point
+    await relink(points, relinked)
 
 
 async def removal(access: Access, scope: Scope, going: Collection[Stored]) -> Changes:
