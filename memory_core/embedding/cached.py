@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from memory_core.errors import EmbeddingError, InvalidInputError
 from memory_core.models import Fingerprint
-from memory_core.protocols import Embedder
+from memory_core.protocols import Embedder, Familiar
 
 if TYPE_CHECKING:
     import numpy as np

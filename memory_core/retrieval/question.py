@@ -15,22 +15,8 @@ _CAPITAL: Final = re.compile(r"(?<![^\W_])[^\W\d_a-z][^\W_]*")
 _SENTENCE_STARTS: Final = (".", "?", "!", ":", '"', "\u201c")
 _ENGLISH: Final = frozenset(
     [
-        "the",
-        "of",
-        "what",
-        "when",
-        "where",
-        "why",
-        "how",
-        "which",
-        "who",
-        "did",
-        "does",
-        "do",
-        "would",
-        "could",
-        "is",
-        "are",
+        *["what", "when", "where", "why", "how", "which", "who"],
+        *["did", "does", "do", "would", "could", "is", "are", "the", "of"],
     ]
 )
 """Words of English questions; in other languages a capital letter need not mean a name."""

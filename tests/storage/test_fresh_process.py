@@ -18,20 +18,8 @@ from memory_core.retrieval.corpus import Corpus
 
 START: Final = datetime(2026, 3, 2, 9, tzinfo=UTC)
 WORDS: Final = [
-    "boat",
-    "pier",
-    "friday",
-    "harbour",
-    "tea",
-    "kettle",
-    "roof",
-    "blue",
-    "letter",
-    "Ann",
-    "Tom",
-    "walrus",
-    "seven",
-    "yesterday",
+    *["boat", "pier", "friday", "harbour", "tea", "kettle", "roof"],
+    *["blue", "letter", "Ann", "Tom", "walrus", "seven", "yesterday"],
 ]
 AUTHORS: Final = ("Ann", "Tom Field", "Eve", None)
 ROLES: Final[tuple[Role | None, ...]] = ("user", "assistant", "tool", None)
