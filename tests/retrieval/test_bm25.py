@@ -74,8 +74,11 @@ def test_any_texts_have_the_scores_of_the_plain_formula(
     found = bm25(corpus, terms)
     expected = plainly(left, terms)
     assert found.scores.tolist() == pytest.approx([expected.get(key, 0.0) for key in range(len(texts))], rel=1e-5)
-    assert found.best_coverage >= 0.0
     assert (found.ideal > 0.0) == bool(terms)
+    assert set(found.missing) == {term for term in terms if not any(term in text.split() for text in left.values())}
+    plain, doubted = found.coverage(0.0), found.coverage()
+    assert ((doubted <= plain + 1e-6) & (doubted >= 0)).all()
+    assert doubted[plain >= 1] == pytest.approx(plain[plain >= 1])
 
 
 @given(TEXTS, QUERY, st.randoms(use_true_random=False))
