@@ -165,15 +165,12 @@ def test_the_least_recent_question_is_forgotten_first() -> None:
     assert [recent.get(text) is question for text in ("a", "b", "c")] == [True, False, True]
 
 
-async def test_the_vocabulary_tells_which_questions_the_model_knows(embedder: MiniLmEmbedder) -> None:
-    known = [
-        await embedder.familiarity(text)
-        for text in ("Where does my sister live?", "4711", "When is the tax return due?")
-    ]
-    assert known == [1.0, 1.0, 1.0]
-    for text in (
-        "\u0413\u0434\u0435 \u0436\u0438\u0432\u0451\u0442 \u043c\u043e\u044f \u0441\u0435\u0441\u0442\u0440\u0430?",
-        "\u6211\u59d0\u59d0\u4f4f\u5728\u54ea\u91cc?",
-        "Bis wann muss die Steuererkl\u00e4rung fertig sein?",
-    ):
+async def test_the_vocabulary_tells_which_questions_the_model_knows() -> None:
+    embedder = MiniLmEmbedder()
+    for text in ("Where does my sister live?", "4711", "When is the tax return due?"):
+        assert await embedder.familiarity(text) == 1.0
+    russian = "\u0413\u0434\u0435 \u0436\u0438\u0432\u0451\u0442 \u0441\u0435\u0441\u0442\u0440\u0430?"
+    chinese = "\u6211\u59d0\u59d0\u4f4f\u5728\u54ea\u91cc?"
+    for text in (russian, chinese, "Bis wann muss die Steuererkl\u00e4rung fertig sein?"):
         assert await embedder.familiarity(text) < 0.5
+    await embedder.close()
