@@ -1,6 +1,6 @@
 """How the default search does on every corpus of `tests/corpora`, beside what anybody could write in an afternoon.
 
-    python tests/benchmarks/breadth.py [CORPUS ...] [--json FILE]
+    python tests/benchmarks/breadth.py [CORPUS ...] [--by-owner] [--json FILE]
 
 Every owner of a corpus is an owner of one memory; all questions are asked with `search(limit=25)`. Beside it stand BM25
 with stemming (PyStemmer) and without stop words, cosine of the default embedder on the bare text, and the reciprocal
@@ -12,7 +12,8 @@ default search rightly finds nothing.
 difference over the questions. The exit status is 1 if at any k of any corpus the default search is below the best
 baseline by more than that error.
 
---json   write every question's ranks too, for a look at single owners or a paired test
+--by-owner   also the figures of every owner, which of `languages` is every language
+--json       write every question's ranks too, for a paired test of two versions
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ import re
 import sys
 import tempfile
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from statistics import fmean
@@ -72,8 +73,17 @@ class Answer:
         return sum(rank <= k for rank in self.ranks) / self.evidence
 
 
-Answers = dict[str, list[Answer]]
+Answers = Mapping[str, Sequence[Answer]]
 """By system, in the order of the questions."""
+
+
+@dataclass(frozen=True)
+class Found:
+    """What was found for an owner or a corpus."""
+
+    answers: Answers
+    silent: Sequence[bool]
+    """For each unanswerable question whether the default search found nothing."""
 
 
 def terms(text: str) -> list[str]:
@@ -128,17 +138,21 @@ async def ask(handle: BoundMemory, question: str) -> list[str]:
     return [str(hit.record.source_key) for hit in await handle.search(question, limit=max(KS))]
 
 
-async def measure(memory: Memory, corpus: str) -> tuple[Answers, list[bool]]:
-    """The answers of every system, and for each unanswerable question whether the default search found nothing."""
-    answers: Answers = defaultdict(list)
-    silent: list[bool] = []
+async def measure(memory: Memory, corpus: str) -> dict[str, Found]:
+    """What was found, by owner."""
+    found: dict[str, Found] = {}
     for owner in owners(corpus):
         handle = memory.bind(app=corpus, user=owner.name)
         await handle.add_many(owner.records)
-        for system, owned in (await answer(handle, owner)).items():
-            answers[system] += owned
-        silent += [not await ask(handle, question.text) for question in owner.unanswerable]
-    return answers, silent
+        silent = [not await ask(handle, question.text) for question in owner.unanswerable]
+        found[owner.name] = Found(await answer(handle, owner), silent)
+    return found
+
+
+def together(parts: Collection[Found]) -> Found:
+    """What was found for several owners, as one."""
+    systems = {system: [one for part in parts for one in part.answers[system]] for system in (OURS, *BASELINES)}
+    return Found(systems, [silent for part in parts for silent in part.silent])
 
 
 async def answer(handle: BoundMemory, owner: Owner) -> Answers:
@@ -146,7 +160,7 @@ async def answer(handle: BoundMemory, owner: Owner) -> Answers:
     embedder = MiniLmEmbedder()
     texts, ids = [draft.text for draft in owner.records], [str(draft.source_key) for draft in owner.records]
     baselines = Baselines(texts, np.asarray(await embedder.embed_documents(texts), np.float32))
-    answers: Answers = defaultdict(list)
+    answers: defaultdict[str, list[Answer]] = defaultdict(list)
     for question in owner.questions:
         vector = np.asarray(await embedder.embed_query(question.text), np.float32)
         found = {OURS: await ask(handle, question.text)}
@@ -166,9 +180,10 @@ def difference(answers: Answers, k: int) -> tuple[float, float]:
     return float(gaps.mean()), float(gaps.std(ddof=1)) / math.sqrt(len(gaps))
 
 
-def report(corpus: str, answers: Answers, silent: Sequence[bool]) -> None:
+def report(title: str, found: Found) -> None:
+    answers, silent = found.answers, found.silent
     print(
-        f"\n{corpus}: {len(answers[OURS])} questions; silent at {fmean(silent):.0%} of {len(silent)} unanswerable ones"
+        f"\n{title}: {len(answers[OURS])} questions; silent at {fmean(silent):.0%} of {len(silent)} unanswerable ones"
     )
     print(f"{'':10}" + "".join(f"{f'R@{k}':>7}" for k in KS) + f"{'empty':>7}")
     for system in (OURS, *BASELINES):
@@ -185,30 +200,33 @@ def lost(answers: Answers) -> list[int]:
     return [k for k in KS if (margin := difference(answers, k))[0] < -margin[1]]
 
 
-async def main(corpora: Sequence[str]) -> tuple[bool, Mapping[str, object]]:
+async def main(corpora: Sequence[str], *, by_owner: bool) -> tuple[bool, Mapping[str, object]]:
     """Whether no corpus is lost, and by corpus all that was found."""
     behind: list[str] = []
-    found: dict[str, object] = {}
+    everything: dict[str, object] = {}
     with tempfile.TemporaryDirectory() as folder:
         async with Memory(Path(folder) / "breadth.db") as memory:
             for corpus in corpora:
-                answers, silent = await measure(memory, corpus)
-                report(corpus, answers, silent)
-                behind += [f"{corpus} R@{k}" for k in lost(answers)]
-                systems = {system: [asdict(one) for one in some] for system, some in answers.items()}
-                found[corpus] = {"answers": systems, "silent": silent}
+                owned = await measure(memory, corpus)
+                found = together(owned.values())
+                report(corpus, found)
+                for owner, part in owned.items() if by_owner else ():
+                    report(f"{corpus}, {owner}", part)
+                behind += [f"{corpus} R@{k}" for k in lost(found.answers)]
+                everything[corpus] = asdict(found)
     print(f"\nbelow the best baseline: {', '.join(behind) or 'nothing'}")
-    return not behind, found
+    return not behind, everything
 
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("corpora", nargs="*", metavar="CORPUS", help=f"any of {', '.join(CORPORA)}; all by default")
+    parser.add_argument("--by-owner", action="store_true")
     parser.add_argument("--json", type=Path, metavar="FILE")
     wanted = parser.parse_args()
     if unknown := set(wanted.corpora) - set(CORPORA):
         parser.error(f"no such corpus: {', '.join(sorted(unknown))}; there are {', '.join(CORPORA)}")
-    won, everything = asyncio.run(main(wanted.corpora or CORPORA))
+    won, everything = asyncio.run(main(wanted.corpora or CORPORA, by_owner=wanted.by_owner))
     if wanted.json:
         wanted.json.write_text(json.dumps(everything, ensure_ascii=False), encoding="utf-8")
     sys.exit(not won)
