@@ -2,27 +2,28 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from datetime import UTC, datetime
 from typing import Final, Literal, get_args
 
 from memory_core.checks import check_key
-from memory_core.errors import InvalidInputError, ScopeError
+from memory_core.errors import ScopeError
 
 Json = None | bool | int | float | str | Sequence["Json"] | Mapping[str, "Json"]
 """What `Draft.data` holds and comes back as: the values of JSON."""
 
 State = Literal["active", "compacted", "archived"]
+Role = Literal["user", "assistant", "tool", "system"]
+"""Who spoke: a person, the model, a tool, or the application that instructs the model."""
 Tier = Literal["raw", "medium", "high", "summary"]
 Mode = Literal["substring", "lexical", "vector", "hybrid"]
 Profile = Literal["conversation", "facts", "exact"]
 Order = Literal["newest", "oldest", "importance", "accessed"]
 Relation = Literal["supersedes", "summarizes", "derived_from", "follows"]
 TimeField = Literal["created_at", "updated_at", "accessed_at", "occurred_at", "expires_at", "valid_from", "valid_to"]
-NumberField = Literal["importance", "confidence", "access_count", "rev"]
-NameField = Literal["id", "source_key", "kind", "tier", "author", "emotion", "agent", "session", "collection"]
+NumberField = Literal["importance", "confidence", "access_count", "rev", "version"]
+NameField = Literal["id", "source_key", "role", "kind", "tier", "author", "emotion", "agent", "session", "collection"]
 Comparison = Literal["eq", "ne", "gt", "gte", "lt", "lte", "in"]
 """How a `DataCondition` and a `FieldCondition` compare: the names MongoDB made common, without the `$`."""
 
@@ -32,6 +33,7 @@ NUMBER_FIELDS: Final[tuple[NumberField, ...]] = get_args(NumberField)
 NAME_FIELDS: Final[tuple[NameField, ...]] = get_args(NameField)
 STATES: Final[tuple[State, ...]] = ("active", "compacted", "archived")
 RELATIONS: Final[tuple[Relation, ...]] = ("supersedes", "summarizes", "derived_from", "follows")
+ROLES: Final[tuple[Role, ...]] = ("user", "assistant", "tool", "system")
 TIERS: Final[tuple[Tier, ...]] = ("raw", "medium", "high", "summary")
 
 TIER_OF_KIND: Final[Mapping[str, Tier]] = {
@@ -98,6 +100,10 @@ class Draft:
 
     text: str = ""
     _: KW_ONLY
+    role: Role | None = None
+    """Who spoke in a conversation: a person, the model, a tool or the application; `None` where nobody did, where
+    several did, or where it is not known. A memory with a role and a session is a turn and is understood beside the
+    turn before it."""
     kind: str = "note"
     """An open vocabulary; see `TIER_OF_KIND` for the kinds that have a tier of their own."""
     tier: Tier | None = None
@@ -119,8 +125,8 @@ class Draft:
     """What it says is no longer true from this moment on; `Where.as_of` goes by it, other reads do not."""
     links: Sequence[Link] = ()
     source_key: str | None = None
-    """Idempotency key within the owner, such as a message id: adding it again changes nothing, or updates the
-    text when that differs; once deleted it stays forgotten."""
+    """Idempotency key within the owner, such as a message id: adding it again changes nothing, or updates text, role,
+    author, data and tags where they differ (a role is never lost); once deleted it stays forgotten."""
     id: str | None = None
     """Chosen by the caller, unique within the owner; a UUIDv7, if not given."""
     agent: str | None = None
@@ -134,6 +140,7 @@ class MemoryRecord:
 
     id: str
     text: str
+    role: Role | None
     kind: str
     tier: Tier
     author: str | None
@@ -154,6 +161,8 @@ class MemoryRecord:
     source_key: str | None
     rev: int
     """1 when written, one more with every change of the text."""
+    version: int
+    """1 when written, one more with every change of any field; reads that are counted change nothing."""
     app: str
     user: str
     agent: str | None
@@ -178,6 +187,7 @@ class Patch:
     """What to change about a record; everything left `UNSET` stays."""
 
     text: str | _Unset = UNSET
+    role: Role | _Unset | None = UNSET
     kind: str | _Unset = UNSET
     tier: Tier | _Unset = UNSET
     author: str | _Unset | None = UNSET
@@ -237,6 +247,7 @@ class Where:
     """Conditions on records, all of which must hold. Empty means no condition, except that only active,
     unexpired records count unless `states` says otherwise."""
 
+    roles: Sequence[Role] = ()
     kinds: Sequence[str] = ()
     tiers: Sequence[Tier] = ()
     tags_any: Sequence[str] = ()
@@ -376,24 +387,3 @@ class Fingerprint:
 def utc_now() -> datetime:
     """The default clock."""
     return datetime.now(UTC)
-
-
-_encode_json: Final = json.JSONEncoder(separators=(",", ":"), allow_nan=False).encode
-
-
-def encode_json(value: object) -> str:
-    """Compact JSON in ASCII, the form in which data is stored."""
-    return _encode_json(value)
-
-
-def encode_data(data: object) -> str:
-    """`data` as JSON text, refused when it would not come back exactly."""
-    try:
-        text = encode_json(data)
-    except (TypeError, ValueError, RecursionError) as cause:
-        raise InvalidInputError(f"data must be a JSON object: {cause}") from cause
-    if not isinstance(data, Mapping) or json.loads(text) != data:
-        raise InvalidInputError(
-            f"data would not come back as given (tuples, numeric keys and the like are not JSON): {data!r:.200}"
-        )
-    return text
