@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import Any, Final
@@ -15,7 +15,7 @@ from memory_core import Draft
 CORPORA: Final = (*("facts", "assistant_chats", "people_talking", "documents", "languages", "changing", "agent_logs"),)
 UNANSWERABLE: Final = "unanswerable"
 FOLDER: Final = Path(__file__).parent
-FIELDS: Final = {"text", "kind", "role", "author", "session"} & {field.name for field in fields(Draft)}
+FIELDS: Final = {"text", "kind", "role", "author", "session"}
 """What a line says about a record and a draft takes as it is."""
 
 Line = Mapping[str, Any]
