@@ -30,6 +30,8 @@ class Lexical:
     """BM25; 0 for rows without any of the terms and for dead rows."""
     ideal: float
     """The score of a text of average length that has every term once, also those that no text has."""
+    lacking: Floats
+    """The share of the query that a row lacks, by how telling its terms are: 0 for a row with all of them, else 1."""
     missing: Collection[str]
     """The terms that no living row has."""
 
@@ -46,8 +48,7 @@ class Lexical:
             return self.scores
         share = self.scores / np.float32(self.ideal)
         if doubt:
-            lacking = np.float32(1) - np.minimum(share, np.float32(1))
-            share *= self.scores / (self.scores + np.float32(doubt) * lacking + np.float32(1e-9))
+            share *= self.scores / (self.scores + np.float32(doubt) * self.lacking + np.float32(1e-9))
         return share
 
 
@@ -55,10 +56,11 @@ def bm25(corpus: Corpus, terms: Sequence[str]) -> Lexical:
     """Score all rows against distinct terms."""
     size, alive = corpus.living, corpus.alive.values
     if not size or not terms:
-        return Lexical(np.zeros(len(corpus), np.float32), 0.0, terms)
+        return Lexical(np.zeros(len(corpus), np.float32), 0.0, np.ones(len(corpus), np.float32), terms)
     norms = corpus.derived("norms", _norms)
     ideal, missing = 0.0, set[str]()
     by_column: Floats | None = None
+    held: Floats | None = None
     rare: list[tuple[NDArray[np.int64], Floats, float]] = []
     for term, (rows, counts) in zip(terms, corpus.postings.of(terms), strict=True):
         holding = int(alive[rows].sum()) if corpus.dead else len(rows)
@@ -70,17 +72,19 @@ def bm25(corpus: Corpus, terms: Sequence[str]) -> Lexical:
         if column is None:
             rare.append((rows, counts, idf))
             continue
-        if by_column is None:
-            by_column = np.zeros(len(corpus), np.float32)
+        if by_column is None or held is None:
+            by_column, held = np.zeros(len(corpus), np.float32), np.zeros(len(corpus), np.float32)
         _add_column(by_column, column, norms, idf)
+        held[: len(column)] += (column > 0) * np.float32(idf)
         later = rows.searchsorted(len(column))
         rare.append((rows[later:], counts[later:], idf))
-    scores = _added_up(rare, norms)
-    if by_column is not None:
+    scores, matched = _added_up(rare, norms)
+    if by_column is not None and held is not None:
         scores += by_column
+        matched += held
     if corpus.dead:
         scores[~alive] = 0.0
-    return Lexical(scores, ideal, missing)
+    return Lexical(scores, ideal, np.maximum(1 - matched * np.float32(1 / ideal), 0), missing)
 
 
 def _norms(corpus: Corpus) -> Floats:
@@ -97,11 +101,13 @@ def _add_column(scores: Floats, column: Floats, norms: Floats, idf: float) -> No
     scores[: len(column)] += weights
 
 
-def _added_up(found: Sequence[tuple[NDArray[np.int64], Floats, float]], norms: Floats) -> Floats:
-    """The sum of what each term weighs in the rows that have it."""
+def _added_up(found: Sequence[tuple[NDArray[np.int64], Floats, float]], norms: Floats) -> tuple[Floats, Floats]:
+    """The sum of what each term weighs in the rows that have it, and of what it tells there at all."""
     rows = np.concatenate([rows for rows, _, _ in found])
     counts = np.concatenate([counts for _, counts, _ in found])
     weights = np.array([idf * (K1 + 1) for _, _, idf in found])
     sizes = [len(rows) for rows, _, _ in found]
     shares = counts / (counts + norms[rows])
-    return np.bincount(rows, weights.repeat(sizes) * shares, len(norms)).astype(np.float32)
+    weights = weights.repeat(sizes)
+    matched = np.bincount(rows, weights, len(norms)).astype(np.float32) * np.float32(1 / (K1 + 1))
+    return np.bincount(rows, weights * shares, len(norms)).astype(np.float32), matched

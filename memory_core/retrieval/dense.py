@@ -15,7 +15,7 @@ from collections import deque
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -50,6 +50,17 @@ def chance(count: int) -> float:
     return math.sqrt(2 * math.log(count)) if count > 1 else 0.0
 
 
+class _Pieces(NamedTuple):
+    """Where the vectors of each row are."""
+
+    rows: NDArray[np.int64]
+    """Those that have any."""
+    starts: NDArray[np.int64]
+    """The first vector of each."""
+    handicaps: Floats
+    """What each vector has to stand out by, in spreads: nothing for the first of a row."""
+
+
 class Dense:
     """Unit vectors, each belonging to a row; a row may have none, one or several."""
 
@@ -58,7 +69,7 @@ class Dense:
         self._vectors = Column(np.float32, dimensions)
         self._rows = Column(np.int64)
         self._one_each = True
-        self._handicaps: Floats | None = None
+        self._pieces: _Pieces | None = None
         self._blocks: list[_Block] = []
         """Of the first vectors, in order; all of them full but the last."""
         self._scanned = 0
@@ -86,7 +97,7 @@ class Dense:
         self._one_each = self._one_each and bool((numbers == np.arange(first, first + len(rows))).all())
         self._vectors.extend(_widened(b"".join(blobs)).reshape(len(rows), self._dimensions))
         self._rows.extend(numbers)
-        self._handicaps = None
+        self._pieces = None
 
     def cosines(self, vector: Floats, size: int, spread: float = 0.0, nearest: int | None = None) -> Floats:
         """The best cosine of each of `size` rows; NaN where a row has no vector.
@@ -102,22 +113,23 @@ class Dense:
         chunks = self._scan(vector, nearest or 0) if is_few else _all_products(vectors, vector)
         if self._one_each and len(chunks) == size:
             return chunks
+        pieces = self._pieces_of_rows()
         if spread:
-            chunks = chunks - np.float32(spread) * self._handicap()
-        best: Floats = np.full(size, -np.inf, np.float32)
-        np.maximum.at(best, self._rows.values, chunks)
-        best[np.isneginf(best)] = np.nan
+            chunks = chunks - np.float32(spread) * pieces.handicaps
+        best: Floats = np.full(size, np.nan, np.float32)
+        if len(chunks):
+            best[pieces.rows] = np.maximum.reduceat(chunks, pieces.starts)
         return best
 
-    def _handicap(self) -> Floats:
-        """What each vector has to stand out by, in spreads."""
-        if self._handicaps is None:
+    def _pieces_of_rows(self) -> _Pieces:
+        if self._pieces is None:
             rows = self._rows.values
-            counts = np.bincount(rows)[rows]
-            handicaps = np.sqrt(2 * np.log(counts)).astype(np.float32)
-            handicaps[np.unique(rows, return_index=True)[1]] = 0
-            self._handicaps = handicaps
-        return self._handicaps
+            starts = np.flatnonzero(np.append(np.ones(min(1, len(rows)), np.bool_), rows[1:] != rows[:-1]))
+            counts = np.diff(starts, append=len(rows))
+            handicaps = np.sqrt(2 * np.log(counts)).astype(np.float32).repeat(counts)
+            handicaps[starts] = 0
+            self._pieces = _Pieces(rows[starts], starts, handicaps)
+        return self._pieces
 
     def cosines_of(self, vector: Floats, rows: NDArray[np.int64]) -> Floats:
         """The best cosine of each of these rows alone; NaN where a row has no vector."""

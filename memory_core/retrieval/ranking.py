@@ -52,7 +52,7 @@ Mask = NDArray[np.bool_]
 WORDS: Final = 8.0
 LENT: Final = 0.5
 SESSION: Final = 0.3
-HINT: Final = 2.5
+HINT: Final = 2.0
 ROLE: Final = 4.0
 LENGTH: Final = 2.0
 FULL_LENGTH_WORDS: Final = 30
@@ -198,7 +198,7 @@ def _add_evidence(corpus: Corpus, query: Query, vector: Vector | None, scores: S
         with scores.ordered(turns.order):
             _add_sessions(turns, scores)
     named = _add_named(corpus, query, scores)
-    return _Evidence(own if named is None else own + named, in_context, lexical, z)
+    return _Evidence(own if named is None else own + np.float32(HINT) * named, in_context, lexical, z)
 
 
 def _add_neighbours(turns: Turns, own: Floats, scores: Scores) -> None:
@@ -216,17 +216,17 @@ def _add_sessions(turns: Turns, scores: Scores) -> None:
 
 
 def _add_named(corpus: Corpus, query: Query, scores: Scores) -> Floats | None:
-    """Add what the query says of who and when; the sum of it."""
+    """Add what the query says of who and when; how well each row fits that."""
     named: Floats | None = None
     codes = [code for some in corpus.named(query.names).values() for code in some]
     if codes:
-        said = np.isin(corpus.authors.values, codes).astype(np.float32)
+        said: Floats = np.isin(corpus.authors.values, codes).astype(np.float32)
         scores.add("speaker", said, HINT)
-        named = said * np.float32(HINT)
+        named = said
     if query.dates:
         fit = date_fit(corpus.occurred.values, query.dates)
         scores.add("date", fit, HINT)
-        named = fit * np.float32(HINT) if named is None else named + fit * np.float32(HINT)
+        named = fit if named is None else named + fit
     return named
 
 

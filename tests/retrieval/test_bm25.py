@@ -78,7 +78,9 @@ def test_any_texts_have_the_scores_of_the_plain_formula(
     assert set(found.missing) == {term for term in terms if not any(term in text.split() for text in left.values())}
     plain, doubted = found.coverage(0.0), found.coverage()
     assert ((doubted <= plain + 1e-6) & (doubted >= 0)).all()
-    assert doubted[plain >= 1] == pytest.approx(plain[plain >= 1])
+    whole = [key for key, text in left.items() if terms and set(terms) <= set(text.split())]
+    assert doubted[whole] == pytest.approx(plain[whole], rel=1e-4)
+    assert found.lacking[whole] == pytest.approx([0.0] * len(whole), abs=1e-5)
 
 
 @given(TEXTS, QUERY, st.randoms(use_true_random=False))

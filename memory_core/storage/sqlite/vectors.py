@@ -46,7 +46,7 @@ async def _stored(reader: Connection, batches: Sequence[Batch]) -> set[str]:
     """The ids of records whose source keys are stored with the same text; in at most one hop."""
     if any(item.record.source_key is not None for _, batch in batches for item in batch):
         found = await reader.run(lambda db: [_stored_of(db, scope, batch) for scope, batch in batches])
-        return set().union(*found)
+        return {id for some in found for id in some}  # noqa: A001
     return set()
 
 
