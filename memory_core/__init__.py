@@ -36,9 +36,9 @@ from memory_core.errors import (
 )
 from memory_core.filters import data_conditions
 from memory_core.handle import BoundMemory
+from memory_core.hits import Hits
 from memory_core.memory import DEFAULT_EMBEDDER, Memory
 from memory_core.models import (
-    UNSET,
     Comparison,
     Component,
     DataCondition,
@@ -60,6 +60,7 @@ from memory_core.models import (
     utc_now,
 )
 from memory_core.operating import Operator
+from memory_core.plain import UNSET
 from memory_core.progress import Progress, ProgressCallback, progress_bar
 from memory_core.prompt import remembered_block
 from memory_core.protocols import Embedder, Store, Summarizer
@@ -127,6 +128,7 @@ __all__ = [
     "FingerprintError",
     "ForgottenError",
     "Hit",
+    "Hits",
     "InvalidInputError",
     "Json",
     "LastMessages",

@@ -13,12 +13,12 @@ from memory_core.checks import check_key, check_one_of, check_text, check_unit, 
 from memory_core.conditions import check_where
 from memory_core.drafts import check_expiries, complete, complete_all, complete_items
 from memory_core.errors import ForgottenError, InvalidInputError, RecordNotFoundError, ScopeError
+from memory_core.hits import Hits
 from memory_core.lineage import lineage, retired_within, superseding
 from memory_core.models import (
     STATES,
     Draft,
     ErasureReceipt,
-    Hit,
     MemoryRecord,
     Mode,
     Order,
@@ -36,7 +36,6 @@ if TYPE_CHECKING:
     from memory_core.memory import Memory
 
 T = TypeVar("T")
-Hits = list[Hit]
 Records = list[MemoryRecord]
 Texts = list[str]
 
@@ -229,12 +228,12 @@ class BoundMemory:
 
     async def _search(self, request: SearchRequest, diversity: float, pool: int | None) -> Hits:
         if not check_unit("diversity", diversity):
-            return await self._run(lambda store, scope: store.search(scope, request))
+            return Hits(await self._run(lambda store, scope: store.search(scope, request)))
         from memory_core.retrieval.diversity import candidates, diversified  # noqa: PLC0415  (analysis takes 20 ms)
 
         wider = replace(request, limit=candidates(request.limit) if pool is None else _limit(pool))
         hits = await self._run(lambda store, scope: store.search(scope, wider))
-        return await asyncio.to_thread(diversified, hits, request.limit, diversity)  # some milliseconds
+        return Hits(await asyncio.to_thread(diversified, hits, request.limit, diversity))  # some milliseconds
 
     async def get(self, id: str) -> MemoryRecord | None:  # noqa: A002  (the record's own word)
         """The record of this id in any state, or `None`; expired records are gone."""
