@@ -33,6 +33,7 @@ from memory_core.errors import (
     StoreUnavailableError,
     SupersededError,
     WrongThreadError,
+    reason_for_log,
 )
 from memory_core.filters import data_conditions
 from memory_core.handle import BoundMemory
@@ -171,6 +172,7 @@ __all__ = [
     "data_conditions",
     "on_core",
     "progress_bar",
+    "reason_for_log",
     "remembered_block",
     "run_sync",
     "turn_drafts",

@@ -36,6 +36,7 @@ class CoreLoop:
     def __init__(self) -> None:
         self.pid = os.getpid()
         self.loop = asyncio.new_event_loop()
+        self.loop.set_debug(False)  # whatever the environment asks for: such lines quote what passes through a loop
         self._crossings: dict[int, _Crossing] = {}
         """By the `id` of a loop that lives."""
         self._thread = threading.Thread(target=self._main, name="memory-core", daemon=True)

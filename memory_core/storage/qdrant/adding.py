@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Final
 
-from memory_core.errors import EmbeddingError
+from memory_core.errors import EmbeddingError, reason_for_log
 from memory_core.lineage import already_superseded, retired, superseded_by
 from memory_core.models import STATES, MemoryRecord, Scope, Where
 from memory_core.protocols import Embedder
@@ -103,7 +103,7 @@ async def with_vectors(
     try:
         blobs = iter(await embed(embedder, [text for some in texts for text in some]))
     except EmbeddingError as error:
-        logger.warning("vectors of %d records are owed: %s", len(wanted), error)
+        logger.warning("vectors of %d records are owed: %s", len(wanted), reason_for_log(error))
         return {}
     return {
         item.record.id: item._replace(

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, Self, TypeVar
 
 from memory_core.chunking import DEFAULT_CHUNKER, Chunker
 from memory_core.drafts import patched
-from memory_core.errors import EmbeddingError, RecordNotFoundError
+from memory_core.errors import EmbeddingError, RecordNotFoundError, reason_for_log
 from memory_core.models import (
     ErasureReceipt,
     Hit,
@@ -268,7 +268,7 @@ class QdrantStore:
             try:
                 await self._debts.drain(scope)
             except EmbeddingError as error:  # those vectors are gone already; only their successors have to wait
-                logger.warning("vectors of turns next to erased ones stay owed: %s", error)
+                logger.warning("vectors of turns next to erased ones stay owed: %s", reason_for_log(error))
         sessions = {item.record.session for item in gone} - {None}
         return ErasureReceipt(len(gone), len(sessions), now, files_clean=self._server.path == IN_MEMORY)
 
@@ -350,7 +350,7 @@ class QdrantStore:
         try:
             return item._replace(vectors=await embed(embedder, texts), seen=before.turn if before else None)
         except EmbeddingError as error:
-            logger.warning("the vectors of a changed record are owed: %s", error)
+            logger.warning("the vectors of a changed record are owed: %s", reason_for_log(error))
             return item
 
     async def _query_vector(self, scope: Scope, request: SearchRequest) -> NDArray[np.float32] | None:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Literal
 
 from memory_core.chunking import DEFAULT_CHUNKER, Chunker
 from memory_core.drafts import patched
-from memory_core.errors import EmbeddingError, RecordNotFoundError
+from memory_core.errors import EmbeddingError, RecordNotFoundError, reason_for_log
 from memory_core.models import ErasureReceipt, Fingerprint, Hit, MemoryRecord, Page, Patch, Scope, Stats, Version, Where
 from memory_core.protocols import Clock, Embedder, ListRequest, SearchRequest
 from memory_core.retrieval.ranking import parse, without_names
@@ -267,7 +267,7 @@ class SqliteStore:
         try:
             await backlog.drain()
         except EmbeddingError as error:  # those vectors are gone already; only their successors have to wait
-            logger.warning("vectors of turns next to erased ones stay owed: %s", error)
+            logger.warning("vectors of turns next to erased ones stay owed: %s", reason_for_log(error))
 
     async def _embedded(self, batches: Sequence[Batch], key: int = NEW) -> list[list[Prepared]]:
         """The batches with vectors, as far as there is an embedder and it works."""

@@ -6,7 +6,7 @@ import logging
 from collections.abc import Iterator, Sequence
 from itertools import islice
 
-from memory_core.errors import EmbeddingError
+from memory_core.errors import EmbeddingError, reason_for_log
 from memory_core.models import Fingerprint, Scope
 from memory_core.protocols import Embedder
 from memory_core.storage.sqlite.connection import Connection
@@ -40,7 +40,7 @@ async def with_vectors(
     try:
         blobs = await embed(embedder, texts)
     except EmbeddingError as error:
-        logger.warning("%d vectors are owed: %s", len(texts), error)
+        logger.warning("%d vectors are owed: %s", len(texts), reason_for_log(error))
         return [list(batch) for _, batch in batches]
     made_by, left = embedder.fingerprint, iter(blobs)
     return [
