@@ -14,6 +14,7 @@ from memory_core.models import (
     MAX_ALTERNATIVES,
     NAME_FIELDS,
     NUMBER_FIELDS,
+    ROLES,
     STATES,
     TIERS,
     TIME_FIELDS,
@@ -165,6 +166,7 @@ _VALUES: Final[Mapping[str, Callable[[object], Any]]] = {
 }
 """What a field may be compared with."""
 _CONDITIONS: Final[Mapping[str, Callable[[object], Any]]] = {
+    "roles": _some_of("roles", ROLES, least=0),
     "kinds": _texts("kinds"),
     "tiers": _some_of("tiers", TIERS, least=0),
     "tags_any": _texts("tags_any"),

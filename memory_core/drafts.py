@@ -9,11 +9,13 @@ from datetime import datetime
 from typing import Any, Final, TypeVar, cast
 
 from memory_core.checks import check_key, check_listed, check_text, check_texts, check_time, check_unit, shown
+from memory_core.encoding import encode_data
 from memory_core.errors import InvalidInputError, ScopeError
 from memory_core.ids import new_id
 from memory_core.making import OpenRecord, sealed
 from memory_core.models import (
     RELATIONS,
+    ROLES,
     STATES,
     TIERS,
     Draft,
@@ -21,9 +23,9 @@ from memory_core.models import (
     Link,
     MemoryRecord,
     Patch,
+    Role,
     Scope,
     Tier,
-    encode_data,
     utc_now,
 )
 from memory_core.plain import UNSET
@@ -70,6 +72,7 @@ def complete(draft: Draft | str, scope: Scope, now: datetime) -> MemoryRecord:
     record = OpenRecord(
         id=new_id() if draft.id is None else check_key("id", draft.id),
         text=text,
+        role=_role(draft.role),
         kind=kind,
         tier=_tier(draft.tier, kind),
         author=_optional_key("author", draft.author),
@@ -89,6 +92,7 @@ def complete(draft: Draft | str, scope: Scope, now: datetime) -> MemoryRecord:
         state="active",
         source_key=_optional_key("source_key", draft.source_key),
         rev=1,
+        version=1,
         app=scope.app,
         user=user,
         agent=_provenance("agent", draft.agent, scope.agent),
@@ -160,7 +164,7 @@ def patched(record: MemoryRecord, patch: Patch, now: datetime) -> MemoryRecord:
         return record
     if "text" in changes:
         changes["rev"] = record.rev + 1
-    changed = replace(record, updated_at=now, **changes)
+    changed = replace(record, updated_at=now, version=record.version + 1, **changes)
     _content(changed.text, changed.data)
     return changed
 
@@ -198,6 +202,12 @@ def _text(value: object) -> str:
     if len(text) > MAX_TEXT_CHARS:
         raise InvalidInputError(f"text has {len(text)} characters; at most {MAX_TEXT_CHARS} fit one record: split it")
     return text
+
+
+def _role(value: object) -> Role | None:
+    if value is not None and value not in ROLES:
+        raise InvalidInputError(f"role must be one of {', '.join(ROLES)}, or None, not {shown(value)}")
+    return value
 
 
 def _tier(value: object, kind: str) -> Tier:
@@ -302,6 +312,7 @@ def or_none(check: Callable[[str, object], T], name: str) -> Callable[[object], 
 
 _CHECKS: Final[Mapping[str, Callable[[object], object]]] = {
     "text": _text,
+    "role": _role,
     "kind": _key("kind"),
     "tier": lambda value: _tier(value, ""),
     "author": or_none(check_key, "author"),

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final, Literal, cast, get_args
 
 from memory_core.checks import check_key
-from memory_core.errors import InvalidInputError, ScopeError
+from memory_core.errors import ScopeError
 from memory_core.plain import UNSET, Unset, Value, brief, partial_schema
 from memory_core.tables import html_table
 
@@ -20,14 +19,16 @@ else:
     Json = Any  # pydantic, which models and FastAPI read types with, cannot follow an alias that names itself
 
 State = Literal["active", "compacted", "archived"]
+Role = Literal["user", "assistant", "tool", "system"]
+"""Who spoke: a person, the model, a tool, or the application that instructs the model."""
 Tier = Literal["raw", "medium", "high", "summary"]
 Mode = Literal["substring", "lexical", "vector", "hybrid"]
 Profile = Literal["conversation", "facts", "exact"]
 Order = Literal["newest", "oldest", "importance", "accessed"]
 Relation = Literal["supersedes", "summarizes", "derived_from", "follows"]
 TimeField = Literal["created_at", "updated_at", "accessed_at", "occurred_at", "expires_at", "valid_from", "valid_to"]
-NumberField = Literal["importance", "confidence", "access_count", "rev"]
-NameField = Literal["id", "source_key", "kind", "tier", "author", "emotion", "agent", "session", "collection"]
+NumberField = Literal["importance", "confidence", "access_count", "rev", "version"]
+NameField = Literal["id", "source_key", "role", "kind", "tier", "author", "emotion", "agent", "session", "collection"]
 Comparison = Literal["eq", "ne", "gt", "gte", "lt", "lte", "in"]
 """How a `DataCondition` and a `FieldCondition` compare: the names MongoDB made common, without the `$`."""
 
@@ -37,6 +38,7 @@ NUMBER_FIELDS: Final[tuple[NumberField, ...]] = get_args(NumberField)
 NAME_FIELDS: Final[tuple[NameField, ...]] = get_args(NameField)
 STATES: Final[tuple[State, ...]] = ("active", "compacted", "archived")
 RELATIONS: Final[tuple[Relation, ...]] = ("supersedes", "summarizes", "derived_from", "follows")
+ROLES: Final[tuple[Role, ...]] = ("user", "assistant", "tool", "system")
 TIERS: Final[tuple[Tier, ...]] = ("raw", "medium", "high", "summary")
 
 
@@ -87,6 +89,9 @@ class Draft(Value):
 
     text: str = ""
     _: KW_ONLY
+    role: Role | None = None
+    """Who spoke in a conversation: a person, the model, a tool or the application; `None` where nobody did, or where it
+    is not known. A memory with a role and a session is a turn and is understood beside the turn before it."""
     kind: str = "note"
     """An open vocabulary; see `TIER_OF_KIND` for the kinds that have a tier of their own."""
     tier: Tier | None = None
@@ -123,6 +128,7 @@ class MemoryRecord(Value):
 
     id: str
     text: str
+    role: Role | None
     kind: str
     tier: Tier
     author: str | None
@@ -143,6 +149,8 @@ class MemoryRecord(Value):
     source_key: str | None
     rev: int
     """1 when written, one more with every change of the text."""
+    version: int
+    """1 when written, one more with every change of any field; reads that are counted change nothing."""
     app: str
     user: str
     agent: str | None
@@ -160,6 +168,7 @@ class Patch(Value):
     """What to change about a record; everything left `UNSET` stays."""
 
     text: str | Unset = UNSET
+    role: Role | Unset | None = UNSET
     kind: str | Unset = UNSET
     tier: Tier | Unset = UNSET
     author: str | Unset | None = UNSET
@@ -228,6 +237,7 @@ class Where(Value):
     """Conditions on records, all of which must hold. Empty means no condition, except that only active,
     unexpired records count unless `states` says otherwise."""
 
+    roles: Sequence[Role] = ()
     kinds: Sequence[str] = ()
     tiers: Sequence[Tier] = ()
     tags_any: Sequence[str] = ()
@@ -387,24 +397,3 @@ def _moments(value: object) -> object:
 def utc_now() -> datetime:
     """The default clock."""
     return datetime.now(UTC)
-
-
-_encode_json: Final = json.JSONEncoder(separators=(",", ":"), allow_nan=False).encode
-
-
-def encode_json(value: object) -> str:
-    """Compact JSON in ASCII, the form in which data is stored."""
-    return _encode_json(value)
-
-
-def encode_data(data: object) -> str:
-    """`data` as JSON text, refused when it would not come back exactly."""
-    try:
-        text = encode_json(data)
-    except (TypeError, ValueError, RecursionError) as cause:
-        raise InvalidInputError(f"data must be a JSON object: {cause}") from cause
-    if not isinstance(data, Mapping) or json.loads(text) != data:
-        raise InvalidInputError(
-            f"data would not come back as given (tuples, numeric keys and the like are not JSON): {data!r:.200}"
-        )
-    return text

@@ -27,7 +27,7 @@ from memory_core import (
 )
 from memory_core.conditions import check_where
 from memory_core.matching import has_keyword, matches_all, satisfies
-from memory_core.models import NAME_FIELDS, NUMBER_FIELDS, TIME_FIELDS
+from memory_core.models import NAME_FIELDS, NUMBER_FIELDS, ROLES, TIME_FIELDS
 from memory_core.storage.qdrant.store import QdrantStore
 from memory_core.testing import Ticks
 
@@ -51,6 +51,7 @@ EQUALITIES = st.sampled_from(["eq", "ne"])
 DRAFTS = st.builds(
     Draft,
     st.lists(st.sampled_from(WORDS), min_size=1, max_size=3).map(" ".join),
+    role=st.none() | st.sampled_from(ROLES),
     kind=st.sampled_from(["note", "fact"]),
     author=MAYBE_KEYS,
     data=DATA,
@@ -74,6 +75,7 @@ CONDITIONS = st.one_of(
 )
 FIELDS: dict[str, st.SearchStrategy[Any]] = {
     "kinds": st.lists(st.sampled_from(["note", "fact", "other"]), max_size=2),
+    "roles": st.lists(st.sampled_from(ROLES), max_size=2),
     "tiers": st.lists(st.sampled_from(["raw", "high"]), max_size=1),
     "tags_any": TAGS,
     "tags_all": TAGS,

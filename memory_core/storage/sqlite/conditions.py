@@ -9,8 +9,9 @@ from datetime import datetime
 from functools import lru_cache
 from typing import Final, cast
 
+from memory_core.encoding import encode_json
 from memory_core.matching import has_keyword, is_same, matches_all
-from memory_core.models import STATES, DataCondition, FieldCondition, Scope, Where, encode_json
+from memory_core.models import STATES, DataCondition, FieldCondition, Scope, Where
 from memory_core.storage.sqlite.rows import link_keys, micros
 from memory_core.storage.sqlite.schema import OWNER_BITS
 
@@ -69,6 +70,7 @@ def conditions(owner: int, scope: Scope, where: Where, now: int) -> Conditions:
         value = getattr(where, name)
         if value is not None:
             found.add(f"{name} = ?", value)
+    found.any_of("role", where.roles)
     found.any_of("kind", where.kinds)
     found.any_of("tier", where.tiers)
     _listed(found, where)
