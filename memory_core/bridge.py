@@ -326,6 +326,8 @@ def run_sync(fn: Callable[P, Awaitable[T]], /, *args: P.args, **kwargs: P.kwargs
     Raises:
         WrongThreadError: Called on the core loop itself, where waiting would never end.
     """
+    if not callable(fn):
+        raise _not_a_call(fn)
     core = core_loop()
     if _running_loop() is core.loop:
         name = getattr(fn, "__name__", "the method")
@@ -335,6 +337,15 @@ def run_sync(fn: Callable[P, Awaitable[T]], /, *args: P.args, **kwargs: P.kwargs
         return await fn(*args, **kwargs)
 
     return core.run(work())
+
+
+def _not_a_call(given: object) -> TypeError:
+    """The error about `run_sync(handle.add("tea"))`."""
+    name = "method"
+    if isinstance(given, Coroutine):
+        name = str(getattr(given, "__name__", name))
+        given.close()  # else Python says that nobody awaited it
+    return TypeError(f"run_sync takes a method and its arguments: run_sync(handle.{name}, ...), not handle.{name}(...)")
 
 
 def _running_loop() -> asyncio.AbstractEventLoop | None:

@@ -9,10 +9,11 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Final, Literal, Self, TypeVar, get_args
 
 from memory_core.bridge import on_core
-from memory_core.checks import check_key, check_one_of, check_text, check_unit, shown
+from memory_core.checks import check_key, check_limit, check_one_of, check_text, check_unit, is_later, shown
 from memory_core.conditions import check_where
 from memory_core.drafts import check_expiries, complete, complete_all, complete_items
-from memory_core.errors import ForgottenError, InvalidInputError, RecordNotFoundError, ScopeError
+from memory_core.errors import ForgottenError, RecordNotFoundError, ScopeError
+from memory_core.hints import with_hints
 from memory_core.hits import Hits
 from memory_core.lineage import lineage, retired_within, superseding
 from memory_core.models import (
@@ -39,13 +40,11 @@ T = TypeVar("T")
 Records = list[MemoryRecord]
 Texts = list[str]
 
-MAX_LIMIT: Final = 10_000
-"""Most records one search or one page returns."""
-
 EVERYTHING: Final = Where()
 _ANY_STATE: Final = Where(states=STATES)
 
 
+@with_hints("add", "add_many", "bind", "list", "search")
 class BoundMemory:
     """The memories of one owner. Isolation lives here: every operation carries the handle's scope.
 
@@ -126,7 +125,7 @@ class BoundMemory:
             DuplicateIdError: The owner already has a record of the draft's id.
         """
         record = complete(entry, self._scope, self._memory.clock())
-        stored = await self._memory.add_one(self._scope, record, embed_later=_is_later(embed))
+        stored = await self._memory.add_one(self._scope, record, embed_later=is_later(embed))
         if stored is None:
             raise ForgottenError(f"source key {record.source_key!r} was deleted; add it under another key")
         return stored
@@ -140,7 +139,7 @@ class BoundMemory:
             One record per entry, in order, as `add` would; `None` where the source key was deleted on purpose.
         """
         records = retired_within(complete_all(entries, self._scope, self._memory.clock()))
-        return await self._run(lambda store, scope: store.add(scope, records, embed_later=_is_later(embed)))
+        return await self._run(lambda store, scope: store.add(scope, records, embed_later=is_later(embed)))
 
     async def search(  # noqa: PLR0913  (a keyword for each wish a caller may have, none of them needed)
         self,
@@ -182,7 +181,7 @@ class BoundMemory:
         check_one_of("profile", profile, get_args(Profile))
         request = SearchRequest(
             text=query,
-            limit=_limit(limit),
+            limit=check_limit(limit),
             mode="lexical" if profile == "exact" and mode == "hybrid" else mode,
             where=check_where(where),
             explain=explain,
@@ -217,7 +216,7 @@ class BoundMemory:
 
         request = SearchRequest(
             text="",
-            limit=_limit(limit),
+            limit=check_limit(limit),
             mode="vector",
             where=check_where(where),
             explain=False,
@@ -231,7 +230,7 @@ class BoundMemory:
             return Hits(await self._run(lambda store, scope: store.search(scope, request)))
         from memory_core.retrieval.diversity import candidates, diversified  # noqa: PLC0415  (analysis takes 20 ms)
 
-        wider = replace(request, limit=candidates(request.limit) if pool is None else _limit(pool))
+        wider = replace(request, limit=candidates(request.limit) if pool is None else check_limit(pool))
         hits = await self._run(lambda store, scope: store.search(scope, wider))
         return Hits(await asyncio.to_thread(diversified, hits, request.limit, diversity))  # some milliseconds
 
@@ -370,7 +369,9 @@ class BoundMemory:
             touch: Count this as a read of the records returned.
         """
         check_one_of("order", order, get_args(Order))
-        request = ListRequest(where=check_where(where), order=order, limit=_limit(limit), cursor=cursor, touch=touch)
+        request = ListRequest(
+            where=check_where(where), order=order, limit=check_limit(limit), cursor=cursor, touch=touch
+        )
         return await self._memory.list_page(self._owned(), request)
 
     async def _run(self, work: Callable[[Store, Scope], Coroutine[object, object, T]]) -> T:
@@ -385,14 +386,3 @@ class BoundMemory:
         if self._scope.user is None:
             raise ScopeError(f"{self._scope} leaves the user open; bind one first: handle.bind(user=...)")
         return self._scope
-
-
-def _limit(value: object) -> int:
-    if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= MAX_LIMIT:
-        raise InvalidInputError(f"limit must be a whole number from 1 to {MAX_LIMIT}, not {shown(value)}")
-    return value
-
-
-def _is_later(embed: object) -> bool:
-    check_one_of("embed", embed, ("now", "later"))
-    return embed == "later"

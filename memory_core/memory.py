@@ -16,7 +16,9 @@ from __future__ import annotations
 import asyncio
 import atexit
 import concurrent.futures
+import logging
 import os
+import time
 import weakref
 from collections.abc import Awaitable
 from functools import partial
@@ -28,9 +30,12 @@ from memory_core.checks import shown
 from memory_core.chunking import DEFAULT_CHUNKER, Chunker
 from memory_core.errors import ClosedError, InvalidInputError
 from memory_core.handle import BoundMemory
+from memory_core.hints import with_hints
 from memory_core.models import MemoryRecord, Page, Scope, utc_now
 from memory_core.operating import Operator
 from memory_core.protocols import Adding, Clock, Embedder, Listing, ListRequest, Reembedding, Store
+
+logger = logging.getLogger(__name__)
 
 EXIT_SECONDS: Final = 1.0
 """How long an interpreter that ends waits for memories nobody closed; what was acknowledged is safe anyway."""
@@ -47,6 +52,7 @@ DEFAULT_EMBEDDER: Final = Default()
 """all-MiniLM-L6-v2, quantised to int8 and run offline on the CPU."""
 
 
+@with_hints("bind")
 class Memory:
     """A store of memories, opened at the first use and usable from any thread and any event loop.
 
@@ -84,6 +90,11 @@ class Memory:
         self._opening = asyncio.Lock()
         self._pid = os.getpid()
         self._core = core_loop()
+
+    def __repr__(self) -> str:
+        embedder = self._embedder if isinstance(self._embedder, Default | None) else type(self._embedder).__name__
+        state = "closed" if self._closed else "not open yet" if self._store is None else "open"
+        return f"<Memory {self._place()}, embedder={embedder}, {state}>"
 
     def bind(
         self,
@@ -191,6 +202,7 @@ class Memory:
             if self._store is None:
                 store = self._make_store()
                 await store.open()
+                logger.info("opened %s", self._place())
                 self._store = store
                 self._adding = store if isinstance(store, Adding) else None
                 self._listing = store if isinstance(store, Listing) else None
@@ -246,7 +258,17 @@ class Memory:
                 f"a {type(store).__name__} cannot be re-embedded in place; copy its records to a store made with the "
                 "new embedder"
             )
-        return await store.reembed(_made(embedder))
+        began, made_with = time.perf_counter(), _made(embedder)
+        logger.info("re-embedding %s with %s", self._place(), made_with.fingerprint.name)
+        made = await store.reembed(made_with)
+        self._embedder = made_with
+        logger.info("re-embedded %s: %d vectors in %.1f s", self._place(), made, time.perf_counter() - began)
+        return made
+
+    def _place(self) -> str:
+        """Where it is kept, as a log and a `repr` show it; never the address of a server, which may hold a key."""
+        given = self._given
+        return repr(os.fspath(given)) if isinstance(given, str | os.PathLike) else type(given).__name__
 
 
 def _insist_on_kinds(store: object, embedder: object) -> None:

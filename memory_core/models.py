@@ -347,7 +347,7 @@ class Page(Value):
 
 @dataclass(frozen=True, slots=True)
 class Stats(Value):
-    """What an owner (or the whole store) holds, expired records included until they are swept."""
+    """What a handle reaches, in every state; what has expired does not count."""
 
     records: int
     by_kind: Mapping[str, int]

@@ -109,8 +109,12 @@ def _fields(cls: type[Value]) -> tuple[Field[Any], ...]:
     return fields(cast("type[DataclassInstance]", cls))
 
 
-@cache
 def _hints(cls: type[Value]) -> Mapping[str, Any]:
+    return _all_hints(cast("type", cls))  # mypy does not see that classes of ours are hashable
+
+
+@cache
+def _all_hints(cls: type) -> Mapping[str, Any]:
     hints = get_type_hints(cls)
     return {each.name: hints[each.name] for each in _fields(cls)}
 
@@ -135,7 +139,7 @@ def _plain(value: object) -> Any:
         return {name: _plain(held) for name, held in _given(value)}
     if isinstance(value, Mapping):
         return {name: _plain(held) for name, held in cast("Mapping[object, object]", value).items()}
-    if isinstance(value, Sequence) and not isinstance(value, bytes | bytearray | memoryview):
+    if isinstance(value, list | tuple):
         return [_plain(held) for held in cast("Sequence[object]", value)]
     raise InvalidInputError(f"JSON has no form for {shown(value)}")
 

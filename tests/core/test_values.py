@@ -211,7 +211,8 @@ def test_data_that_json_cannot_hold_is_refused() -> None:
     deep: list[Any] = []
     for _ in range(100_000):
         deep = [deep]
-    for data in ({"moment": object()}, {"deep": deep}):
+    wrong: tuple[dict[str, Any], ...] = ({"moment": object()}, {"deep": deep})
+    for data in wrong:
         with pytest.raises(InvalidInputError):
             Draft(data=data).to_dict()
 

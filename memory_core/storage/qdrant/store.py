@@ -254,7 +254,9 @@ class QdrantStore:
 
     async def sweep(self, scope: Scope) -> int:
         """See `Items.sweep`."""
-        return await self._write(scope, lambda: items.sweep(self._access, scope, self._clock()))
+        swept = await self._write(scope, lambda: items.sweep(self._access, scope, self._clock()))
+        logger.info("swept %d expired records", swept)
+        return swept
 
     async def erase(self, scope: Scope) -> ErasureReceipt:
         """See `Store.erase`: deletes, and pays the vectors that saw what went.

@@ -223,7 +223,9 @@ class SqliteStore:
     async def sweep(self, scope: Scope) -> int:
         """See `Items.sweep`."""
         now = self._now()
-        return await self._writer.write(lambda db: items.sweep(db, scope, now))
+        swept = await self._writer.write(lambda db: items.sweep(db, scope, now))
+        logger.info("swept %d expired records", swept)
+        return swept
 
     async def erase(self, scope: Scope) -> ErasureReceipt:
         """See `Store.erase`: deletes, pays the vectors that saw what went, and leaves no trace in any file."""
