@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
+import ctypes
 import os
 import sys
 import threading
@@ -280,6 +281,11 @@ async def in_thread(work: Callable[[], T]) -> T:
     except RuntimeError as error:
         raise StoreUnavailableError(f"the store cannot be used: {error}") from error
     return await done
+
+
+def keep_for_ever(value: object) -> None:
+    """Never destroy what a parent process works with: a thread of it may hold locks in there that no child can free."""
+    ctypes.pythonapi.Py_IncRef(ctypes.py_object(value))
 
 
 _own = threading.local()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import ctypes
 import sqlite3
 import threading
 import time
@@ -14,7 +13,7 @@ from typing import Final, TypeVar
 
 import aiosqlite
 
-from memory_core.bridge import answer, mark_own_thread
+from memory_core.bridge import answer, keep_for_ever, mark_own_thread
 from memory_core.errors import ClosedError, StoreUnavailableError
 from memory_core.storage.sqlite.conditions import install
 from memory_core.storage.sqlite.files import BUSY_MS, Identity, explained, identity, prepare_file
@@ -108,8 +107,7 @@ class Connection(aiosqlite.Connection):
         if db is not None and self._is_held:
             db.close()
         elif db is not None:
-            # A thread of the parent was inside of SQLite, and closing would wait for it, now and at the end.
-            ctypes.pythonapi.Py_IncRef(ctypes.py_object(db))
+            keep_for_ever(db)  # a thread of the parent was inside of SQLite, and closing would wait for it
         return db is None or self._is_held
 
     def _answer(self, work: Callable[[sqlite3.Connection], T], done: asyncio.Future[T]) -> None:
