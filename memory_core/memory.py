@@ -197,11 +197,12 @@ class Memory:
         async with self._opening:
             if self._closed:
                 raise ClosedError("this memory was closed; make a new Memory to open it again")
-            if self._store is None:
-                store = self._make_store()
-                await store.open()
-                self._hold(store)
-            return self._store
+            if self._store is not None:
+                return self._store
+            store = self._make_store()
+            await store.open()
+            self._hold(store)
+            return store
 
     def _is_of_parent(self) -> bool:
         """Whether this is a forked process and its parent has opened the memory, or was about to."""

@@ -17,8 +17,8 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from memory_core.retrieval.columns import Column
 from memory_core.bridge import mark_own_thread
+from memory_core.retrieval.columns import Column
 from memory_core.retrieval.top import leading
 
 Floats = NDArray[np.float32]

@@ -92,7 +92,7 @@ def main(seconds: float) -> None:
         took = np.array(measure(processes, writers, seconds)) * 1_000
         found.append((median(took), float(np.percentile(took, 99))))
         print(
-            f"{processes} process{'es' if processes > 1 else ''} x {writers} writers: {len(took) / seconds:,.0f} adds/s, "
+            f"processes: {processes}, writers in each: {writers}; {len(took) / seconds:,.0f} adds/s, "
             f"p50 {found[-1][0]:.1f} ms, p99 {found[-1][1]:.1f} ms, longest {took.max():.0f} ms"
         )
     (many, many_99), (one, one_99) = found

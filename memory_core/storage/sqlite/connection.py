@@ -153,8 +153,8 @@ async def connect(path: str, *, synchronous: str, prepare: bool = False, wanted:
             set_up(db, synchronous)
             if path == IN_MEMORY:
                 migrate(db)
-            elif wanted not in {None, identity(Path(path))}:
-                raise StoreUnavailableError(f"the memory file {path!r} was replaced while it was opened; open it again")
+            elif wanted is not None:
+                _insist_on_same(path, wanted)
         except BaseException:  # whatever it was, nobody else can close this connection
             db.close()
             raise
@@ -164,6 +164,11 @@ async def connect(path: str, *, synchronous: str, prepare: bool = False, wanted:
     with explained(f"the memory file {path!r}"):
         await connection
     return connection
+
+
+def _insist_on_same(path: str, wanted: Identity) -> None:
+    if identity(Path(path)) != wanted:
+        raise StoreUnavailableError(f"the memory file {path!r} was replaced while it was opened; open it again")
 
 
 def set_up(db: sqlite3.Connection, synchronous: str) -> None:

@@ -148,7 +148,8 @@ class SharedFile:
         """Let go of what belongs to the parent, in a forked child; whether that could be done."""
         if self._queue is not None:
             self._queue.close(is_last=False)
-        return all([connection.drop() for connection in self.connections])
+        dropped = [connection.drop() for connection in self.connections]
+        return all(dropped)
 
     async def _open(self) -> None:
         self._to_close.push_async_callback(self._close_embedder)
