@@ -86,9 +86,19 @@ class Connection(aiosqlite.Connection):
         if not self._running:  # the thread may have ended before it came to this
             answer([(done, None, _closed())])
 
-    async def close(self) -> None:
-        """Finish what is queued and close the file."""
+    async def close(self, then: Callable[[], None] | None = None) -> None:
+        """Finish what is queued and close the file; then do something more in the same thread."""
         self._is_closing = True
+        db = self._connection
+
+        def finish() -> None:
+            if db is not None:
+                db.close()
+            if then is not None:
+                then()
+
+        if db is not None:
+            await self._execute(finish)  # type: ignore[no-untyped-call]  # pyright: ignore[reportUnknownMemberType]
         await super().close()
 
     def hold(self, seconds: float) -> None:

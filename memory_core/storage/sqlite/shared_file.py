@@ -154,8 +154,6 @@ class SharedFile:
     async def _open(self) -> None:
         self._to_close.push_async_callback(self._close_embedder)
         in_memory = self.which is None
-        if self._queue is not None:
-            self._to_close.callback(self._leave_queue, self._queue)
         self.write_connection = await self._connect(prepare=not in_memory)
         # A private in-memory database is visible to its own connection only, so that one has to serve both.
         self.reader = self.write_connection if in_memory else await self._connect()
@@ -176,7 +174,7 @@ class SharedFile:
         return connection
 
     async def _disconnect(self, connection: Connection) -> None:
-        await connection.close()
+        await connection.close(self._leave_queue if self.connections == [connection] else None)
         self.connections.remove(connection)
 
     @contextmanager
@@ -203,8 +201,10 @@ class SharedFile:
                 "more is written: close this memory, and open it again to use what is there now"
             )
 
-    def _leave_queue(self, queue: WriterQueue) -> None:
-        queue.close(is_last=not os.path.exists(f"{self.path}-wal"))  # noqa: PTH110
+    def _leave_queue(self) -> None:
+        """After the last connection, in its thread."""
+        if self._queue is not None:
+            self._queue.close(is_last=not Path(f"{self.path}-wal").exists())
 
     async def _close_embedder(self) -> None:
         if self.embedder is not None:
