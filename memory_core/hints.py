@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from difflib import get_close_matches
 from typing import Any, Final, NoReturn, TypeVar
 
@@ -65,6 +65,15 @@ def with_hints(*names: str) -> Callable[[type[T]], type[T]]:
         return kind
 
     return decorate
+
+
+def not_a_call(given: object) -> TypeError:
+    """The error about `run_sync(handle.add("tea"))`."""
+    name = "method"
+    if isinstance(given, Coroutine):
+        name = str(getattr(given, "__name__", name))
+        given.close()  # else Python says that nobody awaited it
+    return TypeError(f"run_sync takes a method and its arguments: run_sync(handle.{name}, ...), not handle.{name}(...)")
 
 
 def _refuse(self: object, name: str) -> NoReturn:

@@ -10,7 +10,7 @@ from memory_core.errors import reason_for_log
 from memory_core.models import STATES, Scope, Where
 from memory_core.storage.sqlite import writing
 from memory_core.storage.sqlite.conditions import conditions
-from memory_core.storage.sqlite.connection import BUSY_MS
+from memory_core.storage.sqlite.files import BUSY_MS
 from memory_core.storage.sqlite.owners import find
 
 logger = logging.getLogger(__name__)
