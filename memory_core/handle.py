@@ -31,6 +31,7 @@ from memory_core.models import (
     Version,
     Where,
 )
+from memory_core.progress import ProgressCallback, whole
 from memory_core.protocols import ListRequest, SearchRequest, Store
 
 if TYPE_CHECKING:
@@ -39,7 +40,6 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 Records = list[MemoryRecord]
 Texts = list[str]
-
 EVERYTHING: Final = Where()
 _ANY_STATE: Final = Where(states=STATES)
 
@@ -131,15 +131,27 @@ class BoundMemory:
         return stored
 
     async def add_many(
-        self, entries: Iterable[str | Draft], *, embed: Literal["now", "later"] = "now"
+        self,
+        entries: Iterable[str | Draft],
+        *,
+        embed: Literal["now", "later"] = "now",
+        progress: ProgressCallback | None = None,
     ) -> list[MemoryRecord | None]:
         """Remember many things in one transaction: all of them or, on an error, none.
 
-        Returns:
-            One record per entry, in order, as `add` would; `None` where the source key was deleted on purpose.
+        Returns one record per entry, in order, as `add` would; `None` where the source key was deleted on purpose.
+
+        Args:
+            embed: As for `add`.
+            progress: Called with the records whose vectors are computed so far, and at the end when all are on disk.
         """
         records = retired_within(complete_all(entries, self._scope, self._memory.clock()))
-        return await self._run(lambda store, scope: store.add(scope, records, embed_later=is_later(embed)))
+
+        async def add(store: Store, scope: Scope) -> list[MemoryRecord | None]:
+            with whole(progress, len(records)):
+                return await store.add(scope, records, embed_later=is_later(embed), progress=progress)
+
+        return await self._run(add)
 
     async def search(  # noqa: PLR0913  (a keyword for each wish a caller may have, none of them needed)
         self,

@@ -34,6 +34,7 @@ from memory_core.handle import BoundMemory
 from memory_core.hints import with_hints
 from memory_core.models import MemoryRecord, Page, Scope, utc_now
 from memory_core.operating import Operator
+from memory_core.progress import ProgressCallback
 from memory_core.protocols import Adding, Clock, Embedder, Listing, ListRequest, Reembedding, Store
 
 logger = logging.getLogger(__name__)
@@ -132,7 +133,7 @@ class Memory:
         await on_core(self.ready)
         return self
 
-    async def reembed(self, embedder: Embedder | Default) -> int:
+    async def reembed(self, embedder: Embedder | Default, *, progress: ProgressCallback | None = None) -> int:
         """Compute the vectors of all owners anew with another embedder, and go on with that one.
 
         Searches and writes go on meanwhile: the old vectors serve until all new ones are there, then one transaction
@@ -145,6 +146,7 @@ class Memory:
 
         Args:
             embedder: The memory's own once this has returned; until then it is the caller's to close.
+            progress: Called with the vectors that this call has computed so far.
 
         Returns:
             How many vectors this call computed, one for each piece of a text.
@@ -154,7 +156,7 @@ class Memory:
             FingerprintError: Somebody else began to re-embed the file for yet another embedder.
             InvalidInputError: The store cannot do this; a SQLite file can.
         """
-        return await on_core(self._reembed, embedder)
+        return await on_core(self._reembed, embedder, progress)
 
     async def close(self) -> None:
         """Finish accepted writes and let go of files and models. Closing twice is fine.
@@ -278,7 +280,7 @@ class Memory:
         embedder = None if self._embedder is None else _made(self._embedder)
         return SqliteStore(self._given, embedder=embedder, clock=self.clock, chunker=self._chunker)
 
-    async def _reembed(self, embedder: Embedder | Default) -> int:
+    async def _reembed(self, embedder: Embedder | Default, progress: ProgressCallback | None) -> int:
         store = await self.ready()
         if not isinstance(store, Reembedding):
             raise InvalidInputError(
@@ -287,7 +289,7 @@ class Memory:
             )
         began, made_with = time.perf_counter(), _made(embedder)
         logger.info("re-embedding %s with %s", self._place(), made_with.fingerprint.name)
-        made = await store.reembed(made_with)
+        made = await store.reembed(made_with, progress)
         self._embedder = made_with
         logger.info("re-embedded %s: %d vectors in %.1f s", self._place(), made, time.perf_counter() - began)
         return made

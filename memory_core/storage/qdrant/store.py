@@ -27,6 +27,7 @@ from memory_core.models import (
     Where,
     utc_now,
 )
+from memory_core.progress import ProgressCallback
 from memory_core.protocols import Clock, Embedder, ListRequest, SearchRequest
 from memory_core.retrieval.ranking import parse, without_names
 from memory_core.storage.qdrant import adding, items, listing, schema, searching
@@ -165,7 +166,12 @@ class QdrantStore:
             self._to_close.push_async_callback(Reanalysis(self._access.records).close)
 
     async def add(
-        self, scope: Scope, records: Sequence[MemoryRecord], *, embed_later: bool
+        self,
+        scope: Scope,
+        records: Sequence[MemoryRecord],
+        *,
+        embed_later: bool,
+        progress: ProgressCallback | None = None,
     ) -> list[MemoryRecord | None]:
         """See `Records.add`."""
         if not records:
@@ -173,7 +179,9 @@ class QdrantStore:
         batch = [self._prepare(record) for record in records]
         embedded: dict[str, Prepared] = {}
         if self._embedder is not None and not embed_later:
-            embedded = await adding.with_vectors(self._access, scope, batch, self._embedder, self._clock())
+            embedded = await adding.with_vectors(
+                self._access, scope, batch, self._embedder, self._clock(), progress=progress
+            )
         return await self._write(scope, lambda: adding.add(self._access, scope, batch, embedded, self._clock()))
 
     async def search(self, scope: Scope, request: SearchRequest) -> list[Hit]:

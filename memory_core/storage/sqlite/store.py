@@ -17,6 +17,7 @@ from memory_core.chunking import DEFAULT_CHUNKER, Chunker
 from memory_core.drafts import patched
 from memory_core.errors import ClosedError, EmbeddingError, RecordNotFoundError, reason_for_log
 from memory_core.models import ErasureReceipt, Hit, MemoryRecord, Page, Patch, Scope, Stats, Version, Where
+from memory_core.progress import ProgressCallback
 from memory_core.protocols import Clock, Embedder, ListRequest, SearchRequest
 from memory_core.retrieval.ranking import parse, without_names
 from memory_core.storage.sqlite import custody, erasing, items, listing, searching, writing
@@ -132,7 +133,12 @@ class SqliteStore:
         return self._shared.prepare(record)
 
     async def add(
-        self, scope: Scope, records: Sequence[MemoryRecord], *, embed_later: bool
+        self,
+        scope: Scope,
+        records: Sequence[MemoryRecord],
+        *,
+        embed_later: bool,
+        progress: ProgressCallback | None = None,
     ) -> list[MemoryRecord | None]:
         """See `Records.add`."""
         if not records:
@@ -143,7 +149,7 @@ class SqliteStore:
             return [await done]
         batch = [self._prepare(record) for record in records]
         if not embed_later:
-            (batch,) = await self._shared.embedded([(scope, batch)])
+            (batch,) = await self._shared.embedded([(scope, batch)], progress=progress)
         return await self._writer.write(lambda db: writing.insert(db, scope, batch))
 
     def begin_add(
@@ -278,9 +284,9 @@ class SqliteStore:
         except EmbeddingError as error:  # those vectors are gone already; only their successors have to wait
             logger.warning("vectors of turns next to erased ones are computed later: %s", reason_for_log(error))
 
-    async def reembed(self, embedder: Embedder) -> int:
+    async def reembed(self, embedder: Embedder, progress: ProgressCallback | None = None) -> int:
         """See `Memory.reembed`."""
-        return await self._shared.reembed(embedder)
+        return await self._shared.reembed(embedder, progress)
 
     def _now(self) -> int:
         return micros(self._clock())
