@@ -69,9 +69,8 @@ def with_hints(*names: str) -> Callable[[type[T]], type[T]]:
 
 def not_a_call(given: object) -> TypeError:
     """The error about `run_sync(handle.add("tea"))`."""
-    name = "method"
+    name = str(getattr(given, "__name__", "method"))
     if isinstance(given, Coroutine):
-        name = str(getattr(given, "__name__", name))
         given.close()  # else Python says that nobody awaited it
     return TypeError(f"run_sync takes a method and its arguments: run_sync(handle.{name}, ...), not handle.{name}(...)")
 

@@ -342,7 +342,7 @@ async def _close_quietly(store: Store) -> None:
     try:
         await store.close()
     except Exception as error:  # noqa: BLE001  (nobody is left to hear of it, whatever it was)
-        logger.info("a memory that was dropped was not closed well: %s", reason_for_log(error))
+        logger.warning("a memory that was dropped was not closed well: %s", reason_for_log(error))
 
 
 @atexit.register

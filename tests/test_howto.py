@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import httpx
 import pytest
@@ -124,11 +124,11 @@ def test_streamlit_reruns_leave_nothing_behind(tmp_path: Path, monkeypatch: pyte
 
 
 def test_a_notebook_runs_the_page_and_shows_tables(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from IPython.core.interactiveshell import InteractiveShell
+    from IPython.core import interactiveshell
 
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("IPYTHONDIR", str(tmp_path / "ipython"))
-    shell: Any = InteractiveShell()
+    shell: Any = cast("Any", interactiveshell).InteractiveShell()
     shell.history_manager.enabled = False
 
     async def cells() -> list[Any]:

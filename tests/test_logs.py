@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import re
 import subprocess
 import sys
 from collections.abc import Callable, Coroutine, Iterator, Sequence
@@ -26,11 +27,13 @@ from memory_core import (
     Patch,
     RecordNotFoundError,
     Where,
+    run_sync,
     utc_now,
 )
 from memory_core.embedding.hashing import HashingEmbedder
 from memory_core.embedding.openai import OpenAiEmbedder
 from memory_core.models import FieldCondition
+from memory_core.storage.sqlite import schema
 from tests.embedding.hosted_server import KEY, EmbeddingServer, Fault, running
 
 SECRET = "zanzibar"
@@ -86,7 +89,7 @@ async def everything(memory: Memory) -> None:
     await ann.add_many([f"{SECRET} {number}" for number in range(20)], embed="later")
     await ann.put_many([Draft(f"{SECRET} put", source_key=f"{SECRET} key")], remove=[f"{SECRET} other"])
     for mode in ("hybrid", "lexical", "substring", "vector"):
-        await ann.search(f"where is {SECRET}?", mode=mode, explain=True)  # type: ignore[arg-type]
+        await ann.search(f"where is {SECRET}?", mode=mode, explain=True)
     await ann.search(SECRET, diversity=0.5, where=Where(keywords=[SECRET], data={SECRET: SECRET}))
     await ann.search_by_vector([0.125] * 512)
     page = await ann.list(where=Where(fields=[FieldCondition("author", "eq", SECRET)]), touch=True)
@@ -175,3 +178,28 @@ def test_no_line_quotes_a_server_that_embeds(tmp_path: Path, lines: Lines, statu
 def test_the_loop_of_the_memories_is_not_debugged() -> None:
     code = "from memory_core import core_loop; assert not core_loop().loop.get_debug()"
     subprocess.run([sys.executable, "-X", "dev", "-c", code], check=True)
+
+
+def test_opening_upgrading_re_embedding_and_sweeping_are_said_once_each(
+    tmp_path: Path, lines: Lines, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, now = tmp_path / "memory.db", utc_now()
+    with Memory(path, embedder=None, clock=lambda: now) as memory:
+        run_sync(memory.bind(user=USER).add, Draft(f"{SECRET} tea", expires_at=now + timedelta(hours=1)))
+        now += timedelta(hours=2)
+        run_sync(memory.bind(user=USER).sweep)
+        run_sync(memory.reembed, HashingEmbedder())
+    monkeypatch.setattr(schema, "MIGRATIONS", (*schema.MIGRATIONS, lambda db: None))
+    with Memory(path, embedder=None):
+        pass
+    formats = len(schema.MIGRATIONS)
+    said = [line.partition("INFO ")[2] for line in lines.lines if line.startswith("memory_core") and "INFO" in line]
+    assert [re.sub(r"[\d.]+ s$", "0 s", line) for line in said] == [
+        f"opened {str(path)!r}",
+        "swept 1 expired records",
+        f"re-embedding {str(path)!r} with hashing",
+        f"re-embedded {str(path)!r}: 0 vectors in 0 s",
+        f"upgraded a memory file from format {formats - 1} to {formats}",
+        f"opened {str(path)!r}",
+    ]
+    shows_nothing(lines)

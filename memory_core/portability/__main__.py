@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import sys
 from contextlib import AbstractContextManager, nullcontext
+from importlib.util import find_spec
 from pathlib import Path
 
 from memory_core.bridge import run_sync
@@ -68,11 +69,7 @@ def _opened(name: str, *, words_only: bool) -> Memory:
 
 def _shown() -> AbstractContextManager[ProgressCallback]:
     """A progress bar, where rich (the `cli` extra) is there; else a line for each owner."""
-    try:
-        import rich.progress  # noqa: F401, PLC0415  (is it there?)
-    except ImportError:
-        return nullcontext(_line)
-    return progress_bar("comparing")
+    return progress_bar("comparing") if find_spec("rich") else nullcontext(_line)
 
 
 def _line(progress: Progress) -> None:
