@@ -99,7 +99,7 @@ _AT_FIRST_USE: Final = {
 }
 
 
-__version__: Final = "0.1.0"
+__version__ = "0.1.0"
 
 
 def __dir__() -> list[str]:
