@@ -25,7 +25,7 @@ from tests.test_docs import ROOT, blocks
 
 HOWTO = ROOT / "docs" / "howto"
 REQUESTS = 200
-RERUNS = 200
+RERUNS = 200 if os.environ.get("TORTURE") else 50
 
 
 def code(page: str) -> list[str]:
