@@ -202,7 +202,8 @@ class MemoryPlugin(BasePlugin):
                     without_events=in_prompt(session.events),
                 )
         except (MemoryCoreError, TimeoutError) as error:
-            logger.warning("nothing is recalled for session %s: %s", session.id, reason_for_log(error))
+            reason = "the memory is too slow" if isinstance(error, TimeoutError) else reason_for_log(error)
+            logger.warning("nothing is recalled for session %s: %s", session.id, reason)
             return ""
         turn.recalled.extend(content_text(entry.content) for entry in entries)
         return block(entries)
