@@ -22,6 +22,7 @@ from memory_core import (
     DuplicateIdError,
     Embedder,
     EmbeddingError,
+    FieldCondition,
     InvalidInputError,
     Memory,
     Patch,
@@ -32,7 +33,6 @@ from memory_core import (
 )
 from memory_core.embedding.hashing import HashingEmbedder
 from memory_core.embedding.openai import OpenAiEmbedder
-from memory_core.models import FieldCondition
 from memory_core.storage.sqlite import schema
 from tests.embedding.hosted_server import KEY, EmbeddingServer, Fault, running
 
