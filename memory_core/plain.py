@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import MISSING, Field, fields, is_dataclass
 from datetime import datetime
 from functools import cache
-from typing import TYPE_CHECKING, Any, Final, Literal, Self, Union, cast, get_args, get_origin, get_type_hints
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, Self, Union, cast, get_args, get_origin, get_type_hints
 
 from memory_core.checks import shown
 from memory_core.errors import InvalidInputError
@@ -23,6 +23,8 @@ class Value:
     """What the frozen dataclasses of this library have in common: a form in plain JSON, and a short `repr`."""
 
     __slots__ = ()
+    __pydantic_config__: ClassVar[Mapping[str, str]] = {"extra": "forbid"}
+    """A condition that is misspelt must not become no condition."""
 
     def to_dict(self) -> dict[str, Any]:  # what `json.loads` returns, too
         """All fields as JSON has them: times as ISO 8601 texts, sequences as lists, values in values as objects.
