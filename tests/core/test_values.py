@@ -9,10 +9,11 @@ import re
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
+from dataclasses import fields
 from datetime import UTC, datetime
 from functools import cache
 from types import NoneType, UnionType
-from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
+from typing import Any, Literal, Union, cast, get_args, get_origin, get_type_hints
 
 import pytest
 from fastapi import FastAPI
@@ -93,8 +94,8 @@ def a(kind: type[Value]) -> st.SearchStrategy[Any]:
         names = st.builds(FieldCondition, st.just("author"), st.sampled_from(["eq", "in"]), KEYS | st.just(["a", "b"]))
         moments = SCALARS[datetime] | st.none() | st.lists(SCALARS[datetime], max_size=3)
         return names | st.builds(FieldCondition, st.just("created_at"), st.just("lt"), moments)
-    hints = {name: hint for name, hint in get_type_hints(kind).items() if name != "_"}
-    return st.builds(kind, **{name: of(hint) for name, hint in hints.items()})
+    hints, own = get_type_hints(kind), fields(cast("Any", kind))
+    return st.builds(kind, **{each.name: of(hints[each.name]) for each in own})
 
 
 VALUES = st.sampled_from(KINDS).flatmap(a)
