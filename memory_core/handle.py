@@ -85,16 +85,13 @@ class BoundMemory:
         Raises:
             ScopeError: A key is bound to something else.
         """
-        narrower: dict[str, str] = {}
-        for name, value in (("user", user), ("agent", agent), ("session", session), ("collection", collection)):
-            bound = getattr(self._scope, name)
-            if value is None:
-                continue
-            if bound is not None and bound != value:
+        given = {"user": user, "agent": agent, "session": session, "collection": collection}
+        narrower = {name: value for name, value in given.items() if value is not None}
+        for name, value in narrower.items():
+            if (bound := getattr(self._scope, name)) not in (None, value):
                 raise ScopeError(
                     f"this memory belongs to {name} {bound!r}; it cannot be used for {name} {shown(value)}"
                 )
-            narrower[name] = value
         return BoundMemory(self._memory, replace(self._scope, **narrower)) if narrower else self
 
     def owned_by(self, user: object) -> BoundMemory:
