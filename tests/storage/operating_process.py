@@ -16,7 +16,7 @@ import sys
 import time
 import traceback
 from collections.abc import Callable
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -31,7 +31,7 @@ from tests.storage.embedders import WordEmbedder
 
 OWNERS = ("ann", "bob", "cleo")
 EMBEDDERS = (("words", 64), ("others", 32))
-LONGEST_LIFE_SECONDS = 0.12
+LONGEST_LIFE_SECONDS = 0.2
 MOST_RECORDS = 60
 
 State = dict[str, tuple[str, str, str]]
@@ -59,7 +59,7 @@ def drawn_records(rng: random.Random, known: State, number: int) -> list[list[st
 
 
 def drawn_id(rng: random.Random, known: State, number: int) -> str | None:
-    active = sorted(id for id, (_, _, state) in known.items() if state == "active")
+    active = sorted(key for key, (_, _, state) in known.items() if state == "active")
     return rng.choice(active) if active else None
 
 
@@ -95,7 +95,7 @@ def apply_put(known: State, items: Any) -> None:
     entries, remove = items
     for key in remove:
         known.pop(key, None)
-    known.update({id: (text, session, "active") for id, session, text in entries})
+    known.update({key: (text, session, "active") for key, session, text in entries})
 
 
 def apply_add(known: State, record: list[str]) -> None:
@@ -113,8 +113,8 @@ def apply_supersede(known: State, change: list[str]) -> None:
 
 
 def leave(known: State, session: str) -> None:
-    for id in [id for id, record in known.items() if record[1] == session]:
-        del known[id]
+    for key in [key for key, record in known.items() if record[1] == session]:
+        del known[key]
 
 
 def reembed(ann: BoundMemory, _: Any) -> object:
@@ -133,7 +133,7 @@ OPERATIONS = {
     "add_many": Operation(
         drawn_records,
         lambda ann, records: run_sync(ann.add_many, [draft(*record) for record in records]),
-        lambda known, records: [apply_add(known, record) for record in records] and None,
+        lambda known, records: known.update({key: (text, session, "active") for key, session, text in records}),
     ),
     "update": Operation(
         drawn_change,
@@ -146,7 +146,7 @@ OPERATIONS = {
         apply_supersede,
     ),
     "delete": Operation(
-        drawn_id, lambda ann, id: run_sync(ann.delete, id), lambda known, id: known.pop(id) and None
+        drawn_id, lambda ann, key: run_sync(ann.delete, key), lambda known, key: known.pop(key) and None
     ),
     "delete_where": Operation(
         drawn_session,
@@ -155,13 +155,11 @@ OPERATIONS = {
     ),
     "put_many": Operation(drawn_items, put, apply_put),
     "postpone": Operation(
-        drawn_id, lambda ann, id: run_sync(ann.postpone, {id: PAST}), lambda known, id: known.pop(id) and None
+        drawn_id, lambda ann, key: run_sync(ann.postpone, {key: PAST}), lambda known, key: known.pop(key) and None
     ),
     "sweep": Operation(nothing, lambda ann, _: run_sync(ann.sweep), lambda known, _: None),
     "touch": Operation(nothing, lambda ann, _: run_sync(ann.list, touch=True), lambda known, _: None),
-    "erase": Operation(
-        drawn_session, lambda ann, session: run_sync(ann.bind(session=session).erase), leave
-    ),
+    "erase": Operation(drawn_session, lambda ann, session: run_sync(ann.bind(session=session).erase), leave),
     "vacuum": Operation(nothing, lambda ann, _: run_sync(ann.memory.operator().vacuum), lambda known, _: None),
     "reembed": Operation(nothing, reembed, lambda known, _: None),
 }
@@ -250,7 +248,7 @@ def start(path: str, owner: str, seed: int, *, works: bool = True) -> int:
     if child == 0:
         try:
             live(path, owner, seed, works=works)
-        except BaseException:  # whatever it was, the parent has to know
+        except BaseException:  # noqa: BLE001  (whatever it was, the parent has to know)
             traceback.print_exc()
             os._exit(1)
         os._exit(0)

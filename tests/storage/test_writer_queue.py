@@ -65,9 +65,8 @@ def test_a_writer_that_comes_back_lines_up_behind_one_that_waits(side_file: Path
         releasing = threading.Timer(0.2, child.communicate, ["\n"])
         releasing.start()
         queue._pass_on()
-        with queue.turn():
-            with log.open("a") as lines:
-                lines.write("parent\n")
+        with queue.turn(), log.open("a") as lines:
+            lines.write("parent\n")
         releasing.join()
     assert log.read_text() == "child\nparent\n"
     queue.close(is_last=True)
