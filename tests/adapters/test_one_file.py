@@ -81,6 +81,10 @@ def other_process(path: Path, name: str, until: float) -> subprocess.Popen[bytes
     return subprocess.Popen([sys.executable, "-c", OTHER, path, name, str(until)], stdout=subprocess.PIPE)
 
 
+def everything_in(path: Path) -> str:
+    return subprocess.run([sys.executable, "-c", READ, path], check=True, capture_output=True, text=True).stdout
+
+
 class LockWatch(threading.Thread):
     """Looks all the time whether this process has a lock on a file."""
 
@@ -174,7 +178,7 @@ async def test_nothing_is_lost_whoever_opens_the_file(
     await first.close()
     assert watch.looks > 10
     assert watch.vanished == 0
-    found = await asyncio.to_thread(subprocess.check_output, [sys.executable, "-c", READ, link], text=True)
+    found = await asyncio.to_thread(everything_in, link)
     stored = set(re.findall(r"[a-z]+(?: [0-9]+)? wrote number [0-9]+(?:a|b| in life [0-9]+)?", found))
     assert [text for text in acknowledged if text not in stored] == []
     assert len(acknowledged) == len(set(acknowledged))
