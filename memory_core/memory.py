@@ -54,6 +54,8 @@ DEFAULT_EMBEDDER: Final = Default()
 class Memory:
     """A store of memories, opened at the first use and usable from any thread and any event loop.
 
+    Memories of one process on the same file share what is open (`docs/files.md`).
+
     Args:
         store: A file (made when missing, mode 0600), `":memory:"` for a store that ends with the process, or a
             `Store` such as a Qdrant one.

@@ -251,9 +251,10 @@ def _named(made_by: Fingerprint | None) -> str:
 
 _open: set[SharedFile] = set()
 """What is open in this process, or about to be."""
-_files: dict[Identity, SharedFile] = {}
-"""What is open and can be shared."""
-_locks: WeakValueDictionary[Identity, asyncio.Lock] = WeakValueDictionary()
+_Key = tuple[asyncio.AbstractEventLoop, Identity]
+_files: dict[_Key, SharedFile] = {}
+"""What is open and can be shared. Memories live on the core loop; a `Store` used alone may live on another one."""
+_locks: WeakValueDictionary[_Key, asyncio.Lock] = WeakValueDictionary()
 """One for each file that is being opened or closed."""
 _of_parent: set[Identity] = set()
 """Files that SQLite takes for open in this process although only its parent can use them."""
@@ -279,14 +280,15 @@ async def borrow(path: str | os.PathLike[str], wanted: Wanted) -> SharedFile:
         raise StoreUnavailableError(
             f"the memory file {str(name)!r} was in use as this process was forked; fork before it is opened"
         )
-    lock = _locks.setdefault(which, asyncio.Lock())
-    async with lock:
-        file = _files.get(which) or SharedFile(str(name), which, wanted)
-        if which in _files:
-            file.insist_on(wanted)
-        else:
+    key = (asyncio.get_running_loop(), which)
+    async with _locks.setdefault(key, asyncio.Lock()):
+        file = _files.get(key)
+        if file is None:
+            file = SharedFile(str(name), which, wanted)
             await file.open()
-            _files[which] = file
+            _files[key] = file
+        else:
+            file.insist_on(wanted)
         file.users.append(wanted.embedder)
         return file
 
@@ -296,15 +298,16 @@ async def give_back(file: SharedFile, embedder: Embedder | None) -> None:
 
     An embedder that another store was given too, or that the file works with, stays open.
     """
-    lock = asyncio.Lock() if file.which is None else _locks.setdefault(file.which, asyncio.Lock())
+    key = None if file.which is None else (asyncio.get_running_loop(), file.which)
+    lock = asyncio.Lock() if key is None else _locks.setdefault(key, asyncio.Lock())
     async with lock:
         del file.users[next(n for n, user in enumerate(file.users) if user is embedder)]
         try:
             if not file.users:
                 await file.close()
         finally:
-            if not file.users and file.which is not None:
-                _files.pop(file.which, None)
+            if not file.users and key is not None:
+                _files.pop(key, None)
         if embedder is not None and embedder is not file.embedder and all(user is not embedder for user in file.users):
             await embedder.close()
 
