@@ -13,11 +13,12 @@ from typing import Final, TypeVar
 
 import aiosqlite
 
-from memory_core.bridge import answer, keep_for_ever, mark_own_thread
+from memory_core.bridge import answer
 from memory_core.errors import ClosedError, StoreUnavailableError
 from memory_core.storage.sqlite.conditions import install
 from memory_core.storage.sqlite.files import BUSY_MS, Identity, explained, identity, prepare_file
 from memory_core.storage.sqlite.schema import migrate
+from memory_core.threads import keep_for_ever, mark_own_thread
 
 T = TypeVar("T")
 

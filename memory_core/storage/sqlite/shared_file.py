@@ -18,7 +18,6 @@ from pathlib import Path
 from typing import Final, Literal, NamedTuple, TypeVar
 from weakref import WeakValueDictionary
 
-from memory_core.bridge import in_thread
 from memory_core.chunking import Chunker
 from memory_core.errors import FingerprintError, InvalidInputError, StoreUnavailableError
 from memory_core.models import Fingerprint
@@ -37,6 +36,7 @@ from memory_core.storage.sqlite.turns import NEW
 from memory_core.storage.sqlite.vectors import Batch, with_vectors
 from memory_core.storage.sqlite.writer import Writer
 from memory_core.storage.sqlite.writer_queue import WriterQueue
+from memory_core.threads import in_thread
 
 logger = logging.getLogger(__name__)
 
@@ -271,10 +271,10 @@ async def borrow(path: str | os.PathLike[str], wanted: Wanted) -> SharedFile:
         InvalidInputError: This process has the file open with another chunker.
     """
     if os.fspath(path) == IN_MEMORY:
-        file = SharedFile(IN_MEMORY, None, wanted)
-        await file.open()
-        file.users.append(wanted.embedder)
-        return file
+        private = SharedFile(IN_MEMORY, None, wanted)
+        await private.open()
+        private.users.append(wanted.embedder)
+        return private
     name, which = await in_thread(partial(find_or_create, Path(path)))
     if which in _of_parent:
         raise StoreUnavailableError(
