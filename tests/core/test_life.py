@@ -175,8 +175,8 @@ run_sync(ann.add, "tea")
 def handle(*_):
     run_sync(ann.add, "from the handler")
 signal.signal(signal.SIGALRM, handle)
-signal.setitimer(signal.ITIMER_REAL, 0.001, 0.003)
 for number in range(100):
+    signal.setitimer(signal.ITIMER_REAL, 0.0002 + number % 7 * 0.0002)
     run_sync(ann.add, f"note {number}")
 signal.setitimer(signal.ITIMER_REAL, 0)
 assert len(run_sync(ann.list, limit=10_000).records) > 101
