@@ -9,14 +9,14 @@ from pathlib import Path
 
 import pytest
 
-TORTURE = bool(os.environ.get("TORTURE"))
+torture = [pytest.mark.torture, pytest.mark.timeout(900)]
 needs_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="only where processes fork")
 
 
 def python(code: str, *arguments: object) -> str:
     """What a program prints; it has to end by itself, well, and without a word on standard error."""
     command = [sys.executable, "-X", "faulthandler", "-c", code, *map(str, arguments)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=100, check=False)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=800, check=False)
     assert done.stderr == ""
     assert done.returncode == 0
     return done.stdout
@@ -67,8 +67,8 @@ settle(before)
 
 
 @pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="counts descriptors as Linux lists them")
-def test_memories_that_are_dropped_give_everything_back(tmp_path: Path) -> None:
-    count = 500 if TORTURE else 30
+@pytest.mark.parametrize("count", [30, pytest.param(500, marks=torture)])
+def test_memories_that_are_dropped_give_everything_back(tmp_path: Path, count: int) -> None:
     assert python(DROPPING, tmp_path / "memory.db", count) == f"{2 * count + 1}\n[]\n"
     assert [file.name for file in tmp_path.iterdir()] == ["memory.db"]
 
@@ -130,8 +130,9 @@ print("as before")
 
 
 @pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="counts descriptors as Linux lists them")
-def test_a_script_that_is_run_again_and_again_leaves_nothing_open(tmp_path: Path) -> None:
-    assert python(RERUNNING, tmp_path / "memory.db", 200 if TORTURE else 20) == "as before\n"
+@pytest.mark.parametrize("count", [20, pytest.param(200, marks=torture)])
+def test_a_script_that_is_run_again_and_again_leaves_nothing_open(tmp_path: Path, count: int) -> None:
+    assert python(RERUNNING, tmp_path / "memory.db", count) == "as before\n"
 
 
 ENDINGS = {
@@ -174,8 +175,8 @@ run_sync(ann.add, "tea")
 def handle(*_):
     run_sync(ann.add, "from the handler")
 signal.signal(signal.SIGALRM, handle)
-signal.setitimer(signal.ITIMER_REAL, 0.001, 0.003)
 for number in range(100):
+    signal.setitimer(signal.ITIMER_REAL, 0.0002 + number % 7 * 0.0002)
     run_sync(ann.add, f"note {number}")
 signal.setitimer(signal.ITIMER_REAL, 0)
 assert len(run_sync(ann.list, limit=10_000).records) > 101
@@ -298,6 +299,6 @@ print(len(run_sync(opened.bind(user="bob").list, limit=1000).records), run_sync(
 
 
 @needs_fork
-def test_a_child_forked_in_the_middle_of_writes_uses_the_file_safely(tmp_path: Path) -> None:
-    count = 200 if TORTURE else 15
+@pytest.mark.parametrize("count", [15, pytest.param(300, marks=torture)])
+def test_a_child_forked_in_the_middle_of_writes_uses_the_file_safely(tmp_path: Path, count: int) -> None:
     assert python(BUSY_FORKING, tmp_path / "memory.db", count) == f"{count} []\n"
