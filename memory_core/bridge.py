@@ -25,7 +25,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final, Generic, ParamSpec, TypeVar
 
-from memory_core.errors import ClosedError, StoreUnavailableError, WrongThreadError
+from memory_core.errors import ClosedError, WrongThreadError
 from memory_core.hints import not_a_call
 from memory_core.threads import is_own_thread
 
