@@ -15,6 +15,7 @@ from memory_core.bridge import core_loop, on_core, run_sync
 from memory_core.capture.triggers import Detection, LastMessages, TriggerDetector
 from memory_core.capture.turns import Message, turn_drafts
 from memory_core.chunking import Chunker, SentenceChunker, TokenChunker
+from memory_core.conditions import AllOf, AnyOf, Comparison, DataCondition, FieldCondition, NoneOf
 from memory_core.drafts import check_draft, complete
 from memory_core.embedding.threaded import ThreadedEmbedder
 from memory_core.errors import (
@@ -39,12 +40,9 @@ from memory_core.handle import BoundMemory
 from memory_core.memory import DEFAULT_EMBEDDER, Memory
 from memory_core.models import (
     UNSET,
-    Comparison,
     Component,
-    DataCondition,
     Draft,
     ErasureReceipt,
-    FieldCondition,
     Fingerprint,
     Hit,
     Json,
@@ -108,6 +106,8 @@ __all__ = [
     "STORE_MEMORY",
     "UNSET",
     "UPDATE_MEMORY",
+    "AllOf",
+    "AnyOf",
     "Arguments",
     "BoundMemory",
     "Chunker",
@@ -135,6 +135,7 @@ __all__ = [
     "MemoryRecord",
     "Message",
     "NewerStoreError",
+    "NoneOf",
     "NotAStoreError",
     "Operator",
     "Page",

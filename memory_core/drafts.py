@@ -11,6 +11,15 @@ from typing import Any, Final, TypeVar, cast
 from memory_core.checks import check_key, check_listed, check_text, check_texts, check_time, check_unit, shown
 from memory_core.errors import InvalidInputError, ScopeError
 from memory_core.ids import new_id
+from memory_core.limits import (
+    MAX_DATA_BYTES,
+    MAX_DATA_LEVELS,
+    MAX_LINKS,
+    MAX_LISTED,
+    MAX_TAGS,
+    MAX_TEXT_CHARS,
+    check_size,
+)
 from memory_core.making import OpenRecord, sealed
 from memory_core.models import (
     RELATIONS,
@@ -25,18 +34,16 @@ from memory_core.models import (
     Patch,
     Scope,
     Tier,
-    encode_data,
+    encode_json,
     utc_now,
 )
 
 T = TypeVar("T")
 
-MAX_TEXT_CHARS: Final = 1_000_000
-"""Longest text of one record."""
-MAX_LEVELS: Final = 200
-"""Deepest nesting of `data`: what is compared and copied level by level must not exhaust the stack."""
-MAX_TAGS: Final = 256
-MAX_LINKS: Final = 1_000
+LONG_BATCH: Final = 50
+"""Drafts that are completed without leaving the loop: about a millisecond."""
+LONG_DATA_BYTES: Final = 10_000
+"""And the size of `data` up to which that holds."""
 
 
 def complete(draft: Draft | str, scope: Scope, now: datetime) -> MemoryRecord:
@@ -125,6 +132,7 @@ def check_expiries(expiries: object) -> dict[str, datetime | None]:
     if not isinstance(expiries, Mapping):
         raise InvalidInputError(f"expiries are given as a mapping of ids to moments or None, not {shown(expiries)}")
     given = cast("Mapping[object, object]", expiries)
+    check_size("expiries", len(given), MAX_LISTED, "ids", "postpone some of them at a time")
     return {check_listed("the ids", id): _optional_time("expires_at", moment) for id, moment in given.items()}  # noqa: A001
 
 
@@ -179,10 +187,9 @@ def _content(text: str, data: Mapping[str, Json]) -> tuple[str, Mapping[str, Jso
 
 
 def _text(value: object) -> str:
-    text = check_text("text", value)
-    if len(text) > MAX_TEXT_CHARS:
-        raise InvalidInputError(f"text has {len(text)} characters; at most {MAX_TEXT_CHARS} fit one record: split it")
-    return text
+    if isinstance(value, str):
+        check_size("text", len(value), MAX_TEXT_CHARS, "characters", "split it into several records")
+    return check_text("text", value)
 
 
 def _tier(value: object, kind: str) -> Tier:
@@ -205,25 +212,67 @@ def check_data(value: object) -> Mapping[str, Json]:
         return {}
     if not isinstance(value, Mapping):
         raise InvalidInputError(f"data must be a JSON object, not {shown(value)}")
-    text = encode_data(cast("Mapping[str, Json]", value))
-    data = cast("dict[str, Json]", json.loads(text))
-    if text.count("[") + text.count("{") > MAX_LEVELS and _is_deeper_than(MAX_LEVELS, data):
-        raise InvalidInputError(f"data is nested more than {MAX_LEVELS} levels deep; flatten it: {shown(data)}")
-    return data
+    data, _ = check_json("data", cast("Mapping[str, Json]", value), MAX_DATA_BYTES)
+    return cast("dict[str, Json]", data)
 
 
-def _is_deeper_than(levels: int, data: Mapping[str, Json]) -> bool:
-    """Whether arrays and objects lie in one another on more levels."""
-    inside: list[Json] = list(data.values())
-    for _ in range(levels - 1):
-        inside = [value for outer in inside for value in _values(outer)]
-    return any(isinstance(value, Mapping | list) for value in inside)
+def check_json(name: str, value: object, most: int) -> tuple[Json, int]:
+    """A copy of a JSON value and its size, if it would come back exactly and has at most so many bytes."""
+    check_size(name, least_bytes(name, value, most), most, "bytes as JSON or more", "keep large things in a file")
+    try:
+        text = encode_json(value)
+    except (TypeError, ValueError, RecursionError) as cause:
+        raise InvalidInputError(f"{name} must be JSON: {cause}") from cause
+    check_size(name, len(text), most, "bytes as JSON", "keep large things in a file")
+    copy = json.loads(text)
+    if copy != value:
+        raise InvalidInputError(
+            f"{name} would not come back as given (tuples, numeric keys and the like are not JSON): {shown(value)}"
+        )
+    return copy, len(text)
 
 
-def _values(outer: Json) -> Iterable[Json]:
-    if isinstance(outer, Mapping):
-        return outer.values()
-    return () if outer is None or isinstance(outer, str | int | float) else outer
+def least_bytes(name: str, value: object, enough: int) -> int:
+    """At least how many bytes a value has as JSON, which takes no longer the more it exceeds `enough`.
+
+    Raises:
+        InvalidInputError: It is nested too deeply; so is what contains itself.
+    """
+    size, inside = 0, [value]
+    for _ in range(MAX_DATA_LEVELS + 1):
+        found: list[object] = []
+        for outer in inside:
+            if isinstance(outer, str):
+                size += len(outer)
+            elif isinstance(outer, Mapping | list | tuple):
+                held = cast("Mapping[object, object] | Sequence[object]", outer)
+                size += 2 * len(held)
+                if size <= enough:
+                    found += _within(held)
+            if size > enough:
+                return size
+        if not found:
+            return size
+        inside = found
+    raise InvalidInputError(f"{name} is nested more than {MAX_DATA_LEVELS} levels deep; flatten it: {shown(value)}")
+
+
+def _within(outer: Mapping[object, object] | Sequence[object]) -> Iterable[object]:
+    return (part for pair in outer.items() for part in pair) if isinstance(outer, Mapping) else outer
+
+
+def is_long(entries: Sequence[object]) -> bool:
+    """Whether completing these drafts would hold a loop for more than a millisecond or so."""
+    return len(entries) > LONG_BATCH or any(_has_long_data(entry) for entry in entries)
+
+
+def _has_long_data(entry: object) -> bool:
+    if not isinstance(entry, Draft | Patch) or not isinstance(entry.data, Mapping) or not entry.data:
+        return False
+    try:
+        return least_bytes("data", entry.data, LONG_DATA_BYTES) > LONG_DATA_BYTES
+    except InvalidInputError:  # said when it is checked
+        return False
 
 
 def _tags(value: object) -> tuple[str, ...]:
@@ -231,10 +280,9 @@ def _tags(value: object) -> tuple[str, ...]:
         return ()
     if isinstance(value, str) or not isinstance(value, Sequence):
         raise InvalidInputError(f"tags must be a sequence of strings, not {shown(value)}")
-    tags = tuple(dict.fromkeys(check_key("a tag", tag) for tag in cast("Sequence[object]", value)))
-    if len(tags) > MAX_TAGS:
-        raise InvalidInputError(f"{len(tags)} tags; at most {MAX_TAGS} fit one record")
-    return tags
+    given = cast("Sequence[object]", value)
+    check_size("tags", len(given), MAX_TAGS, "values", "put what does not fit into data")
+    return tuple(dict.fromkeys(check_key("a tag", tag) for tag in given))
 
 
 def check_links(value: object) -> tuple[Link, ...]:
@@ -243,10 +291,9 @@ def check_links(value: object) -> tuple[Link, ...]:
         return ()
     if isinstance(value, str) or not isinstance(value, Sequence):
         raise InvalidInputError(f"links must be a sequence of Link, not {shown(value)}")
-    links = tuple(dict.fromkeys(_link(item) for item in cast("Sequence[object]", value)))
-    if len(links) > MAX_LINKS:
-        raise InvalidInputError(f"{len(links)} links; at most {MAX_LINKS} fit one record")
-    return links
+    given = cast("Sequence[object]", value)
+    check_size("links", len(given), MAX_LINKS, "values", "link to a record that links to the others")
+    return tuple(dict.fromkeys(_link(item) for item in given))
 
 
 def _link(value: object) -> Link:

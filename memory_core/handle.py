@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Final, Literal, Self, TypeVar, get_args
 
 from memory_core.bridge import on_core
 from memory_core.checks import check_key, check_one_of, check_text, check_unit, shown
-from memory_core.conditions import check_where
 from memory_core.drafts import check_expiries, complete, complete_all, complete_items
 from memory_core.errors import ForgottenError, InvalidInputError, RecordNotFoundError, ScopeError
 from memory_core.lineage import lineage, retired_within, superseding
@@ -31,6 +30,7 @@ from memory_core.models import (
     Where,
 )
 from memory_core.protocols import ListRequest, SearchRequest, Store
+from memory_core.where import check_where
 
 if TYPE_CHECKING:
     from memory_core.memory import Memory

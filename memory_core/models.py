@@ -6,10 +6,11 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from datetime import UTC, datetime
-from typing import Final, Literal, get_args
+from typing import Final, Literal
 
 from memory_core.checks import check_key
-from memory_core.errors import InvalidInputError, ScopeError
+from memory_core.conditions import Condition
+from memory_core.errors import ScopeError
 
 Json = None | bool | int | float | str | Sequence["Json"] | Mapping[str, "Json"]
 """What `Draft.data` holds and comes back as: the values of JSON."""
@@ -20,16 +21,7 @@ Mode = Literal["substring", "lexical", "vector", "hybrid"]
 Profile = Literal["conversation", "facts", "exact"]
 Order = Literal["newest", "oldest", "importance", "accessed"]
 Relation = Literal["supersedes", "summarizes", "derived_from", "follows"]
-TimeField = Literal["created_at", "updated_at", "accessed_at", "occurred_at", "expires_at", "valid_from", "valid_to"]
-NumberField = Literal["importance", "confidence", "access_count", "rev"]
-NameField = Literal["id", "source_key", "kind", "tier", "author", "emotion", "agent", "session", "collection"]
-Comparison = Literal["eq", "ne", "gt", "gte", "lt", "lte", "in"]
-"""How a `DataCondition` and a `FieldCondition` compare: the names MongoDB made common, without the `$`."""
 
-COMPARISONS: Final[tuple[Comparison, ...]] = ("eq", "ne", "gt", "gte", "lt", "lte", "in")
-TIME_FIELDS: Final[tuple[TimeField, ...]] = get_args(TimeField)
-NUMBER_FIELDS: Final[tuple[NumberField, ...]] = get_args(NumberField)
-NAME_FIELDS: Final[tuple[NameField, ...]] = get_args(NameField)
 STATES: Final[tuple[State, ...]] = ("active", "compacted", "archived")
 RELATIONS: Final[tuple[Relation, ...]] = ("supersedes", "summarizes", "derived_from", "follows")
 TIERS: Final[tuple[Tier, ...]] = ("raw", "medium", "high", "summary")
@@ -194,44 +186,6 @@ class Patch:
     links: Sequence[Link] | _Unset = UNSET
 
 
-@dataclass(frozen=True, slots=True)
-class DataCondition:
-    """A condition on one value inside `data`: `DataCondition(("address", "city"), "eq", "Oslo")`.
-
-    | op | holds if |
-    |---|---|
-    | `eq` | the path leads to an equal value; arrays and objects are compared whole, `1` equals `1.0` but not `true` |
-    | `ne` | `eq` does not hold, so also where nothing is at the path |
-    | `gt`, `gte`, `lt`, `lte` | a number compared with a number, or a text with a text by code points; anything else, \
-a missing path included, does not hold |
-    | `in` | `eq` holds for one of an array of values |
-    """
-
-    path: tuple[str | int, ...]
-    """Keys of objects and positions in arrays, counted from 0."""
-    op: Comparison
-    value: object
-    """Any JSON value. (Not `Json`: pydantic models that hold a `Where` cannot follow a recursive alias.)"""
-
-
-@dataclass(frozen=True, slots=True)
-class FieldCondition:
-    """A condition on a field of the record: `FieldCondition("accessed_at", "lt", a_month_ago)`.
-
-    `eq`, `ne` and `in` compare as Python does, and `None` is a value like any other: the field is not set. `gt`, `gte`,
-    `lt` and `lte` order moments and numbers; they do not hold where the field is not set, and names have no order.
-    """
-
-    field: TimeField | NumberField | NameField
-    op: Comparison
-    value: object
-    """An aware datetime, a number or a text, as the field holds; for `in` a sequence of at most `MAX_ALTERNATIVES`."""
-
-
-MAX_ALTERNATIVES: Final = 1_000
-"""Most values of one `FieldCondition` with `in`; `Where.ids` and `Where.source_keys` take any number."""
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Where:
     """Conditions on records, all of which must hold. Empty means no condition, except that only active,
@@ -267,10 +221,8 @@ class Where:
         default_factory=dict[str, "str | int | float | bool | None"]
     )
     """Top-level keys of `data` and the value each must have."""
-    matching: Sequence[DataCondition] = ()
-    """Conditions on values anywhere in `data`."""
-    fields: Sequence[FieldCondition] = ()
-    """Conditions on any other field, and any other comparison."""
+    matching: Sequence[Condition] = ()
+    """Conditions on values anywhere in `data`, on any field with any comparison, and groups of such conditions."""
     ids: Sequence[str] | None = None
     """Records of these ids; unlike the other lists an empty one matches nothing, so that
     `delete_where(Where(ids=chosen))` with nothing chosen deletes nothing."""
@@ -384,16 +336,3 @@ _encode_json: Final = json.JSONEncoder(separators=(",", ":"), allow_nan=False).e
 def encode_json(value: object) -> str:
     """Compact JSON in ASCII, the form in which data is stored."""
     return _encode_json(value)
-
-
-def encode_data(data: object) -> str:
-    """`data` as JSON text, refused when it would not come back exactly."""
-    try:
-        text = encode_json(data)
-    except (TypeError, ValueError, RecursionError) as cause:
-        raise InvalidInputError(f"data must be a JSON object: {cause}") from cause
-    if not isinstance(data, Mapping) or json.loads(text) != data:
-        raise InvalidInputError(
-            f"data would not come back as given (tuples, numeric keys and the like are not JSON): {data!r:.200}"
-        )
-    return text

@@ -14,6 +14,7 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from memory_core.matching import names_any
 from memory_core.models import Scope, Where
 from memory_core.retrieval.corpus import Corpus
 from memory_core.storage.sqlite.conditions import Conditions, conditions
@@ -51,7 +52,7 @@ class Allowed:
     def rows(self, db: sqlite3.Connection, owner: int, scope: Scope, where: Where) -> Rows:
         """Ascending; rows that are dead by now and rows that have expired may be among them."""
         found = conditions(owner, scope, where, _ALWAYS)
-        if any(condition.field in _UNNOTED for condition in where.fields):
+        if names_any(where.matching, _UNNOTED):
             return self._since(db, found, 0)
         name = (found.sql, *found.parameters)
         answer = self._answers.get(name) or _Answer(np.empty(0, np.int32), 0)
