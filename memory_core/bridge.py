@@ -295,6 +295,11 @@ async def on_core(fn: Callable[P, Coroutine[object, object, T]], /, *args: P.arg
     return await core.crossing(home).call(fn(*args, **kwargs))
 
 
+async def off_loop(is_long: bool, fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:  # noqa: FBT001
+    """`fn(...)`: in a thread if it would hold the loop for more than a millisecond or so."""
+    return await asyncio.to_thread(fn, *args, **kwargs) if is_long else fn(*args, **kwargs)
+
+
 def promised(begin: Callable[[asyncio.Future[T]], object]) -> asyncio.Future[T]:
     """A future of this loop, and `begin` called with it on the core loop, where that needs no task of its own.
 

@@ -20,6 +20,7 @@ from memory_core.limits import (
     MAX_TEXT_CHARS,
     check_size,
 )
+from memory_core.limits import is_long as texts_are_long
 from memory_core.making import OpenRecord, sealed
 from memory_core.models import (
     RELATIONS,
@@ -104,7 +105,7 @@ def check_draft(draft: Draft) -> Draft:
 def complete_all(drafts: Iterable[Draft | str], scope: Scope, now: datetime) -> list[MemoryRecord]:
     """`complete` for each draft; an error says which one, counted from 0, and none is written."""
     records: list[MemoryRecord] = []
-    for position, draft in enumerate(_several(drafts)):
+    for position, draft in enumerate(drafts):
         try:
             records.append(complete(draft, scope, now))
         except InvalidInputError as error:
@@ -167,11 +168,13 @@ def as_draft(given: object) -> Draft:
     return given
 
 
-def _several(given: object) -> Iterable[Draft | str]:
-    wrong = given  # not narrowed by the next line, which leaves type checkers with half a type
+def as_list(given: object) -> list[Draft | str]:
+    """What a caller hands over as many drafts; each is looked at by `complete_all`."""
     if isinstance(given, str | Draft | Mapping) or not isinstance(given, Iterable):
-        raise InvalidInputError(f"add_many takes a list of drafts and texts, not {shown(wrong)}; add takes one")
-    return cast("Iterable[Draft | str]", given)  # each is looked at by `_draft`
+        raise InvalidInputError(
+            f"add_many takes a list of drafts and texts, not {shown(cast('object', given))}; add takes one"
+        )
+    return list(cast("Iterable[Draft | str]", given))
 
 
 def _patch(given: object) -> Patch:
@@ -218,7 +221,7 @@ def check_data(value: object) -> Mapping[str, Json]:
 
 def check_json(name: str, value: object, most: int) -> tuple[Json, int]:
     """A copy of a JSON value and its size, if it would come back exactly and has at most so many bytes."""
-    check_size(name, least_bytes(name, value, most), most, "bytes as JSON or more", "keep large things in a file")
+    check_size(name, least_bytes(name, value, most), most, "bytes as JSON, or more", "keep large things in a file")
     try:
         text = encode_json(value)
     except (TypeError, ValueError, RecursionError) as cause:
@@ -266,6 +269,12 @@ def is_long(entries: Sequence[object]) -> bool:
     return len(entries) > LONG_BATCH or any(_has_long_data(entry) for entry in entries)
 
 
+def is_long_patch(patch: object) -> bool:
+    """Whether applying the patch would hold a loop for so long."""
+    text = patch.text if isinstance(patch, Patch) else ""
+    return (isinstance(text, str) and texts_are_long(text)) or _has_long_data(patch)
+
+
 def _has_long_data(entry: object) -> bool:
     if not isinstance(entry, Draft | Patch) or not isinstance(entry.data, Mapping) or not entry.data:
         return False
@@ -281,7 +290,7 @@ def _tags(value: object) -> tuple[str, ...]:
     if isinstance(value, str) or not isinstance(value, Sequence):
         raise InvalidInputError(f"tags must be a sequence of strings, not {shown(value)}")
     given = cast("Sequence[object]", value)
-    check_size("tags", len(given), MAX_TAGS, "values", "put what does not fit into data")
+    check_size("a record", len(given), MAX_TAGS, "tags", "put what does not fit into data")
     return tuple(dict.fromkeys(check_key("a tag", tag) for tag in given))
 
 
@@ -292,7 +301,7 @@ def check_links(value: object) -> tuple[Link, ...]:
     if isinstance(value, str) or not isinstance(value, Sequence):
         raise InvalidInputError(f"links must be a sequence of Link, not {shown(value)}")
     given = cast("Sequence[object]", value)
-    check_size("links", len(given), MAX_LINKS, "values", "link to a record that links to the others")
+    check_size("a record", len(given), MAX_LINKS, "links", "link to a record that links to the others")
     return tuple(dict.fromkeys(_link(item) for item in given))
 
 

@@ -8,10 +8,11 @@ from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Final, Literal, Self, TypeVar, get_args
 
-from memory_core.bridge import on_core
+from memory_core.bridge import off_loop, on_core
 from memory_core.checks import check_key, check_one_of, check_text, check_unit, shown
-from memory_core.drafts import check_expiries, complete, complete_all, complete_items
+from memory_core.drafts import as_list, check_expiries, complete, complete_all, complete_items, is_long
 from memory_core.errors import ForgottenError, InvalidInputError, RecordNotFoundError, ScopeError
+from memory_core.limits import MAX_LIMIT, MAX_QUERY_CHARS, check_size
 from memory_core.lineage import lineage, retired_within, superseding
 from memory_core.models import (
     STATES,
@@ -39,9 +40,6 @@ T = TypeVar("T")
 Hits = list[Hit]
 Records = list[MemoryRecord]
 Texts = list[str]
-
-MAX_LIMIT: Final = 10_000
-"""Most records one search or one page returns."""
 
 EVERYTHING: Final = Where()
 _ANY_STATE: Final = Where(states=STATES)
@@ -126,7 +124,7 @@ class BoundMemory:
             ForgottenError: The `source_key` was deleted on purpose.
             DuplicateIdError: The owner already has a record of the draft's id.
         """
-        record = complete(entry, self._scope, self._memory.clock())
+        record = await off_loop(is_long([entry]), complete, entry, self._scope, self._memory.clock())
         stored = await self._memory.add_one(self._scope, record, embed_later=_is_later(embed))
         if stored is None:
             raise ForgottenError(f"source key {record.source_key!r} was deleted; add it under another key")
@@ -140,7 +138,9 @@ class BoundMemory:
         Returns:
             One record per entry, in order, as `add` would; `None` where the source key was deleted on purpose.
         """
-        records = retired_within(complete_all(entries, self._scope, self._memory.clock()))
+        drafts = as_list(entries)
+        completed = await off_loop(is_long(drafts), complete_all, drafts, self._scope, self._memory.clock())
+        records = retired_within(completed)
         return await self._run(lambda store, scope: store.add(scope, records, embed_later=_is_later(embed)))
 
     async def search(  # noqa: PLR0913  (a keyword for each wish a caller may have, none of them needed)
@@ -161,7 +161,7 @@ class BoundMemory:
         """Find memories by meaning and words, best first; nothing relevant means an empty list.
 
         Args:
-            query: A question or some words; a blank one finds nothing.
+            query: A question or some words, up to `MAX_QUERY_CHARS`; a blank one finds nothing.
             limit: At most this many hits, 1 to 10,000.
             where: Conditions a hit must satisfy; they apply before the limit.
             mode: `hybrid` (words, meaning and conversation context), `lexical` (without vectors), `vector` (cosine
@@ -178,7 +178,7 @@ class BoundMemory:
                 (Park et al. 2023).
             importance: Weight of the record's `importance`.
         """
-        check_text("query", query)
+        _check_query(query)
         check_one_of("mode", mode, get_args(Mode))
         check_one_of("profile", profile, get_args(Profile))
         request = SearchRequest(
@@ -323,7 +323,8 @@ class BoundMemory:
             SupersededError: A draft supersedes a record that another one has superseded already.
             DuplicateIdError: A source key belongs to a record this handle does not reach, or a new id is taken.
         """
-        given, gone = complete_items(entries, remove, self._scope, self._memory.clock())
+        drafts = as_list(entries)
+        given, gone = await off_loop(is_long(drafts), complete_items, drafts, remove, self._scope, self._memory.clock())
         records = retired_within(given)
         return await self._run(lambda store, scope: store.put(scope, records, remove=gone))
 
@@ -386,6 +387,12 @@ class BoundMemory:
         if self._scope.user is None:
             raise ScopeError(f"{self._scope} leaves the user open; bind one first: handle.bind(user=...)")
         return self._scope
+
+
+def _check_query(query: object) -> None:
+    if isinstance(query, str):
+        check_size("query", len(query), MAX_QUERY_CHARS, "characters", "cut it, or ask for what matters in it")
+    check_text("query", query)
 
 
 def _limit(value: object) -> int:

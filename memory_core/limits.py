@@ -45,8 +45,15 @@ MAX_ALTERNATIVES: Final = 1_000
 MAX_VALUE_BYTES: Final = 100_000
 """Bytes of all values that the `DataCondition`s of one `Where` compare with, as compact JSON in ASCII."""
 
-LONG_CHARS: Final = 500
-"""A query of more characters is analysed outside the core loop, which it would hold for more than a millisecond."""
+LONG_CHARS: Final = 1_000
+"""Characters whose analysis takes about a millisecond, and more of it than this does not happen on the core loop."""
+_WIDE: Final = 8
+"""A character outside ASCII takes as long as so many."""
+
+
+def is_long(*texts: str) -> bool:
+    """Whether the analysis of these texts would hold a loop for longer than a millisecond or so."""
+    return sum(len(text) * (1 if text.isascii() else _WIDE) for text in texts) > LONG_CHARS
 
 
 def check_size(name: str, size: int, limit: int, unit: str, way_out: str) -> None:

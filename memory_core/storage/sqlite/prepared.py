@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
+from memory_core.bridge import off_loop
 from memory_core.chunking import DEFAULT_CHUNKER, Chunker, pieces_of
 from memory_core.errors import EmbeddingError, MemoryCoreError
+from memory_core.limits import is_long
 from memory_core.models import Fingerprint, MemoryRecord
 from memory_core.protocols import Embedder
 from memory_core.retrieval.features import Features, features, in_context, spoken
@@ -58,6 +60,11 @@ class Prepared(NamedTuple):
 def prepare(record: MemoryRecord, chunker: Chunker = DEFAULT_CHUNKER) -> Prepared:
     """Analyse a record; its vectors are owed until somebody embeds `texts_to_embed`."""
     return Prepared(record, features(record), pieces_of(record.text, chunker), chunker=chunker)
+
+
+async def prepare_all(prepare: Callable[[MemoryRecord], Prepared], records: Sequence[MemoryRecord]) -> list[Prepared]:
+    """`prepare` for each; where that takes long, nothing else waits for it."""
+    return await off_loop(is_long(*(record.text for record in records)), lambda: list(map(prepare, records)))
 
 
 def texts_to_embed(record: MemoryRecord, chunks: Sequence[tuple[int, int]], before: Before | None) -> list[str]:

@@ -14,9 +14,11 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
+from memory_core.bridge import off_loop
 from memory_core.chunking import DEFAULT_CHUNKER, Chunker
-from memory_core.drafts import patched
+from memory_core.drafts import is_long_patch, patched
 from memory_core.errors import EmbeddingError, RecordNotFoundError
+from memory_core.limits import is_long
 from memory_core.models import ErasureReceipt, Fingerprint, Hit, MemoryRecord, Page, Patch, Scope, Stats, Version, Where
 from memory_core.protocols import Clock, Embedder, ListRequest, SearchRequest
 from memory_core.retrieval.ranking import parse, without_names
@@ -29,7 +31,7 @@ from memory_core.storage.sqlite.intake import Intake
 from memory_core.storage.sqlite.names import KnownNames
 from memory_core.storage.sqlite.owners import find
 from memory_core.storage.sqlite.porting import SqlitePort
-from memory_core.storage.sqlite.prepared import Prepared, embed_query, prepare
+from memory_core.storage.sqlite.prepared import Prepared, embed_query, prepare, prepare_all
 from memory_core.storage.sqlite.reanalysis import Reanalysis, is_due
 from memory_core.storage.sqlite.reembedding import collect, switch
 from memory_core.storage.sqlite.rows import micros, moment
@@ -135,7 +137,7 @@ class SqliteStore:
             done: asyncio.Future[MemoryRecord | None] = asyncio.get_running_loop().create_future()
             self.begin_add(scope, records[0], done, embed_later=embed_later)
             return [await done]
-        batch = [self._prepare(record) for record in records]
+        batch = await prepare_all(self._prepare, records)
         if not embed_later:
             (batch,) = await self._embedded([(scope, batch)])
         return await self._writer.write(lambda db: writing.insert(db, scope, batch))
@@ -149,7 +151,7 @@ class SqliteStore:
     async def search(self, scope: Scope, request: SearchRequest) -> list[Hit]:
         """See `Records.search`."""
         request.insist_on(self._embedder)
-        query, now = parse(request.text), self._now()
+        query, now = await off_loop(is_long(request.text), parse, request.text), self._now()
         if request.mode == "substring":
             plain = searching.Search(scope, request, query, None, None, now)
             return await self._reader.run(lambda db: searching.containing(db, plain))
@@ -182,7 +184,7 @@ class SqliteStore:
         known = await self._reader.run(lambda db: listing.one(db, scope, id, micros(now)))
         if known is None:
             raise RecordNotFoundError(f"there is no memory {id!r}")
-        item = self._prepare(patched(known[2], patch, now))
+        item = await off_loop(is_long_patch(patch), lambda: self._prepare(patched(known[2], patch, now)))
         if _is_searched_differently(known[2], item.record):
             ((item,),) = await self._embedded([(scope, [item])], known[1])
         return await self._writer.write(lambda db: _update(db, scope, patch, item, now))
@@ -205,7 +207,7 @@ class SqliteStore:
         """See `Items.put`."""
         if not records and not remove:
             return []
-        batch, now = [self._prepare(record) for record in records], self._now()
+        batch, now = await prepare_all(self._prepare, records), self._now()
         (batch,) = await self._embedded([(scope, batch)])
         return await self._writer.write(lambda db: items.put(db, scope, batch, remove, now))
 
