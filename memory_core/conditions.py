@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias, Union, get_args
 
 TimeField = Literal["created_at", "updated_at", "accessed_at", "occurred_at", "expires_at", "valid_from", "valid_to"]
-NumberField = Literal["importance", "confidence", "access_count", "rev"]
-NameField = Literal["id", "source_key", "kind", "tier", "author", "emotion", "agent", "session", "collection"]
+NumberField = Literal["importance", "confidence", "access_count", "rev", "version"]
+NameField = Literal["id", "source_key", "role", "kind", "tier", "author", "emotion", "agent", "session", "collection"]
 Comparison = Literal["eq", "ne", "in", "nin", "gt", "gte", "lt", "lte", "between", "starts_with", "exists"]
 """How a `DataCondition` and a `FieldCondition` compare: as document databases do, without their `$`."""
 

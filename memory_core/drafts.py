@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import fields, replace
 from datetime import datetime
 from typing import Any, Final, TypeVar, cast
 
 from memory_core.checks import check_key, check_listed, check_text, check_texts, check_time, check_unit, shown
+from memory_core.encoding import check_json, least_bytes
 from memory_core.errors import InvalidInputError, ScopeError
 from memory_core.ids import new_id
 from memory_core.limits import (
     MAX_DATA_BYTES,
-    MAX_DATA_LEVELS,
     MAX_LINKS,
     MAX_LISTED,
     MAX_TAGS,
@@ -24,6 +23,7 @@ from memory_core.limits import is_long as texts_are_long
 from memory_core.making import OpenRecord, sealed
 from memory_core.models import (
     RELATIONS,
+    ROLES,
     STATES,
     TIER_OF_KIND,
     TIERS,
@@ -33,9 +33,9 @@ from memory_core.models import (
     Link,
     MemoryRecord,
     Patch,
+    Role,
     Scope,
     Tier,
-    encode_json,
     utc_now,
 )
 
@@ -63,6 +63,7 @@ def complete(draft: Draft | str, scope: Scope, now: datetime) -> MemoryRecord:
     record = OpenRecord(
         id=new_id() if draft.id is None else check_key("id", draft.id),
         text=text,
+        role=_role(draft.role),
         kind=kind,
         tier=_tier(draft.tier, kind),
         author=_optional_key("author", draft.author),
@@ -82,6 +83,7 @@ def complete(draft: Draft | str, scope: Scope, now: datetime) -> MemoryRecord:
         state="active",
         source_key=_optional_key("source_key", draft.source_key),
         rev=1,
+        version=1,
         app=scope.app,
         user=user,
         agent=_provenance("agent", draft.agent, scope.agent),
@@ -154,7 +156,7 @@ def patched(record: MemoryRecord, patch: Patch, now: datetime) -> MemoryRecord:
         return record
     if "text" in changes:
         changes["rev"] = record.rev + 1
-    changed = replace(record, updated_at=now, **changes)
+    changed = replace(record, updated_at=now, version=record.version + 1, **changes)
     _content(changed.text, changed.data)
     return changed
 
@@ -195,6 +197,12 @@ def _text(value: object) -> str:
     return check_text("text", value)
 
 
+def _role(value: object) -> Role | None:
+    if value is not None and value not in ROLES:
+        raise InvalidInputError(f"role must be one of {', '.join(ROLES)}, or None, not {shown(value)}")
+    return value
+
+
 def _tier(value: object, kind: str) -> Tier:
     if value is None:
         return TIER_OF_KIND.get(kind, "medium")
@@ -217,51 +225,6 @@ def check_data(value: object) -> Mapping[str, Json]:
         raise InvalidInputError(f"data must be a JSON object, not {shown(value)}")
     data, _ = check_json("data", cast("Mapping[str, Json]", value), MAX_DATA_BYTES)
     return cast("dict[str, Json]", data)
-
-
-def check_json(name: str, value: object, most: int) -> tuple[Json, int]:
-    """A copy of a JSON value and its size, if it would come back exactly and has at most so many bytes."""
-    check_size(name, least_bytes(name, value, most), most, "bytes as JSON, or more", "keep large things in a file")
-    try:
-        text = encode_json(value)
-    except (TypeError, ValueError, RecursionError) as cause:
-        raise InvalidInputError(f"{name} must be JSON: {cause}") from cause
-    check_size(name, len(text), most, "bytes as JSON", "keep large things in a file")
-    copy = json.loads(text)
-    if copy != value:
-        raise InvalidInputError(
-            f"{name} would not come back as given (tuples, numeric keys and the like are not JSON): {shown(value)}"
-        )
-    return copy, len(text)
-
-
-def least_bytes(name: str, value: object, enough: int) -> int:
-    """At least how many bytes a value has as JSON, which takes no longer the more it exceeds `enough`.
-
-    Raises:
-        InvalidInputError: It is nested too deeply; so is what contains itself.
-    """
-    size, inside = 0, [value]
-    for _ in range(MAX_DATA_LEVELS + 1):
-        found: list[object] = []
-        for outer in inside:
-            if isinstance(outer, str):
-                size += len(outer)
-            elif isinstance(outer, Mapping | list | tuple):
-                held = cast("Mapping[object, object] | Sequence[object]", outer)
-                size += 2 * len(held)
-                if size <= enough:
-                    found += _within(held)
-            if size > enough:
-                return size
-        if not found:
-            return size
-        inside = found
-    raise InvalidInputError(f"{name} is nested more than {MAX_DATA_LEVELS} levels deep; flatten it: {shown(value)}")
-
-
-def _within(outer: Mapping[object, object] | Sequence[object]) -> Iterable[object]:
-    return (part for pair in outer.items() for part in pair) if isinstance(outer, Mapping) else outer
 
 
 def is_long(entries: Sequence[object]) -> bool:
@@ -343,6 +306,7 @@ def or_none(check: Callable[[str, object], T], name: str) -> Callable[[object], 
 
 _CHECKS: Final[Mapping[str, Callable[[object], object]]] = {
     "text": _text,
+    "role": _role,
     "kind": _key("kind"),
     "tier": lambda value: _tier(value, ""),
     "author": or_none(check_key, "author"),

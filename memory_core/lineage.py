@@ -21,6 +21,7 @@ def superseding(old: MemoryRecord, entry: Draft | str, now: datetime) -> Draft:
     if isinstance(entry, str):
         entry = Draft(
             entry,
+            role=old.role,
             kind=old.kind,
             tier=old.tier,
             author=old.author,
@@ -42,7 +43,7 @@ def retired(old: MemoryRecord, new: MemoryRecord) -> MemoryRecord:
     end = start if old.valid_to is None else min(start, old.valid_to)
     if (old.state, old.valid_to) == ("archived", end):
         return old
-    return replace(old, state="archived", valid_to=end, updated_at=new.created_at)
+    return replace(old, state="archived", valid_to=end, updated_at=new.created_at, version=old.version + 1)
 
 
 def retired_within(records: Sequence[MemoryRecord]) -> list[MemoryRecord]:

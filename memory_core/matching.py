@@ -133,6 +133,7 @@ def _has_fields(record: MemoryRecord, where: Where) -> bool:
 def _is_listed(record: MemoryRecord, where: Where) -> bool:
     return (
         record.state in where.states
+        and (not where.roles or record.role in where.roles)
         and (not where.kinds or record.kind in where.kinds)
         and (not where.tiers or record.tier in where.tiers)
         and (not where.tags_any or not set(where.tags_any).isdisjoint(record.tags))

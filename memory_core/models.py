@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from datetime import UTC, datetime
@@ -16,6 +15,8 @@ Json = None | bool | int | float | str | Sequence["Json"] | Mapping[str, "Json"]
 """What `Draft.data` holds and comes back as: the values of JSON."""
 
 State = Literal["active", "compacted", "archived"]
+Role = Literal["user", "assistant", "tool", "system"]
+"""Who spoke: a person, the model, a tool, or the application that instructs the model."""
 Tier = Literal["raw", "medium", "high", "summary"]
 Mode = Literal["substring", "lexical", "vector", "hybrid"]
 Profile = Literal["conversation", "facts", "exact"]
@@ -24,6 +25,7 @@ Relation = Literal["supersedes", "summarizes", "derived_from", "follows"]
 
 STATES: Final[tuple[State, ...]] = ("active", "compacted", "archived")
 RELATIONS: Final[tuple[Relation, ...]] = ("supersedes", "summarizes", "derived_from", "follows")
+ROLES: Final[tuple[Role, ...]] = ("user", "assistant", "tool", "system")
 TIERS: Final[tuple[Tier, ...]] = ("raw", "medium", "high", "summary")
 
 TIER_OF_KIND: Final[Mapping[str, Tier]] = {
@@ -90,6 +92,9 @@ class Draft:
 
     text: str = ""
     _: KW_ONLY
+    role: Role | None = None
+    """Who spoke in a conversation: a person, the model, a tool or the application; `None` where nobody did, or where it
+    is not known. A memory with a role and a session is a turn and is understood beside the turn before it."""
     kind: str = "note"
     """An open vocabulary; see `TIER_OF_KIND` for the kinds that have a tier of their own."""
     tier: Tier | None = None
@@ -126,6 +131,7 @@ class MemoryRecord:
 
     id: str
     text: str
+    role: Role | None
     kind: str
     tier: Tier
     author: str | None
@@ -146,6 +152,8 @@ class MemoryRecord:
     source_key: str | None
     rev: int
     """1 when written, one more with every change of the text."""
+    version: int
+    """1 when written, one more with every change of any field; reads that are counted change nothing."""
     app: str
     user: str
     agent: str | None
@@ -170,6 +178,7 @@ class Patch:
     """What to change about a record; everything left `UNSET` stays."""
 
     text: str | _Unset = UNSET
+    role: Role | _Unset | None = UNSET
     kind: str | _Unset = UNSET
     tier: Tier | _Unset = UNSET
     author: str | _Unset | None = UNSET
@@ -191,6 +200,7 @@ class Where:
     """Conditions on records, all of which must hold. Empty means no condition, except that only active,
     unexpired records count unless `states` says otherwise."""
 
+    roles: Sequence[Role] = ()
     kinds: Sequence[str] = ()
     tiers: Sequence[Tier] = ()
     tags_any: Sequence[str] = ()
@@ -328,11 +338,3 @@ class Fingerprint:
 def utc_now() -> datetime:
     """The default clock."""
     return datetime.now(UTC)
-
-
-_encode_json: Final = json.JSONEncoder(separators=(",", ":"), allow_nan=False).encode
-
-
-def encode_json(value: object) -> str:
-    """Compact JSON in ASCII, the form in which data is stored."""
-    return _encode_json(value)

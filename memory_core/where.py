@@ -20,7 +20,8 @@ from memory_core.conditions import (
     DataCondition,
     FieldCondition,
 )
-from memory_core.drafts import check_data, check_json, check_links, or_none
+from memory_core.drafts import check_data, check_links, or_none
+from memory_core.encoding import check_json
 from memory_core.errors import InvalidInputError
 from memory_core.limits import (
     MAX_ALTERNATIVES,
@@ -33,7 +34,7 @@ from memory_core.limits import (
     MAX_VALUE_BYTES,
     check_size,
 )
-from memory_core.models import STATES, TIERS, Json, Where
+from memory_core.models import ROLES, STATES, TIERS, Json, Where
 
 
 def check_where(where: object) -> Where:
@@ -226,6 +227,7 @@ _VALUES: Final[Mapping[str, Callable[[object], Any]]] = {
 }
 """What a field may be compared with."""
 _CONDITIONS: Final[Mapping[str, Callable[[object], Any]]] = {
+    "roles": _some_of("roles", ROLES, least=0),
     "kinds": _texts("kinds"),
     "tiers": _some_of("tiers", TIERS, least=0),
     "tags_any": _texts("tags_any"),

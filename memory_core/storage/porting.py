@@ -11,7 +11,8 @@ from datetime import datetime
 from hashlib import blake2b
 from typing import Any, Protocol, cast
 
-from memory_core.models import Fingerprint, Link, MemoryRecord, Scope, encode_json
+from memory_core.encoding import encode_json
+from memory_core.models import Fingerprint, Link, MemoryRecord, Scope
 
 Revision = tuple[int, str, datetime]
 """A text a record had before: rev, text, and when the next one took its place."""

@@ -21,6 +21,7 @@ DAY: Final = datetime(2024, 1, 1, tzinfo=UTC)
 
 ONE: Final = Draft(
     "one",
+    role="user",
     kind="fact",
     author="Ann",
     agent="planner",
@@ -35,6 +36,7 @@ ONE: Final = Draft(
 )
 TWO: Final = Draft(
     "two",
+    role="assistant",
     kind="message",
     author="ann",
     agent="planner ",
@@ -51,6 +53,8 @@ TWO: Final = Draft(
 FILTERS: Final[dict[str, tuple[Where, str]]] = {
     "nothing": (Where(), "one two"),
     "kinds": (Where(kinds=("fact", "other")), "one"),
+    "roles": (Where(roles=["user", "tool"]), "one"),
+    "several roles": (Where(roles=["user", "assistant"]), "one two"),
     "tiers": (Where(tiers=["raw"]), "two"),
     "tags any": (Where(tags_any=("red", "green")), "one two"),
     "tags any one": (Where(tags_any=("red",)), "one"),

@@ -37,6 +37,7 @@ class RecordContract(Contract):
         assert record == MemoryRecord(
             id=record.id,
             text="Ann drinks tea",
+            role=None,
             kind="note",
             tier="raw",
             author=None,
@@ -56,6 +57,7 @@ class RecordContract(Contract):
             state="active",
             source_key=None,
             rev=1,
+            version=1,
             app="contract",
             user="ann",
             agent=None,
@@ -67,6 +69,7 @@ class RecordContract(Contract):
     def test_every_field_of_a_draft_comes_back(self, ann: BoundMemory, clock: Ticks) -> None:
         draft = Draft(
             "The bus leaves at nine",
+            role="user",
             kind="fact",
             tier="summary",
             author="Ann Lee",
@@ -143,7 +146,7 @@ class RecordContract(Contract):
         (before,) = add(ann, Draft("tea", author="Ann", tags=("drink",), emotion="joy", data={"a": 1}))
         clock.advance(hours=1)
         after = run_sync(ann.update, before.id, Patch(importance=1.0, emotion=None))
-        assert after == replace(before, importance=1.0, emotion=None, updated_at=clock.now)
+        assert after == replace(before, importance=1.0, emotion=None, updated_at=clock.now, version=2)
         assert run_sync(ann.get, before.id) == after
 
     def test_every_field_of_a_patch_is_applied(self, ann: BoundMemory, clock: Ticks) -> None:
@@ -151,6 +154,7 @@ class RecordContract(Contract):
         moment = datetime(2001, 2, 3, tzinfo=UTC)
         patch = Patch(
             text="coffee",
+            role="assistant",
             kind="preference",
             tier="medium",
             author="Ann",
@@ -174,12 +178,12 @@ class RecordContract(Contract):
             assert getattr(after, field.name) == (tuple(expected) if field.name in {"tags", "links"} else expected), (
                 field.name
             )
-        assert after.rev == 2
+        assert (after.rev, after.version) == (2, 2)
 
     def test_only_a_new_text_makes_a_new_revision(self, ann: BoundMemory, clock: Ticks) -> None:
         (record,) = add(ann, "tea")
         clock.advance(seconds=1)
-        assert run_sync(ann.update, record.id, Patch(text="tea")) == record
+        assert run_sync(ann.update, record.id, Patch(text="tea")) == record  # version included
         assert run_sync(ann.update, record.id, Patch(tags=["hot"])).rev == 1
         assert run_sync(ann.update, record.id, Patch(text="coffee")).rev == 2
 

@@ -39,7 +39,7 @@ class SourceKeyContract(Contract):
             clock.advance(hours=1)
             fields: dict[str, Any] = {"author": first.author, "data": first.data, "tags": first.tags, **change}
             again = run_sync(ann.add, Draft("tea", source_key="m1", **fields))
-            assert again == replace(first, updated_at=clock.now, **change)
+            assert again == replace(first, updated_at=clock.now, version=first.version + 1, **change)
             first = again
         assert everything(ann) == [first]
         assert texts(run_sync(ann.search, "Bob", mode="lexical")) == ["tea"]

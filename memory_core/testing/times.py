@@ -69,7 +69,7 @@ class TimeContract(Contract):
             assert texts(run_sync(ann.search, "Ann lives", mode=mode, where=before)) == ["Ann lives in Oslo"]
             after = run_sync(ann.search, "Ann lives", mode=mode, where=Where(as_of=moved))
             assert texts(after) == ["Ann lives in Bergen"]
-        assert run_sync(ann.get, old.id) == replace(old, state="archived", valid_to=moved, updated_at=moved)
+        assert run_sync(ann.get, old.id) == replace(old, state="archived", valid_to=moved, updated_at=moved, version=2)
         assert run_sync(ann.list, where=Where(links=[Link("supersedes", old.id)])).records == (new,)
 
     def test_the_new_record_says_since_when(self, ann: BoundMemory, clock: Ticks) -> None:

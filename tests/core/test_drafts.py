@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memory_core import Draft, Link, Scope, ScopeError, complete
-from memory_core.models import TIER_OF_KIND, TIERS
+from memory_core.models import ROLES, TIER_OF_KIND, TIERS
 
 NOW = datetime(2024, 5, 6, 7, 8, 9, 10, tzinfo=UTC)
 NAMES = st.text(st.characters(codec="utf-8", exclude_characters="\0"), min_size=1, max_size=20).filter(str.strip)
@@ -27,6 +27,7 @@ JSON = st.recursive(
 PROVENANCE = ("agent", "session", "collection")
 GIVEN: dict[str, st.SearchStrategy[Any]] = {
     "text": NAMES,
+    "role": st.none() | st.sampled_from(ROLES),
     "kind": st.sampled_from(["note", "fact", "whatever"]) | NAMES,
     "tier": st.none() | st.sampled_from(TIERS),
     "data": st.dictionaries(NAMES, JSON, max_size=2),
@@ -51,7 +52,7 @@ def test_a_record_holds_all_that_was_given_and_completes_the_rest(draft: Draft) 
     assert record.tier == (draft.tier or TIER_OF_KIND.get(draft.kind, "medium"))
     assert record.id
     assert record.occurred_at == (draft.occurred_at or NOW)
-    assert (record.app, record.user, record.state, record.rev) == ("demo", "ann", "active", 1)
+    assert (record.app, record.user, record.state, record.rev, record.version) == ("demo", "ann", "active", 1, 1)
     assert (record.created_at, record.updated_at, record.accessed_at, record.access_count) == (NOW, NOW, None, 0)
     again = Draft(**{name: getattr(record, name) for name in GIVEN})
     assert complete(again, Scope("demo", "ann"), NOW) == record

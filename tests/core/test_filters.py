@@ -31,6 +31,7 @@ from memory_core import (
 )
 from memory_core.conditions import NAME_FIELDS, NUMBER_FIELDS, TIME_FIELDS
 from memory_core.matching import has_keyword, matcher, satisfies
+from memory_core.models import ROLES
 from memory_core.storage.qdrant.store import QdrantStore
 from memory_core.testing import Ticks
 from memory_core.where import check_where
@@ -55,6 +56,7 @@ EQUALITIES = st.sampled_from(["eq", "ne"])
 DRAFTS = st.builds(
     Draft,
     st.lists(st.sampled_from(WORDS), min_size=1, max_size=3).map(" ".join),
+    role=st.none() | st.sampled_from(ROLES),
     kind=st.sampled_from(["note", "fact"]),
     author=MAYBE_KEYS,
     data=DATA,
@@ -122,6 +124,7 @@ CONDITIONS: st.SearchStrategy[Any] = st.recursive(
 )
 FIELDS: dict[str, st.SearchStrategy[Any]] = {
     "kinds": st.lists(st.sampled_from(["note", "fact", "other"]), max_size=2),
+    "roles": st.lists(st.sampled_from(ROLES), max_size=2),
     "tiers": st.lists(st.sampled_from(["raw", "high"]), max_size=1),
     "tags_any": TAGS,
     "tags_all": TAGS,

@@ -155,7 +155,7 @@ class ShelfStore:
                     shelf.insert(record)
                     new.append(record)
                 elif any(known.id == fresh.id for fresh in new):
-                    shelf.records[known.id] = replace(updated(known, record), rev=1)
+                    shelf.records[known.id] = replace(updated(known, record), rev=1, version=1)
                 else:
                     shelf.write(updated(known, record))
                 results.append(record.id if known is None else known.id)
@@ -340,13 +340,19 @@ def updated(known: MemoryRecord, later: MemoryRecord) -> MemoryRecord:
     said: Any = {name: getattr(later, name) for name in ("text", "author", "data", "tags")}
     if all(getattr(known, name) == value for name, value in said.items()):
         return known
-    return replace(known, **said, rev=known.rev + (known.text != later.text), updated_at=later.updated_at)
+    return replace(
+        known,
+        **said,
+        rev=known.rev + (known.text != later.text),
+        updated_at=later.updated_at,
+        version=known.version + 1,
+    )
 
 
 def replacing(known: MemoryRecord, later: MemoryRecord) -> MemoryRecord:
     """A known source key put again."""
     stays: Any = {name: getattr(known, name) for name in ("id", "created_at", "accessed_at", "access_count")}
-    return replace(later, **stays, rev=known.rev + (known.text != later.text))
+    return replace(later, **stays, rev=known.rev + (known.text != later.text), version=known.version + 1)
 
 
 def entry(key: int, record: MemoryRecord) -> Entry:

@@ -1,4 +1,4 @@
-"""Files of older formats: they open, and hold what they held."""
+"""Files of an older format are brought up to date when they are opened, and keep what they hold."""
 
 from __future__ import annotations
 
@@ -6,64 +6,71 @@ import sqlite3
 from contextlib import closing
 from pathlib import Path
 
-from memory_core import Draft, Memory, run_sync
+import pytest
+
+from memory_core import Memory, run_sync
+from memory_core.errors import StoreUnavailableError
 from memory_core.storage.sqlite import schema
-from memory_core.storage.sqlite.schema import APPLICATION_ID, MIGRATIONS
 from tests.storage.consistency import assert_consistent
 
-KEY = 1 << 32 | 1
-"""Of the first record of the first owner."""
 
-_RECORD = {
-    "key": KEY, "owner": 1, "id": "old", "text": "I drink jasmine tea", "kind": "note", "tier": "raw", "author": "Ann",
-    "data": "{}", "tags": "[]", "importance": 0.5, "confidence": 1.0, "created_at": 0, "updated_at": 0,
-    "occurred_at": 0, "access_count": 0, "state": "active", "rev": 1, "collection": "drinks",
-}  # fmt: skip
+def add_a_column(db: sqlite3.Connection) -> None:
+    """A made-up next format."""
+    db.execute("ALTER TABLE record ADD COLUMN mood TEXT NOT NULL DEFAULT 'calm'")
 
 
-def make_first_format(path: Path) -> None:
-    """A file as the first version of the library left it, with one record."""
-    with closing(sqlite3.connect(path, isolation_level=None)) as db:
-        schema.m001_create(db)
-        db.execute(f"PRAGMA application_id = {APPLICATION_ID}")
-        db.execute("PRAGMA user_version = 1")
-        db.execute("INSERT INTO owner (app, user, next) VALUES ('demo', 'ann', 2)")
-        marks = ", ".join("?" * len(_RECORD))
-        db.execute(f"INSERT INTO record ({', '.join(_RECORD)}) VALUES ({marks})", list(_RECORD.values()))
-        terms = "1 januari 1970 ann drink jasmin tea"
-        db.execute("INSERT INTO lexical VALUES (?, ?, 0, 4)", (KEY, terms))
-        db.execute("INSERT INTO fts (rowid, terms) VALUES (?, ?)", (KEY, terms))
-        db.execute("INSERT INTO chunk VALUES (?, 0, 0, 19, NULL)", (KEY,))
+def fail_halfway(db: sqlite3.Connection) -> None:
+    add_a_column(db)
+    raise sqlite3.OperationalError("no space left")
 
 
-def test_a_file_of_the_first_format_opens_and_is_searched(tmp_path: Path) -> None:
-    path = tmp_path / "memory.db"
-    make_first_format(path)
+def remember(path: Path) -> None:
     with Memory(path, embedder=None) as memory:
-        ann = memory.bind(app="demo", user="ann")
-        run_sync(ann.add, Draft("and oolong", collection="drinks"))
-        (hit,) = run_sync(ann.search, "jasmine")
-        assert (hit.record.id, hit.record.collection) == ("old", "drinks")
+        run_sync(memory.bind(app="demo", user="ann").add, "I drink jasmine tea")
+
+
+def texts(path: Path) -> list[str]:
+    with Memory(path, embedder=None) as memory:
+        return [hit.record.text for hit in run_sync(memory.bind(app="demo", user="ann").search, "jasmine")]
+
+
+def version_of(path: Path) -> int:
     with closing(sqlite3.connect(path)) as db:
-        assert db.execute("PRAGMA user_version").fetchone() == (len(MIGRATIONS),)
+        (version,) = db.execute("PRAGMA user_version").fetchone()
+        return int(version)
+
+
+def test_an_older_file_gets_the_steps_it_lacks_and_is_searched(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "memory.db"
+    remember(path)
+    before = version_of(path)
+    monkeypatch.setattr(schema, "MIGRATIONS", (*schema.MIGRATIONS, add_a_column))
+    assert texts(path) == ["I drink jasmine tea"]
+    assert version_of(path) == before + 1
+    with closing(sqlite3.connect(path)) as db:
+        assert db.execute("SELECT mood FROM record").fetchall() == [("calm",)]
     assert_consistent(path)
 
 
-def test_an_upgraded_file_keeps_no_readable_copy_of_a_text_that_is_erased(tmp_path: Path) -> None:
-    path = tmp_path / "memory.db"
-    make_first_format(path)
-    with Memory(path, embedder=None) as memory:
-        assert run_sync(memory.bind(app="demo", user="ann").erase).files_clean
-        assert not [file for file in tmp_path.iterdir() if b"jasmin" in file.read_bytes()]
-
-
-def test_an_upgraded_file_has_the_tables_of_a_new_one(tmp_path: Path) -> None:
+def test_an_upgraded_file_has_the_tables_of_a_new_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     old, new = tmp_path / "old.db", tmp_path / "new.db"
-    make_first_format(old)
+    remember(old)
+    monkeypatch.setattr(schema, "MIGRATIONS", (*schema.MIGRATIONS, add_a_column))
     tables: list[list[tuple[str, str]]] = []
     for path in (old, new):
-        with Memory(path, embedder=None):
-            pass
+        texts(path)
         with closing(sqlite3.connect(path)) as db:
             tables.append(db.execute("SELECT name, sql FROM sqlite_schema ORDER BY name").fetchall())
     assert tables[0] == tables[1]
+
+
+def test_a_step_that_fails_leaves_the_file_as_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "memory.db"
+    remember(path)
+    before = version_of(path)
+    with monkeypatch.context() as context:
+        context.setattr(schema, "MIGRATIONS", (*schema.MIGRATIONS, fail_halfway))
+        with pytest.raises(StoreUnavailableError, match="no space left"):
+            texts(path)
+    assert version_of(path) == before
+    assert texts(path) == ["I drink jasmine tea"]

@@ -127,7 +127,7 @@ def _fields(where: Where) -> list[Clause]:
     equals = {name: getattr(where, name) for name in _EQUALS}
     found = [same(name, value) for name, value in equals.items() if value is not None]
     states = () if set(where.states) == set(STATES) else where.states
-    listed = {"state": states, "kind": where.kinds, "tier": where.tiers, "tags": where.tags_any}
+    listed = {"state": states, "role": where.roles, "kind": where.kinds, "tier": where.tiers, "tags": where.tags_any}
     found += [any_of(name, values) for name, values in listed.items() if values]
     found += [same("tags", tag) for tag in dict.fromkeys(where.tags_all)]
     found += [same("links", link) for link in link_keys(where.links)]

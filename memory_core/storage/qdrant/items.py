@@ -51,7 +51,11 @@ async def postpone(access: Access, scope: Scope, expiries: Mapping[str, datetime
     for item in await matching(access, scope, Where(states=STATES, ids=tuple(expiries)), now):
         expires = expiries[item.record.id]
         if expires != item.record.expires_at:
-            payload = {"expires_at": None if expires is None else stamp(expires), "_write": write}
+            payload = {
+                "expires_at": None if expires is None else stamp(expires),
+                "version": item.record.version + 1,
+                "_write": write,
+            }
             changes.overwrites.append(Overwrite(item.point, payload, item.write))
     await carry_out(access, changes, write)
 

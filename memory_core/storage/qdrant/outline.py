@@ -198,6 +198,7 @@ def _replacing(before: MemoryRecord, after: MemoryRecord) -> MemoryRecord:
         accessed_at=before.accessed_at,
         access_count=before.access_count,
         rev=before.rev + (before.text != after.text),
+        version=before.version + 1,
     )
 
 

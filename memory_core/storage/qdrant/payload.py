@@ -16,7 +16,8 @@ from typing import Any, Final
 
 import numpy as np
 
-from memory_core.models import MemoryRecord, Scope, encode_json
+from memory_core.encoding import encode_json
+from memory_core.models import MemoryRecord, Scope
 from memory_core.retrieval.bm25 import K1, B
 from memory_core.retrieval.features import ANALYSIS, Features, features, terms_of_record
 from memory_core.storage.qdrant.client import models

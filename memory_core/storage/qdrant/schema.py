@@ -16,8 +16,9 @@ from collections.abc import Mapping
 from hashlib import sha256
 from typing import Any, Final
 
+from memory_core.encoding import encode_json
 from memory_core.errors import FingerprintError, InvalidInputError, StorageError
-from memory_core.models import Fingerprint, encode_json
+from memory_core.models import Fingerprint
 from memory_core.storage.qdrant.client import AsyncQdrantClient, models
 from memory_core.storage.qdrant.connection import Connection
 from memory_core.storage.qdrant.payload import TEXT, WORDS
@@ -48,6 +49,7 @@ RECORD_INDEXES: Final[Mapping[str, models.PayloadSchemaParams]] = {
     "session": _KEYWORD,
     "collection": _KEYWORD,
     "author": _KEYWORD,
+    "role": _KEYWORD,
     "kind": _KEYWORD,
     "tier": _KEYWORD,
     "tags": _KEYWORD,
@@ -77,6 +79,7 @@ RECORD_INDEXES: Final[Mapping[str, models.PayloadSchemaParams]] = {
     "_write": _KEYWORD,
     "access_count": _INTEGER,
     "rev": _INTEGER,
+    "version": _INTEGER,
 }
 """Every field that a filter or an order uses, so that the store also works where unindexed filters are forbidden."""
 

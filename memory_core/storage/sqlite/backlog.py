@@ -14,8 +14,9 @@ import threading
 from collections.abc import Iterable
 from typing import Final
 
+from memory_core.encoding import encode_json
 from memory_core.errors import EmbeddingError, StorageError
-from memory_core.models import Fingerprint, encode_json
+from memory_core.models import Fingerprint
 from memory_core.protocols import Embedder
 from memory_core.storage.sqlite.connection import Connection
 from memory_core.storage.sqlite.fingerprints import insist

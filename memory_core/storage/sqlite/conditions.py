@@ -11,8 +11,9 @@ from functools import lru_cache
 from typing import Any, Final, NamedTuple, cast
 
 from memory_core.conditions import GROUPS, TAGS, AllOf, Condition, DataCondition, FieldCondition, NoneOf
+from memory_core.encoding import encode_json
 from memory_core.matching import Test, conditions_of, has_keyword, is_on_data, matcher
-from memory_core.models import STATES, Scope, Where, encode_json
+from memory_core.models import STATES, Scope, Where
 from memory_core.storage.sqlite.rows import link_keys, micros
 from memory_core.storage.sqlite.schema import OWNER_BITS
 
@@ -72,6 +73,7 @@ def conditions(owner: int, scope: Scope, where: Where, now: int) -> Conditions:
         value = getattr(where, name)
         if value is not None:
             found.add(f"{name} = ?", value)
+    found.any_of("role", where.roles)
     found.any_of("kind", where.kinds)
     found.any_of("tier", where.tiers)
     _listed(found, where)

@@ -54,6 +54,7 @@ def _replace(db: sqlite3.Connection, owner: Owner, known: tuple[int, MemoryRecor
         accessed_at=before.accessed_at,
         access_count=before.access_count,
         rev=before.rev + (before.text != item.record.text),
+        version=before.version + 1,
     )
     vectors = item.vectors or _kept_vectors(db, key, before, record)
     writing.rewrite(db, owner.id, key, item._replace(record=record, vectors=vectors))
@@ -91,7 +92,7 @@ def postpone(db: sqlite3.Connection, scope: Scope, expiries: Mapping[str, dateti
     rows = db.execute(f"SELECT key, id, expires_at FROM record WHERE {found.sql}", found.parameters).fetchall()
     wanted = {id: None if moment is None else micros(moment) for id, moment in expiries.items()}  # noqa: A001
     changes = [(wanted[id], key) for key, id, expires in rows if wanted[id] != expires]  # noqa: A001
-    db.executemany("UPDATE record SET expires_at = ? WHERE key = ?", changes)
+    db.executemany("UPDATE record SET expires_at = ?, version = version + 1 WHERE key = ?", changes)
     note_changes(db, owner.id, sorted(key for _, key in changes))
 
 

@@ -6,7 +6,8 @@ import sqlite3
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from memory_core.models import STATES, Fingerprint, MemoryRecord, Scope, Where, encode_json
+from memory_core.encoding import encode_json
+from memory_core.models import STATES, Fingerprint, MemoryRecord, Scope, Where
 from memory_core.storage.porting import Carried, Entry, Position, Revision, Tombstones
 from memory_core.storage.sqlite import custody, fingerprints, writing
 from memory_core.storage.sqlite.conditions import conditions, owner_range

@@ -7,16 +7,17 @@ from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
+from memory_core.encoding import encode_json
 from memory_core.making import OpenRecord, sealed
-from memory_core.models import Link, MemoryRecord, encode_json
+from memory_core.models import Link, MemoryRecord
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND: Final = timedelta(microseconds=1)
 
 COLUMNS: Final = (
-    "id, text, kind, tier, author, data, tags, importance, confidence, emotion, created_at, updated_at, accessed_at, "
-    "occurred_at, access_count, expires_at, valid_from, valid_to, state, source_key, rev, agent, session, collection, "
-    "links"
+    "id, text, role, kind, tier, author, data, tags, importance, confidence, emotion, created_at, updated_at, "
+    "accessed_at, occurred_at, access_count, expires_at, valid_from, valid_to, state, source_key, rev, version, agent, "
+    "session, collection, links"
 )
 """The columns of `record` that a caller sees, in the order of `to_row` and `to_record`."""
 
@@ -52,6 +53,7 @@ def to_row(record: MemoryRecord) -> Row:
     return (
         record.id,
         record.text,
+        record.role,
         record.kind,
         record.tier,
         record.author,
@@ -71,6 +73,7 @@ def to_row(record: MemoryRecord) -> Row:
         record.state,
         record.source_key,
         record.rev,
+        record.version,
         record.agent,
         record.session,
         record.collection,
@@ -80,33 +83,35 @@ def to_row(record: MemoryRecord) -> Row:
 
 def to_record(row: Row, app: str, user: str) -> MemoryRecord:
     """The record of a row that starts with `COLUMNS`."""
-    created_at = moment(row[10])
+    created_at = moment(row[11])
     record = OpenRecord(
         id=row[0],
         text=row[1],
-        kind=row[2],
-        tier=row[3],
-        author=row[4],
-        data={} if row[5] == "{}" else json.loads(row[5]),
-        tags=() if row[6] == "[]" else tuple(json.loads(row[6])),
-        importance=row[7],
-        confidence=row[8],
-        emotion=row[9],
+        role=row[2],
+        kind=row[3],
+        tier=row[4],
+        author=row[5],
+        data={} if row[6] == "{}" else json.loads(row[6]),
+        tags=() if row[7] == "[]" else tuple(json.loads(row[7])),
+        importance=row[8],
+        confidence=row[9],
+        emotion=row[10],
         created_at=created_at,
-        updated_at=created_at if row[11] == row[10] else moment(row[11]),
-        accessed_at=None if row[12] is None else moment(row[12]),
-        occurred_at=created_at if row[13] == row[10] else moment(row[13]),
-        access_count=row[14],
-        expires_at=None if row[15] is None else moment(row[15]),
-        valid_from=None if row[16] is None else moment(row[16]),
-        valid_to=None if row[17] is None else moment(row[17]),
-        state=row[18],
-        source_key=row[19],
-        rev=row[20],
-        agent=row[21],
-        session=row[22],
-        collection=row[23],
-        links=() if row[24] == "[]" else to_links(json.loads(row[24])),
+        updated_at=created_at if row[12] == row[11] else moment(row[12]),
+        accessed_at=None if row[13] is None else moment(row[13]),
+        occurred_at=created_at if row[14] == row[11] else moment(row[14]),
+        access_count=row[15],
+        expires_at=None if row[16] is None else moment(row[16]),
+        valid_from=None if row[17] is None else moment(row[17]),
+        valid_to=None if row[18] is None else moment(row[18]),
+        state=row[19],
+        source_key=row[20],
+        rev=row[21],
+        version=row[22],
+        agent=row[23],
+        session=row[24],
+        collection=row[25],
+        links=() if row[26] == "[]" else to_links(json.loads(row[26])),
         app=app,
         user=user,
     )

@@ -34,7 +34,7 @@ NAME_OF_ANALYSIS: Final = "analysis"
 REVISIONS_KEPT: Final = 20
 """How many earlier texts of a record are kept, the latest ones."""
 
-_M001: Final = """
+_M001: Final = f"""
 CREATE TABLE meta (name TEXT PRIMARY KEY, value BLOB NOT NULL) WITHOUT ROWID;
 
 CREATE TABLE owner (
@@ -51,6 +51,7 @@ CREATE TABLE record (
     owner INTEGER NOT NULL,
     id TEXT NOT NULL,
     text TEXT NOT NULL,
+    role TEXT,
     kind TEXT NOT NULL,
     tier TEXT NOT NULL,
     author TEXT,
@@ -69,25 +70,41 @@ CREATE TABLE record (
     valid_to INTEGER,
     state TEXT NOT NULL,
     source_key TEXT,
-    rev INTEGER NOT NULL,
+    rev INTEGER NOT NULL,                   -- counts texts
+    version INTEGER NOT NULL,               -- counts changes of any column but those of reads
     agent TEXT,
     session TEXT,
-    collection TEXT
+    collection TEXT,
+    links TEXT NOT NULL
 );
 CREATE UNIQUE INDEX record_id ON record (owner, id);
 CREATE UNIQUE INDEX record_source ON record (owner, source_key) WHERE source_key IS NOT NULL;
 CREATE INDEX record_time ON record (owner, occurred_at, key);
 CREATE INDEX record_expiry ON record (owner, expires_at) WHERE expires_at IS NOT NULL;
 CREATE INDEX record_session ON record (owner, session, occurred_at, key) WHERE session IS NOT NULL;
+CREATE INDEX record_collection ON record (owner, collection, key) WHERE collection IS NOT NULL;
+CREATE INDEX record_linked ON record (owner, key) WHERE links <> '[]';
+
+CREATE TABLE revision (
+    record INTEGER NOT NULL,
+    rev INTEGER NOT NULL,
+    text TEXT NOT NULL,
+    until INTEGER NOT NULL,                 -- when another text took its place
+    PRIMARY KEY (record, rev)
+) WITHOUT ROWID;
+CREATE TRIGGER record_rewritten AFTER UPDATE OF text ON record WHEN old.text <> new.text BEGIN
+    INSERT OR REPLACE INTO revision VALUES (old.key, old.rev, old.text, new.updated_at);;
+    DELETE FROM revision WHERE record = old.key AND rev <= old.rev - {REVISIONS_KEPT};;
+END;
+CREATE TRIGGER record_gone AFTER DELETE ON record BEGIN
+    DELETE FROM revision WHERE record = old.key;;
+END;
 
 CREATE TABLE lexical (
     key INTEGER PRIMARY KEY,
-    terms TEXT NOT NULL,
+    terms BLOB NOT NULL,                    -- see `postings.pack`
     flags INTEGER NOT NULL,
     words INTEGER NOT NULL
-);
-CREATE VIRTUAL TABLE fts USING fts5 (
-    terms, content='lexical', content_rowid='key', tokenize='unicode61 remove_diacritics 0'
 );
 
 CREATE TABLE chunk (
@@ -113,68 +130,14 @@ CREATE TABLE tombstone (digest BLOB PRIMARY KEY) WITHOUT ROWID;
 
 
 def m001_create(db: sqlite3.Connection) -> None:
-    """Records, full text, chunks with vectors, outbox, tombstones."""
+    """All tables, empty."""
     for statement in _statements(_M001):
         db.execute(statement)
     db.execute("INSERT INTO meta VALUES ('tombstone_key', ?)", (secrets.token_bytes(32),))
 
 
-_M002: Final = f"""
-ALTER TABLE record ADD COLUMN links TEXT NOT NULL DEFAULT '[]';
-CREATE INDEX record_linked ON record (owner, key) WHERE links <> '[]';
-
-CREATE TABLE revision (
-    record INTEGER NOT NULL,
-    rev INTEGER NOT NULL,
-    text TEXT NOT NULL,
-    until INTEGER NOT NULL,                 -- when another text took its place
-    PRIMARY KEY (record, rev)
-) WITHOUT ROWID;
-CREATE TRIGGER record_rewritten AFTER UPDATE OF text ON record WHEN old.text <> new.text BEGIN
-    INSERT OR REPLACE INTO revision VALUES (old.key, old.rev, old.text, new.updated_at);;
-    DELETE FROM revision WHERE record = old.key AND rev <= old.rev - {REVISIONS_KEPT};;
-END;
-CREATE TRIGGER record_gone AFTER DELETE ON record BEGIN
-    DELETE FROM revision WHERE record = old.key;;
-END;
-"""
-
-
-def m002_time(db: sqlite3.Connection) -> None:
-    """Links between records, and the texts a record had before."""
-    for statement in _statements(_M002):
-        db.execute(statement)
-
-
-_M003: Final = """
-CREATE TABLE hashed (
-    key INTEGER PRIMARY KEY,
-    terms BLOB NOT NULL,                    -- see `postings.pack`
-    flags INTEGER NOT NULL,
-    words INTEGER NOT NULL
-);
-INSERT INTO hashed SELECT key, packed_terms(terms), flags, words FROM lexical;
-DROP TABLE fts;
-DROP TABLE lexical;
-ALTER TABLE hashed RENAME TO lexical;
-CREATE INDEX record_collection ON record (owner, collection, key) WHERE collection IS NOT NULL;
-"""
-
-
-def m003_hash_terms(db: sqlite3.Connection) -> None:
-    """Terms as hashes, which load without being parsed, in the place of the full-text index, which nothing read."""
-    from memory_core.retrieval.postings import pack  # noqa: PLC0415  (numpy, for older files only)
-
-    def packed(terms: str) -> bytes:
-        return pack(terms.split())
-
-    db.create_function("packed_terms", 1, packed, deterministic=True)
-    for statement in _statements(_M003):
-        db.execute(statement)
-
-
-MIGRATIONS: Final = (m001_create, m002_time, m003_hash_terms)
-"""In order; the number of those a file has seen is its `user_version`. Old ones are never edited."""
+MIGRATIONS: Final = (m001_create,)
+"""In order; the number of those a file has seen is its `user_version`. A released one is never edited."""
 
 
 def check_version(version: int) -> None:

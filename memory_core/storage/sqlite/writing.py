@@ -12,9 +12,10 @@ from functools import cache
 from itertools import chain
 from typing import Final
 
+from memory_core.encoding import encode_json
 from memory_core.errors import DuplicateIdError
 from memory_core.lineage import already_superseded, retired, superseded_by
-from memory_core.models import STATES, Link, MemoryRecord, Scope, Where, encode_json
+from memory_core.models import STATES, Link, MemoryRecord, Scope, Where
 from memory_core.storage.sqlite.conditions import Conditions, conditions
 from memory_core.storage.sqlite.fingerprints import held
 from memory_core.storage.sqlite.owing import owe_appended, owe_around, owe_turns_after
@@ -161,7 +162,7 @@ def insist_on_reach(scope: Scope, record: MemoryRecord) -> None:
 def merged(item: Prepared, later: Prepared) -> Prepared:
     """One source key twice in a batch: the later version counts."""
     record = updated(item.record, later.record)
-    return item if record is item.record else item.again(replace(record, rev=1))
+    return item if record is item.record else item.again(replace(record, rev=1, version=1))
 
 
 def rewrite(db: sqlite3.Connection, owner: int, key: int, item: Prepared) -> None:
@@ -231,7 +232,10 @@ def _unlink(db: sqlite3.Connection, owner: int, gone: Collection[str]) -> list[i
         held: list[str] = json.loads(links)
         left = [link for link in held if link.partition(":")[2] not in gone]
         if len(left) < len(held):
-            db.execute("UPDATE record SET links = ? WHERE key = ?", (json.dumps(left, separators=(",", ":")), key))
+            db.execute(
+                "UPDATE record SET links = ?, version = version + 1 WHERE key = ?",
+                (json.dumps(left, separators=(",", ":")), key),
+            )
             changed.append(key)
     return changed
 
@@ -275,7 +279,16 @@ def updated(record: MemoryRecord, later: MemoryRecord) -> MemoryRecord:
         return record
     rev = record.rev + (record.text != later.text)
     text, author, data, tags = said
-    return replace(record, text=text, author=author, data=data, tags=tags, rev=rev, updated_at=later.updated_at)
+    return replace(
+        record,
+        text=text,
+        author=author,
+        data=data,
+        tags=tags,
+        rev=rev,
+        updated_at=later.updated_at,
+        version=record.version + 1,
+    )
 
 
 def _write(db: sqlite3.Connection, owner: int, keys: Sequence[int], items: Sequence[Prepared]) -> None:
