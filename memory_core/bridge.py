@@ -235,6 +235,16 @@ def answer(answers: Iterable[tuple[asyncio.Future[Any], object, BaseException | 
             loop.call_soon_threadsafe(_keep, some, loop)
 
 
+async def answer_with(work: Awaitable[T], promise: asyncio.Future[T]) -> None:
+    """Keep a promise of whatever loop with what `work` comes to."""
+    try:
+        result = await work
+    except BaseException as error:  # noqa: BLE001  (whatever it was, it is the caller's)
+        answer([(promise, None, error)])
+    else:
+        answer([(promise, result, None)])
+
+
 def _keep(
     answers: deque[tuple[asyncio.Future[Any], object, BaseException | None]], here: asyncio.AbstractEventLoop
 ) -> None:

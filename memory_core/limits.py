@@ -14,6 +14,9 @@ from memory_core.errors import InvalidInputError
 
 MAX_QUERY_CHARS: Final = 10_000
 """Characters of a query: several pages. Models read a few hundred words of it; the rest counts as words only."""
+MAX_QUERY_TERMS: Final = 512
+"""Distinct words of a query that are looked for; of more, the first and the last half. A search takes some microseconds
+for each."""
 MAX_TEXT_CHARS: Final = 1_000_000
 """Characters of the text of one record: a long book. A longer text is better stored in parts, which are also found."""
 MAX_DATA_BYTES: Final = 1_000_000

@@ -7,7 +7,7 @@ import sqlite3
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,11 +18,14 @@ from memory_core.protocols import SearchRequest
 from memory_core.retrieval.corpus import Corpus
 from memory_core.retrieval.ranking import Query, Ranking, rank
 from memory_core.storage.sqlite.conditions import conditions, is_selective, owner_range
-from memory_core.storage.sqlite.corpora import Corpora
+from memory_core.storage.sqlite.corpora import Corpora, Missing
 from memory_core.storage.sqlite.owners import Owner, find
 from memory_core.storage.sqlite.passages import passages
 from memory_core.storage.sqlite.rows import COLUMNS, to_record
 from memory_core.storage.sqlite.snapshot import snapshot
+
+FEW_TERMS: Final = 64
+"""Words of a query that are looked for in less than a millisecond."""
 
 
 class Found(NamedTuple):
@@ -32,6 +35,8 @@ class Found(NamedTuple):
     """Best first."""
     names: frozenset[str] | None = None
     """There are no hits because the vector was made without knowing that these are to be cut out of the query."""
+    missing: Missing | None = None
+    """There are no hits because this has to be read first, on another connection."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,13 +51,17 @@ class Search:
     """The participants' names that were cut out of the query for its vector; `None` if that does not matter."""
     now: int
     """Microseconds since 1970 UTC."""
+    is_patient: bool = False
+    """Whether to read whatever is needed at once, however long that takes."""
 
 
 def ranked_at_once(db: sqlite3.Connection, corpora: Corpora, search: Search) -> Found | None:
     """`ranked`, if that is a matter of a millisecond; else `None`."""
     with snapshot(db):
         owner = find(db, search.scope)
-        is_brief = owner is None or corpora.is_at_hand(owner, search.scope, search.request)
+        is_brief = len(search.query.terms) <= FEW_TERMS and (
+            owner is None or corpora.is_at_hand(owner, search.scope, search.request)
+        )
         return _ranked(db, corpora, owner, search) if is_brief else None
 
 
@@ -66,6 +75,8 @@ def _ranked(db: sqlite3.Connection, corpora: Corpora, owner: Owner | None, searc
     if owner is None:
         return Found([])
     request = search.request
+    if not search.is_patient and (missing := corpora.missing(db, owner, search.scope, request.where)):
+        return Found([], missing=missing)
     corpus = corpora.of(db, owner)
     if search.without is not None and (names := frozenset(corpus.named(search.query.names))) != search.without:
         return Found([], names)

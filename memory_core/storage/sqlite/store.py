@@ -6,15 +6,15 @@ import asyncio
 import logging
 import os
 import sqlite3
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import replace
 from datetime import datetime
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Final, Literal
 
-from memory_core.bridge import off_loop
+from memory_core.bridge import answer_with, off_loop
 from memory_core.chunking import DEFAULT_CHUNKER, Chunker
 from memory_core.drafts import is_long_patch, patched
 from memory_core.errors import EmbeddingError, RecordNotFoundError
@@ -32,6 +32,7 @@ from memory_core.storage.sqlite.names import KnownNames
 from memory_core.storage.sqlite.owners import find
 from memory_core.storage.sqlite.porting import SqlitePort
 from memory_core.storage.sqlite.prepared import Prepared, embed_query, prepare, prepare_all
+from memory_core.storage.sqlite.readers import Readers, is_brief_page, is_long_page, looks_long
 from memory_core.storage.sqlite.reanalysis import Reanalysis, is_due
 from memory_core.storage.sqlite.reembedding import collect, switch
 from memory_core.storage.sqlite.rows import micros, moment
@@ -50,6 +51,11 @@ logger = logging.getLogger(__name__)
 Synchronous = Literal["FULL", "NORMAL"]
 Scopes = list[Scope]
 Texts = list[str]
+
+MOST_ROUNDS: Final = 3
+"""So often a search lets others go first while what it needs is read: its owner's records, then who satisfies its
+conditions, and once more if they changed meanwhile."""
+EVERYTHING: Final = Where()
 
 
 class SqliteStore:
@@ -112,6 +118,10 @@ class SqliteStore:
         self._write_connection = await self._connect(name, prepare=not in_memory)
         # A private in-memory database is visible to its own connection only, so that one has to serve both.
         self._reader = self._write_connection if in_memory else await self._connect(name)
+        self._readers = Readers(self._reader, None if in_memory else partial(self._connect, name))
+        self._to_close.push_async_callback(self._readers.close)
+        self._loop = asyncio.get_running_loop()
+        self._pages = set[asyncio.Task[None]]()
         self._writer = Writer(self._write_connection, self._wake_backlog, custody.tidy)
         self._to_close.push_async_callback(self._writer.close)
         self._intake = Intake(self._writer, self._prepare, self._embedded)
@@ -154,7 +164,7 @@ class SqliteStore:
         query, now = await off_loop(is_long(request.text), parse, request.text), self._now()
         if request.mode == "substring":
             plain = searching.Search(scope, request, query, None, None, now)
-            return await self._reader.run(lambda db: searching.containing(db, plain))
+            return await (await self._readers.long()).run(lambda db: searching.containing(db, plain))
         # Which of the query's words are names is known for sure only where the search reads; a wrong guess costs a
         # second round, and the next query does not make it again.
         while True:
@@ -175,8 +185,16 @@ class SqliteStore:
         """What a search finds: in this thread if that is a matter of a millisecond, else in the reader's."""
         found = self._reader.at_once(partial(searching.ranked_at_once, corpora=corpora, search=search))
         if found is None:
+            search = replace(search, is_patient=self._readers.is_one)
             found = await self._reader.run(partial(searching.ranked, corpora=corpora, search=search))
-        return found
+        for _ in range(MOST_ROUNDS):
+            if found.missing is None:
+                return found
+            take_over = await (await self._readers.long()).run(found.missing)
+            await self._reader.run(lambda _, take_over=take_over: take_over())
+            found = await self._reader.run(partial(searching.ranked, corpora=corpora, search=search))
+        patient = replace(search, is_patient=True)
+        return await self._reader.run(partial(searching.ranked, corpora=corpora, search=patient))
 
     async def update(self, scope: Scope, id: str, patch: Patch) -> MemoryRecord:  # noqa: A002
         """See `Records.update`."""
@@ -214,7 +232,10 @@ class SqliteStore:
     async def collections(self, scope: Scope, where: Where) -> Texts:
         """See `Items.collections`."""
         now = self._now()
-        return await self._reader.run(lambda db: items.collections(db, scope, where, now))
+        return await self._readers.run(
+            lambda db: items.collections(db, scope, where, now),
+            unless=lambda db: looks_long(find(db, scope), where),
+        )
 
     async def postpone(self, scope: Scope, expiries: Mapping[str, datetime | None]) -> None:
         """See `Items.postpone`."""
@@ -245,7 +266,11 @@ class SqliteStore:
     async def stats(self, scope: Scope) -> Stats:
         """See `Store.stats`."""
         now = self._now()
-        return await self._reader.run(lambda db: listing.count(db, scope, now, owes=self._embedder is not None))
+        owes = self._embedder is not None
+        return await self._readers.run(
+            lambda db: listing.count(db, scope, now, owes=owes),
+            unless=lambda db: looks_long(find(db, scope), EVERYTHING),
+        )
 
     async def owners(self) -> Scopes:
         """See `Custody.owners`."""
@@ -253,7 +278,7 @@ class SqliteStore:
 
     async def check(self) -> Texts:
         """See `Custody.check`."""
-        return await self._reader.run(custody.check)
+        return await (await self._readers.long()).run(custody.check)
 
     async def vacuum(self) -> None:
         """See `Custody.vacuum`."""
@@ -344,7 +369,23 @@ class SqliteStore:
             with snapshot(db):
                 return listing.page(db, scope, request, now)[0]
 
-        self._reader.begin(read, done)
+        if is_brief_page(request) or self._readers.is_one:
+            self._reader.begin(read, done)
+        else:
+            self._loop.call_soon_threadsafe(self._begin_page, scope, request, read, done)
+
+    def _begin_page(
+        self,
+        scope: Scope,
+        request: ListRequest,
+        read: Callable[[sqlite3.Connection], Page],
+        done: asyncio.Future[Page],
+    ) -> None:
+        """A page that may take long; on the core loop."""
+        page = self._readers.run(read, unless=lambda db: is_long_page(find(db, scope), request))
+        task = asyncio.create_task(answer_with(page, done), name="memory-core page")
+        self._pages.add(task)
+        task.add_done_callback(self._pages.discard)
 
 
 def _update(db: sqlite3.Connection, scope: Scope, patch: Patch, item: Prepared, now: datetime) -> MemoryRecord:
