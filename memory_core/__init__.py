@@ -59,7 +59,7 @@ from memory_core.models import (
     utc_now,
 )
 from memory_core.operating import Operator
-from memory_core.prompt import remembered_block
+from memory_core.prompt import cut_query, remembered_block
 from memory_core.protocols import Embedder, Store, Summarizer
 from memory_core.tools import (
     FORGET_MEMORY,
@@ -166,6 +166,7 @@ __all__ = [
     "check_draft",
     "complete",
     "core_loop",
+    "cut_query",
     "data_conditions",
     "on_core",
     "remembered_block",
