@@ -151,11 +151,13 @@ async def main(seconds: float, records: int) -> None:
             await asyncio.sleep(seconds)
             print(f"{'nothing else':26} {'':28} {neighbour.summary()}")
             hostile = too_much(eve)
+            await asyncio.sleep(1)
             neighbour.summary()
             for name, call in hostile.items():
                 result = await refused(call)
                 print(f"{name:26} {result:28} {neighbour.summary()}", flush=True)
             heavy = very_much(eve, records)
+            await asyncio.sleep(1)
             neighbour.summary()
             for name, call in heavy.items():
                 result = await answered(call, seconds)
