@@ -116,7 +116,7 @@ def complete_all(drafts: Iterable[Draft | str], scope: Scope, now: datetime) -> 
 
 
 def complete_items(
-    drafts: Iterable[Draft], remove: Collection[str], scope: Scope, now: datetime
+    drafts: Iterable[Draft | str], remove: Collection[str], scope: Scope, now: datetime
 ) -> tuple[list[MemoryRecord], list[str]]:
     """The records of `complete_all`, each with a source key, and the checked source keys to remove."""
     records = complete_all(drafts, scope, now)
@@ -172,10 +172,9 @@ def as_draft(given: object) -> Draft:
 
 def as_list(given: object) -> list[Draft | str]:
     """What a caller hands over as many drafts; each is looked at by `complete_all`."""
+    wrong = given  # not narrowed by the next line, which leaves type checkers with half a type
     if isinstance(given, str | Draft | Mapping) or not isinstance(given, Iterable):
-        raise InvalidInputError(
-            f"add_many takes a list of drafts and texts, not {shown(cast('object', given))}; add takes one"
-        )
+        raise InvalidInputError(f"add_many takes a list of drafts and texts, not {shown(wrong)}; add takes one")
     return list(cast("Iterable[Draft | str]", given))
 
 

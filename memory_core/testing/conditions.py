@@ -201,7 +201,7 @@ _FILTERS: Final[list[tuple[dict[str, Any], str]]] = [
 
 def _tree(random: Random, levels: int = 3) -> Condition:
     if levels and random.random() < 0.45:
-        group = random.choice([AnyOf, AllOf, NoneOf])
+        group: type[AnyOf | AllOf | NoneOf] = random.choice([AnyOf, AllOf, NoneOf])
         return group([_tree(random, levels - 1) for _ in range(random.randint(1, 3))])
     return _on_data(random) if random.random() < 0.5 else _on_field(random)
 

@@ -118,7 +118,8 @@ def test_what_contains_itself_is_refused() -> None:
 
 
 def test_the_size_of_data_is_never_overrated() -> None:
-    for value in ({"a": [1, 2.5, None, True, "é", {}, []]}, [], {}, "", [[[]]], {"": {"": ""}}, ["x" * 50] * 50):
+    values: list[Any] = [{"a": [1, 2.5, None, True, "é", {}, []]}, [], {}, "", [[[]]], {"": {"": ""}}, ["x" * 50] * 50]
+    for value in values:
         _, size = check_json("data", value, 10_000)
         assert least_bytes("data", value, 10_000) <= size
     with pytest.raises(InvalidInputError, match=r"data has 12 bytes as JSON; at most 11 are allowed: "):

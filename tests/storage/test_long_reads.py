@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import AsyncGenerator, Awaitable, Callable
+from collections.abc import AsyncGenerator, Callable, Coroutine
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -21,7 +21,7 @@ from memory_core.storage.sqlite.store import SqliteStore
 RECORDS = 40
 EVEN = Where(matching=[DataCondition(("even",), "eq", value=True)])
 
-Read = Callable[[BoundMemory], Awaitable[Any]]
+Read = Callable[[BoundMemory], Coroutine[Any, Any, object]]
 
 LONG: dict[str, Read] = {
     "a search with keywords": lambda eve: eve.search("tea", where=Where(keywords=["tea"])),

@@ -218,7 +218,7 @@ class QdrantStore:
         """See `Records.update`."""
         now = self._clock()
         known = await self._one(scope, id)
-        made = await off_loop(is_long_patch(patch), lambda: self._prepare(patched(known.record, patch, now)))
+        made = await off_loop(is_long_patch(patch), self._patched, known.record, patch, now)
         if self._embedder is not None and is_searched_differently(known.record, made.record) and made.chunks:
             made = await self._embedded(self._embedder, scope, known, made)
 
@@ -235,6 +235,9 @@ class QdrantStore:
             return record
 
         return await self._write(scope, work)
+
+    def _patched(self, record: MemoryRecord, patch: Patch, now: datetime) -> Prepared:
+        return self._prepare(patched(record, patch, now))
 
     async def delete(self, scope: Scope, where: Where, *, forget: bool) -> int:
         """See `Records.delete`."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import sqlite3
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from typing import Final, NamedTuple
@@ -69,6 +69,12 @@ def ranked(db: sqlite3.Connection, corpora: Corpora, search: Search) -> Found:
     """Carry out a search."""
     with snapshot(db):
         return _ranked(db, corpora, find(db, search.scope), search)
+
+
+def ranked_after(take_over: Callable[[], None], db: sqlite3.Connection, corpora: Corpora, search: Search) -> Found:
+    """`ranked`, with what was missing before."""
+    take_over()
+    return ranked(db, corpora, search)
 
 
 def _ranked(db: sqlite3.Connection, corpora: Corpora, owner: Owner | None, search: Search) -> Found:

@@ -187,14 +187,13 @@ class SqliteStore:
         if found is None:
             search = replace(search, is_patient=self._readers.is_one)
             found = await self._reader.run(partial(searching.ranked, corpora=corpora, search=search))
-        for _ in range(MOST_ROUNDS):
-            if found.missing is None:
-                return found
+        rounds = 0
+        while found.missing is not None:
+            rounds += 1
+            search = replace(search, is_patient=rounds == MOST_ROUNDS)
             take_over = await (await self._readers.long()).run(found.missing)
-            await self._reader.run(lambda _, take_over=take_over: take_over())
-            found = await self._reader.run(partial(searching.ranked, corpora=corpora, search=search))
-        patient = replace(search, is_patient=True)
-        return await self._reader.run(partial(searching.ranked, corpora=corpora, search=patient))
+            found = await self._reader.run(partial(searching.ranked_after, take_over, corpora=corpora, search=search))
+        return found
 
     async def update(self, scope: Scope, id: str, patch: Patch) -> MemoryRecord:  # noqa: A002
         """See `Records.update`."""
@@ -202,10 +201,13 @@ class SqliteStore:
         known = await self._reader.run(lambda db: listing.one(db, scope, id, micros(now)))
         if known is None:
             raise RecordNotFoundError(f"there is no memory {id!r}")
-        item = await off_loop(is_long_patch(patch), lambda: self._prepare(patched(known[2], patch, now)))
+        item = await off_loop(is_long_patch(patch), self._patched, known[2], patch, now)
         if _is_searched_differently(known[2], item.record):
             ((item,),) = await self._embedded([(scope, [item])], known[1])
         return await self._writer.write(lambda db: _update(db, scope, patch, item, now))
+
+    def _patched(self, record: MemoryRecord, patch: Patch, now: datetime) -> Prepared:
+        return self._prepare(patched(record, patch, now))
 
     async def delete(self, scope: Scope, where: Where, *, forget: bool) -> int:
         """See `Records.delete`."""
