@@ -100,8 +100,9 @@ class _Reading:
         self._count()
         if name not in _COMPARISONS or not path:
             raise InvalidInputError(f"a filter knows {_OPERATORS}, each behind a key, not {shown(name)}")
-        # Frameworks pass tuples for the lists of JSON.
-        return DataCondition(path, _COMPARISONS[name], list(value) if isinstance(value, tuple) else value)
+        if isinstance(value, tuple):  # frameworks pass them for the lists of JSON
+            value = list(cast("tuple[object, ...]", value))
+        return DataCondition(path, _COMPARISONS[name], value)
 
     def _count(self) -> None:
         self._found += 1

@@ -40,13 +40,14 @@ many as a page has records."""
 MAX_KEYWORDS: Final = 100
 """Keywords of a `Where`: each is looked for in every text."""
 MAX_CONDITIONS: Final = 100
-"""Conditions in `Where.matching` and `Where.data` together, groups included."""
+"""Conditions in `Where.matching`, groups included, and keys in `Where.data`."""
 MAX_GROUP_LEVELS: Final = 10
 """Levels of `AnyOf`, `AllOf` and `NoneOf` inside one another."""
 MAX_ALTERNATIVES: Final = 1_000
 """Values of all `in` and `nin` conditions of one `Where` together."""
 MAX_VALUE_BYTES: Final = 100_000
-"""Bytes of all values that the `DataCondition`s of one `Where` compare with, as compact JSON in ASCII."""
+"""Bytes of all values that the `DataCondition`s of one `Where` compare with, and of its `data`, as compact JSON in
+ASCII."""
 
 LONG_CHARS: Final = 1_000
 """Characters whose analysis takes about a millisecond, and more of it than this does not happen on the core loop."""

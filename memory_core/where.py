@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import Any, Final, cast
@@ -20,7 +20,7 @@ from memory_core.conditions import (
     DataCondition,
     FieldCondition,
 )
-from memory_core.drafts import check_data, check_links, or_none
+from memory_core.drafts import check_links, or_none
 from memory_core.encoding import check_json
 from memory_core.errors import InvalidInputError
 from memory_core.limits import (
@@ -78,9 +78,12 @@ def _some_of(name: str, allowed: Sequence[str], *, least: int) -> Callable[[obje
 
 
 def _data_condition(value: object) -> Mapping[str, Json]:
-    if isinstance(value, Mapping):
-        check_size("data", len(cast("Mapping[object, object]", value)), MAX_CONDITIONS, "conditions", _FEWER)
-    data = check_data(value)
+    wrong = value  # not narrowed by the next line, which leaves type checkers with half a type
+    if not isinstance(value, Mapping):
+        raise InvalidInputError(f"data must be a mapping of keys to plain values, not {shown(wrong)}")
+    given = cast("Mapping[str, Json]", value)
+    check_size("data", len(given), MAX_CONDITIONS, "conditions", _FEWER)
+    data: dict[str, Json] = check_json("data", given, MAX_VALUE_BYTES)[0]
     for name, item in data.items():
         if isinstance(item, list | dict):
             raise InvalidInputError(f"data can be filtered by plain values only, not {shown(name)}: {shown(item)}")
@@ -115,7 +118,7 @@ class _Tree:
                 f"matching takes DataCondition(path, op, value), FieldCondition(field, op, value), AnyOf, AllOf and "
                 f"NoneOf, not {shown(given)}"
             )
-        if not isinstance(given.op, str) or given.op not in COMPARISONS:
+        if not _is_one_of(COMPARISONS, given.op):
             raise InvalidInputError(f"op must be one of {', '.join(COMPARISONS)}, not {shown(given.op)}")
         if isinstance(given, DataCondition):
             path = tuple(_step(step) for step in _steps(given.path))
@@ -145,6 +148,10 @@ class _Tree:
         self._bytes += size
         check_size("matching", self._bytes, MAX_VALUE_BYTES, "bytes of values as JSON", "compare with smaller values")
         return checked
+
+
+def _is_one_of(names: Collection[str], value: object) -> bool:
+    return isinstance(value, str) and value in names
 
 
 def _as_it_is(value: object) -> object:
@@ -180,9 +187,10 @@ def _has_order(value: object) -> bool:
 
 
 def _steps(path: object) -> Sequence[object]:
-    steps = cast("Sequence[object]", path) if isinstance(path, Sequence) and not isinstance(path, str) else ()
-    if not steps:
-        raise InvalidInputError(f"path must be a tuple such as ('address', 'city'), not {shown(path)}")
+    wrong = path
+    if not isinstance(path, Sequence) or isinstance(path, str) or not path:
+        raise InvalidInputError(f"path must be a tuple such as ('address', 'city'), not {shown(wrong)}")
+    steps = cast("Sequence[object]", path)
     check_size("path", len(steps), MAX_DATA_LEVELS, "steps", "data is not nested more deeply")
     return steps
 
@@ -199,7 +207,7 @@ def _step(step: object) -> str | int:
 
 
 def _field_check(given: FieldCondition) -> Callable[[object], object]:
-    if not isinstance(given.field, str) or given.field not in _VALUES:
+    if not _is_one_of(_VALUES, given.field):
         raise InvalidInputError(f"a FieldCondition compares {', '.join(_VALUES)}, not {shown(given.field)}")
     is_name = given.field in NAME_FIELDS or given.field == TAGS
     if given.op in (*_ORDERS, "between") if is_name else given.op == "starts_with":

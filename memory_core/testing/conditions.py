@@ -25,7 +25,7 @@ from memory_core import (
     data_conditions,
     run_sync,
 )
-from memory_core.conditions import NAME_FIELDS, NUMBER_FIELDS, TIME_FIELDS, Condition
+from memory_core.conditions import GROUPS, NAME_FIELDS, NUMBER_FIELDS, TIME_FIELDS, Condition
 from memory_core.matching import satisfies
 from memory_core.testing.base import Contract, Ticks, everything, texts
 from memory_core.where import check_where
@@ -201,8 +201,7 @@ _FILTERS: Final[list[tuple[dict[str, Any], str]]] = [
 
 def _tree(random: Random, levels: int = 3) -> Condition:
     if levels and random.random() < 0.45:
-        group: type[AnyOf | AllOf | NoneOf] = random.choice([AnyOf, AllOf, NoneOf])
-        return group([_tree(random, levels - 1) for _ in range(random.randint(1, 3))])
+        return GROUPS[random.randrange(len(GROUPS))]([_tree(random, levels - 1) for _ in range(random.randint(1, 3))])
     return _on_data(random) if random.random() < 0.5 else _on_field(random)
 
 

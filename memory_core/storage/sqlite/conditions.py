@@ -233,7 +233,7 @@ def _as_json(condition: Condition) -> list[object]:
 
 def _read(written: list[Any]) -> Condition:
     if len(written) == 2:
-        return GROUPS[written[0]]([_read(one) for one in written[1]])
+        return GROUPS[int(written[0])]([_read(one) for one in written[1]])
     path, op, value = written
     return DataCondition(tuple(path), op, value)
 
