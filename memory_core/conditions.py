@@ -85,4 +85,4 @@ class NoneOf:
 Condition: TypeAlias = Union[DataCondition, FieldCondition, AnyOf, AllOf, NoneOf]  # noqa: UP007  (its classes name it)
 """What `Where.matching` holds."""
 Group: TypeAlias = AnyOf | AllOf | NoneOf
-GROUPS: Final[tuple[type[AnyOf], type[AllOf], type[NoneOf]]] = (AnyOf, AllOf, NoneOf)
+GROUPS: Final = (AnyOf, AllOf, NoneOf)
