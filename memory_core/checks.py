@@ -8,7 +8,7 @@ from reprlib import Repr
 from typing import Final, TypeGuard, cast
 
 from memory_core.errors import InvalidInputError
-from memory_core.limits import MAX_KEY_CHARS, MAX_LISTED, check_size
+from memory_core.limits import MAX_KEY_CHARS, MAX_LIMIT, MAX_LISTED, MAX_QUERY_CHARS, check_size
 
 
 def check_key(name: str, value: object, error: type[InvalidInputError] = InvalidInputError) -> str:
@@ -39,6 +39,20 @@ def check_text(name: str, value: object, error: type[InvalidInputError] = Invali
             f"{name} holds {bad!r} at position {cause.start}, half of a character that UTF-8 cannot store; "
             "decode the input with errors='replace'"
         ) from cause
+    return value
+
+
+def check_query(query: object) -> str:
+    """Return `query` if it is text that a search takes."""
+    if isinstance(query, str):
+        check_size("query", len(query), MAX_QUERY_CHARS, "characters", "cut it, or ask for what matters in it")
+    return check_text("query", query)
+
+
+def check_limit(value: object) -> int:
+    """Return `value` if so many records can be asked for at once."""
+    if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= MAX_LIMIT:
+        raise InvalidInputError(f"limit must be a whole number from 1 to {MAX_LIMIT}, not {shown(value)}")
     return value
 
 

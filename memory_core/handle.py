@@ -9,10 +9,9 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Final, Literal, Self, TypeVar, get_args
 
 from memory_core.bridge import off_loop, on_core
-from memory_core.checks import check_key, check_one_of, check_text, check_unit, shown
+from memory_core.checks import check_key, check_limit, check_one_of, check_query, check_unit, shown
 from memory_core.drafts import as_list, check_expiries, complete, complete_all, complete_items, is_long
-from memory_core.errors import ForgottenError, InvalidInputError, RecordNotFoundError, ScopeError
-from memory_core.limits import MAX_LIMIT, MAX_QUERY_CHARS, check_size
+from memory_core.errors import ForgottenError, RecordNotFoundError, ScopeError
 from memory_core.lineage import lineage, retired_within, superseding
 from memory_core.models import (
     STATES,
@@ -178,12 +177,12 @@ class BoundMemory:
                 (Park et al. 2023).
             importance: Weight of the record's `importance`.
         """
-        _check_query(query)
+        check_query(query)
         check_one_of("mode", mode, get_args(Mode))
         check_one_of("profile", profile, get_args(Profile))
         request = SearchRequest(
             text=query,
-            limit=_limit(limit),
+            limit=check_limit(limit),
             mode="lexical" if profile == "exact" and mode == "hybrid" else mode,
             where=check_where(where),
             explain=explain,
@@ -218,7 +217,7 @@ class BoundMemory:
 
         request = SearchRequest(
             text="",
-            limit=_limit(limit),
+            limit=check_limit(limit),
             mode="vector",
             where=check_where(where),
             explain=False,
@@ -232,7 +231,7 @@ class BoundMemory:
             return await self._run(lambda store, scope: store.search(scope, request))
         from memory_core.retrieval.diversity import candidates, diversified  # noqa: PLC0415  (analysis takes 20 ms)
 
-        wider = replace(request, limit=candidates(request.limit) if pool is None else _limit(pool))
+        wider = replace(request, limit=candidates(request.limit) if pool is None else check_limit(pool))
         hits = await self._run(lambda store, scope: store.search(scope, wider))
         return await asyncio.to_thread(diversified, hits, request.limit, diversity)  # some milliseconds
 
@@ -372,7 +371,9 @@ class BoundMemory:
             touch: Count this as a read of the records returned.
         """
         check_one_of("order", order, get_args(Order))
-        request = ListRequest(where=check_where(where), order=order, limit=_limit(limit), cursor=cursor, touch=touch)
+        request = ListRequest(
+            where=check_where(where), order=order, limit=check_limit(limit), cursor=cursor, touch=touch
+        )
         return await self._memory.list_page(self._owned(), request)
 
     async def _run(self, work: Callable[[Store, Scope], Coroutine[object, object, T]]) -> T:
@@ -387,18 +388,6 @@ class BoundMemory:
         if self._scope.user is None:
             raise ScopeError(f"{self._scope} leaves the user open; bind one first: handle.bind(user=...)")
         return self._scope
-
-
-def _check_query(query: object) -> None:
-    if isinstance(query, str):
-        check_size("query", len(query), MAX_QUERY_CHARS, "characters", "cut it, or ask for what matters in it")
-    check_text("query", query)
-
-
-def _limit(value: object) -> int:
-    if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= MAX_LIMIT:
-        raise InvalidInputError(f"limit must be a whole number from 1 to {MAX_LIMIT}, not {shown(value)}")
-    return value
 
 
 def _is_later(embed: object) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -11,8 +11,9 @@ from memory_core.chunking import DEFAULT_CHUNKER, Chunker, pieces_of
 from memory_core.errors import EmbeddingError, MemoryCoreError
 from memory_core.limits import is_long
 from memory_core.models import Fingerprint, MemoryRecord
-from memory_core.protocols import Embedder
+from memory_core.protocols import Embedder, SearchRequest
 from memory_core.retrieval.features import Features, features, in_context, spoken
+from memory_core.retrieval.ranking import without_names
 from memory_core.storage.sqlite.rows import micros
 
 if TYPE_CHECKING:
@@ -95,6 +96,17 @@ async def embed(embedder: Embedder, texts: Sequence[str]) -> list[bytes]:
 async def embed_query(embedder: Embedder, text: str) -> NDArray[np.float32]:
     """The vector of a question; raises `EmbeddingError` as `embed` does."""
     return await _answer(embedder, embedder.embed_query(text), (embedder.fingerprint.dimensions,))
+
+
+async def query_vector(
+    embedder: Embedder | None, request: SearchRequest, without: Collection[str]
+) -> NDArray[np.float32] | None:
+    """The vector that a search compares with, as far as it needs one."""
+    if request.vector is not None:
+        return request.vector
+    if embedder is None or request.mode == "lexical" or not request.text.strip():
+        return None
+    return await embed_query(embedder, without_names(request.text, without))
 
 
 async def _answer(embedder: Embedder, work: Awaitable[object], wanted: tuple[int, ...]) -> NDArray[np.float32]:

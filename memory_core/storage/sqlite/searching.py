@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 import sqlite3
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from itertools import islice
 from typing import Final, NamedTuple
 
@@ -21,9 +22,13 @@ from memory_core.storage.sqlite.conditions import conditions, is_selective, owne
 from memory_core.storage.sqlite.corpora import Corpora, Missing
 from memory_core.storage.sqlite.owners import Owner, find
 from memory_core.storage.sqlite.passages import passages
+from memory_core.storage.sqlite.readers import Readers
 from memory_core.storage.sqlite.rows import COLUMNS, to_record
 from memory_core.storage.sqlite.snapshot import snapshot
 
+MOST_ROUNDS: Final = 3
+"""So often a search lets others go first while what it needs is read: its owner's records, then who satisfies its
+conditions, and once more if they changed meanwhile."""
 FEW_TERMS: Final = 64
 """Words of a query that are looked for in less than a millisecond."""
 
@@ -55,6 +60,24 @@ class Search:
     """Whether to read whatever is needed at once, however long that takes."""
 
 
+async def found(readers: Readers, corpora: Corpora, search: Search) -> Found:
+    """Carry out a search: in this thread if that is a matter of a millisecond, else in that of brief reads.
+
+    What takes long to read comes from the other connection; searches of other owners are carried out meanwhile.
+    """
+    result = readers.brief.at_once(partial(ranked_at_once, corpora=corpora, search=search))
+    if result is None:
+        search = replace(search, is_patient=readers.is_one)
+        result = await readers.brief.run(partial(ranked, corpora=corpora, search=search))
+    rounds = 0
+    while result.missing is not None:
+        rounds += 1
+        search = replace(search, is_patient=rounds == MOST_ROUNDS)
+        take_over = await (await readers.long()).run(result.missing)
+        result = await readers.brief.run(partial(_ranked_after, take_over, corpora=corpora, search=search))
+    return result
+
+
 def ranked_at_once(db: sqlite3.Connection, corpora: Corpora, search: Search) -> Found | None:
     """`ranked`, if that is a matter of a millisecond; else `None`."""
     with snapshot(db):
@@ -71,7 +94,7 @@ def ranked(db: sqlite3.Connection, corpora: Corpora, search: Search) -> Found:
         return _ranked(db, corpora, find(db, search.scope), search)
 
 
-def ranked_after(take_over: Callable[[], None], db: sqlite3.Connection, corpora: Corpora, search: Search) -> Found:
+def _ranked_after(take_over: Callable[[], None], db: sqlite3.Connection, corpora: Corpora, search: Search) -> Found:
     """`ranked`, with what was missing before."""
     take_over()
     return ranked(db, corpora, search)

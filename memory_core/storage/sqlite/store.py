@@ -12,7 +12,7 @@ from dataclasses import replace
 from datetime import datetime
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, Literal
+from typing import Final, Literal
 
 from memory_core.bridge import answer_with, off_loop
 from memory_core.chunking import DEFAULT_CHUNKER, Chunker
@@ -21,7 +21,7 @@ from memory_core.errors import EmbeddingError, RecordNotFoundError
 from memory_core.limits import is_long
 from memory_core.models import ErasureReceipt, Fingerprint, Hit, MemoryRecord, Page, Patch, Scope, Stats, Version, Where
 from memory_core.protocols import Clock, Embedder, ListRequest, SearchRequest
-from memory_core.retrieval.ranking import parse, without_names
+from memory_core.retrieval.ranking import parse
 from memory_core.storage.sqlite import custody, erasing, fingerprints, items, listing, searching, writing
 from memory_core.storage.sqlite.backlog import Backlog
 from memory_core.storage.sqlite.conditions import conditions
@@ -31,7 +31,7 @@ from memory_core.storage.sqlite.intake import Intake
 from memory_core.storage.sqlite.names import KnownNames
 from memory_core.storage.sqlite.owners import find
 from memory_core.storage.sqlite.porting import SqlitePort
-from memory_core.storage.sqlite.prepared import Prepared, embed_query, prepare, prepare_all
+from memory_core.storage.sqlite.prepared import Prepared, prepare, prepare_all, query_vector
 from memory_core.storage.sqlite.readers import Readers, is_brief_page, is_long_page, looks_long
 from memory_core.storage.sqlite.reanalysis import Reanalysis, is_due
 from memory_core.storage.sqlite.reembedding import collect, switch
@@ -41,20 +41,12 @@ from memory_core.storage.sqlite.turns import NEW
 from memory_core.storage.sqlite.vectors import Batch, with_vectors
 from memory_core.storage.sqlite.writer import Writer
 
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-
 logger = logging.getLogger(__name__)
 
 Synchronous = Literal["FULL", "NORMAL"]
 Scopes = list[Scope]
 Texts = list[str]
 
-MOST_ROUNDS: Final = 3
-"""So often a search lets others go first while what it needs is read: its owner's records, then who satisfies its
-conditions, and once more if they changed meanwhile."""
 EVERYTHING: Final = Where()
 
 
@@ -171,8 +163,10 @@ class SqliteStore:
             embedder, corpora = self._embedder, self._corpora
             without = self._names.guess(scope, query.names) if request.mode == "hybrid" and embedder else None
             try:
-                vector = await _query_vector(embedder, request, without or ())
-                found = await self._found(corpora, searching.Search(scope, request, query, vector, without, now))
+                vector = await query_vector(embedder, request, without or ())
+                found = await searching.found(
+                    self._readers, corpora, searching.Search(scope, request, query, vector, without, now)
+                )
             except EmbeddingError:
                 if not await self._has_turned_from(embedder):
                     raise
@@ -180,20 +174,6 @@ class SqliteStore:
             if found.names is None:
                 return found.hits
             self._names.correct(scope, query.names, found.names)
-
-    async def _found(self, corpora: Corpora, search: searching.Search) -> searching.Found:
-        """What a search finds: in this thread if that is a matter of a millisecond, else in the reader's."""
-        found = self._reader.at_once(partial(searching.ranked_at_once, corpora=corpora, search=search))
-        if found is None:
-            search = replace(search, is_patient=self._readers.is_one)
-            found = await self._reader.run(partial(searching.ranked, corpora=corpora, search=search))
-        rounds = 0
-        while found.missing is not None:
-            rounds += 1
-            search = replace(search, is_patient=rounds == MOST_ROUNDS)
-            take_over = await (await self._readers.long()).run(found.missing)
-            found = await self._reader.run(partial(searching.ranked_after, take_over, corpora=corpora, search=search))
-        return found
 
     async def update(self, scope: Scope, id: str, patch: Patch) -> MemoryRecord:  # noqa: A002
         """See `Records.update`."""
@@ -410,13 +390,3 @@ def _update(db: sqlite3.Connection, scope: Scope, patch: Patch, item: Prepared, 
 
 def _is_searched_differently(before: MemoryRecord, after: MemoryRecord) -> bool:
     return (before.text, before.author, before.occurred_at) != (after.text, after.author, after.occurred_at)
-
-
-async def _query_vector(
-    embedder: Embedder | None, request: SearchRequest, without: Collection[str]
-) -> NDArray[np.float32] | None:
-    if request.vector is not None:
-        return request.vector
-    if embedder is None or request.mode == "lexical" or not request.text.strip():
-        return None
-    return await embed_query(embedder, without_names(request.text, without))
