@@ -48,7 +48,7 @@ def least_bytes(name: str, value: object, enough: int) -> int:
                 size += len(outer)
             elif isinstance(outer, Mapping | list | tuple):
                 held = cast("Mapping[object, object] | Sequence[object]", outer)
-                size += 2 * len(held)
+                size += (5 if isinstance(held, Mapping) else 2) * len(held)  # `"":1,` and `1,`
                 if size <= enough:
                     found += _within(held)
             if size > enough:

@@ -170,10 +170,10 @@ class ConditionContract(Contract):
             "query has 10001 characters; at most 10000": lambda: run_sync(ann.search, "x" * 10_001),
             "query has 10001": lambda: run_sync(ann.search, "x" * 10_001, mode="substring"),
             "text has 1000001 characters": lambda: run_sync(ann.add, "x" * 1_000_001),
-            "data has 1000006 bytes as JSON, or more": lambda: run_sync(
+            "data has 1000009 bytes as JSON, or more": lambda: run_sync(
                 ann.add, Draft("x", data={"key": "x" * 1_000_001})
             ),
-            "data has 2000005 bytes as JSON, or more": lambda: run_sync(
+            "data has 2000008 bytes as JSON, or more": lambda: run_sync(
                 ann.add_many, [Draft("x", data={"key": [0] * 1_000_000})]
             ),
             "remove has 10001 values": lambda: run_sync(ann.put_many, [], remove=["x"] * 10_001),

@@ -53,8 +53,9 @@ EVERYTHING: Final = Where()
 class SqliteStore:
     """Records, full text, vectors and change log in one SQLite file (WAL), shared by any number of processes.
 
-    Two connections with a thread each: one writes (see `Writer`), one reads and ranks. Readers never wait for
-    writers. `open` before use; everything but `begin_list` runs on the loop that opened it.
+    Two connections with a thread each: one writes (see `Writer`), one reads and ranks; long reads get a third (see
+    `Readers`). Readers never wait for writers. `open` before use; everything but `begin_list` runs on the loop that
+    opened it.
 
     Args:
         path: The file, or `":memory:"`.
