@@ -221,6 +221,13 @@ def holds(data: object, conditions: list[Any]) -> bool:
     return all(matcher(condition)(SimpleNamespace(data=data)) for condition in conditions)
 
 
+WANTED: dict[str, Callable[[int], Any]] = {
+    "$in": lambda value: [value, 7],
+    "$nin": lambda value: [value, 7],
+    "$between": lambda value: (value, 7),
+    "$exists": lambda value: True,
+}
+"""What an operator is asked with, where that is no number."""
 OPERATORS: dict[str, Callable[[Any, Any], bool]] = {
     "$gt": lambda held, wanted: held > wanted,
     "$gte": lambda held, wanted: held >= wanted,
@@ -229,6 +236,9 @@ OPERATORS: dict[str, Callable[[Any, Any], bool]] = {
     "$eq": lambda held, wanted: held == wanted,
     "$ne": lambda held, wanted: held != wanted,
     "$in": lambda held, wanted: held in wanted,
+    "$nin": lambda held, wanted: held not in wanted,
+    "$between": lambda held, wanted: min(wanted) <= held <= max(wanted),
+    "$exists": lambda held, wanted: True,
 }
 
 
@@ -239,12 +249,12 @@ OPERATORS: dict[str, Callable[[Any, Any], bool]] = {
 )
 def test_a_filter_means_what_its_operators_say(data: dict[str, int], asked: dict[str, dict[str, int]]) -> None:
     given_filter = {
-        key: {name: [value, 7] if name == "$in" else value for name, value in tests.items()}
+        key: {name: WANTED.get(name, lambda value: value)(value) for name, value in tests.items()}
         for key, tests in asked.items()
         if tests
     }
     expected = all(
-        (key in data and OPERATORS[name](data[key], wanted)) or (key not in data and name == "$ne")
+        (key in data and OPERATORS[name](data[key], wanted)) or (key not in data and name in {"$ne", "$nin"})
         for key, tests in given_filter.items()
         for name, wanted in tests.items()
     )
