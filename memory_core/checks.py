@@ -49,13 +49,6 @@ def check_query(query: object) -> str:
     return check_text("query", query)
 
 
-def check_limit(value: object) -> int:
-    """Return `value` if so many records can be asked for at once."""
-    if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= MAX_LIMIT:
-        raise InvalidInputError(f"limit must be a whole number from 1 to {MAX_LIMIT}, not {shown(value)}")
-    return value
-
-
 def check_unit(name: str, value: object) -> float:
     """Return `value` as a float in 0..1."""
     if type(value) is float and 0.0 <= value <= 1.0:
@@ -125,6 +118,19 @@ def check_one_of(name: str, value: object, allowed: tuple[str, ...]) -> None:
     """Refuse a value that is not one of a closed set."""
     if value not in allowed:
         raise InvalidInputError(f"{name} must be one of {', '.join(allowed)}, not {shown(value)}")
+
+
+def check_limit(value: object) -> int:
+    """Return `value` if it can be the number of records that a search or a page returns."""
+    if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= MAX_LIMIT:
+        raise InvalidInputError(f"limit must be a whole number from 1 to {MAX_LIMIT}, not {shown(value)}")
+    return value
+
+
+def is_later(embed: object) -> bool:
+    """Whether vectors are computed after a write has returned."""
+    check_one_of("embed", embed, ("now", "later"))
+    return embed == "later"
 
 
 def shown(value: object) -> str:

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final, Literal, TypeAlias, Union, get_args
+from datetime import datetime
+from typing import Final, Literal, TypeAlias, Union, cast, get_args
+
+from memory_core.plain import Value
 
 TimeField = Literal["created_at", "updated_at", "accessed_at", "occurred_at", "expires_at", "valid_from", "valid_to"]
 NumberField = Literal["importance", "confidence", "access_count", "rev", "version"]
@@ -20,8 +23,8 @@ TAGS: Final = "tags"
 """The one field that holds several values."""
 
 
-@dataclass(frozen=True, slots=True)
-class DataCondition:
+@dataclass(frozen=True, slots=True, repr=False)
+class DataCondition(Value):
     """A condition on one value inside `data`: `DataCondition(("address", "city"), "eq", "Oslo")`.
 
     | op | holds if |
@@ -41,11 +44,11 @@ a missing path included, does not hold |
     """Keys of objects and positions in arrays, counted from 0."""
     op: Comparison
     value: object
-    """Any JSON value. (Not `Json`: pydantic models that hold a `Where` cannot follow a recursive alias.)"""
+    """Any JSON value."""
 
 
-@dataclass(frozen=True, slots=True)
-class FieldCondition:
+@dataclass(frozen=True, slots=True, repr=False)
+class FieldCondition(Value):
     """A condition on a field of the record: `FieldCondition("accessed_at", "lt", a_month_ago)`.
 
     Comparisons mean what they mean for a `DataCondition`. `None` is what a field holds that is not set: `eq`, `ne`,
@@ -58,31 +61,60 @@ class FieldCondition:
     op: Comparison
     value: object
     """An aware datetime, a number or a text, as the field holds; a sequence of them for `in` and `nin`, two for
-    `between`; a boolean for `exists`."""
+    `between`; a boolean for `exists`. A moment may also be given in ISO 8601, as JSON has it."""
+
+    def __post_init__(self) -> None:
+        if self.field in TIME_FIELDS:
+            object.__setattr__(self, "value", _moments(self.value))
 
 
-@dataclass(frozen=True, slots=True)
-class AnyOf:
+@dataclass(frozen=True, slots=True, repr=False)
+class AnyOf(Value):
     """At least one of the conditions holds; of no conditions none does."""
 
-    conditions: Sequence[Condition]
+    any_of: Sequence[Condition]
+
+    @property
+    def conditions(self) -> Sequence[Condition]:
+        """Of the group."""
+        return self.any_of
 
 
-@dataclass(frozen=True, slots=True)
-class AllOf:
+@dataclass(frozen=True, slots=True, repr=False)
+class AllOf(Value):
     """All conditions hold."""
 
-    conditions: Sequence[Condition]
+    all_of: Sequence[Condition]
+
+    @property
+    def conditions(self) -> Sequence[Condition]:
+        """Of the group."""
+        return self.all_of
 
 
-@dataclass(frozen=True, slots=True)
-class NoneOf:
+@dataclass(frozen=True, slots=True, repr=False)
+class NoneOf(Value):
     """None of the conditions holds."""
 
-    conditions: Sequence[Condition]
+    none_of: Sequence[Condition]
+
+    @property
+    def conditions(self) -> Sequence[Condition]:
+        """Of the group."""
+        return self.none_of
 
 
 Condition: TypeAlias = Union[DataCondition, FieldCondition, AnyOf, AllOf, NoneOf]  # noqa: UP007  (its classes name it)
 """What `Where.matching` holds."""
 Group: TypeAlias = AnyOf | AllOf | NoneOf
 GROUPS: Final = (AnyOf, AllOf, NoneOf)
+
+
+def _moments(value: object) -> object:
+    """A text, or the texts of a list, as moments; what is not a moment stays, and `check_where` says what is wrong."""
+    if isinstance(value, list | tuple):
+        return tuple(_moments(each) for each in cast("Sequence[object]", value))
+    try:
+        return datetime.fromisoformat(value) if isinstance(value, str) else value
+    except ValueError:
+        return value

@@ -25,9 +25,7 @@ from memory_core.models import (
     RELATIONS,
     ROLES,
     STATES,
-    TIER_OF_KIND,
     TIERS,
-    UNSET,
     Draft,
     Json,
     Link,
@@ -38,8 +36,25 @@ from memory_core.models import (
     Tier,
     utc_now,
 )
+from memory_core.plain import UNSET
 
 T = TypeVar("T")
+
+TIER_OF_KIND: Final[Mapping[str, Tier]] = {
+    "message": "raw",
+    "conversation_turn": "raw",
+    "user_query": "raw",
+    "note": "raw",
+    "step": "raw",
+    "fact": "high",
+    "important_fact": "high",
+    "important_information": "high",
+    "preference": "high",
+    "capability": "high",
+    "summary": "summary",
+    "consolidated": "summary",
+}
+"""How coarse a memory of a kind is; a kind that is not listed is `medium`."""
 
 LONG_BATCH: Final = 50
 """Drafts that are completed without leaving the loop: about a millisecond."""

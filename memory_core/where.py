@@ -112,7 +112,7 @@ class _Tree:
 
     def _condition(self, given: object, level: int) -> Condition:
         if isinstance(given, GROUPS):
-            return replace(given, conditions=self.checked(given.conditions, level + 1))
+            return type(given)(self.checked(given.conditions, level + 1))
         if not isinstance(given, DataCondition | FieldCondition):
             raise InvalidInputError(
                 f"matching takes DataCondition(path, op, value), FieldCondition(field, op, value), AnyOf, AllOf and "
