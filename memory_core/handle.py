@@ -145,9 +145,8 @@ class BoundMemory:
             embed: As for `add`.
             progress: Called with the records whose vectors are computed so far, and at the end when all are on disk.
         """
-        drafts = as_list(entries)
-        completed = await off_loop(is_long(drafts), complete_all, drafts, self._scope, self._memory.clock())
-        records = retired_within(completed)
+        drafts, now = as_list(entries), self._memory.clock()
+        records = retired_within(await off_loop(is_long(drafts), complete_all, drafts, self._scope, now))
 
         async def add(store: Store, scope: Scope) -> list[MemoryRecord | None]:
             with whole(progress, len(records)):
@@ -190,11 +189,10 @@ class BoundMemory:
                 (Park et al. 2023).
             importance: Weight of the record's `importance`.
         """
-        check_query(query)
         check_one_of("mode", mode, get_args(Mode))
         check_one_of("profile", profile, get_args(Profile))
         request = SearchRequest(
-            text=query,
+            text=check_query(query),
             limit=check_limit(limit),
             mode="lexical" if profile == "exact" and mode == "hybrid" else mode,
             where=check_where(where),
@@ -337,8 +335,7 @@ class BoundMemory:
         """
         drafts = as_list(entries)
         given, gone = await off_loop(is_long(drafts), complete_items, drafts, remove, self._scope, self._memory.clock())
-        records = retired_within(given)
-        return await self._run(lambda store, scope: store.put(scope, records, remove=gone))
+        return await self._run(lambda store, scope: store.put(scope, retired_within(given), remove=gone))
 
     async def collections(self, where: Where = EVERYTHING) -> Texts:
         """The distinct collections of the records that satisfy `where`, sorted by code points."""
