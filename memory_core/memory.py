@@ -19,6 +19,7 @@ import concurrent.futures
 import logging
 import os
 import sys
+import time
 import weakref
 from collections.abc import Awaitable
 from functools import partial
@@ -28,10 +29,12 @@ from typing import Final, NoReturn, Self
 from memory_core.bridge import OF_PARENT, CoreLoop, core_loop, on_core, promised, run_sync
 from memory_core.checks import shown
 from memory_core.chunking import DEFAULT_CHUNKER, Chunker
-from memory_core.errors import ClosedError, InvalidInputError
+from memory_core.errors import ClosedError, InvalidInputError, reason_for_log
 from memory_core.handle import BoundMemory
+from memory_core.hints import with_hints
 from memory_core.models import MemoryRecord, Page, Scope, utc_now
 from memory_core.operating import Operator
+from memory_core.progress import ProgressCallback
 from memory_core.protocols import Adding, Clock, Embedder, Listing, ListRequest, Reembedding, Store
 
 logger = logging.getLogger(__name__)
@@ -51,6 +54,7 @@ DEFAULT_EMBEDDER: Final = Default()
 """all-MiniLM-L6-v2, quantised to int8 and run offline on the CPU."""
 
 
+@with_hints("bind")
 class Memory:
     """A store of memories, opened at the first use and usable from any thread and any event loop.
 
@@ -93,6 +97,11 @@ class Memory:
         self._let_go: weakref.finalize[..., Memory] | None = None
         core_loop()  # starts a thread: better now than inside of a coroutine
 
+    def __repr__(self) -> str:
+        embedder = self._embedder if isinstance(self._embedder, Default | None) else type(self._embedder).__name__
+        state = "closed" if self._closed else "not open yet" if self._store is None else "open"
+        return f"<Memory {self._place()}, embedder={embedder}, {state}>"
+
     def bind(
         self,
         *,
@@ -126,7 +135,7 @@ class Memory:
         await on_core(self.ready)
         return self
 
-    async def reembed(self, embedder: Embedder | Default) -> int:
+    async def reembed(self, embedder: Embedder | Default, *, progress: ProgressCallback | None = None) -> int:
         """Compute the vectors of all owners anew with another embedder, and go on with that one.
 
         Searches and writes go on meanwhile: the old vectors serve until all new ones are there, then one transaction
@@ -139,6 +148,7 @@ class Memory:
 
         Args:
             embedder: The memory's own once this has returned; until then it is the caller's to close.
+            progress: Called with the vectors that this call has computed so far.
 
         Returns:
             How many vectors this call computed, one for each piece of a text.
@@ -148,7 +158,7 @@ class Memory:
             FingerprintError: Somebody else began to re-embed the file for yet another embedder.
             InvalidInputError: The store cannot do this; a SQLite file can.
         """
-        return await on_core(self._reembed, embedder)
+        return await on_core(self._reembed, embedder, progress)
 
     async def close(self) -> None:
         """Finish accepted writes and let go of files and models. Closing twice is fine.
@@ -204,6 +214,7 @@ class Memory:
             store = self._make_store()
             await store.open()
             self._hold(store)
+            logger.info("opened %s", self._place())
             return store
 
     def _is_of_parent(self) -> bool:
@@ -271,14 +282,24 @@ class Memory:
         embedder = None if self._embedder is None else _made(self._embedder)
         return SqliteStore(self._given, embedder=embedder, clock=self.clock, chunker=self._chunker)
 
-    async def _reembed(self, embedder: Embedder | Default) -> int:
+    async def _reembed(self, embedder: Embedder | Default, progress: ProgressCallback | None) -> int:
         store = await self.ready()
         if not isinstance(store, Reembedding):
             raise InvalidInputError(
                 f"a {type(store).__name__} cannot be re-embedded in place; copy its records to a store made with the "
                 "new embedder"
             )
-        return await store.reembed(_made(embedder))
+        began, made_with = time.perf_counter(), _made(embedder)
+        logger.info("re-embedding %s with %s", self._place(), made_with.fingerprint.name)
+        made = await store.reembed(made_with, progress)
+        self._embedder = made_with
+        logger.info("re-embedded %s: %d vectors in %.1f s", self._place(), made, time.perf_counter() - began)
+        return made
+
+    def _place(self) -> str:
+        """Where it is kept, as a log and a `repr` show it; never the address of a server, which may hold a key."""
+        given = self._given
+        return repr(os.fspath(given)) if isinstance(given, str | os.PathLike) else type(given).__name__
 
 
 def _insist_on_kinds(store: object, embedder: object) -> None:
@@ -323,7 +344,7 @@ async def _close_quietly(store: Store) -> None:
     try:
         await store.close()
     except Exception as error:  # noqa: BLE001  (nobody is left to hear of it, whatever it was)
-        logger.info("a memory that was dropped was not closed well: %s", error)
+        logger.warning("a memory that was dropped was not closed well: %s", reason_for_log(error))
 
 
 def _forget_parent() -> None:
