@@ -1,10 +1,13 @@
 """One durable, searchable memory that agent frameworks share.
 
-This is the one public door: everything an application or an adapter needs is imported from here. Importing it loads
-no framework and no numerical package; those come at the first use.
+What applications and adapters need every day is imported from here. Importing it loads no framework and no numerical
+package; those come at the first use. `QdrantStore`, `QdrantServer`, `MiniLmEmbedder`, `GeminiEmbedder` and
+`SentenceTransformerEmbedder` are loaded when their name is asked for, and say then which extra they need.
 
-`QdrantStore`, `QdrantServer`, `MiniLmEmbedder`, `GeminiEmbedder` and `SentenceTransformerEmbedder` can be imported from
-here, too; each is loaded when its name is asked for, and says then which extra it needs.
+What few need has modules of its own: other embedders (`memory_core.embedding`), the options of a Qdrant server
+(`memory_core.storage.qdrant.settings`) and a mirror in one (`memory_core.storage.mirror`), moves between stores
+(`memory_core.portability`), what a store or an embedder has to be (`memory_core.protocols`) and tests for those
+(`memory_core.testing`).
 """
 
 from importlib import import_module
@@ -15,6 +18,7 @@ from memory_core.bridge import core_loop, on_core, run_sync
 from memory_core.capture.triggers import Detection, LastMessages, TriggerDetector
 from memory_core.capture.turns import Message, turn_drafts
 from memory_core.chunking import Chunker, SentenceChunker, TokenChunker
+from memory_core.conditions import AllOf, AnyOf, Comparison, DataCondition, FieldCondition, NoneOf
 from memory_core.drafts import check_draft, complete
 from memory_core.embedding.threaded import ThreadedEmbedder
 from memory_core.errors import (
@@ -33,18 +37,16 @@ from memory_core.errors import (
     StoreUnavailableError,
     SupersededError,
     WrongThreadError,
+    reason_for_log,
 )
 from memory_core.filters import data_conditions
 from memory_core.handle import BoundMemory
+from memory_core.hits import Hits
 from memory_core.memory import DEFAULT_EMBEDDER, Memory
 from memory_core.models import (
-    UNSET,
-    Comparison,
     Component,
-    DataCondition,
     Draft,
     ErasureReceipt,
-    FieldCondition,
     Fingerprint,
     Hit,
     Json,
@@ -61,7 +63,9 @@ from memory_core.models import (
     utc_now,
 )
 from memory_core.operating import Operator
-from memory_core.prompt import remembered_block
+from memory_core.plain import UNSET
+from memory_core.progress import Progress, ProgressCallback, progress_bar
+from memory_core.prompt import cut_query, remembered_block
 from memory_core.protocols import Embedder, Store, Summarizer
 from memory_core.tools import (
     FORGET_MEMORY,
@@ -93,6 +97,13 @@ _AT_FIRST_USE: Final = {
 }
 
 
+__version__ = "0.1.0"
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_AT_FIRST_USE})
+
+
 def __getattr__(name: str) -> Any:  # typed by the imports above
     if name not in _AT_FIRST_USE:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
@@ -109,6 +120,8 @@ __all__ = [
     "STORE_MEMORY",
     "UNSET",
     "UPDATE_MEMORY",
+    "AllOf",
+    "AnyOf",
     "Arguments",
     "BoundMemory",
     "Chunker",
@@ -127,6 +140,7 @@ __all__ = [
     "FingerprintError",
     "ForgottenError",
     "Hit",
+    "Hits",
     "InvalidInputError",
     "Json",
     "LastMessages",
@@ -136,11 +150,14 @@ __all__ = [
     "MemoryRecord",
     "Message",
     "NewerStoreError",
+    "NoneOf",
     "NotAStoreError",
     "Operator",
     "Page",
     "Passage",
     "Patch",
+    "Progress",
+    "ProgressCallback",
     "RecordNotFoundError",
     "Role",
     "Scope",
@@ -165,8 +182,11 @@ __all__ = [
     "check_draft",
     "complete",
     "core_loop",
+    "cut_query",
     "data_conditions",
     "on_core",
+    "progress_bar",
+    "reason_for_log",
     "remembered_block",
     "run_sync",
     "turn_drafts",

@@ -34,6 +34,8 @@ from memory_core import (
     MemoryCoreError,
     Tool,
     ToolContext,
+    cut_query,
+    reason_for_log,
     remembered_block,
 )
 from memory_spade.conversation import session_of
@@ -48,8 +50,6 @@ if not spade_llm_version.startswith("0.3."):
 
 logger = logging.getLogger(__name__)
 
-MAX_QUERY_CHARS: Final = 2_000
-"""So much of a message is searched for."""
 MAX_NOTES: Final = 20
 """So many notes of a conversation, the last ones, are put into the prompt."""
 
@@ -99,7 +99,7 @@ def offer(agent: MemoryMixin, tool: LLMTool) -> None:
     """Register a tool once with the agent and once with its behaviour, which may or may not share one list."""
     llm: Any = agent
     if any(known.name == tool.name for known in llm.tools):
-        logger.warning("%s has a tool named %s already; the other one is left out", agent.address, tool.name)
+        logger.warning("an agent has a tool named %s already; the other one is left out", tool.name)
         return
     bind = getattr(tool, "set_agent", None)  # a tool that asks people does so through its agent
     if callable(bind):
@@ -183,7 +183,7 @@ async def begin(agent: MemoryMixin, context: ContextManager, conversation_id: st
     """
     history: list[Any] = context.get_conversation_history(conversation_id)
     message: Any = next((said for said in reversed(history) if said["role"] == "user"), {})
-    sender, said = message.get("sender"), str(message.get("content") or "")[:MAX_QUERY_CHARS]
+    sender, said = message.get("sender"), cut_query(str(message.get("content") or ""))
     peer = str(JID(sender).bare) or None if isinstance(sender, str) else None
     session = session_of(conversation_id, peer)
     noted: list[str] = []
@@ -195,8 +195,9 @@ async def begin(agent: MemoryMixin, context: ContextManager, conversation_id: st
         if agent.agent_base_memory is not None and agent.inject_memories:
             hits = await agent.home.base(peer).search(said, limit=agent.inject_memories)
             memories = [hit.record.text for hit in hits if hit.record.text not in noted]
-    except MemoryCoreError:
-        logger.exception("%s answers without its memory", agent.address)
+    except MemoryCoreError as error:
+        reason = reason_for_log(error)  # without the traceback, whose messages may quote
+        logger.error("an agent answers without its memory: %s", reason)  # noqa: TRY400
     block = remembered_block(noted, memories)
     return Turn(agent=agent.address, conversation_id=conversation_id, session=session, peer=peer, block=block)
 

@@ -7,6 +7,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from memory_core.limits import MAX_QUERY_TERMS
 from memory_core.retrieval.analysis import query_terms
 from memory_core.retrieval.timex import DateMention, asks_when, has_time_expression, mentioned_dates
 
@@ -60,9 +61,12 @@ def parse(text: str) -> Query:
     """Analyse a query."""
     words = frozenset(match.lower() for match in _WORD.findall(text))
     is_to_assistant = not words.isdisjoint(_SECOND_PERSON) and _ASSISTANT.search(text) is not None
+    terms = query_terms(_subject(text))
+    if len(terms) > MAX_QUERY_TERMS:
+        terms = terms[: MAX_QUERY_TERMS // 2] + terms[-MAX_QUERY_TERMS // 2 :]
     return Query(
         text,
-        query_terms(_subject(text)),
+        terms,
         words,
         frozenset() if words.isdisjoint(_ENGLISH) else _proper(text),
         asks_when(text),

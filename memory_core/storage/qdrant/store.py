@@ -10,11 +10,13 @@ from contextlib import AsyncExitStack
 from dataclasses import replace
 from datetime import datetime
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final, Self, TypeVar
+from typing import Any, Final, Self, TypeVar
 
+from memory_core.bridge import off_loop
 from memory_core.chunking import DEFAULT_CHUNKER, Chunker
-from memory_core.drafts import patched
-from memory_core.errors import EmbeddingError, RecordNotFoundError
+from memory_core.drafts import is_long_patch, patched
+from memory_core.errors import EmbeddingError, RecordNotFoundError, reason_for_log
+from memory_core.limits import is_long
 from memory_core.models import (
     ErasureReceipt,
     Hit,
@@ -27,8 +29,9 @@ from memory_core.models import (
     Where,
     utc_now,
 )
+from memory_core.progress import ProgressCallback
 from memory_core.protocols import Clock, Embedder, ListRequest, SearchRequest
-from memory_core.retrieval.question import parse, without_names
+from memory_core.retrieval.question import parse
 from memory_core.retrieval.ranking import Vector
 from memory_core.storage.qdrant import adding, items, listing, schema, searching
 from memory_core.storage.qdrant.changes import Changes
@@ -45,10 +48,14 @@ from memory_core.storage.qdrant.reanalysis import Reanalysis
 from memory_core.storage.qdrant.settings import IN_MEMORY, Layout, Patience, Server, from_uri
 from memory_core.storage.qdrant.writing import Access, Locks, carry_out, removal, until_undisturbed
 from memory_core.storage.sqlite.listing import told
-from memory_core.storage.sqlite.prepared import Prepared, embed, embed_query, prepare, texts_to_embed, unrelated_to
-
-if TYPE_CHECKING:
-    pass
+from memory_core.storage.sqlite.prepared import (
+    Prepared,
+    embed,
+    prepare,
+    prepare_all,
+    query_vector,
+    texts_to_embed,
+)
 
 logger = logging.getLogger(__name__)
 
@@ -164,15 +171,22 @@ class QdrantStore:
             self._to_close.push_async_callback(Reanalysis(self._access.records).close)
 
     async def add(
-        self, scope: Scope, records: Sequence[MemoryRecord], *, embed_later: bool
+        self,
+        scope: Scope,
+        records: Sequence[MemoryRecord],
+        *,
+        embed_later: bool,
+        progress: ProgressCallback | None = None,
     ) -> list[MemoryRecord | None]:
         """See `Records.add`."""
         if not records:
             return []
-        batch = [self._prepare(record) for record in records]
+        batch = await prepare_all(self._prepare, records)
         embedded: dict[str, Prepared] = {}
         if self._embedder is not None and not embed_later:
-            embedded = await adding.with_vectors(self._access, scope, batch, self._embedder, self._clock())
+            embedded = await adding.with_vectors(
+                self._access, scope, batch, self._embedder, self._clock(), progress=progress
+            )
         return await self._write(scope, lambda: adding.add(self._access, scope, batch, embedded, self._clock()))
 
     async def search(self, scope: Scope, request: SearchRequest) -> list[Hit]:
@@ -182,11 +196,12 @@ class QdrantStore:
         now = self._clock()
         if request.mode == "substring":
             return await searching.containing(points, scope, request, now)
-        vector = await self._query_vector(scope, request) if request.mode in ("vector", "hybrid") else None
+        vector = await self._query_vector(scope, request)
         by_owner = self._connection.version >= IDF_BY_OWNER
+        query = await off_loop(is_long(request.text), parse, request.text)
         return await searching.ranked(
             points,
-            searching.Search(scope, request, parse(request.text), vector, now, by_owner, self._server.is_local),
+            searching.Search(scope, request, query, vector, now, by_owner, self._server.is_local),
         )
 
     async def list(self, scope: Scope, request: ListRequest) -> Page:
@@ -206,7 +221,7 @@ class QdrantStore:
         """See `Records.update`."""
         now = self._clock()
         known = await self._one(scope, id)
-        made = self._prepare(patched(known.record, patch, now))
+        made = await off_loop(is_long_patch(patch), self._patched, known.record, patch, now)
         if self._embedder is not None and is_searched_differently(known.record, made.record) and made.chunks:
             made = await self._embedded(self._embedder, made)
 
@@ -224,6 +239,9 @@ class QdrantStore:
 
         return await self._write(scope, work)
 
+    def _patched(self, record: MemoryRecord, patch: Patch, now: datetime) -> Prepared:
+        return self._prepare(patched(record, patch, now))
+
     async def delete(self, scope: Scope, where: Where, *, forget: bool) -> int:
         """See `Records.delete`."""
         return len(await self._delete(scope, where, forget=forget, expired=False))
@@ -232,7 +250,7 @@ class QdrantStore:
         """See `Items.put`."""
         if not records and not remove:
             return []
-        batch = [self._prepare(record) for record in records]
+        batch = await prepare_all(self._prepare, records)
         embedded: dict[str, Prepared] = {}
         if self._embedder is not None and batch:
             embedded = await adding.with_vectors(
@@ -253,7 +271,9 @@ class QdrantStore:
 
     async def sweep(self, scope: Scope) -> int:
         """See `Items.sweep`."""
-        return await self._write(scope, lambda: items.sweep(self._access, scope, self._clock()))
+        swept = await self._write(scope, lambda: items.sweep(self._access, scope, self._clock()))
+        logger.info("swept %d expired records", swept)
+        return swept
 
     async def erase(self, scope: Scope) -> ErasureReceipt:
         """See `Store.erase`.
@@ -339,16 +359,14 @@ class QdrantStore:
         try:
             return item._replace(vectors=await embed(embedder, texts_to_embed(item.record.text, item.chunks)))
         except EmbeddingError as error:
-            logger.warning("the vectors of a changed record are owed: %s", error)
+            logger.warning("the vectors of a changed record are owed: %s", reason_for_log(error))
             return item
 
     async def _query_vector(self, scope: Scope, request: SearchRequest) -> Vector | None:
-        if request.vector is not None and self._embedder is not None:
-            return Vector(request.vector, await unrelated_to(self._embedder))
-        if self._embedder is None or not request.text.strip():
-            return None
-        names = await searching.participants(self._access.of(scope), scope)
-        return await embed_query(self._embedder, without_names(request.text, names))
+        names: Collection[str] = ()
+        if self._embedder is not None and request.mode != "lexical" and request.vector is None:
+            names = await searching.participants(self._access.of(scope), scope)
+        return await query_vector(self._embedder, request, names)
 
 
 def _server(given: str | os.PathLike[str] | Server | None) -> Server:

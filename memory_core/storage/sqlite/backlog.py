@@ -15,7 +15,7 @@ from collections.abc import Iterable
 from typing import Final
 
 from memory_core.encoding import encode_json
-from memory_core.errors import EmbeddingError, StorageError
+from memory_core.errors import EmbeddingError, StorageError, reason_for_log
 from memory_core.models import Fingerprint
 from memory_core.protocols import Embedder
 from memory_core.storage.sqlite.connection import Connection
@@ -54,17 +54,11 @@ class Backlog:
         self._embedder = embedder
         self._wake = asyncio.Event()
         self._wake.set()  # an earlier process may have left some
-        self._paying = asyncio.Lock()
         self._task = asyncio.create_task(self._serve(), name="memory-core backlog")
 
     def wake(self) -> None:
         """Say that vectors may be owed."""
         self._wake.set()
-
-    async def drain(self) -> None:
-        """Pay all that is owed now; raises `EmbeddingError` if the embedder still fails."""
-        while await self._pay():
-            pass
 
     async def close(self) -> None:
         """Stop; what is still owed is paid by the next process that opens the file."""
@@ -83,7 +77,7 @@ class Backlog:
             except (EmbeddingError, StorageError) as error:
                 if not threading.main_thread().is_alive():
                     return  # the interpreter is ending: the next process that opens the file pays
-                logger.warning("vectors stay owed for now, next try in %.0f s: %s", pause, error)
+                logger.warning("vectors stay owed for now, next try in %.0f s: %s", pause, reason_for_log(error))
                 pause = await self._rest(pause)
 
     async def _give_way(self) -> None:
@@ -101,12 +95,14 @@ class Backlog:
 
     async def _pay(self) -> int:
         """One batch; returns how many were owed."""
-        async with self._paying:
-            texts = await self._reader.run(_next_batch)
-            if texts:
-                blobs = await embed(self._embedder, list(texts.values()))
-                await self._writer.write(lambda db: _store(db, self._embedder.fingerprint, texts, blobs))
-            return len(texts)
+        texts = await self._reader.run(_next_batch)
+        await self._compute(texts)
+        return len(texts)
+
+    async def _compute(self, texts: dict[Piece, str]) -> None:
+        if texts:
+            blobs = await embed(self._embedder, list(texts.values()))
+            await self._writer.write(lambda db: _store(db, self._embedder.fingerprint, texts, blobs))
 
 
 def _next_batch(db: sqlite3.Connection) -> dict[Piece, str]:

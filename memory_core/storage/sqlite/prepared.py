@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Sequence
+from bisect import bisect_right
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from memory_core.bridge import off_loop
 from memory_core.chunking import DEFAULT_CHUNKER, Chunker, pieces_of
 from memory_core.errors import EmbeddingError, MemoryCoreError
+from memory_core.limits import is_long
 from memory_core.models import Fingerprint, MemoryRecord
-from memory_core.protocols import Embedder, Familiar
+from memory_core.progress import Progress, ProgressCallback
+from memory_core.protocols import Embedder, Familiar, SearchRequest
 from memory_core.retrieval.features import Features, features
+from memory_core.retrieval.question import without_names
 
 if TYPE_CHECKING:
     import numpy as np
@@ -17,6 +22,9 @@ if TYPE_CHECKING:
 
     from memory_core.retrieval.ranking import Vector
     from memory_core.retrieval.unrelated import Unrelated
+
+TEXTS_AT_ONCE: Final = 256
+"""Texts that are embedded between two reports: enough to keep all cores busy, and a second or less."""
 
 _unrelated: Final[dict[Fingerprint, Unrelated]] = {}
 """By embedder; a fingerprint says which texts get which vectors."""
@@ -47,6 +55,11 @@ def prepare(record: MemoryRecord, chunker: Chunker = DEFAULT_CHUNKER) -> Prepare
     return Prepared(record, features(record), pieces_of(record.text, chunker), chunker=chunker)
 
 
+async def prepare_all(prepare: Callable[[MemoryRecord], Prepared], records: Sequence[MemoryRecord]) -> list[Prepared]:
+    """`prepare` for each; where that takes long, nothing else waits for it."""
+    return await off_loop(is_long(*(record.text for record in records)), lambda: list(map(prepare, records)))
+
+
 def texts_to_embed(text: str, chunks: Sequence[tuple[int, int]]) -> list[str]:
     """What is embedded for each chunk of a record: nothing but its own text."""
     return [text[start:stop] for start, stop in chunks]
@@ -62,6 +75,23 @@ async def embed(embedder: Embedder, texts: Sequence[str]) -> list[bytes]:
 
     vectors = await _answer(embedder, embedder.embed_documents(texts), (len(texts), embedder.fingerprint.dimensions))
     return [row.tobytes() for row in vectors.astype(np.float16)]
+
+
+async def embed_reporting(
+    embedder: Embedder, texts: Sequence[str], ends: Sequence[int], progress: ProgressCallback | None
+) -> list[bytes]:
+    """`embed`, in batches if somebody wants to know how far it is.
+
+    Args:
+        ends: For each record the number of texts up to its last one.
+    """
+    if progress is None:
+        return await embed(embedder, texts)
+    blobs: list[bytes] = []
+    for start in range(0, len(texts), TEXTS_AT_ONCE):
+        blobs += await embed(embedder, texts[start : start + TEXTS_AT_ONCE])
+        progress(Progress(bisect_right(ends, len(blobs)), len(ends)))
+    return blobs
 
 
 async def embed_query(embedder: Embedder, text: str) -> Vector:
@@ -82,6 +112,17 @@ async def unrelated_to(embedder: Embedder) -> Unrelated:
         work = embedder.embed_documents(list(TEXTS))
         _unrelated[fingerprint] = unrelated(await _answer(embedder, work, (len(TEXTS), fingerprint.dimensions)))
     return _unrelated[fingerprint]
+
+
+async def query_vector(embedder: Embedder | None, request: SearchRequest, without: Collection[str]) -> Vector | None:
+    """What a search compares with, as far as it needs a vector."""
+    from memory_core.retrieval.ranking import Vector  # noqa: PLC0415  (only stores that embed need it)
+
+    if embedder is None or request.mode == "lexical":
+        return None
+    if request.vector is not None:
+        return Vector(request.vector, await unrelated_to(embedder))
+    return await embed_query(embedder, without_names(request.text, without)) if request.text.strip() else None
 
 
 async def _answer(embedder: Embedder, work: Awaitable[object], wanted: tuple[int, ...]) -> NDArray[np.float32]:

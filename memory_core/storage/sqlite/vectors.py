@@ -7,12 +7,13 @@ import sqlite3
 from collections.abc import Sequence
 from itertools import islice
 
-from memory_core.errors import EmbeddingError
+from memory_core.errors import EmbeddingError, reason_for_log
 from memory_core.models import Scope
+from memory_core.progress import ProgressCallback
 from memory_core.protocols import Embedder
 from memory_core.storage.sqlite.connection import Connection
 from memory_core.storage.sqlite.owners import find
-from memory_core.storage.sqlite.prepared import Prepared, embed, texts_to_embed
+from memory_core.storage.sqlite.prepared import Prepared, embed_reporting, texts_to_embed
 from memory_core.storage.sqlite.writing import by_sources
 
 logger = logging.getLogger(__name__)
@@ -21,21 +22,32 @@ Batch = tuple[Scope, Sequence[Prepared]]
 """New records of one owner, in the order in which they are written."""
 
 
-async def with_vectors(embedder: Embedder, reader: Connection, batches: Sequence[Batch]) -> list[list[Prepared]]:
+async def with_vectors(
+    embedder: Embedder, reader: Connection, batches: Sequence[Batch], *, progress: ProgressCallback | None = None
+) -> list[list[Prepared]]:
     """The batches with vectors, from one call of the embedder.
 
     Records without text have none, and those that are stored already, word for word, keep theirs. If the embedder
     fails they come back as they were (vectors owed), since text is never lost.
+
+    Args:
+        progress: Called with the records whose vectors are computed so far.
     """
     kept = await _stored(reader, batches)
-    wanted = [item for _, batch in batches for item in batch if item.chunks and item.record.id not in kept]
-    texts = [text for item in wanted for text in texts_to_embed(item.record.text, item.chunks)]
+    wanted: list[Prepared] = []
+    texts: list[str] = []
+    ends: list[int] = []
+    for item in (item for _, batch in batches for item in batch):
+        if item.chunks and item.record.id not in kept:
+            wanted.append(item)
+            texts += texts_to_embed(item.record.text, item.chunks)
+        ends.append(len(texts))
     if not texts:
         return [list(batch) for _, batch in batches]
     try:
-        blobs = iter(await embed(embedder, texts))
+        blobs = iter(await embed_reporting(embedder, texts, ends, progress))
     except EmbeddingError as error:
-        logger.warning("%d vectors are owed: %s", len(texts), error)
+        logger.warning("%d vectors are owed: %s", len(texts), reason_for_log(error))
         return [list(batch) for _, batch in batches]
     made_by = embedder.fingerprint
     made = {item.record.id: item.embedded(list(islice(blobs, len(item.chunks))), made_by) for item in wanted}

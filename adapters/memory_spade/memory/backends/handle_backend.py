@@ -22,7 +22,9 @@ from memory_core import (
     RecordNotFoundError,
     Where,
     core_loop,
+    cut_query,
     portability,
+    reason_for_log,
     utc_now,
 )
 from memory_spade.memory.backends.base import MemoryBackend, MemoryEntry
@@ -93,7 +95,7 @@ class HandleBackend(MemoryBackend):
         """See `MemoryBackend`; raises `MemorySearchError`."""
         with reported_as(MemorySearchError):
             handle = self._of_agent(agent_id)
-            hits = await handle.search(query, limit=limit, where=_of(category))
+            hits = await handle.search(cut_query(query), limit=limit, where=_of(category))
             return self._used(handle, [hit.record for hit in hits])
 
     async def get_memories_by_category(self, agent_id: str, category: str, limit: int = 10) -> list[MemoryEntry]:
@@ -170,7 +172,7 @@ class HandleBackend(MemoryBackend):
             try:
                 await asyncio.wrap_future(counting)
             except MemoryCoreError as error:
-                logger.warning("a search of the memories of %s was not counted: %s", self._agent_id, error)
+                logger.warning("a search of an agent's memories was not counted: %s", reason_for_log(error))
 
     def _of_agent(self, agent_id: str) -> BoundMemory:
         if portability.identity(agent_id) != portability.identity(self._agent_id):
