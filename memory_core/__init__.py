@@ -61,6 +61,7 @@ from memory_core.models import (
     utc_now,
 )
 from memory_core.operating import Operator
+from memory_core.progress import Progress, ProgressCallback, progress_bar
 from memory_core.prompt import remembered_block
 from memory_core.protocols import Embedder, Store, Summarizer
 from memory_core.tools import (
@@ -141,6 +142,8 @@ __all__ = [
     "Page",
     "Passage",
     "Patch",
+    "Progress",
+    "ProgressCallback",
     "RecordNotFoundError",
     "Role",
     "Scope",
@@ -167,6 +170,7 @@ __all__ = [
     "core_loop",
     "data_conditions",
     "on_core",
+    "progress_bar",
     "remembered_block",
     "run_sync",
     "turn_drafts",
