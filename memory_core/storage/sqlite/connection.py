@@ -16,8 +16,9 @@ from typing import Final, TypeVar
 import aiosqlite
 
 from memory_core.bridge import answer
-from memory_core.errors import ClosedError, NotAStoreError, StoreUnavailableError
+from memory_core.errors import ClosedError, DamagedStoreError, NotAStoreError, StoreUnavailableError
 from memory_core.storage.sqlite.conditions import install
+from memory_core.storage.sqlite.damage import damaged, is_undecodable, reading
 from memory_core.storage.sqlite.schema import APPLICATION_ID, check_version, migrate
 
 T = TypeVar("T")
@@ -78,7 +79,7 @@ class Connection(aiosqlite.Connection):
         asyncio._set_running_loop(None)  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]  # see below
         try:
             with explained("the store"):
-                return work(self._connection)
+                return reading(work, self._connection)
         finally:
             # Whoever polices blocking calls (LangGraph's development server does) looks for a running loop. This one
             # serves memories alone, and how long it may stand still for them is decided here.
@@ -113,7 +114,7 @@ class Connection(aiosqlite.Connection):
 
     def _do(self, work: Callable[[sqlite3.Connection], T], db: sqlite3.Connection) -> T:
         with self._in_use, explained("the store"):
-            return work(db)
+            return reading(work, db)
 
 
 def _closed() -> ClosedError:
@@ -128,9 +129,11 @@ def explained(what: str) -> Generator[None]:
     except sqlite3.IntegrityError:
         raise
     except (OSError, sqlite3.OperationalError) as error:
+        if isinstance(error, sqlite3.Error) and is_undecodable(error):
+            raise damaged(f"text in {what}") from error
         raise StoreUnavailableError(f"{what} cannot be used: {error}") from error
     except sqlite3.DatabaseError as error:
-        raise StoreUnavailableError(f"{what} is damaged ({error}); restore it from a backup") from error
+        raise DamagedStoreError(f"{what} is damaged ({error}); restore it from a backup") from error
 
 
 async def connect(path: str, *, synchronous: str, prepare: bool = False) -> Connection:

@@ -87,4 +87,4 @@ def _next_turn(db: sqlite3.Connection, owner: int, key: int) -> int | None:
 
 
 def _owe(db: sqlite3.Connection, key: int) -> None:
-    db.execute("UPDATE chunk SET vector = NULL WHERE record = ? AND n = 0", (key,))
+    db.execute("UPDATE chunk SET vector = NULL, vector_digest = NULL WHERE record = ? AND n = 0", (key,))

@@ -20,7 +20,7 @@ from memory_core.errors import EmbeddingError, RecordNotFoundError
 from memory_core.models import ErasureReceipt, Fingerprint, Hit, MemoryRecord, Page, Patch, Scope, Stats, Version, Where
 from memory_core.protocols import Clock, Embedder, ListRequest, SearchRequest
 from memory_core.retrieval.ranking import parse, without_names
-from memory_core.storage.sqlite import custody, erasing, fingerprints, items, listing, searching, writing
+from memory_core.storage.sqlite import checking, custody, erasing, fingerprints, items, listing, searching, writing
 from memory_core.storage.sqlite.backlog import Backlog
 from memory_core.storage.sqlite.conditions import conditions
 from memory_core.storage.sqlite.connection import IN_MEMORY, Connection, connect, full_path
@@ -32,7 +32,7 @@ from memory_core.storage.sqlite.porting import SqlitePort
 from memory_core.storage.sqlite.prepared import Prepared, embed_query, prepare
 from memory_core.storage.sqlite.reanalysis import Reanalysis, is_due
 from memory_core.storage.sqlite.reembedding import collect, switch
-from memory_core.storage.sqlite.rows import micros, moment
+from memory_core.storage.sqlite.rows import micros
 from memory_core.storage.sqlite.snapshot import snapshot
 from memory_core.storage.sqlite.turns import NEW
 from memory_core.storage.sqlite.vectors import Batch, with_vectors
@@ -251,7 +251,7 @@ class SqliteStore:
 
     async def check(self) -> Texts:
         """See `Custody.check`."""
-        return await self._reader.run(custody.check)
+        return await self._reader.run(checking.check)
 
     async def vacuum(self) -> None:
         """See `Custody.vacuum`."""
@@ -327,10 +327,7 @@ class SqliteStore:
 
         def read_and_touch(db: sqlite3.Connection) -> Page:
             page, keys = listing.page(db, scope, request, now)
-            listing.touch(db, keys, now)
-            at = moment(now)
-            read = (replace(r, accessed_at=at, access_count=r.access_count + 1) for r in page.records)
-            return Page(tuple(read), page.cursor)
+            return replace(page, records=listing.touch(db, keys, page.records, now))
 
         return await self._writer.write(read_and_touch)
 
