@@ -19,6 +19,8 @@ from memory_core.drafts import check_draft, complete
 from memory_core.embedding.threaded import ThreadedEmbedder
 from memory_core.errors import (
     ClosedError,
+    ConflictError,
+    DamagedStoreError,
     DuplicateIdError,
     EmbeddingError,
     FingerprintError,
@@ -27,6 +29,8 @@ from memory_core.errors import (
     MemoryCoreError,
     NewerStoreError,
     NotAStoreError,
+    QuotaExceededError,
+    ReadOnlyError,
     RecordNotFoundError,
     ScopeError,
     StorageError,
@@ -64,6 +68,7 @@ from memory_core.operating import Operator
 from memory_core.progress import Progress, ProgressCallback, progress_bar
 from memory_core.prompt import remembered_block
 from memory_core.protocols import Embedder, Store, Summarizer
+from memory_core.quota import Quota
 from memory_core.tools import (
     FORGET_MEMORY,
     LIST_MEMORIES,
@@ -116,6 +121,8 @@ __all__ = [
     "ClosedError",
     "Comparison",
     "Component",
+    "ConflictError",
+    "DamagedStoreError",
     "DataCondition",
     "Detection",
     "Draft",
@@ -144,6 +151,9 @@ __all__ = [
     "Patch",
     "Progress",
     "ProgressCallback",
+    "Quota",
+    "QuotaExceededError",
+    "ReadOnlyError",
     "RecordNotFoundError",
     "Role",
     "Scope",

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final, Literal, Self, TypeVar, get_args
 from memory_core.bridge import on_core
 from memory_core.checks import check_key, check_one_of, check_text, check_unit, shown
 from memory_core.conditions import check_where
-from memory_core.drafts import check_expiries, complete, complete_all, complete_items
+from memory_core.drafts import check_expiries, check_version, complete, complete_all, complete_items
 from memory_core.errors import ForgottenError, InvalidInputError, RecordNotFoundError, ScopeError
 from memory_core.lineage import lineage, retired_within, superseding
 from memory_core.models import (
@@ -125,6 +125,7 @@ class BoundMemory:
             InvalidInputError: A field cannot be stored; the message names it.
             ForgottenError: The `source_key` was deleted on purpose.
             DuplicateIdError: The owner already has a record of the draft's id.
+            QuotaExceededError: The owner would hold more than the memory allows; for `add_many` and `put_many`, too.
         """
         record = complete(entry, self._scope, self._memory.clock())
         stored = await self._memory.add_one(self._scope, record, embed_later=_is_later(embed))
@@ -241,15 +242,20 @@ class BoundMemory:
         page = await self.list(where=replace(_ANY_STATE, ids=(check_key("id", id),)), limit=1)
         return page.records[0] if page.records else None
 
-    async def update(self, id: str, patch: Patch) -> MemoryRecord:  # noqa: A002
+    async def update(self, id: str, patch: Patch, *, expected_version: int | None = None) -> MemoryRecord:  # noqa: A002
         """Change a record and return it; a new text makes a new `rev` and is searchable when this returns.
+
+        Args:
+            expected_version: `version` of the record as the caller read it; nothing is written if it has changed since.
 
         Raises:
             RecordNotFoundError: The owner has no such record.
+            ConflictError: The record is not of the expected version.
             InvalidInputError: A new value cannot be stored.
         """
         check_key("id", id)
-        return await self._run(lambda store, scope: store.update(scope, id, patch))
+        expected = check_version(expected_version)
+        return await self._run(lambda store, scope: store.update(scope, id, patch, expected_version=expected))
 
     async def supersede(self, id: str, entry: str | Draft) -> MemoryRecord:  # noqa: A002
         """Put a new record in the place of one that is no longer true; returns the new one.
@@ -286,11 +292,7 @@ class BoundMemory:
         return chain
 
     async def delete(self, id: str) -> None:  # noqa: A002
-        """Delete a record. Its `source_key`, if any, stays forgotten: adding it again is refused.
-
-        Raises:
-            RecordNotFoundError: The owner has no such record.
-        """
+        """Delete a record, or raise `RecordNotFoundError`. Its `source_key` stays forgotten: adding it again is refused."""
         if not await self.delete_where(replace(_ANY_STATE, ids=(check_key("id", id),))):
             raise RecordNotFoundError(f"there is no memory {id!r}")
 

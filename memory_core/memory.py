@@ -31,6 +31,7 @@ from memory_core.handle import BoundMemory
 from memory_core.models import MemoryRecord, Page, Scope, utc_now
 from memory_core.operating import Operator
 from memory_core.protocols import Adding, Clock, Embedder, Listing, ListRequest, Reembedding, Store
+from memory_core.quota import Quota
 
 EXIT_SECONDS: Final = 1.0
 """How long an interpreter that ends waits for memories nobody closed; what was acknowledged is safe anyway."""
@@ -57,9 +58,11 @@ class Memory:
         chunker: How long texts are cut, so that every part of them is found by its meaning; for a file, and for what is
             written from now on.
         clock: The present moment, aware; tests inject their own.
+        quota: What each owner may hold; a write beyond it raises `QuotaExceededError`. For a file.
 
     Raises:
-        InvalidInputError: The store is neither the path of a file nor a `Store`, or the embedder is none.
+        InvalidInputError: The store is neither the path of a file nor a `Store`, or the embedder is not an embedder; or
+            an argument is for files only.
     """
 
     def __init__(
@@ -69,10 +72,13 @@ class Memory:
         embedder: Embedder | Default | None = DEFAULT_EMBEDDER,
         chunker: Chunker = DEFAULT_CHUNKER,
         clock: Clock = utc_now,
+        quota: Quota | None = None,
     ) -> None:
         _insist_on_kinds(store, embedder)
+        _insist_on_file(store, quota)
         self.clock = clock
         self._chunker = chunker
+        self._quota = quota
         self._given = store
         self._embedder = embedder
         self._store: Store | None = None
@@ -237,7 +243,7 @@ class Memory:
         from memory_core.storage.sqlite.store import SqliteStore  # noqa: PLC0415
 
         embedder = None if self._embedder is None else _made(self._embedder)
-        return SqliteStore(self._given, embedder=embedder, clock=self.clock, chunker=self._chunker)
+        return SqliteStore(self._given, embedder=embedder, clock=self.clock, chunker=self._chunker, quota=self._quota)
 
     async def _reembed(self, embedder: Embedder | Default) -> int:
         store = await self.ready()
@@ -257,6 +263,16 @@ def _insist_on_kinds(store: object, embedder: object) -> None:
         raise InvalidInputError("that is the address of a server: Memory(QdrantStore.from_uri(address, embedder=...))")
     if isinstance(embedder, type) or not (isinstance(embedder, Default | None) or hasattr(embedder, "embed_query")):
         raise InvalidInputError(f"embedder takes an embedder, such as MiniLmEmbedder(), or None, not {shown(embedder)}")
+
+
+def _insist_on_file(store: object, quota: object) -> None:
+    """Refuse what a store that was made elsewhere cannot be given any more."""
+    if quota is None:
+        return
+    if not isinstance(quota, Quota):
+        raise InvalidInputError(f"quota takes a Quota, such as Quota(records=10_000), or None, not {shown(quota)}")
+    if not isinstance(store, str | os.PathLike):
+        raise InvalidInputError(f"a quota is for memories in a file, not for a {type(store).__name__}")
 
 
 def _made(embedder: Embedder | Default) -> Embedder:

@@ -7,8 +7,8 @@ from dataclasses import KW_ONLY, dataclass, field
 from datetime import UTC, datetime
 from typing import Final, Literal, get_args
 
-from memory_core.checks import check_key, shown
-from memory_core.errors import InvalidInputError, ScopeError
+from memory_core.checks import check_key
+from memory_core.errors import ScopeError
 
 Json = None | bool | int | float | str | Sequence["Json"] | Mapping[str, "Json"]
 """What `Draft.data` holds and comes back as: the values of JSON."""
@@ -362,19 +362,6 @@ class Stats:
     bytes: int | None
     """Of the texts in UTF-8 and of data, tags and links as JSON; earlier texts, vectors and indexes come on top. `None`
     where the store does not tell, as Qdrant."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Quota:
-    """What each owner of a memory may hold; `None` means any amount. Counted as in `Stats`."""
-
-    records: int | None = None
-    bytes: int | None = None
-
-    def __post_init__(self) -> None:
-        for name, value in (("records", self.records), ("bytes", self.bytes)):
-            if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value < 0):
-                raise InvalidInputError(f"a quota of {name} is a whole number from 0 on, or None, not {shown(value)}")
 
 
 @dataclass(frozen=True, slots=True)

@@ -165,8 +165,20 @@ class Records(Protocol):
         """Records that satisfy the request, without ranking."""
         ...
 
-    async def update(self, scope: Scope, id: str, patch: Patch) -> MemoryRecord:  # noqa: A002  (the record's own word)
-        """Change a record; raises `RecordNotFoundError`."""
+    async def update(
+        self,
+        scope: Scope,
+        id: str,  # noqa: A002  (the record's own word)
+        patch: Patch,
+        *,
+        expected_version: int | None,
+    ) -> MemoryRecord:
+        """Change a record, if it is of the expected version or none is given: compared and written in one step.
+
+        Raises:
+            RecordNotFoundError: There is no such record.
+            ConflictError: It is of another version (`drafts.insist_on_version`).
+        """
         ...
 
     async def delete(self, scope: Scope, where: Where, *, forget: bool) -> int:

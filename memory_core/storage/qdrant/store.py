@@ -13,7 +13,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Self, TypeVar
 
 from memory_core.chunking import DEFAULT_CHUNKER, Chunker
-from memory_core.drafts import patched
+from memory_core.drafts import insist_on_version, patched
 from memory_core.errors import EmbeddingError, RecordNotFoundError
 from memory_core.models import (
     ErasureReceipt,
@@ -203,16 +203,25 @@ class QdrantStore:
             return await self._write(scope, read_and_touch)
         return (await listing.page(points, scope, request, now))[0]
 
-    async def update(self, scope: Scope, id: str, patch: Patch) -> MemoryRecord:  # noqa: A002
+    async def update(
+        self,
+        scope: Scope,
+        id: str,  # noqa: A002
+        patch: Patch,
+        *,
+        expected_version: int | None = None,
+    ) -> MemoryRecord:
         """See `Records.update`."""
         now = self._clock()
         known = await self._one(scope, id)
+        insist_on_version(known.record, expected_version)
         made = self._prepare(patched(known.record, patch, now))
         if self._embedder is not None and is_searched_differently(known.record, made.record) and made.chunks:
             made = await self._embedded(self._embedder, scope, known, made)
 
         async def work() -> MemoryRecord:
             current = await self._one(scope, id)
+            insist_on_version(current.record, expected_version)  # the write goes through only if this is still current
             record = patched(current.record, patch, now)
             if record is current.record:
                 return record

@@ -14,6 +14,7 @@ from typing import Final, NamedTuple
 from memory_core.bridge import answer
 from memory_core.errors import ClosedError
 from memory_core.models import MemoryRecord, Scope
+from memory_core.quota import Quota
 from memory_core.storage.sqlite.prepared import Prepared
 from memory_core.storage.sqlite.vectors import Batch
 from memory_core.storage.sqlite.writer import Writer
@@ -36,6 +37,7 @@ class Intake:
     Args:
         prepare: Analyses a record.
         embed: Gives batches their vectors.
+        quota: What each owner may hold.
     """
 
     def __init__(
@@ -43,10 +45,12 @@ class Intake:
         writer: Writer,
         prepare: Callable[[MemoryRecord], Prepared],
         embed: Callable[[Sequence[Batch]], Awaitable[list[list[Prepared]]]],
+        quota: Quota | None,
     ) -> None:
         self._writer = writer
         self._prepare = prepare
         self._embed = embed
+        self._quota = quota
         self._queue: deque[_Waiting] = deque()
         self._arrival = asyncio.Event()
         self._closed = False
@@ -98,4 +102,5 @@ class Intake:
         for (scope, some), items in zip(by_scope.items(), ready, strict=True):
             wanted = [(item, one.done) for one, item in zip(some, items, strict=True) if not one.done.done()]
             if wanted:
-                self._writer.enqueue(Adds(scope, [item for item, _ in wanted]), [done for _, done in wanted])
+                adds = Adds(scope, [item for item, _ in wanted], self._quota)
+                self._writer.enqueue(adds, [done for _, done in wanted])

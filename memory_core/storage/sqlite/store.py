@@ -15,10 +15,22 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from memory_core.chunking import DEFAULT_CHUNKER, Chunker
-from memory_core.drafts import patched
+from memory_core.drafts import insist_on_version, patched
 from memory_core.errors import EmbeddingError, RecordNotFoundError
-from memory_core.models import ErasureReceipt, Fingerprint, Hit, MemoryRecord, Page, Patch, Scope, Stats, Version, Where
+from memory_core.models import (
+    ErasureReceipt,
+    Fingerprint,
+    Hit,
+    MemoryRecord,
+    Page,
+    Patch,
+    Scope,
+    Stats,
+    Version,
+    Where,
+)
 from memory_core.protocols import Clock, Embedder, ListRequest, SearchRequest
+from memory_core.quota import Quota
 from memory_core.retrieval.ranking import parse, without_names
 from memory_core.storage.sqlite import checking, custody, erasing, fingerprints, items, listing, searching, writing
 from memory_core.storage.sqlite.backlog import Backlog
@@ -35,6 +47,8 @@ from memory_core.storage.sqlite.reembedding import collect, switch
 from memory_core.storage.sqlite.rows import micros
 from memory_core.storage.sqlite.snapshot import snapshot
 from memory_core.storage.sqlite.turns import NEW
+from memory_core.storage.sqlite.updating import is_searched_differently, update
+from memory_core.storage.sqlite.usage import within
 from memory_core.storage.sqlite.vectors import Batch, with_vectors
 from memory_core.storage.sqlite.writer import Writer
 
@@ -61,6 +75,7 @@ class SqliteStore:
         embedder: Owned by the store from here on; `None` keeps a store without vectors.
         synchronous: `FULL` survives power loss at any moment; `NORMAL` survives the death of the process only.
         chunker: Cuts the texts that are written from here on.
+        quota: What each owner may hold.
     """
 
     def __init__(
@@ -71,11 +86,13 @@ class SqliteStore:
         clock: Clock,
         synchronous: Synchronous = "FULL",
         chunker: Chunker = DEFAULT_CHUNKER,
+        quota: Quota | None = None,
     ) -> None:
         self._path = path
         self._embedder = embedder
         self._clock = clock
         self._synchronous = synchronous
+        self._quota = quota
         self._prepare = partial(prepare, chunker=chunker)
         self._names = KnownNames()
         self._corpora = Corpora(None if embedder is None else embedder.fingerprint)
@@ -112,7 +129,7 @@ class SqliteStore:
         self._reader = self._write_connection if in_memory else await self._connect(name)
         self._writer = Writer(self._write_connection, self._wake_backlog, custody.tidy)
         self._to_close.push_async_callback(self._writer.close)
-        self._intake = Intake(self._writer, self._prepare, self._embedded)
+        self._intake = Intake(self._writer, self._prepare, self._embedded, self._quota)
         self._to_close.push_async_callback(self._intake.close)
         if self._embedder is not None:
             await self._check_fingerprint(self._embedder.fingerprint)
@@ -138,7 +155,7 @@ class SqliteStore:
         batch = [self._prepare(record) for record in records]
         if not embed_later:
             (batch,) = await self._embedded([(scope, batch)])
-        return await self._writer.write(lambda db: writing.insert(db, scope, batch))
+        return await self._writer.write(within(self._quota, scope, lambda db: writing.insert(db, scope, batch)))
 
     def begin_add(
         self, scope: Scope, record: MemoryRecord, done: asyncio.Future[MemoryRecord | None], *, embed_later: bool
@@ -176,16 +193,25 @@ class SqliteStore:
             found = await self._reader.run(partial(searching.ranked, corpora=corpora, search=search))
         return found
 
-    async def update(self, scope: Scope, id: str, patch: Patch) -> MemoryRecord:  # noqa: A002
+    async def update(
+        self,
+        scope: Scope,
+        id: str,  # noqa: A002
+        patch: Patch,
+        *,
+        expected_version: int | None = None,
+    ) -> MemoryRecord:
         """See `Records.update`."""
         now = self._clock()
         known = await self._reader.run(lambda db: listing.one(db, scope, id, micros(now)))
         if known is None:
             raise RecordNotFoundError(f"there is no memory {id!r}")
+        insist_on_version(known[2], expected_version)  # before its vectors are computed
         item = self._prepare(patched(known[2], patch, now))
-        if _is_searched_differently(known[2], item.record):
+        if is_searched_differently(known[2], item.record):
             ((item,),) = await self._embedded([(scope, [item])], known[1])
-        return await self._writer.write(lambda db: _update(db, scope, patch, item, now))
+        change = partial(update, scope=scope, patch=patch, item=item, now=now, expected_version=expected_version)
+        return await self._writer.write(within(self._quota, scope, change))
 
     async def delete(self, scope: Scope, where: Where, *, forget: bool) -> int:
         """See `Records.delete`."""
@@ -207,7 +233,7 @@ class SqliteStore:
             return []
         batch, now = [self._prepare(record) for record in records], self._now()
         (batch,) = await self._embedded([(scope, batch)])
-        return await self._writer.write(lambda db: items.put(db, scope, batch, remove, now))
+        return await self._writer.write(within(self._quota, scope, lambda db: items.put(db, scope, batch, remove, now)))
 
     async def collections(self, scope: Scope, where: Where) -> Texts:
         """See `Items.collections`."""
@@ -340,28 +366,6 @@ class SqliteStore:
                 return listing.page(db, scope, request, now)[0]
 
         self._reader.begin(read, done)
-
-
-def _update(db: sqlite3.Connection, scope: Scope, patch: Patch, item: Prepared, now: datetime) -> MemoryRecord:
-    """Apply a patch to the record as it is now, which may be newer than the one that was prepared."""
-    known = listing.one(db, scope, item.record.id, micros(now))
-    if known is None:
-        raise RecordNotFoundError(f"there is no memory {item.record.id!r}")
-    owner, key, before = known
-    record = patched(before, patch, now)
-    if record is before:
-        return record
-    if not _is_searched_differently(before, record):
-        writing.overwrite_fields(db, owner, key, record)
-    elif record == item.record:
-        writing.rewrite(db, owner, key, item)
-    else:
-        writing.rewrite(db, owner, key, item.again(record))
-    return record
-
-
-def _is_searched_differently(before: MemoryRecord, after: MemoryRecord) -> bool:
-    return (before.text, before.author, before.occurred_at) != (after.text, after.author, after.occurred_at)
 
 
 async def _query_vector(

@@ -17,6 +17,7 @@ from memory_core.encoding import encode_json
 from memory_core.errors import DuplicateIdError
 from memory_core.lineage import already_superseded, retired, superseded_by
 from memory_core.models import STATES, Link, MemoryRecord, Scope, Where
+from memory_core.quota import Quota
 from memory_core.storage.sqlite import meta, revisions
 from memory_core.storage.sqlite.conditions import Conditions, conditions
 from memory_core.storage.sqlite.damage import damaged, digest, explaining
@@ -26,7 +27,7 @@ from memory_core.storage.sqlite.owners import Owner, begin_append, begin_write, 
 from memory_core.storage.sqlite.prepared import Prepared
 from memory_core.storage.sqlite.rows import COLUMNS, NAMES, micros, to_record, to_row
 from memory_core.storage.sqlite.schema import OWNER_BITS
-from memory_core.storage.sqlite.usage import SIZE, Usage, usage_of
+from memory_core.storage.sqlite.usage import SIZE, Usage, usage_of, within
 
 _STATEMENT_ROWS: Final = (64, 32, 16, 8, 4, 2, 1)
 """How many rows one statement inserts: few different statements, which a connection keeps prepared."""
@@ -67,13 +68,14 @@ class Adds:
 
     scope: Scope
     items: Sequence[Prepared]
+    quota: Quota | None = None
 
     def __call__(self, db: sqlite3.Connection) -> list[MemoryRecord | None]:
-        return insert(db, self.scope, self.items)
+        return within(self.quota, self.scope, lambda db: insert(db, self.scope, self.items))(db)
 
     def apart(self) -> list[Adds]:
         """The same, caller by caller."""
-        return [Adds(self.scope, [item]) for item in self.items]
+        return [Adds(self.scope, [item], self.quota) for item in self.items]
 
 
 def insert(db: sqlite3.Connection, scope: Scope, batch: Sequence[Prepared]) -> list[MemoryRecord | None]:
