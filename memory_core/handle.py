@@ -246,16 +246,15 @@ class BoundMemory:
         """Change a record and return it; a new text makes a new `rev` and is searchable when this returns.
 
         Args:
-            expected_version: `version` of the record as the caller read it; nothing is written if it has changed since.
+            expected_version: The record's `version` when it was read: nothing is written if it has changed since.
 
         Raises:
             RecordNotFoundError: The owner has no such record.
             ConflictError: The record is not of the expected version.
             InvalidInputError: A new value cannot be stored.
         """
-        check_key("id", id)
-        expected = check_version(expected_version)
-        return await self._run(lambda store, scope: store.update(scope, id, patch, expected_version=expected))
+        known, expected = check_key("id", id), check_version(expected_version)
+        return await self._run(lambda store, scope: store.update(scope, known, patch, expected_version=expected))
 
     async def supersede(self, id: str, entry: str | Draft) -> MemoryRecord:  # noqa: A002
         """Put a new record in the place of one that is no longer true; returns the new one.
@@ -292,7 +291,7 @@ class BoundMemory:
         return chain
 
     async def delete(self, id: str) -> None:  # noqa: A002
-        """Delete a record, or raise `RecordNotFoundError`. Its `source_key` stays forgotten: adding it again is refused."""
+        """Delete a record or raise `RecordNotFoundError`. Its `source_key` stays forgotten: adding it again is refused."""
         if not await self.delete_where(replace(_ANY_STATE, ids=(check_key("id", id),))):
             raise RecordNotFoundError(f"there is no memory {id!r}")
 
