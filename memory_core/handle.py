@@ -291,7 +291,7 @@ class BoundMemory:
         return chain
 
     async def delete(self, id: str) -> None:  # noqa: A002
-        """Delete a record or raise `RecordNotFoundError`. Its `source_key` stays forgotten: adding it again is refused."""
+        """Delete a record or raise `RecordNotFoundError`. Adding its `source_key` again is refused from then on."""
         if not await self.delete_where(replace(_ANY_STATE, ids=(check_key("id", id),))):
             raise RecordNotFoundError(f"there is no memory {id!r}")
 

@@ -16,14 +16,16 @@ from __future__ import annotations
 import asyncio
 import atexit
 import concurrent.futures
+import logging
 import os
+import sys
 import weakref
 from collections.abc import Awaitable
 from functools import partial
 from types import TracebackType
 from typing import Final, NoReturn, Self
 
-from memory_core.bridge import core_loop, on_core, promised, run_sync
+from memory_core.bridge import OF_PARENT, CoreLoop, core_loop, on_core, promised, run_sync
 from memory_core.checks import shown
 from memory_core.chunking import DEFAULT_CHUNKER, Chunker
 from memory_core.errors import ClosedError, InvalidInputError
@@ -32,6 +34,8 @@ from memory_core.models import MemoryRecord, Page, Scope, utc_now
 from memory_core.operating import Operator
 from memory_core.protocols import Adding, Clock, Embedder, Listing, ListRequest, Reembedding, Store
 from memory_core.quota import Quota
+
+logger = logging.getLogger(__name__)
 
 EXIT_SECONDS: Final = 1.0
 """How long an interpreter that ends waits for memories nobody closed; what was acknowledged is safe anyway."""
@@ -88,8 +92,10 @@ class Memory:
         """And if it lists records for any loop."""
         self._closed = False
         self._opening = asyncio.Lock()
-        self._pid = os.getpid()
-        self._core = core_loop()
+        self._core: CoreLoop | None = None
+        """The loop it was opened on, which tells this process from its parent."""
+        self._let_go: weakref.finalize[..., Memory] | None = None
+        core_loop()  # starts a thread: better now than inside of a coroutine
 
     def bind(
         self,
@@ -149,8 +155,11 @@ class Memory:
         return await on_core(self._reembed, embedder)
 
     async def close(self) -> None:
-        """Finish accepted writes and let go of files and models. Closing twice is fine."""
-        if self._pid == os.getpid():
+        """Finish accepted writes and let go of files and models. Closing twice is fine.
+
+        A memory that is dropped without this is closed in the background when Python collects it.
+        """
+        if not (self._closed and self._store is None) and not self._is_of_parent():
             await on_core(self._close)
 
     async def __aenter__(self) -> Self:
@@ -185,23 +194,40 @@ class Memory:
         """The open store, for handles: everything it does happens on the core loop, where this is awaited too.
 
         Raises:
-            ClosedError: The memory was closed, or belongs to the parent of a forked process.
+            ClosedError: The memory was closed, or was opened by the parent of a forked process.
         """
-        if self._pid != os.getpid():
-            raise ClosedError("this memory was opened before fork(); open it again in the child process")
+        if self._core is not core_loop():
+            self._settle_here()
         if self._store is not None:
             return self._store
         async with self._opening:
             if self._closed:
                 raise ClosedError("this memory was closed; make a new Memory to open it again")
-            if self._store is None:
-                store = self._make_store()
-                await store.open()
-                self._store = store
-                self._adding = store if isinstance(store, Adding) else None
-                self._listing = store if isinstance(store, Listing) else None
-                _open_memories.add(self)
-            return self._store
+            if self._store is not None:
+                return self._store
+            store = self._make_store()
+            await store.open()
+            self._hold(store)
+            return store
+
+    def _is_of_parent(self) -> bool:
+        """Whether this is a forked process and its parent has opened the memory, or was about to."""
+        used = self._store is not None or self._opening.locked()
+        return used and self._core is not None and self._core.pid != os.getpid()
+
+    def _settle_here(self) -> None:
+        """Belong to this process from now on."""
+        if self._is_of_parent():
+            raise ClosedError(OF_PARENT)
+        self._core, self._opening = core_loop(), asyncio.Lock()
+
+    def _hold(self, store: Store) -> None:
+        self._store = store
+        self._adding = store if isinstance(store, Adding) else None
+        self._listing = store if isinstance(store, Listing) else None
+        self._let_go = weakref.finalize(self, _close_in_background, core_loop(), store)
+        self._let_go.atexit = False  # see `_close_forgotten`
+        _open_memories.add(self)
 
     def add_one(self, scope: Scope, record: MemoryRecord, *, embed_later: bool) -> Awaitable[MemoryRecord | None]:
         """Add one record, for handles: `Records.add` on the shortest way that the store offers."""
@@ -228,11 +254,15 @@ class Memory:
         return on_core(listed)
 
     async def _close(self) -> None:
+        if self._core is not core_loop():
+            self._settle_here()
         async with self._opening:
             self._closed = True
             store, self._store = self._store, None
             self._adding = self._listing = None
         _open_memories.discard(self)
+        if self._let_go is not None:
+            self._let_go.detach()
         if store is not None:
             await store.close()
 
@@ -259,8 +289,14 @@ def _insist_on_kinds(store: object, embedder: object) -> None:
     """Refuse here what would fail at the first use with a message about an attribute."""
     if not isinstance(store, str | os.PathLike) and not callable(getattr(store, "open", None)):
         raise InvalidInputError(f"a memory is kept at a path or in a Store, not in {shown(store)}")
-    if isinstance(store, str) and store.startswith(("qdrant://", "qdrant+https://")):  # not quoted: it may hold a key
+    scheme, is_url, _ = store.partition("://") if isinstance(store, str) else ("", "", "")
+    if is_url and scheme in {"qdrant", "qdrant+https"}:  # not quoted: it may hold a key
         raise InvalidInputError("that is the address of a server: Memory(QdrantStore.from_uri(address, embedder=...))")
+    if is_url and scheme.replace("+", "").isalnum():
+        raise InvalidInputError(
+            f"a memory is kept at a path, and that is a URL ({scheme}://…); give the path of the file alone, such as "
+            'Memory("memory.db"), or a Store'
+        )
     if isinstance(embedder, type) or not (isinstance(embedder, Default | None) or hasattr(embedder, "embed_query")):
         raise InvalidInputError(f"embedder takes an embedder, such as MiniLmEmbedder(), or None, not {shown(embedder)}")
 
@@ -284,10 +320,29 @@ def _made(embedder: Embedder | Default) -> Embedder:
 
 
 _open_memories: weakref.WeakSet[Memory] = weakref.WeakSet()
+_closing: set[concurrent.futures.Future[None]] = set()
+"""Stores of memories that were dropped."""
+
+
+def _close_in_background(core: CoreLoop, store: Store) -> None:
+    """Close the store of a memory that was collected; in whatever thread that happens, so nothing is waited for."""
+    if core.pid != os.getpid() or sys.is_finalizing():
+        return  # the parent of this process goes on with it, or everything ends
+    closed = core.submit(_close_quietly(store))
+    _closing.add(closed)
+    closed.add_done_callback(_closing.discard)
+
+
+async def _close_quietly(store: Store) -> None:
+    try:
+        await store.close()
+    except Exception as error:  # noqa: BLE001  (nobody is left to hear of it, whatever it was)
+        logger.info("a memory that was dropped was not closed well: %s", error)
 
 
 @atexit.register
 def _close_forgotten() -> None:
     """Close what nobody closed, so that the write-ahead log is folded into the file; never hang over it."""
-    waiting = [core_loop().submit(memory.close()) for memory in list(_open_memories)]
-    concurrent.futures.wait(waiting, timeout=EXIT_SECONDS)
+    ours = [memory for memory in list(_open_memories) if not memory._is_of_parent()]  # noqa: SLF001  (of this module)
+    waiting = {core_loop().submit(memory.close()) for memory in ours}
+    concurrent.futures.wait(waiting | _closing, timeout=EXIT_SECONDS)

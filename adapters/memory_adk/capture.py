@@ -42,14 +42,18 @@ class Capture:
 
     def __init__(self, *, on: bool = True) -> None:
         self._on = on
+        self._begin()
+        _captures.add(self)
+
+    def _begin(self) -> None:
+        """With nothing under way, in this process."""
+        self._pid = os.getpid()
         self._pending: set[Future[None]] = set()
         self._latest: dict[_SessionKey, Future[None]] = {}
         self._behind: set[_SessionKey] = set()
         self._newest: dict[_TurnKey, _Work] = {}
         """Of each turn with writes under way: what an older one wanted is part of it, or was taken back by it."""
         self._failed: dict[_TurnKey, _Work] = {}
-        self._pid = os.getpid()
-        _captures.add(self)
 
     async def catch_up(self, service: MemoryService, invocation_context: InvocationContext) -> None:
         """Write the whole session, if a write of it failed before or it was rewound just before this turn."""
@@ -109,6 +113,8 @@ class Capture:
         """Start `work` after earlier work for the same session; do not wait for it."""
         if not self._on:
             return
+        if self._pid != os.getpid():  # what is under way, the parent of this process brings to its end
+            self._begin()
         self._start(turn, work)
         if len(self._pending) >= MAX_PENDING:
             waiting = [asyncio.wrap_future(future) for future in list(self._pending)]

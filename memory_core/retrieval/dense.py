@@ -17,6 +17,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from memory_core.bridge import mark_own_thread
 from memory_core.retrieval.columns import Column
 from memory_core.retrieval.top import leading
 
@@ -145,7 +146,7 @@ class Dense:
     def _helper(self) -> ThreadPoolExecutor:
         """A second thread; numkong lets go of the interpreter lock. It ends when this object is no longer used."""
         if self._second is None:
-            self._second = ThreadPoolExecutor(1, "memory-core scan")
+            self._second = ThreadPoolExecutor(1, "memory-core scan", mark_own_thread)
         return self._second
 
 

@@ -80,6 +80,8 @@ class MirroredStore(SqliteStore):
         remote = QdrantStore.mirror(self._server, embedder=lent, clock=self._clock, collection=self._collection)
         self._follower = _Follower(self.port(), remote, self._file)
         self._to_close.push_async_callback(self._follower.close)
+        self._shared.when_pending.append(self._follower.wake)
+        self._to_close.callback(self._shared.when_pending.remove, self._follower.wake)
 
     async def search(self, scope: Scope, request: SearchRequest) -> list[Hit]:
         """See `Records.search`."""
@@ -115,11 +117,6 @@ class MirroredStore(SqliteStore):
     async def behind(self) -> int:
         """How many owners the mirror has not followed to where the file is."""
         return 0 if self._follower is None else len(await self._follower.behind())
-
-    def _wake_backlog(self) -> None:
-        super()._wake_backlog()
-        if self._follower is not None:
-            self._follower.wake()
 
 
 class _Follower:

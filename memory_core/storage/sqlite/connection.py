@@ -3,30 +3,25 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import sqlite3
 import threading
 import time
-from collections.abc import Callable, Generator
-from contextlib import closing, contextmanager
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Final, TypeVar
 
 import aiosqlite
 
-from memory_core.bridge import answer
-from memory_core.errors import ClosedError, DamagedStoreError, NotAStoreError, StoreUnavailableError
+from memory_core.bridge import answer, keep_for_ever, mark_own_thread
+from memory_core.errors import ClosedError, StoreUnavailableError
 from memory_core.storage.sqlite.conditions import install
-from memory_core.storage.sqlite.damage import damaged, is_undecodable, reading
-from memory_core.storage.sqlite.schema import APPLICATION_ID, check_version, migrate
+from memory_core.storage.sqlite.damage import reading
+from memory_core.storage.sqlite.files import BUSY_MS, Identity, explained, identity, prepare_file
+from memory_core.storage.sqlite.schema import migrate
 
 T = TypeVar("T")
 
-PAGE_BYTES: Final = 16_384
-"""Rows are about a kilobyte with their vector; larger pages read an owner in fewer steps."""
-BUSY_MS: Final = 30_000
-"""How long a writer waits for another process's transaction."""
 BUSY_PAUSE_SECONDS: Final = 0.01
 """How long to wait before asking again where SQLite does not wait by itself."""
 
@@ -34,7 +29,6 @@ _ROWS_AT_ONCE: Final = 64
 """What aiosqlite's own cursors would fetch together; they are not used."""
 
 IN_MEMORY: Final = ":memory:"
-_MAGIC: Final = b"SQLite format 3\0"
 
 
 class Connection(aiosqlite.Connection):
@@ -45,6 +39,7 @@ class Connection(aiosqlite.Connection):
         self._in_use = threading.Lock()
         """Held by whichever thread is working with the file."""
         self._is_closing = False
+        self._is_held = False
 
     async def run(self, work: Callable[[sqlite3.Connection], T]) -> T:
         """Run `work` in the connection's thread, translating what SQLite reports."""
@@ -92,10 +87,39 @@ class Connection(aiosqlite.Connection):
         if not self._running:  # the thread may have ended before it came to this
             answer([(done, None, _closed())])
 
-    async def close(self) -> None:
-        """Finish what is queued and close the file."""
+    async def close(self, then: Callable[[], None] | None = None) -> None:
+        """Finish what is queued and close the file; then do something more in the same thread."""
         self._is_closing = True
+        db = self._connection
+
+        def finish() -> None:
+            if db is not None:
+                db.close()
+            if then is not None:
+                then()
+
+        if db is not None:
+            await self._execute(finish)  # type: ignore[no-untyped-call]  # pyright: ignore[reportUnknownMemberType]
         await super().close()
+
+    def hold(self, seconds: float) -> None:
+        """Keep every thread from working with the file until `go_on`; in vain if one is at it for so long."""
+        self._is_held = self._in_use.acquire(timeout=seconds)
+
+    def go_on(self) -> None:
+        """End `hold`."""
+        if self._is_held:
+            self._is_held = False
+            self._in_use.release()
+
+    def drop(self) -> bool:
+        """Close it in a forked child, which has none of its threads; whether that could be done."""
+        db, self._connection, self._running = self._connection, None, False
+        if db is not None and self._is_held:
+            db.close()
+        elif db is not None:
+            keep_for_ever(db)  # a thread of the parent was inside of SQLite, and closing would wait for it
+        return db is None or self._is_held
 
     def _answer(self, work: Callable[[sqlite3.Connection], T], done: asyncio.Future[T]) -> None:
         if done.done():  # nobody waits any more
@@ -121,28 +145,16 @@ def _closed() -> ClosedError:
     return ClosedError("this memory was closed; make a new Memory to open it again")
 
 
-@contextmanager
-def explained(what: str) -> Generator[None]:
-    """Say in one sentence what SQLite or the system reports."""
-    try:
-        yield
-    except sqlite3.IntegrityError:
-        raise
-    except (OSError, sqlite3.OperationalError) as error:
-        if isinstance(error, sqlite3.Error) and is_undecodable(error):
-            raise damaged(f"text in {what}") from error
-        raise StoreUnavailableError(f"{what} cannot be used: {error}") from error
-    except sqlite3.DatabaseError as error:
-        raise DamagedStoreError(f"{what} is damaged ({error}); restore it from a backup") from error
-
-
-async def connect(path: str, *, synchronous: str, prepare: bool = False) -> Connection:
+async def connect(path: str, *, synchronous: str, prepare: bool = False, wanted: Identity | None = None) -> Connection:
     """Open one connection to the file at `path`, or to `:memory:`; with `prepare` the file is checked or made first.
+
+    With `wanted` it has to be that file.
 
     All of it happens in the connection's own thread: an interpreter that is ending has no other to offer.
     """
 
     def connector() -> sqlite3.Connection:
+        mark_own_thread()
         if prepare:
             prepare_file(Path(path))
         db = sqlite3.connect(
@@ -152,6 +164,8 @@ async def connect(path: str, *, synchronous: str, prepare: bool = False) -> Conn
             set_up(db, synchronous)
             if path == IN_MEMORY:
                 migrate(db)
+            elif wanted is not None:
+                _insist_on_same(path, wanted)
         except BaseException:  # whatever it was, nobody else can close this connection
             db.close()
             raise
@@ -161,6 +175,11 @@ async def connect(path: str, *, synchronous: str, prepare: bool = False) -> Conn
     with explained(f"the memory file {path!r}"):
         await connection
     return connection
+
+
+def _insist_on_same(path: str, wanted: Identity) -> None:
+    if identity(Path(path)) != wanted:
+        raise StoreUnavailableError(f"the memory file {path!r} was replaced while it was opened; open it again")
 
 
 def set_up(db: sqlite3.Connection, synchronous: str) -> None:
@@ -185,54 +204,3 @@ def _write_ahead(db: sqlite3.Connection) -> None:
             time.sleep(BUSY_PAUSE_SECONDS)
         else:
             return
-
-
-def prepare_file(path: Path) -> str:
-    """Make the file if it is missing, else make sure it is a store of ours; bring it up to date and return its name.
-
-    Raises:
-        NotAStoreError, NewerStoreError, StoreUnavailableError: Each in one sentence; nothing was touched.
-    """
-    path = full_path(path)
-    with explained(f"the memory file {str(path)!r}"):
-        _check(path)
-        _create(path)
-        with closing(sqlite3.connect(path, isolation_level=None, timeout=BUSY_MS / 1000)) as db:
-            db.execute(f"PRAGMA page_size = {PAGE_BYTES}")
-            db.execute("PRAGMA secure_delete = ON")  # what a migration drops may hold words
-            migrate(db)
-    return str(path)
-
-
-def full_path(path: Path) -> Path:
-    """The absolute path of a file, so that it stays the same file when the process changes its directory."""
-    try:
-        return path.expanduser().absolute()
-    except (OSError, RuntimeError) as error:  # such as "~somebody" who has no home directory
-        raise StoreUnavailableError(f"the memory file {str(path)!r} cannot be used: {error}") from error
-
-
-def _check(path: Path) -> None:
-    """Look at the header only; opening the file with SQLite could already change it."""
-    if "\0" in str(path):
-        raise OSError("a NUL character is in no file's name")
-    if not path.exists():
-        return
-    if not path.is_file():
-        raise NotAStoreError(f"{str(path)!r} is not a file; give the path of a memory file")
-    if not os.access(path, os.R_OK | os.W_OK):
-        raise StoreUnavailableError(f"the memory file {str(path)!r} is not readable and writable for this user")
-    with path.open("rb") as file:
-        header = file.read(100)
-    if not header:
-        return  # made by touch, or by a process that was killed before it wrote anything
-    if header[:16] != _MAGIC or int.from_bytes(header[68:72], "big") != APPLICATION_ID:
-        raise NotAStoreError(f"{str(path)!r} is not a memory store; give another path, or move that file away")
-    check_version(int.from_bytes(header[60:64], "big"))
-
-
-def _create(path: Path) -> None:
-    """An empty file nobody else can read, before the first byte of content is in it."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    descriptor = os.open(path, os.O_CREAT | os.O_RDWR, 0o600)
-    os.close(descriptor)

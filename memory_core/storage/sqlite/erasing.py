@@ -9,7 +9,7 @@ from typing import Final
 from memory_core.models import STATES, Scope, Where
 from memory_core.storage.sqlite import meta, writing
 from memory_core.storage.sqlite.conditions import conditions
-from memory_core.storage.sqlite.connection import BUSY_MS
+from memory_core.storage.sqlite.files import BUSY_MS
 from memory_core.storage.sqlite.owners import find
 
 logger = logging.getLogger(__name__)

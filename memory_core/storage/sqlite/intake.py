@@ -28,6 +28,7 @@ class _Waiting(NamedTuple):
     scope: Scope
     record: MemoryRecord
     embed_later: bool
+    quota: Quota | None
     done: asyncio.Future[MemoryRecord | None]
 
 
@@ -37,7 +38,6 @@ class Intake:
     Args:
         prepare: Analyses a record.
         embed: Gives batches their vectors.
-        quota: What each owner may hold.
     """
 
     def __init__(
@@ -45,24 +45,28 @@ class Intake:
         writer: Writer,
         prepare: Callable[[MemoryRecord], Prepared],
         embed: Callable[[Sequence[Batch]], Awaitable[list[list[Prepared]]]],
-        quota: Quota | None,
     ) -> None:
         self._writer = writer
         self._prepare = prepare
         self._embed = embed
-        self._quota = quota
         self._queue: deque[_Waiting] = deque()
         self._arrival = asyncio.Event()
         self._closed = False
         self._task = asyncio.create_task(self._serve(), name="memory-core intake")
 
     def put(
-        self, scope: Scope, record: MemoryRecord, done: asyncio.Future[MemoryRecord | None], *, embed_later: bool
+        self,
+        scope: Scope,
+        record: MemoryRecord,
+        done: asyncio.Future[MemoryRecord | None],
+        *,
+        embed_later: bool,
+        quota: Quota | None,
     ) -> None:
         """See `Adding.begin_add`; a caller that is cancelled before the writer has its record takes it back."""
         if self._closed:
             raise ClosedError("this memory was closed; make a new Memory to open it again")
-        self._queue.append(_Waiting(scope, record, embed_later, done))
+        self._queue.append(_Waiting(scope, record, embed_later, quota, done))
         self._arrival.set()
 
     async def close(self) -> None:
@@ -89,18 +93,18 @@ class Intake:
             answer([(waiting.done, None, error) for waiting in group])
 
     async def _hand_over(self, group: Sequence[_Waiting], *, embed_later: bool) -> None:
-        by_scope: dict[Scope, list[_Waiting]] = {}
+        by_scope: dict[tuple[Scope, Quota | None], list[_Waiting]] = {}
+        last: _Waiting | None = None
         some: list[_Waiting] = []
-        scope: Scope | None = None
         for waiting in group:
-            if waiting.scope is not scope:  # neighbours mostly come through one handle
-                scope = waiting.scope
-                some = by_scope.setdefault(scope, [])
+            if last is None or waiting.scope is not last.scope or waiting.quota is not last.quota:
+                some = by_scope.setdefault((waiting.scope, waiting.quota), [])  # neighbours mostly share a handle
             some.append(waiting)
-        batches = [(scope, [self._prepare(waiting.record) for waiting in some]) for scope, some in by_scope.items()]
+            last = waiting
+        batches = [(scope, [self._prepare(one.record) for one in some]) for (scope, _), some in by_scope.items()]
         ready = [items for _, items in batches] if embed_later else await self._embed(batches)
-        for (scope, some), items in zip(by_scope.items(), ready, strict=True):
+        for ((scope, quota), some), items in zip(by_scope.items(), ready, strict=True):
             wanted = [(item, one.done) for one, item in zip(some, items, strict=True) if not one.done.done()]
             if wanted:
-                adds = Adds(scope, [item for item, _ in wanted], self._quota)
+                adds = Adds(scope, [item for item, _ in wanted], quota)
                 self._writer.enqueue(adds, [done for _, done in wanted])
