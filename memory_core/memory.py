@@ -63,6 +63,8 @@ class Memory:
             written from now on.
         clock: The present moment, aware; tests inject their own.
         quota: What each owner may hold; a write beyond it raises `QuotaExceededError`. For a file.
+        read_only: Open an existing file without changing anything: every write raises `ReadOnlyError`, reads are not
+            counted, and nothing works in the background.
 
     Raises:
         InvalidInputError: The store is neither the path of a file nor a `Store`, or the embedder is not an embedder; or
@@ -77,12 +79,14 @@ class Memory:
         chunker: Chunker = DEFAULT_CHUNKER,
         clock: Clock = utc_now,
         quota: Quota | None = None,
+        read_only: bool = False,
     ) -> None:
         _insist_on_kinds(store, embedder)
-        _insist_on_file(store, quota)
+        _insist_on_file(store, quota, read_only=read_only)
         self.clock = clock
         self._chunker = chunker
         self._quota = quota
+        self._read_only = read_only
         self._given = store
         self._embedder = embedder
         self._store: Store | None = None
@@ -273,7 +277,14 @@ class Memory:
         from memory_core.storage.sqlite.store import SqliteStore  # noqa: PLC0415
 
         embedder = None if self._embedder is None else _made(self._embedder)
-        return SqliteStore(self._given, embedder=embedder, clock=self.clock, chunker=self._chunker, quota=self._quota)
+        return SqliteStore(
+            self._given,
+            embedder=embedder,
+            clock=self.clock,
+            chunker=self._chunker,
+            quota=self._quota,
+            read_only=self._read_only,
+        )
 
     async def _reembed(self, embedder: Embedder | Default) -> int:
         store = await self.ready()
@@ -301,14 +312,14 @@ def _insist_on_kinds(store: object, embedder: object) -> None:
         raise InvalidInputError(f"embedder takes an embedder, such as MiniLmEmbedder(), or None, not {shown(embedder)}")
 
 
-def _insist_on_file(store: object, quota: object) -> None:
-    """Refuse what a store that was made elsewhere cannot be given any more."""
-    if quota is None:
-        return
-    if not isinstance(quota, Quota):
+def _insist_on_file(store: object, quota: object, *, read_only: bool) -> None:
+    """Refuse what a store that was made elsewhere cannot be given any more, and what an empty one cannot use."""
+    if not isinstance(quota, Quota | None):
         raise InvalidInputError(f"quota takes a Quota, such as Quota(records=10_000), or None, not {shown(quota)}")
-    if not isinstance(store, str | os.PathLike):
-        raise InvalidInputError(f"a quota is for memories in a file, not for a {type(store).__name__}")
+    if not isinstance(store, str | os.PathLike) and (quota is not None or read_only):
+        raise InvalidInputError(f"quota and read_only are for memories in a file, not for a {type(store).__name__}")
+    if store == ":memory:" and read_only:
+        raise InvalidInputError("':memory:' is empty when it is opened; read_only=True needs a file that is there")
 
 
 def _made(embedder: Embedder | Default) -> Embedder:

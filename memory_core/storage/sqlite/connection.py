@@ -16,7 +16,7 @@ import aiosqlite
 from memory_core.bridge import answer, keep_for_ever, mark_own_thread
 from memory_core.errors import ClosedError, StoreUnavailableError
 from memory_core.storage.sqlite.conditions import install
-from memory_core.storage.sqlite.damage import reading
+from memory_core.storage.sqlite.damage import Reading, reading
 from memory_core.storage.sqlite.files import BUSY_MS, Identity, explained, identity, prepare_file
 from memory_core.storage.sqlite.schema import migrate
 
@@ -34,8 +34,10 @@ IN_MEMORY: Final = ":memory:"
 class Connection(aiosqlite.Connection):
     """An aiosqlite connection that runs a whole unit of work in one hop to its thread, or in none."""
 
-    def __init__(self, connector: Callable[[], sqlite3.Connection]) -> None:
+    def __init__(self, connector: Callable[[], sqlite3.Connection], reading: Reading = reading) -> None:
         super().__init__(connector, _ROWS_AT_ONCE)
+        self._reading = reading
+        """How work is run."""
         self._in_use = threading.Lock()
         """Held by whichever thread is working with the file."""
         self._is_closing = False
@@ -74,7 +76,7 @@ class Connection(aiosqlite.Connection):
         asyncio._set_running_loop(None)  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]  # see below
         try:
             with explained("the store"):
-                return reading(work, self._connection)
+                return self._reading(work, self._connection)
         finally:
             # Whoever polices blocking calls (LangGraph's development server does) looks for a running loop. This one
             # serves memories alone, and how long it may stand still for them is decided here.
@@ -138,7 +140,7 @@ class Connection(aiosqlite.Connection):
 
     def _do(self, work: Callable[[sqlite3.Connection], T], db: sqlite3.Connection) -> T:
         with self._in_use, explained("the store"):
-            return reading(work, db)
+            return self._reading(work, db)
 
 
 def _closed() -> ClosedError:

@@ -10,7 +10,7 @@ import sqlite3
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from functools import cache
-from typing import Final, TypeVar
+from typing import Final, Protocol, TypeVar
 from zlib import crc32
 
 from memory_core.errors import DamagedStoreError
@@ -57,6 +57,14 @@ def explaining(what: str) -> Generator[None]:
         yield
     except (TypeError, ValueError, LookupError, OverflowError, AttributeError) as error:
         raise damaged(what) from error
+
+
+class Reading(Protocol):
+    """A way to run work that reads."""
+
+    def __call__(self, work: Callable[[sqlite3.Connection], T], db: sqlite3.Connection) -> T:
+        """Run it and return its result."""
+        ...
 
 
 def reading(work: Callable[[sqlite3.Connection], T], db: sqlite3.Connection) -> T:

@@ -91,6 +91,13 @@ def find_or_create(path: Path) -> tuple[Path, Identity]:
         if not path.exists():
             path.parent.mkdir(parents=True, exist_ok=True)
             create(path)
+    return find(path)
+
+
+def find(path: Path) -> tuple[Path, Identity]:
+    """The real path of a file that is there and which one it is; raises what `find_or_create` raises."""
+    with explained(f"the memory file {str(path)!r}"):
+        path = real_path(path)
         found = path.stat()
         if not stat.S_ISREG(found.st_mode):
             raise NotAStoreError(f"{str(path)!r} is not a file; give the path of a memory file")

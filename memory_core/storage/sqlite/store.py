@@ -6,7 +6,7 @@ import asyncio
 import logging
 import os
 import sqlite3
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import replace
 from datetime import datetime
@@ -27,6 +27,7 @@ from memory_core.storage.sqlite.corpora import Corpora
 from memory_core.storage.sqlite.owners import find
 from memory_core.storage.sqlite.porting import SqlitePort
 from memory_core.storage.sqlite.prepared import Prepared, embed_query
+from memory_core.storage.sqlite.read_only import borrow_for_reading
 from memory_core.storage.sqlite.rows import micros
 from memory_core.storage.sqlite.shared_file import SharedFile, Synchronous, Wanted, borrow, give_back
 from memory_core.storage.sqlite.snapshot import snapshot
@@ -58,6 +59,7 @@ class SqliteStore:
         synchronous: `FULL` survives power loss at any moment; `NORMAL` survives the death of the process only.
         chunker: Cuts the texts that are written from here on.
         quota: What each owner may hold.
+        read_only: Refuse every write, and leave the file as it is.
     """
 
     def __init__(
@@ -69,11 +71,13 @@ class SqliteStore:
         synchronous: Synchronous = "FULL",
         chunker: Chunker = DEFAULT_CHUNKER,
         quota: Quota | None = None,
+        read_only: bool = False,
     ) -> None:
         self._path = path
         self._given = embedder
         self._clock = clock
         self._quota = quota
+        self._read_only = read_only
         self._wanted = Wanted(embedder, chunker, synchronous)
         self._borrowed: SharedFile | None = None
         self._to_close = AsyncExitStack()
@@ -99,9 +103,13 @@ class SqliteStore:
         """
         await asyncio.shield(asyncio.create_task(self._to_close.aclose(), name="memory-core close"))
 
+    @property
+    def _borrow(self) -> Callable[[str | os.PathLike[str], Wanted], Awaitable[SharedFile]]:
+        return borrow_for_reading if self._read_only else borrow
+
     async def _open(self) -> None:
         try:
-            self._borrowed = file = await borrow(self._path, self._wanted)
+            self._borrowed = file = await self._borrow(self._path, self._wanted)
         except BaseException:  # a cancelled caller included
             if self._given is not None:
                 await self._given.close()
@@ -300,7 +308,7 @@ class SqliteStore:
 
     async def list(self, scope: Scope, request: ListRequest) -> Page:
         """See `Records.list`."""
-        if not request.touch:
+        if not request.touch or self._read_only:
             page: asyncio.Future[Page] = asyncio.get_running_loop().create_future()
             self.begin_list(scope, request, page)
             return await page
