@@ -22,6 +22,7 @@ import sys
 import weakref
 from collections.abc import Awaitable
 from functools import partial
+from pathlib import Path
 from types import TracebackType
 from typing import Final, NoReturn, Self
 
@@ -32,7 +33,8 @@ from memory_core.errors import ClosedError, InvalidInputError
 from memory_core.handle import BoundMemory
 from memory_core.models import MemoryRecord, Page, Scope, utc_now
 from memory_core.operating import Operator
-from memory_core.protocols import Adding, Clock, Embedder, Listing, ListRequest, Reembedding, Store
+from memory_core.progress import ProgressCallback
+from memory_core.protocols import Adding, BackingUp, Clock, Embedder, Listing, ListRequest, Reembedding, Store
 from memory_core.quota import Quota
 
 logger = logging.getLogger(__name__)
@@ -157,6 +159,66 @@ class Memory:
             InvalidInputError: The store cannot do this; a SQLite file can.
         """
         return await on_core(self._reembed, embedder)
+
+    async def backup(
+        self, path: str | os.PathLike[str], *, overwrite: bool = False, progress: ProgressCallback | None = None
+    ) -> Path:
+        """Copy the whole memory, as it is at one moment, to a file that only its owner can read (mode 0600).
+
+        Searches and writes go on meanwhile. The copy is checked as by `Operator.check` and on disk before it appears
+        under its name: an interrupted call leaves nothing there, at most a file called `.NAME.…` beside it.
+
+        Args:
+            path: Of the copy, which is a memory file like any other.
+            overwrite: Replace a memory file that is there already and that nobody has open.
+            progress: Told how many pages of the file are copied.
+
+        Returns:
+            The full path of the copy.
+
+        Raises:
+            InvalidInputError: There is a file at the path, or the store is not a file or in memory.
+            DamagedStoreError: The memory is damaged, so a copy would be; it was not made.
+            StorageError: The copy cannot be written.
+        """
+
+        async def on_store() -> Path:
+            store = await self.ready()
+            if not isinstance(store, BackingUp):
+                raise InvalidInputError(
+                    f"a {type(store).__name__} is not backed up from here; use the snapshots of its server"
+                )
+            return await store.backup(path, overwrite=overwrite, progress=progress)
+
+        return await on_core(on_store)
+
+    @staticmethod
+    async def restore(
+        backup: str | os.PathLike[str],
+        path: str | os.PathLike[str],
+        *,
+        overwrite: bool = False,
+        progress: ProgressCallback | None = None,
+    ) -> Path:
+        """Make the memory file at `path` from a backup, which stays as it is; returns its full path.
+
+        The file is written, checked and put in its place as by `backup`.
+
+        Args:
+            backup: A file that `backup` made, or any memory file that nobody writes to.
+            path: Where the memory is to be.
+            overwrite: Replace the memory file that is there now; all of its content is lost.
+            progress: Told how many pages are copied.
+
+        Raises:
+            InvalidInputError: There is a file at the path.
+            StoreUnavailableError: The file at the path is open somewhere.
+            DamagedStoreError: The backup is damaged.
+            StorageError: The backup cannot be read, or the file cannot be written.
+        """
+        from memory_core.storage.sqlite.backup import restore  # noqa: PLC0415  (numpy)
+
+        return await on_core(partial(restore, backup, path, overwrite=overwrite, progress=progress))
 
     async def close(self) -> None:
         """Finish accepted writes and let go of files and models. Closing twice is fine.

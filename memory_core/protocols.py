@@ -6,10 +6,12 @@ Implementations need not import or inherit anything from here; having the method
 
 from __future__ import annotations
 
+import os
 from asyncio import Future
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from memory_core.errors import InvalidInputError
@@ -28,6 +30,7 @@ from memory_core.models import (
     Version,
     Where,
 )
+from memory_core.progress import ProgressCallback
 
 if TYPE_CHECKING:
     import numpy as np
@@ -123,6 +126,15 @@ class Reembedding(Protocol):
 
     async def reembed(self, embedder: Embedder) -> int:
         """See `Memory.reembed`; the embedder is the store's own once this has returned."""
+        ...
+
+
+@runtime_checkable
+class BackingUp(Protocol):
+    """What a store may have beside the rest: a copy of itself in a file."""
+
+    async def backup(self, path: str | os.PathLike[str], *, overwrite: bool, progress: ProgressCallback | None) -> Path:
+        """See `Memory.backup`."""
         ...
 
 

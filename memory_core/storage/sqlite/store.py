@@ -11,16 +11,18 @@ from contextlib import AsyncExitStack
 from dataclasses import replace
 from datetime import datetime
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from memory_core.chunking import DEFAULT_CHUNKER, Chunker
 from memory_core.drafts import insist_on_version, patched
 from memory_core.errors import ClosedError, EmbeddingError, RecordNotFoundError
 from memory_core.models import ErasureReceipt, Hit, MemoryRecord, Page, Patch, Scope, Stats, Version, Where
+from memory_core.progress import ProgressCallback
 from memory_core.protocols import Clock, Embedder, ListRequest, SearchRequest
 from memory_core.quota import Quota
 from memory_core.retrieval.ranking import parse, without_names
-from memory_core.storage.sqlite import checking, custody, erasing, items, listing, searching, writing
+from memory_core.storage.sqlite import backup, checking, custody, erasing, items, listing, searching, writing
 from memory_core.storage.sqlite.conditions import conditions
 from memory_core.storage.sqlite.connection import Connection
 from memory_core.storage.sqlite.corpora import Corpora
@@ -279,7 +281,13 @@ class SqliteStore:
 
     async def check(self) -> Texts:
         """See `Custody.check`."""
-        return await self._reader.run(checking.check)
+        async with self._shared.second_reader() as reader:
+            return await reader.run(checking.check)
+
+    async def backup(self, path: str | os.PathLike[str], *, overwrite: bool, progress: ProgressCallback | None) -> Path:
+        """See `BackingUp.backup`."""
+        async with self._shared.second_reader() as reader:
+            return await backup.copy(reader, path, overwrite=overwrite, progress=progress)
 
     async def vacuum(self) -> None:
         """See `Custody.vacuum`."""
