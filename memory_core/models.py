@@ -347,7 +347,7 @@ class Page:
 
 @dataclass(frozen=True, slots=True)
 class Stats:
-    """What an owner (or the whole store) holds, expired records included until they are swept."""
+    """What a handle reaches; what has expired does not count."""
 
     records: int
     by_kind: Mapping[str, int]

@@ -12,7 +12,7 @@ from memory_core.errors import MemoryCoreError
 from memory_core.models import MemoryRecord
 from memory_core.retrieval.features import ANALYSIS, features
 from memory_core.storage.sqlite import meta, revisions
-from memory_core.storage.sqlite.damage import digest, has_whole_vector, lenient
+from memory_core.storage.sqlite.damage import digest, has_whole_vector, lenient, piece_digest
 from memory_core.storage.sqlite.fingerprints import held
 from memory_core.storage.sqlite.owners import named
 from memory_core.storage.sqlite.reanalysis import progress
@@ -63,7 +63,8 @@ def _findings(db: sqlite3.Connection, look: Callable[[sqlite3.Connection], Findi
             yield finding
     except (sqlite3.Error, MemoryCoreError, TypeError, ValueError, LookupError, OverflowError, AttributeError) as error:
         # Damaged values are of any type, and what they lead to is not worth telling apart.
-        yield f"the {_LOOKS[look]} cannot be read to the end ({type(error).__name__}: {error!s:.200})"
+        why = " ".join(str(error).split())
+        yield f"the {_LOOKS[look]} cannot be read to the end ({type(error).__name__}: {why:.200})"
     if found == MAX_FINDINGS:
         yield f"there may be more that is wrong with the {_LOOKS[look]}"
 
@@ -71,7 +72,7 @@ def _findings(db: sqlite3.Connection, look: Callable[[sqlite3.Connection], Findi
 def _pages(db: sqlite3.Connection) -> Findings:
     for (finding,) in db.execute(f"PRAGMA integrity_check({MAX_FINDINGS})"):
         if finding != "ok":
-            yield f"a page of the file is damaged: {finding}"
+            yield f"a page of the file is damaged: {' '.join(str(finding).split())}"
 
 
 def _tables(db: sqlite3.Connection) -> Findings:
@@ -128,7 +129,7 @@ def _revisions(db: sqlite3.Connection) -> Findings:
 
 def _pieces(db: sqlite3.Connection) -> Findings:
     for key, n, start, stop, stored in db.execute("SELECT record, n, start, stop, digest FROM chunk"):
-        if digest(key, n, start, stop) != stored:
+        if piece_digest(key, n, start, stop) != stored:
             yield f"where the piece {n!a} of the record with the key {key!a} begins and ends is not as it was written"
 
 
@@ -158,11 +159,11 @@ _LOOKS: Final[dict[Callable[[sqlite3.Connection], Findings], str]] = {
     _pages: "pages",
     _tables: "tables",
     _facts: "facts about the file",
-    _counts: "counts of rows",
     _records: "records",
     _revisions: "earlier texts",
     _pieces: "pieces of texts",
     _vectors: "vectors",
     _words: "words",
+    _counts: "counts of rows",
 }
 """What is looked at, and what it is called."""

@@ -22,12 +22,18 @@ ADVICE: Final = "`Operator.check` lists all damage; restore the file from a back
 
 def digest(*values: object) -> int:
     """The CRC-32 of some values of a row, each as text."""
-    return crc32((_form(len(values)) % values).encode("utf-8", "surrogateescape"))
+    return crc32((form(len(values)) % values).encode("utf-8", "surrogateescape"))
 
 
 @cache
-def _form(count: int) -> str:
+def form(count: int) -> str:
+    """How so many values become the text that `digest` is of."""
     return "\x1f".join(["%s"] * count)
+
+
+def piece_digest(key: int, n: int, start: int, stop: int) -> int:
+    """`digest`, of where a piece of a text is; every add computes one."""
+    return crc32(f"{key}\x1f{n}\x1f{start}\x1f{stop}".encode())
 
 
 def has_whole_vector(vector: object, vector_digest: object) -> bool:

@@ -48,6 +48,8 @@ def explained(what: str) -> Generator[None]:
         yield
     except sqlite3.IntegrityError:
         raise
+    except UnicodeDecodeError as error:  # SQLite quotes a damaged schema in its message, and sqlite3 cannot decode that
+        raise damaged(f"the schema of {what}") from error
     except (OSError, sqlite3.OperationalError) as error:
         if isinstance(error, sqlite3.Error) and is_undecodable(error):
             raise damaged(f"text in {what}") from error

@@ -17,8 +17,10 @@ T = TypeVar("T")
 SIZE: Final = "(length(CAST(text AS BLOB)) + length(data) + length(tags) + length(links))"
 """The bytes of a row of `record`: of what its user wrote. All but texts are kept in ASCII."""
 
-_EMPTY: Final = 2
+_PAIR: Final = 2
 """What `{}` and `[]` take."""
+_EMPTY: Final = 3 * _PAIR
+"""What a record takes that says nothing."""
 
 
 class Usage(NamedTuple):
@@ -33,8 +35,11 @@ UNCHANGED: Final = Usage()
 
 def usage_of(records: Iterable[MemoryRecord]) -> Usage:
     """What some records take; their bytes are those of `SIZE`."""
-    sizes = [_size(record) for record in records]
-    return Usage(len(sizes), sum(sizes))
+    count = size = 0
+    for record in records:
+        count += 1
+        size += _size(record)
+    return Usage(count, size)
 
 
 def used(db: sqlite3.Connection, scope: Scope) -> Usage:
@@ -73,9 +78,11 @@ def _insist(quota: Quota, scope: Scope, before: Usage, after: Usage) -> None:
 
 def _size(record: MemoryRecord) -> int:
     text = record.text
-    return (
-        (len(text) if text.isascii() else len(text.encode()))
-        + (len(encode_json(record.data)) if record.data else _EMPTY)
-        + (len(encode_json(record.tags)) if record.tags else _EMPTY)
-        + (len(encode_json(link_keys(record.links))) if record.links else _EMPTY)
-    )
+    size = _EMPTY + (len(text) if text.isascii() else len(text.encode()))
+    if record.data:
+        size += len(encode_json(record.data)) - _PAIR
+    if record.tags:
+        size += len(encode_json(record.tags)) - _PAIR
+    if record.links:
+        size += len(encode_json(link_keys(record.links))) - _PAIR
+    return size

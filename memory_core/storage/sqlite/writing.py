@@ -6,7 +6,7 @@ import hashlib
 import hmac
 import json
 import sqlite3
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from itertools import chain
@@ -20,7 +20,7 @@ from memory_core.models import STATES, Link, MemoryRecord, Scope, Where
 from memory_core.quota import Quota
 from memory_core.storage.sqlite import meta, revisions
 from memory_core.storage.sqlite.conditions import Conditions, conditions
-from memory_core.storage.sqlite.damage import damaged, digest, explaining
+from memory_core.storage.sqlite.damage import damaged, explaining, piece_digest
 from memory_core.storage.sqlite.fingerprints import held
 from memory_core.storage.sqlite.owing import owe_appended, owe_around, owe_turns_after
 from memory_core.storage.sqlite.owners import Owner, begin_append, begin_write, note_changes, take_keys
@@ -347,17 +347,13 @@ def _derive(db: sqlite3.Connection, keys: Sequence[int], items: Sequence[Prepare
     lexical = [(key, item.features.packed, item.features.flags, item.features.words) for key, item in pairs]
     insert_rows(db, "lexical", lexical)
     wanted = (None, held(db)) if any(item.made_by for item in items) else (None,)  # it may change while we embed
-    insert_rows(
-        db, "chunk", [row for key, item in pairs for row in _chunks(key, item, may_have=item.made_by in wanted)]
-    )
-
-
-def _chunks(key: int, item: Prepared, *, may_have: bool) -> Iterator[tuple[object, ...]]:
-    """The rows of a record's pieces, with their vectors where it has any and the file wants them."""
-    vectors = item.vectors if may_have else ()
-    for n, (start, stop) in enumerate(item.chunks):
-        vector = (vectors[n], crc32(vectors[n])) if vectors else (None, None)
-        yield (key, n, start, stop, digest(key, n, start, stop), *vector)
+    chunks: list[tuple[object, ...]] = []
+    for key, item in pairs:
+        vectors = item.vectors if item.made_by in wanted else ()
+        for n, (start, stop) in enumerate(item.chunks):
+            vector = (vectors[n], crc32(vectors[n])) if vectors else (None, None)
+            chunks.append((key, n, start, stop, piece_digest(key, n, start, stop), *vector))
+    insert_rows(db, "chunk", chunks)
 
 
 def insert_rows(db: sqlite3.Connection, table: str, rows: Sequence[Sequence[object]]) -> None:
