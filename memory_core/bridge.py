@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
-import ctypes
 import os
 import sys
 import threading
@@ -26,7 +25,8 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final, Generic, ParamSpec, TypeVar
 
-from memory_core.errors import ClosedError, StoreUnavailableError, WrongThreadError
+from memory_core.errors import ClosedError, WrongThreadError
+from memory_core.threads import is_own_thread
 
 _ENDING: Final = "the interpreter is ending, and memories with it; what was acknowledged is on disk"
 
@@ -259,43 +259,6 @@ def _keep(
             here.call_soon(_keep, answers, here)
 
 
-async def in_thread(work: Callable[[], T]) -> T:
-    """Run something that blocks, such as a question to the file system, in a thread that lives as long.
-
-    Raises:
-        StoreUnavailableError: There is no thread to be had, because there are too many or the interpreter is ending.
-    """
-    done: asyncio.Future[T] = asyncio.get_running_loop().create_future()
-
-    def run() -> None:
-        mark_own_thread()
-        try:
-            result = work()
-        except BaseException as error:  # noqa: BLE001  (whatever it was, it is the caller's)
-            answer([(done, None, error)])
-        else:
-            answer([(done, result, None)])
-
-    try:
-        threading.Thread(target=run, name="memory-core file", daemon=True).start()
-    except RuntimeError as error:
-        raise StoreUnavailableError(f"the store cannot be used: {error}") from error
-    return await done
-
-
-def keep_for_ever(value: object) -> None:
-    """Never destroy what a parent process works with: a thread of it may hold locks in there that no child can free."""
-    ctypes.pythonapi.Py_IncRef(ctypes.py_object(value))
-
-
-_own = threading.local()
-
-
-def mark_own_thread() -> None:
-    """Say that this thread does a memory's work, so that it must not wait for that memory (see `run_sync`)."""
-    _own.is_marked = True
-
-
 _lock = threading.RLock()  # a signal handler may need the loop while the thread that it interrupts is starting it
 _core: CoreLoop | None = None
 
@@ -381,7 +344,7 @@ def run_sync(fn: Callable[P, Awaitable[T]], /, *args: P.args, **kwargs: P.kwargs
     if sys.is_finalizing():
         return _done_at_once(fn(*args, **kwargs))
     core = core_loop()
-    if _running_loop() is core.loop or getattr(_own, "is_marked", False):
+    if _running_loop() is core.loop or is_own_thread():
         name = getattr(fn, "__name__", "the method")
         raise WrongThreadError(f"{name!r} was called synchronously on the memory's own loop; use `await {name}(...)`")
 

@@ -57,6 +57,8 @@ DEFAULT_EMBEDDER: Final = Default()
 class Memory:
     """A store of memories, opened at the first use and usable from any thread and any event loop.
 
+    Memories of one process on the same file share what is open (`docs/files.md`).
+
     Args:
         store: A file (made when missing, mode 0600), `":memory:"` for a store that ends with the process, or a
             `Store` such as a Qdrant one.
@@ -413,9 +415,18 @@ async def _close_quietly(store: Store) -> None:
         logger.info("a memory that was dropped was not closed well: %s", error)
 
 
+def _forget_parent() -> None:
+    """What a parent process has open is not for its child to close."""
+    _open_memories.clear()
+    _closing.clear()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forget_parent)
+
+
 @atexit.register
 def _close_forgotten() -> None:
     """Close what nobody closed, so that the write-ahead log is folded into the file; never hang over it."""
-    ours = [memory for memory in list(_open_memories) if not memory._is_of_parent()]  # noqa: SLF001  (of this module)
-    waiting = {core_loop().submit(memory.close()) for memory in ours}
+    waiting = {core_loop().submit(memory.close()) for memory in list(_open_memories)}
     concurrent.futures.wait(waiting | _closing, timeout=EXIT_SECONDS)

@@ -12,10 +12,10 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, ParamSpec, TypeVar
 
-from memory_core.bridge import keep_for_ever, mark_own_thread
 from memory_core.embedding.model import Pooling, SentenceModel, load
 from memory_core.errors import EmbeddingError, InvalidInputError
 from memory_core.models import Fingerprint
+from memory_core.threads import keep_for_ever, mark_own_thread
 
 if TYPE_CHECKING:
     import numpy as np

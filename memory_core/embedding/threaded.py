@@ -9,9 +9,9 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Final, ParamSpec, Protocol, TypeVar
 
-from memory_core.bridge import keep_for_ever, mark_own_thread
 from memory_core.errors import EmbeddingError, InvalidInputError
 from memory_core.models import Fingerprint
+from memory_core.threads import keep_for_ever, mark_own_thread
 
 if TYPE_CHECKING:
     import numpy as np

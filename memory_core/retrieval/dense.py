@@ -17,9 +17,9 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from memory_core.bridge import mark_own_thread
 from memory_core.retrieval.columns import Column
 from memory_core.retrieval.top import leading
+from memory_core.threads import mark_own_thread
 
 Floats = NDArray[np.float32]
 

@@ -77,6 +77,14 @@ async def container() -> AsyncIterator[None]:
     asyncio.set_event_loop_policy(policy)
 
 
+def other_process(path: Path, name: str, until: float) -> subprocess.Popen[bytes]:
+    return subprocess.Popen([sys.executable, "-c", OTHER, path, name, str(until)], stdout=subprocess.PIPE)
+
+
+def everything_in(path: Path) -> str:
+    return subprocess.run([sys.executable, "-c", READ, path], check=True, capture_output=True, text=True).stdout
+
+
 class LockWatch(threading.Thread):
     """Looks all the time whether this process has a lock on a file."""
 
@@ -156,10 +164,7 @@ async def test_nothing_is_lost_whoever_opens_the_file(
         }
         writes["store"] = written_by(MemoryStore(handles["store"]))
         until = time.time() + seconds
-        others = [
-            subprocess.Popen([sys.executable, "-c", OTHER, path, f"other {n}", str(until)], stdout=subprocess.PIPE)
-            for n in range(OTHERS)
-        ]
+        others = [other_process(path, f"other {n}", until) for n in range(OTHERS)]
         plain = [come_and_go((path, link)[n % 2], f"plain {n}", until, acknowledged) for n in range(10)]
         await asyncio.gather(*(keep_writing(w, n, until, acknowledged) for n, w in writes.items()), *plain)
         for other in others:
@@ -173,7 +178,7 @@ async def test_nothing_is_lost_whoever_opens_the_file(
     await first.close()
     assert watch.looks > 10
     assert watch.vanished == 0
-    found = subprocess.run([sys.executable, "-c", READ, link], check=True, capture_output=True, text=True).stdout
+    found = await asyncio.to_thread(everything_in, link)
     stored = set(re.findall(r"[a-z]+(?: [0-9]+)? wrote number [0-9]+(?:a|b| in life [0-9]+)?", found))
     assert [text for text in acknowledged if text not in stored] == []
     assert len(acknowledged) == len(set(acknowledged))

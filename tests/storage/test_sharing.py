@@ -148,21 +148,22 @@ async def test_another_chunker_is_refused_while_the_file_is_open(tmp_path: Path)
         pass
 
 
-async def test_an_embedder_is_closed_with_its_memory_unless_others_work_with_it(tmp_path: Path) -> None:
+async def test_an_embedder_is_closed_with_its_memory_unless_an_open_file_works_with_it(tmp_path: Path) -> None:
     path, first, second, refused = tmp_path / "memory.db", ClosingEmbedder(), ClosingEmbedder(), ClosingEmbedder("x")
-    one, two, three = Memory(path, embedder=first), Memory(path, embedder=second), Memory(path, embedder=second)
-    for memory in (one, two, three):
+    one, two = Memory(path, embedder=first), Memory(path, embedder=second)
+    elsewhere = Memory(tmp_path / "other.db", embedder=first)
+    for memory in (one, two, elsewhere):
         await memory.open()
-    with pytest.raises(FingerprintError):
-        await Memory(path, embedder=refused).open()
-    assert refused.closings == 1
+    for embedder, chunker in ((refused, SentenceChunker()), (first, SentenceChunker(5))):
+        with pytest.raises((FingerprintError, InvalidInputError)):
+            await Memory(path, embedder=embedder, chunker=chunker).open()
+    assert (refused.closings, first.closings) == (1, 0)
     await one.close()
-    assert first.closings == 0  # the others work with it
+    assert first.closings == 0
     await two.close()
-    assert second.closings == 0  # it is the third one's as well
-    await three.close()
+    assert (first.closings, second.closings) == (0, 1)
+    await elsewhere.close()
     assert first.closings > 0
-    assert second.closings > 0
 
 
 async def test_an_opener_that_fails_or_is_cancelled_harms_no_other(tmp_path: Path) -> None:

@@ -14,7 +14,6 @@ from pathlib import Path
 from threading import Event
 from typing import Final
 
-from memory_core.bridge import in_thread
 from memory_core.errors import (
     DamagedStoreError,
     InvalidInputError,
@@ -29,6 +28,7 @@ from memory_core.storage.sqlite.files import explained, find, header, real_path
 from memory_core.storage.sqlite.read_connection import connect_for_reading, open_for_reading
 from memory_core.storage.sqlite.schema import APPLICATION_ID
 from memory_core.storage.sqlite.snapshot import snapshot
+from memory_core.threads import in_thread
 
 SLICE_PAGES: Final = 256
 """Copied at a time: 4 MiB, after which somebody is told and a cancellation is noticed."""

@@ -13,12 +13,13 @@ from typing import Final, TypeVar
 
 import aiosqlite
 
-from memory_core.bridge import answer, keep_for_ever, mark_own_thread
+from memory_core.bridge import answer
 from memory_core.errors import ClosedError, StoreUnavailableError
 from memory_core.storage.sqlite.conditions import install
 from memory_core.storage.sqlite.damage import Reading, reading
 from memory_core.storage.sqlite.files import BUSY_MS, Identity, explained, identity, prepare_file
 from memory_core.storage.sqlite.schema import migrate
+from memory_core.threads import ForkGate, keep_for_ever, mark_own_thread
 
 T = TypeVar("T")
 
@@ -29,6 +30,9 @@ _ROWS_AT_ONCE: Final = 64
 """What aiosqlite's own cursors would fetch together; they are not used."""
 
 IN_MEMORY: Final = ":memory:"
+
+inside_sqlite: Final = ForkGate()
+"""What works with SQLite in this package does so through this gate; see `shared_file.py` for forks."""
 
 
 class Connection(aiosqlite.Connection):
@@ -41,7 +45,6 @@ class Connection(aiosqlite.Connection):
         self._in_use = threading.Lock()
         """Held by whichever thread is working with the file."""
         self._is_closing = False
-        self._is_held = False
 
     async def run(self, work: Callable[[sqlite3.Connection], T]) -> T:
         """Run `work` in the connection's thread, translating what SQLite reports."""
@@ -75,7 +78,7 @@ class Connection(aiosqlite.Connection):
         loop = asyncio.get_running_loop()
         asyncio._set_running_loop(None)  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]  # see below
         try:
-            with explained("the store"):
+            with inside_sqlite.work(), explained("the store"):
                 return self._reading(work, self._connection)
         finally:
             # Whoever polices blocking calls (LangGraph's development server does) looks for a running loop. This one
@@ -96,7 +99,8 @@ class Connection(aiosqlite.Connection):
 
         def finish() -> None:
             if db is not None:
-                db.close()
+                with inside_sqlite.work():
+                    db.close()
             if then is not None:
                 then()
 
@@ -104,24 +108,13 @@ class Connection(aiosqlite.Connection):
             await self._execute(finish)  # type: ignore[no-untyped-call]  # pyright: ignore[reportUnknownMemberType]
         await super().close()
 
-    def hold(self, seconds: float) -> None:
-        """Keep every thread from working with the file until `go_on`; in vain if one is at it for so long."""
-        self._is_held = self._in_use.acquire(timeout=seconds)
-
-    def go_on(self) -> None:
-        """End `hold`."""
-        if self._is_held:
-            self._is_held = False
-            self._in_use.release()
-
-    def drop(self) -> bool:
-        """Close it in a forked child, which has none of its threads; whether that could be done."""
+    def drop(self) -> None:
+        """Close it in a forked child, which has none of its threads."""
         db, self._connection, self._running = self._connection, None, False
-        if db is not None and self._is_held:
+        if db is not None and inside_sqlite.was_idle:
             db.close()
         elif db is not None:
-            keep_for_ever(db)  # a thread of the parent was inside of SQLite, and closing would wait for it
-        return db is None or self._is_held
+            keep_for_ever(db)  # a thread of the parent may have been inside of SQLite, and closing would wait for it
 
     def _answer(self, work: Callable[[sqlite3.Connection], T], done: asyncio.Future[T]) -> None:
         if done.done():  # nobody waits any more
@@ -139,7 +132,7 @@ class Connection(aiosqlite.Connection):
         return self._do(work, self._connection)
 
     def _do(self, work: Callable[[sqlite3.Connection], T], db: sqlite3.Connection) -> T:
-        with self._in_use, explained("the store"):
+        with self._in_use, inside_sqlite.work(), explained("the store"):
             return self._reading(work, db)
 
 
@@ -157,26 +150,31 @@ async def connect(path: str, *, synchronous: str, prepare: bool = False, wanted:
 
     def connector() -> sqlite3.Connection:
         mark_own_thread()
-        if prepare:
-            prepare_file(Path(path))
-        db = sqlite3.connect(
-            path, isolation_level=None, timeout=BUSY_MS / 1000, cached_statements=256, check_same_thread=False
-        )
-        try:
-            set_up(db, synchronous)
-            if path == IN_MEMORY:
-                migrate(db)
-            elif wanted is not None:
-                _insist_on_same(path, wanted)
-        except BaseException:  # whatever it was, nobody else can close this connection
-            db.close()
-            raise
-        return db
+        with inside_sqlite.work():
+            return _connected(path, synchronous, prepare=prepare, wanted=wanted)
 
     connection = Connection(connector)
     with explained(f"the memory file {path!r}"):
         await connection
     return connection
+
+
+def _connected(path: str, synchronous: str, *, prepare: bool, wanted: Identity | None) -> sqlite3.Connection:
+    if prepare:
+        prepare_file(Path(path))
+    db = sqlite3.connect(
+        path, isolation_level=None, timeout=BUSY_MS / 1000, cached_statements=256, check_same_thread=False
+    )
+    try:
+        set_up(db, synchronous)
+        if path == IN_MEMORY:
+            migrate(db)
+        elif wanted is not None:
+            _insist_on_same(path, wanted)
+    except BaseException:  # whatever it was, nobody else can close this connection
+        db.close()
+        raise
+    return db
 
 
 def _insist_on_same(path: str, wanted: Identity) -> None:

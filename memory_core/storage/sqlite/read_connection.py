@@ -9,13 +9,13 @@ from functools import partial
 from pathlib import Path
 from typing import NamedTuple, TypeVar
 
-from memory_core.bridge import mark_own_thread
 from memory_core.errors import NotAStoreError, StoreUnavailableError
 from memory_core.storage.sqlite.conditions import install
-from memory_core.storage.sqlite.connection import Connection
+from memory_core.storage.sqlite.connection import Connection, inside_sqlite
 from memory_core.storage.sqlite.damage import reading
 from memory_core.storage.sqlite.files import BUSY_MS, explained
 from memory_core.storage.sqlite.schema import APPLICATION_ID, MIGRATIONS, check_version
+from memory_core.threads import mark_own_thread
 
 T = TypeVar("T")
 
@@ -42,7 +42,8 @@ async def connect_for_reading(path: Path, *, follow: bool = True) -> Connection:
 
     def connector() -> sqlite3.Connection:
         mark_own_thread()
-        return open_for_reading(path, immutable=is_fixed)
+        with inside_sqlite.work():
+            return open_for_reading(path, immutable=is_fixed)
 
     connection = Connection(connector, partial(_unchanged, path, before) if is_fixed else reading)
     with explained(what):

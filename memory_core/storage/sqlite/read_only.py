@@ -11,7 +11,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NoReturn, TypeVar
 
-from memory_core.bridge import in_thread
 from memory_core.errors import ReadOnlyError, StoreUnavailableError
 from memory_core.protocols import Embedder
 from memory_core.storage.sqlite import fingerprints
@@ -24,6 +23,7 @@ from memory_core.storage.sqlite.shared_file import SharedFile, Wanted
 from memory_core.storage.sqlite.turns import NEW
 from memory_core.storage.sqlite.vectors import Batch
 from memory_core.storage.sqlite.writer import Work, Writer
+from memory_core.threads import in_thread
 
 T = TypeVar("T")
 
@@ -34,7 +34,6 @@ class ReadOnlyFile(SharedFile):
     is_read_only = True
 
     async def _open(self) -> None:
-        self._to_close.push_async_callback(self._close_embedder)
         self.reader = self.write_connection = connection = await connect_for_reading(Path(self.path))
         self._to_close.push_async_callback(self._disconnect, connection)
         self.connections.append(connection)
@@ -84,5 +83,5 @@ async def borrow_for_reading(path: str | os.PathLike[str], wanted: Wanted) -> Sh
     name, _ = await in_thread(partial(find, Path(path)))
     file = ReadOnlyFile(str(name), None, wanted)
     await file.open()
-    file.users.append(wanted.embedder)
+    file.users += 1
     return file

@@ -10,22 +10,20 @@ import asyncio
 import logging
 import os
 import sqlite3
-import threading
 from collections.abc import AsyncGenerator, Callable, Generator, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, suppress
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from functools import partial
 from pathlib import Path
-from typing import Final, Literal, NamedTuple, TypeVar
+from typing import Literal, NamedTuple, TypeVar
 from weakref import WeakValueDictionary
 
-from memory_core.bridge import in_thread
 from memory_core.chunking import Chunker
 from memory_core.errors import FingerprintError, InvalidInputError, StoreUnavailableError
 from memory_core.models import Fingerprint
 from memory_core.protocols import Embedder
 from memory_core.storage.sqlite import custody, fingerprints
 from memory_core.storage.sqlite.backlog import Backlog
-from memory_core.storage.sqlite.connection import IN_MEMORY, Connection, connect
+from memory_core.storage.sqlite.connection import IN_MEMORY, Connection, connect, inside_sqlite
 from memory_core.storage.sqlite.corpora import Corpora
 from memory_core.storage.sqlite.files import Identity, find_or_create, identity
 from memory_core.storage.sqlite.intake import Intake
@@ -38,14 +36,12 @@ from memory_core.storage.sqlite.turns import NEW
 from memory_core.storage.sqlite.vectors import Batch, with_vectors
 from memory_core.storage.sqlite.writer import Writer
 from memory_core.storage.sqlite.writer_queue import WriterQueue
+from memory_core.threads import in_thread
 
 logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
 Synchronous = Literal["FULL", "NORMAL"]
-
-FORK_SECONDS: Final = 2.0
-"""How long a fork waits until no thread is at work in a file; the child cannot open a file where one still is."""
 
 
 class Wanted(NamedTuple):
@@ -68,8 +64,8 @@ class SharedFile:
         self.names = KnownNames()
         self.backlog: Backlog | None = None
         self.prepare = partial(prepare, chunker=wanted.chunker)
-        self.users: list[Embedder | None] = []
-        """For each store that uses the file the embedder it was given."""
+        self.users = 0
+        """How many stores use it."""
         self.when_pending: list[Callable[[], None]] = [self._wake_backlog]
         """Called after a commit if vectors are missing in the file."""
         self._chunker = wanted.chunker
@@ -84,7 +80,7 @@ class SharedFile:
     async def open(self) -> None:
         """Open the connections and start the tasks; nothing stays open if that fails or is cancelled."""
         try:
-            _open.add(self)
+            _open_files.add(self)
             await self._open()
         except BaseException:  # a cancelled caller included
             await self.close()
@@ -96,7 +92,8 @@ class SharedFile:
             try:
                 await self._to_close.aclose()
             finally:
-                _open.discard(self)
+                _open_files.discard(self)
+        await close_embedder(self.embedder)
 
     def insist_on(self, wanted: Wanted) -> None:
         """Refuse a store that wants the file to be used otherwise than it is.
@@ -158,15 +155,7 @@ class SharedFile:
         async with self._switching:
             return self.embedder is not embedder
 
-    def drop(self) -> bool:
-        """Let go of what belongs to the parent, in a forked child; whether that could be done."""
-        if self._queue is not None:
-            self._queue.close(is_last=False)
-        dropped = [connection.drop() for connection in self.connections]
-        return all(dropped)
-
     async def _open(self) -> None:
-        self._to_close.push_async_callback(self._close_embedder)
         in_memory = self.which is None
         self.write_connection = await self._connect(prepare=not in_memory)
         # A private in-memory database is visible to its own connection only, so that one has to serve both.
@@ -220,10 +209,6 @@ class SharedFile:
         if self._queue is not None:
             self._queue.close(is_last=not Path(f"{self.path}-wal").exists())
 
-    async def _close_embedder(self) -> None:
-        if self.embedder is not None:
-            await self.embedder.close()
-
     async def _turn_to(self, embedder: Embedder) -> None:
         async with self._switching:
             old, backlog = self.embedder, self.backlog
@@ -234,8 +219,7 @@ class SharedFile:
             self._start_backlog(embedder)
         if backlog is not None:
             await backlog.close()
-        if old is not None:
-            await old.close()
+        await close_embedder(old)
 
     async def _check_fingerprint(self, wanted: Fingerprint) -> None:
         if await self.reader.run(fingerprints.held) is None:
@@ -263,11 +247,12 @@ def _named(made_by: Fingerprint | None) -> str:
     return "embedder=None" if made_by is None else f"the embedder {made_by.name} {made_by.revision}"
 
 
-_open: set[SharedFile] = set()
+_open_files: set[SharedFile] = set()
 """What is open in this process, or about to be."""
-_files: dict[Identity, SharedFile] = {}
-"""What is open and can be shared."""
-_locks: WeakValueDictionary[Identity, asyncio.Lock] = WeakValueDictionary()
+_Key = tuple[asyncio.AbstractEventLoop, Identity]
+_files: dict[_Key, SharedFile] = {}
+"""What is open and can be shared. Memories live on the core loop; a `Store` used alone may live on another one."""
+_locks: WeakValueDictionary[_Key, asyncio.Lock] = WeakValueDictionary()
 """One for each file that is being opened or closed."""
 _of_parent: set[Identity] = set()
 """Files that SQLite takes for open in this process although only its parent can use them."""
@@ -284,76 +269,69 @@ async def borrow(path: str | os.PathLike[str], wanted: Wanted) -> SharedFile:
         InvalidInputError: This process has the file open with another chunker.
     """
     if os.fspath(path) == IN_MEMORY:
-        file = SharedFile(IN_MEMORY, None, wanted)
-        await file.open()
-        file.users.append(wanted.embedder)
-        return file
-    name, which = await in_thread(partial(find_or_create, Path(path)))
+        private = SharedFile(IN_MEMORY, None, wanted)
+        await private.open()
+        private.users = 1
+        return private
+    name, which = await in_thread(partial(_find_or_create, Path(path)))
     if which in _of_parent:
         raise StoreUnavailableError(
             f"the memory file {str(name)!r} was in use as this process was forked; fork before it is opened"
         )
-    lock = _locks.setdefault(which, asyncio.Lock())
-    async with lock:
-        file = _files.get(which) or SharedFile(str(name), which, wanted)
-        if which in _files:
-            file.insist_on(wanted)
-        else:
+    key = (asyncio.get_running_loop(), which)
+    async with _locks.setdefault(key, asyncio.Lock()):
+        file = _files.get(key)
+        if file is None:
+            file = SharedFile(str(name), which, wanted)
             await file.open()
-            _files[which] = file
-        file.users.append(wanted.embedder)
+            _files[key] = file
+        else:
+            file.insist_on(wanted)
+        file.users += 1
         return file
 
 
 async def give_back(file: SharedFile, embedder: Embedder | None) -> None:
-    """One store less; the last one closes the file and the embedder in use, any other just the embedder it was given.
-
-    An embedder that another store was given too, or that the file works with, stays open.
-    """
-    lock = asyncio.Lock() if file.which is None else _locks.setdefault(file.which, asyncio.Lock())
+    """One store less, and its embedder is closed unless an open file works with it; the last one closes the file."""
+    key = None if file.which is None else (asyncio.get_running_loop(), file.which)
+    lock = asyncio.Lock() if key is None else _locks.setdefault(key, asyncio.Lock())
     async with lock:
-        del file.users[next(n for n, user in enumerate(file.users) if user is embedder)]
+        file.users -= 1
         try:
             if not file.users:
                 await file.close()
         finally:
-            if not file.users and file.which is not None:
-                _files.pop(file.which, None)
-        if embedder is not None and embedder is not file.embedder and all(user is not embedder for user in file.users):
-            await embedder.close()
+            if not file.users and key is not None:
+                _files.pop(key, None)
+        await close_embedder(embedder)
 
 
-_forking = threading.Lock()
+async def close_embedder(embedder: Embedder | None) -> None:
+    """Close it, unless an open file works with it."""
+    if embedder is not None and not any(file.embedder is embedder for file in _open_files):
+        await embedder.close()
 
 
-def _before_fork() -> None:
-    """Let no thread be inside of SQLite: the child would find its mutexes locked for ever."""
-    _forking.acquire(timeout=FORK_SECONDS)
-    for connection in _connections():
-        connection.hold(FORK_SECONDS)
-
-
-def _after_fork_in_parent() -> None:
-    for connection in _connections():
-        connection.go_on()
-    with suppress(RuntimeError):  # it took another fork too long
-        _forking.release()
+def _find_or_create(path: Path) -> tuple[Path, Identity]:
+    with inside_sqlite.work():
+        return find_or_create(path)
 
 
 def _after_fork_in_child() -> None:
     """Close what belongs to the parent: SQLite would believe that this process has the locks of its parent."""
-    global _forking  # noqa: PLW0603  (it is held)
-    _forking = threading.Lock()
-    for file in list(_open):
-        if not file.drop() and file.which is not None:
+    for file in list(_open_files):
+        for connection in file.connections:
+            connection.drop()
+        if file.which is not None and not inside_sqlite.was_idle:
             _of_parent.add(file.which)
-    for each in (_open, _files, _locks):
+    for each in (_open_files, _files, _locks):
         each.clear()
-
-
-def _connections() -> list[Connection]:
-    return [connection for file in list(_open) for connection in list(file.connections)]
+    inside_sqlite.after_in_child()
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(before=_before_fork, after_in_parent=_after_fork_in_parent, after_in_child=_after_fork_in_child)
+    os.register_at_fork(
+        before=inside_sqlite.before_fork,
+        after_in_parent=inside_sqlite.after_in_parent,
+        after_in_child=_after_fork_in_child,
+    )

@@ -31,7 +31,14 @@ from memory_core.storage.sqlite.porting import SqlitePort
 from memory_core.storage.sqlite.prepared import Prepared, embed_query
 from memory_core.storage.sqlite.read_only import borrow_for_reading
 from memory_core.storage.sqlite.rows import micros
-from memory_core.storage.sqlite.shared_file import SharedFile, Synchronous, Wanted, borrow, give_back
+from memory_core.storage.sqlite.shared_file import (
+    SharedFile,
+    Synchronous,
+    Wanted,
+    borrow,
+    close_embedder,
+    give_back,
+)
 from memory_core.storage.sqlite.snapshot import snapshot
 from memory_core.storage.sqlite.updating import is_searched_differently, update
 from memory_core.storage.sqlite.usage import within
@@ -101,7 +108,7 @@ class SqliteStore:
     async def close(self) -> None:
         """Finish accepted writes and let go of file and embedder, unless other stores need them; may be called twice.
 
-        The embedder is closed with the store it was given to, the one that the file works with once no store is left.
+        The embedder that was given is closed as well, unless an open file works with it.
         """
         await asyncio.shield(asyncio.create_task(self._to_close.aclose(), name="memory-core close"))
 
@@ -113,8 +120,7 @@ class SqliteStore:
         try:
             self._borrowed = file = await self._borrow(self._path, self._wanted)
         except BaseException:  # a cancelled caller included
-            if self._given is not None:
-                await self._given.close()
+            await close_embedder(self._given)
             raise
         self._to_close.push_async_callback(self._give_back, file)
 

@@ -13,16 +13,15 @@ on without one. The locks are POSIX record locks, which the system drops with th
 from __future__ import annotations
 
 import os
+import sys
 import threading
 from collections.abc import Generator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Final
 
-try:
+if sys.platform != "win32":
     import fcntl
-except ImportError:  # Windows, where SQLite's pauses have to do
-    fcntl = None  # type: ignore[assignment]
 
 PATIENCE_SECONDS: Final = 5.0
 """How long a writer waits for its turn before it goes on without one."""
@@ -65,8 +64,8 @@ class WriterQueue:
             self._path.unlink(missing_ok=True)
 
     def _take(self) -> bool:
-        if fcntl is None or (self._wait is not None and not self._wait.is_over):
-            return False
+        if sys.platform == "win32" or (self._wait is not None and not self._wait.is_over):
+            return False  # on Windows SQLite's own pauses have to do
         self._wait = None
         try:
             descriptor = self._opened()
