@@ -16,6 +16,7 @@ class Quota:
     bytes: int | None = None
 
     def __post_init__(self) -> None:
-        for name, value in (("records", self.records), ("bytes", self.bytes)):
+        given: tuple[tuple[str, object], ...] = (("records", self.records), ("bytes", self.bytes))
+        for name, value in given:
             if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value < 0):
                 raise InvalidInputError(f"a quota of {name} is a whole number from 0 on, or None, not {shown(value)}")

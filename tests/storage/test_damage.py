@@ -23,6 +23,7 @@ from memory_core import (
     MemoryRecord,
     Patch,
     RecordNotFoundError,
+    Scope,
     StorageError,
     Version,
     Where,
@@ -85,10 +86,10 @@ def history(handle: BoundMemory, id: str) -> list[Version]:  # noqa: A002  (the 
         return []
 
 
-async def carried(memory: Memory, ids: list[str], scope: object) -> list[Carried]:
+async def carried(memory: Memory, ids: list[str], scope: Scope) -> list[Carried]:
     store = await memory.ready()
     assert isinstance(store, SqliteStore)
-    return await store.port().take(cast("object", scope), ids)  # type: ignore[arg-type]
+    return await store.port().take(scope, ids)
 
 
 def verdict(path: Path, before: Everything) -> str:

@@ -35,6 +35,9 @@ SLICE_PAGES: Final = 256
 BUSY_SECONDS: Final = 1.0
 """How long a file that is to be replaced may still be in use."""
 
+_BESIDE: Final = ("-wal", "-journal", "-shm")
+"""What SQLite keeps beside a file and takes for a part of it."""
+
 Tell = Callable[[Progress], None]
 
 
@@ -80,7 +83,7 @@ def _target(path: Path, *, overwrite: bool) -> Path:
         path = real_path(path)
         if path.exists():
             _insist_on_store(path, overwrite=overwrite)
-        elif left := [name for name in map(path.with_name, (f"{path.name}-wal", f"{path.name}-shm")) if name.exists()]:
+        elif left := [beside for end in _BESIDE if (beside := path.with_name(path.name + end)).exists()]:
             raise StoreUnavailableError(
                 f"{str(left[0])!r} belongs to an earlier file of this name and would be taken for a part of the new "
                 "one; move it away, or give another path"
@@ -193,6 +196,8 @@ def _teller(loop: asyncio.AbstractEventLoop, progress: ProgressCallback | None, 
 
 def _say(progress: ProgressCallback, step: Progress, said: Future[None]) -> None:
     try:
-        said.set_result(progress(step))
+        progress(step)
     except BaseException as error:  # noqa: BLE001  (whatever it was, it is raised where the copy is made)
         said.set_exception(error)
+    else:
+        said.set_result(None)

@@ -128,19 +128,19 @@ def count(db: sqlite3.Connection, scope: Scope, now: int, *, owes: bool) -> Stat
         }
     records, sessions, oldest, newest, importance, confidence, size = total
     with explaining("a moment of a record"):
-        moments = [None if value is None else moment(value) for value in (oldest, newest)]
-    return Stats(
-        records,
-        by["kind"],
-        by["tier"],
-        by["state"],
-        sessions,
-        *moments,
-        importance,
-        confidence,
-        owed if owes else 0,
-        size or 0,
-    )
+        return Stats(
+            records,
+            by["kind"],
+            by["tier"],
+            by["state"],
+            sessions,
+            None if oldest is None else moment(oldest),
+            None if newest is None else moment(newest),
+            importance,
+            confidence,
+            owed if owes else 0,
+            size or 0,
+        )
 
 
 def _encode(order: Order, value: float, key: int) -> str:

@@ -95,6 +95,11 @@ def _is_fixed(path: Path, *, follow: bool) -> bool:
     """Whether the file has to be read as one that does not change."""
     if not os.access(path, os.R_OK):
         raise StoreUnavailableError(f"the memory file {str(path)!r} is not readable for this user")
+    if _is_interrupted(path.with_name(f"{path.name}-journal")):
+        raise StoreUnavailableError(
+            f"a write to the memory file {str(path)!r} was interrupted and has to be undone first; open it once "
+            "without read_only=True, which does that"
+        )
     folder_is_open = os.access(path.parent, os.W_OK)
     if not _wal(path).exists():
         return not (follow and folder_is_open and os.access(path, os.W_OK))
@@ -104,6 +109,15 @@ def _is_fixed(path: Path, *, follow: bool) -> bool:
             "this user may not write; let the process that writes the file close it, or copy both to another folder"
         )
     return False
+
+
+def _is_interrupted(journal: Path) -> bool:
+    """Whether a rollback journal is still to be applied; one that begins with zero, or is empty, is not."""
+    try:
+        with journal.open("rb") as file:  # no connection locks a journal, so a descriptor of it harms nobody
+            return file.read(1) not in {b"", b"\0"}
+    except FileNotFoundError:
+        return False
 
 
 class _State(NamedTuple):

@@ -74,7 +74,7 @@ def renew(db: sqlite3.Connection) -> bool:
 def progress(db: sqlite3.Connection) -> tuple[int, int | None]:
     """The version, and the key from which on rows do not have it yet; `None` if all have."""
     value = meta.get(db, NAME_OF_ANALYSIS)
-    version, following = (_FIRST, None) if value is None else json.loads(value)
+    version, following = (_FIRST, None) if value is None else json.loads(str(value))
     return version, following
 
 
