@@ -26,6 +26,7 @@ from functools import partial
 from typing import Any, Final, Generic, ParamSpec, TypeVar
 
 from memory_core.errors import ClosedError, WrongThreadError
+from memory_core.hints import not_a_call
 from memory_core.threads import is_own_thread
 
 _ENDING: Final = "the interpreter is ending, and memories with it; what was acknowledged is on disk"
@@ -43,6 +44,7 @@ class CoreLoop:
     def __init__(self) -> None:
         self.pid = os.getpid()
         self.loop = asyncio.new_event_loop()
+        self.loop.set_debug(False)  # whatever the environment asks for: such lines quote what passes through a loop
         self._crossings: dict[int, _Crossing] = {}
         """By the `id` of a loop that lives."""
         self._thread = threading.Thread(target=self._main, name="memory-core", daemon=True)
@@ -341,6 +343,8 @@ def run_sync(fn: Callable[P, Awaitable[T]], /, *args: P.args, **kwargs: P.kwargs
             never end.
         ClosedError: The interpreter is ending.
     """
+    if not callable(fn):
+        raise not_a_call(fn)
     if sys.is_finalizing():
         return _done_at_once(fn(*args, **kwargs))
     core = core_loop()

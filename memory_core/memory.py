@@ -19,6 +19,7 @@ import concurrent.futures
 import logging
 import os
 import sys
+import time
 import weakref
 from collections.abc import Awaitable
 from functools import partial
@@ -27,15 +28,16 @@ from types import TracebackType
 from typing import Final, NoReturn, Self
 
 from memory_core.bridge import OF_PARENT, CoreLoop, core_loop, on_core, promised, run_sync
-from memory_core.checks import shown
 from memory_core.chunking import DEFAULT_CHUNKER, Chunker
-from memory_core.errors import ClosedError, InvalidInputError
+from memory_core.errors import ClosedError, InvalidInputError, reason_for_log
 from memory_core.handle import BoundMemory
+from memory_core.hints import with_hints
 from memory_core.models import MemoryRecord, Page, Scope, utc_now
 from memory_core.operating import Operator
 from memory_core.progress import ProgressCallback
 from memory_core.protocols import Adding, BackingUp, Clock, Embedder, Listing, ListRequest, Reembedding, Store
 from memory_core.quota import Quota
+from memory_core.settings import DEFAULT_EMBEDDER, Default, insist_on_file, insist_on_kinds, made
 
 logger = logging.getLogger(__name__)
 
@@ -43,17 +45,7 @@ EXIT_SECONDS: Final = 1.0
 """How long an interpreter that ends waits for memories nobody closed; what was acknowledged is safe anyway."""
 
 
-class Default:
-    """The type of `DEFAULT_EMBEDDER`."""
-
-    def __repr__(self) -> str:
-        return "DEFAULT_EMBEDDER"
-
-
-DEFAULT_EMBEDDER: Final = Default()
-"""all-MiniLM-L6-v2, quantised to int8 and run offline on the CPU."""
-
-
+@with_hints("bind")
 class Memory:
     """A store of memories, opened at the first use and usable from any thread and any event loop.
 
@@ -85,8 +77,8 @@ class Memory:
         quota: Quota | None = None,
         read_only: bool = False,
     ) -> None:
-        _insist_on_kinds(store, embedder)
-        _insist_on_file(store, quota, read_only=read_only)
+        insist_on_kinds(store, embedder)
+        insist_on_file(store, quota, read_only=read_only)
         self.clock = clock
         self._chunker = chunker
         self._quota = quota
@@ -104,6 +96,11 @@ class Memory:
         """The loop it was opened on, which tells this process from its parent."""
         self._let_go: weakref.finalize[..., Memory] | None = None
         core_loop()  # starts a thread: better now than inside of a coroutine
+
+    def __repr__(self) -> str:
+        embedder = self._embedder if isinstance(self._embedder, Default | None) else type(self._embedder).__name__
+        state = "closed" if self._closed else "not open yet" if self._store is None else "open"
+        return f"<Memory {self._place()}, embedder={embedder}, {state}>"
 
     def bind(
         self,
@@ -138,7 +135,7 @@ class Memory:
         await on_core(self.ready)
         return self
 
-    async def reembed(self, embedder: Embedder | Default) -> int:
+    async def reembed(self, embedder: Embedder | Default, *, progress: ProgressCallback | None = None) -> int:
         """Compute the vectors of all owners anew with another embedder, and go on with that one.
 
         Searches and writes go on meanwhile: the old vectors serve until all new ones are there, then one transaction
@@ -151,6 +148,7 @@ class Memory:
 
         Args:
             embedder: The memory's own once this has returned; until then it is the caller's to close.
+            progress: Called with the vectors that this call has computed so far.
 
         Returns:
             How many vectors this call computed, one for each piece of a text.
@@ -160,23 +158,20 @@ class Memory:
             FingerprintError: Somebody else began to re-embed the file for yet another embedder.
             InvalidInputError: The store cannot do this; a SQLite file can.
         """
-        return await on_core(self._reembed, embedder)
+        return await on_core(self._reembed, embedder, progress)
 
     async def backup(
         self, path: str | os.PathLike[str], *, overwrite: bool = False, progress: ProgressCallback | None = None
     ) -> Path:
-        """Copy the whole memory, as it is at one moment, to a file that only its owner can read (mode 0600).
+        """Copy the whole memory, as it is at one moment, to a memory file of mode 0600; returns its full path.
 
         Searches and writes go on meanwhile. The copy is checked as by `Operator.check` and on disk before it appears
         under its name: an interrupted call leaves nothing there, at most a file called `.NAME.…` beside it.
 
         Args:
-            path: Of the copy, which is a memory file like any other.
+            path: Of the copy.
             overwrite: Replace a memory file that is there already and that nobody has open.
             progress: Told how many pages of the file are copied.
-
-        Returns:
-            The full path of the copy.
 
         Raises:
             InvalidInputError: There is a file at the path, or the store is not a file or in memory.
@@ -187,9 +182,7 @@ class Memory:
         async def on_store() -> Path:
             store = await self.ready()
             if not isinstance(store, BackingUp):
-                raise InvalidInputError(
-                    f"a {type(store).__name__} is not backed up from here; use the snapshots of its server"
-                )
+                raise InvalidInputError(f"use the snapshots of its server to back up a {type(store).__name__}")
             return await store.backup(path, overwrite=overwrite, progress=progress)
 
         return await on_core(on_store)
@@ -202,9 +195,7 @@ class Memory:
         overwrite: bool = False,
         progress: ProgressCallback | None = None,
     ) -> Path:
-        """Make the memory file at `path` from a backup, which stays as it is; returns its full path.
-
-        The file is written, checked and put in its place as by `backup`.
+        """Make a memory file from a backup, which stays as it is, in the way of `backup`; returns its full path.
 
         Args:
             backup: A file that `backup` made, or any memory file that nobody writes to.
@@ -276,6 +267,7 @@ class Memory:
             store = self._make_store()
             await store.open()
             self._hold(store)
+            logger.info("opened %s", self._place())
             return store
 
     def _is_of_parent(self) -> bool:
@@ -340,7 +332,7 @@ class Memory:
         # Imported at the first use: numpy and onnxruntime must not burden `import memory_core`.
         from memory_core.storage.sqlite.store import SqliteStore  # noqa: PLC0415
 
-        embedder = None if self._embedder is None else _made(self._embedder)
+        embedder = None if self._embedder is None else made(self._embedder)
         return SqliteStore(
             self._given,
             embedder=embedder,
@@ -350,48 +342,24 @@ class Memory:
             read_only=self._read_only,
         )
 
-    async def _reembed(self, embedder: Embedder | Default) -> int:
+    async def _reembed(self, embedder: Embedder | Default, progress: ProgressCallback | None) -> int:
         store = await self.ready()
         if not isinstance(store, Reembedding):
             raise InvalidInputError(
                 f"a {type(store).__name__} cannot be re-embedded in place; copy its records to a store made with the "
                 "new embedder"
             )
-        return await store.reembed(_made(embedder))
+        began, made_with = time.perf_counter(), made(embedder)
+        logger.info("re-embedding %s with %s", self._place(), made_with.fingerprint.name)
+        count = await store.reembed(made_with, progress)
+        self._embedder = made_with
+        logger.info("re-embedded %s: %d vectors in %.1f s", self._place(), count, time.perf_counter() - began)
+        return count
 
-
-def _insist_on_kinds(store: object, embedder: object) -> None:
-    """Refuse here what would fail at the first use with a message about an attribute."""
-    if not isinstance(store, str | os.PathLike) and not callable(getattr(store, "open", None)):
-        raise InvalidInputError(f"a memory is kept at a path or in a Store, not in {shown(store)}")
-    scheme, is_url, _ = store.partition("://") if isinstance(store, str) else ("", "", "")
-    if is_url and scheme in {"qdrant", "qdrant+https"}:  # not quoted: it may hold a key
-        raise InvalidInputError("that is the address of a server: Memory(QdrantStore.from_uri(address, embedder=...))")
-    if is_url and scheme.replace("+", "").isalnum():
-        raise InvalidInputError(
-            f"a memory is kept at a path, and that is a URL ({scheme}://…); give the path of the file alone, such as "
-            'Memory("memory.db"), or a Store'
-        )
-    if isinstance(embedder, type) or not (isinstance(embedder, Default | None) or hasattr(embedder, "embed_query")):
-        raise InvalidInputError(f"embedder takes an embedder, such as MiniLmEmbedder(), or None, not {shown(embedder)}")
-
-
-def _insist_on_file(store: object, quota: object, *, read_only: bool) -> None:
-    """Refuse what a store that was made elsewhere cannot be given any more, and what an empty one cannot use."""
-    if not isinstance(quota, Quota | None):
-        raise InvalidInputError(f"quota takes a Quota, such as Quota(records=10_000), or None, not {shown(quota)}")
-    if not isinstance(store, str | os.PathLike) and (quota is not None or read_only):
-        raise InvalidInputError(f"quota and read_only are for memories in a file, not for a {type(store).__name__}")
-    if store == ":memory:" and read_only:
-        raise InvalidInputError("':memory:' is empty when it is opened; read_only=True needs a file that is there")
-
-
-def _made(embedder: Embedder | Default) -> Embedder:
-    if not isinstance(embedder, Default):
-        return embedder
-    from memory_core.embedding.minilm import MiniLmEmbedder  # noqa: PLC0415  (numpy and onnxruntime)
-
-    return MiniLmEmbedder()
+    def _place(self) -> str:
+        """Where it is kept, as a log and a `repr` show it; never the address of a server, which may hold a key."""
+        given = self._given
+        return repr(os.fspath(given)) if isinstance(given, str | os.PathLike) else type(given).__name__
 
 
 _open_memories: weakref.WeakSet[Memory] = weakref.WeakSet()
@@ -412,7 +380,7 @@ async def _close_quietly(store: Store) -> None:
     try:
         await store.close()
     except Exception as error:  # noqa: BLE001  (nobody is left to hear of it, whatever it was)
-        logger.info("a memory that was dropped was not closed well: %s", error)
+        logger.warning("a memory that was dropped was not closed well: %s", reason_for_log(error))
 
 
 def _forget_parent() -> None:

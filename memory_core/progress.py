@@ -27,6 +27,16 @@ ProgressCallback = Callable[[Progress], None]
 
 
 @contextmanager
+def whole(progress: ProgressCallback | None, total: int) -> Generator[None]:
+    """Report the beginning of an operation, and its end if it ends well."""
+    if progress is not None:
+        progress(Progress(0, total))
+    yield
+    if progress is not None:
+        progress(Progress(total, total))
+
+
+@contextmanager
 def progress_bar(title: str) -> Generator[ProgressCallback]:
     """Show a bar on standard error while the block runs, and yield the callback that moves it.
 

@@ -21,7 +21,7 @@ from typing import Final
 
 from memory_adk.convert import INVOCATION_ID, said
 from memory_adk.service import MemoryService
-from memory_core import MemoryCoreError, Where, core_loop
+from memory_core import MemoryCoreError, Where, core_loop, reason_for_log
 
 logger = logging.getLogger(__name__)
 
@@ -144,7 +144,7 @@ class Capture:
             if self._newest.get(turn) is work:
                 del self._newest[turn]
             if not written.cancelled() and (error := written.exception()):
-                logger.error("a turn of session %s is not stored", key[-1], exc_info=error)
+                logger.error("a turn of session %s is not stored: %s", key[-1], reason_for_log(error))
 
         self._latest[key] = written = core_loop().submit(write())
         self._pending.add(written)
@@ -152,7 +152,7 @@ class Capture:
 
     def _note_failure(self, turn: _TurnKey, work: _Work, error: MemoryCoreError) -> None:
         if turn[0] not in self._behind:
-            logger.warning("a turn of session %s is not stored yet: %s", turn[0][-1], error)
+            logger.warning("a turn of session %s is not stored yet: %s", turn[0][-1], reason_for_log(error))
         self._behind.add(turn[0])
         self._failed[turn] = work
         while len(self._failed) > MAX_PENDING:  # the next turn of that session stores what is missing

@@ -26,7 +26,7 @@ DROPPING = """
 import gc, logging, os, sys, threading, time
 from memory_core import Memory, run_sync
 from memory_core.embedding.hashing import HashingEmbedder
-logging.basicConfig(level=logging.INFO)
+logging.basicConfig()
 path, count = sys.argv[1], int(sys.argv[2])
 
 def serve(user):

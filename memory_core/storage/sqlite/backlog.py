@@ -17,7 +17,7 @@ from typing import Final
 from zlib import crc32
 
 from memory_core.encoding import encode_json
-from memory_core.errors import EmbeddingError, StorageError
+from memory_core.errors import EmbeddingError, StorageError, reason_for_log
 from memory_core.models import Fingerprint
 from memory_core.protocols import Embedder
 from memory_core.storage.sqlite.connection import Connection
@@ -104,7 +104,7 @@ class Backlog:
             except (EmbeddingError, StorageError) as error:
                 if not threading.main_thread().is_alive():
                     return  # the interpreter is ending: the next process that opens the file pays
-                logger.warning("vectors stay owed for now, next try in %.0f s: %s", pause, error)
+                logger.warning("vectors stay owed for now, next try in %.0f s: %s", pause, reason_for_log(error))
                 pause = await self._rest(pause)
 
     async def _give_way(self) -> None:

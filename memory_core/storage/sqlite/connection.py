@@ -53,18 +53,20 @@ class Connection(aiosqlite.Connection):
     def submit(self, work: Callable[[sqlite3.Connection], T]) -> asyncio.Future[T]:
         """`run`, for a caller on the loop that has no task to wait in."""
         done: asyncio.Future[T] = asyncio.get_running_loop().create_future()
-        self._put(done, work)
+        self._put(partial(_settle, partial(self._do, work, self._open()), done))
         return done
 
     def hand_over(self, work: Callable[[sqlite3.Connection], object]) -> None:
         """Run `work`, which raises nothing, and wake nobody when it is done."""
-        self._put(None, work)
+        self._put(partial(self._do, work, self._open()))
 
-    def _put(self, done: asyncio.Future[T] | None, work: Callable[[sqlite3.Connection], T]) -> None:
+    def _open(self) -> sqlite3.Connection:
         if not self._running or self._connection is None:
             raise _closed()
-        job = (done, partial(self._do, work, self._connection))
-        self._tx.put_nowait(job)  # pyright: ignore[reportUnknownMemberType]  # aiosqlite leaves its type open
+        return self._connection
+
+    def _put(self, work: Callable[[], object]) -> None:
+        self._tx.put_nowait((None, _Job(work)))  # pyright: ignore[reportUnknownMemberType]  # aiosqlite leaves it open
 
     def at_once(self, work: Callable[[sqlite3.Connection], T | None]) -> T | None:
         """Run brief work in the caller's thread, the loop's; `None` if the file is in use, or `work` says so.
@@ -88,7 +90,7 @@ class Connection(aiosqlite.Connection):
 
     def begin(self, work: Callable[[sqlite3.Connection], T], done: asyncio.Future[T]) -> None:
         """`run`, from any thread: `done`, of whatever loop, is answered by the connection's thread."""
-        self._tx.put_nowait((None, partial(self._answer, work, done)))  # pyright: ignore[reportUnknownMemberType]
+        self._put(partial(self._answer, work, done))
         if not self._running:  # the thread may have ended before it came to this
             answer([(done, None, _closed())])
 
@@ -117,14 +119,8 @@ class Connection(aiosqlite.Connection):
             keep_for_ever(db)  # a thread of the parent may have been inside of SQLite, and closing would wait for it
 
     def _answer(self, work: Callable[[sqlite3.Connection], T], done: asyncio.Future[T]) -> None:
-        if done.done():  # nobody waits any more
-            return
-        try:
-            result = self._result(work)
-        except BaseException as error:  # noqa: BLE001  (whatever it was, it is the caller's)
-            answer([(done, None, error)])
-        else:
-            answer([(done, result, None)])
+        if not done.done():  # else nobody waits any more
+            _settle(partial(self._result, work), done)
 
     def _result(self, work: Callable[[sqlite3.Connection], T]) -> T:
         if self._is_closing or self._connection is None:
@@ -134,6 +130,31 @@ class Connection(aiosqlite.Connection):
     def _do(self, work: Callable[[sqlite3.Connection], T], db: sqlite3.Connection) -> T:
         with self._in_use, inside_sqlite.work(), explained("the store"):
             return self._reading(work, db)
+
+
+class _Job:
+    """A unit of work for aiosqlite, which logs the `repr` of what it runs, and what that raises.
+
+    Those would show queries, texts and owners; this shows nothing, and works that may fail are settled.
+    """
+
+    __slots__ = ("_work",)
+
+    def __init__(self, work: Callable[[], object]) -> None:
+        self._work = work
+
+    def __call__(self) -> None:
+        self._work()
+
+
+def _settle(work: Callable[[], T], done: asyncio.Future[T]) -> None:
+    """Carry out work and answer the promise with what comes of it."""
+    try:
+        result = work()
+    except BaseException as error:  # noqa: BLE001  (whatever it was, it is the caller's)
+        answer([(done, None, error)])
+    else:
+        answer([(done, result, None)])
 
 
 def _closed() -> ClosedError:

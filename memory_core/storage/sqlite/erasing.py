@@ -6,6 +6,7 @@ import logging
 import sqlite3
 from typing import Final
 
+from memory_core.errors import reason_for_log
 from memory_core.models import STATES, Scope, Where
 from memory_core.storage.sqlite import meta, writing
 from memory_core.storage.sqlite.conditions import conditions
@@ -54,7 +55,7 @@ def scrub(db: sqlite3.Connection) -> bool:
         try:
             write_anew(db)
         except sqlite3.OperationalError as error:  # such as a full disk; the mark makes the next erasure try again
-            logger.warning("the file still holds traces of what was erased: %s", error)
+            logger.warning("the file still holds traces of what was erased: %s", reason_for_log(error))
             return False
     db.execute(f"PRAGMA busy_timeout = {PATIENCE_MS}")
     try:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, NoReturn, TypeVar
 
 from memory_core.errors import ReadOnlyError, StoreUnavailableError
+from memory_core.progress import ProgressCallback
 from memory_core.protocols import Embedder
 from memory_core.storage.sqlite import fingerprints
 from memory_core.storage.sqlite.connection import IN_MEMORY
@@ -44,7 +45,13 @@ class ReadOnlyFile(SharedFile):
             wanted = self.embedder.fingerprint
             await self.reader.run(lambda db: fingerprints.insist(db, wanted))
 
-    async def embedded(self, batches: Sequence[Batch], key: int = NEW) -> list[list[Prepared]]:  # noqa: ARG002
+    async def embedded(
+        self,
+        batches: Sequence[Batch],  # noqa: ARG002
+        key: int = NEW,  # noqa: ARG002
+        *,
+        progress: ProgressCallback | None = None,  # noqa: ARG002
+    ) -> list[list[Prepared]]:
         """Refuse: only what is about to be written is embedded here."""
         refuse()
 
@@ -52,7 +59,7 @@ class ReadOnlyFile(SharedFile):
         """Refuse: what takes the write lock would write."""
         refuse()
 
-    async def reembed(self, embedder: Embedder) -> int:  # noqa: ARG002
+    async def reembed(self, embedder: Embedder, progress: ProgressCallback | None) -> int:  # noqa: ARG002
         """Refuse."""
         refuse()
 

@@ -20,6 +20,7 @@ from weakref import WeakValueDictionary
 from memory_core.chunking import Chunker
 from memory_core.errors import FingerprintError, InvalidInputError, StoreUnavailableError
 from memory_core.models import Fingerprint
+from memory_core.progress import ProgressCallback
 from memory_core.protocols import Embedder
 from memory_core.storage.sqlite import custody, fingerprints
 from memory_core.storage.sqlite.backlog import Backlog
@@ -120,11 +121,13 @@ class SharedFile:
                 f"with {wanted.synchronous!r} at the same time; {way_out}"
             )
 
-    async def embedded(self, batches: Sequence[Batch], key: int = NEW) -> list[list[Prepared]]:
+    async def embedded(
+        self, batches: Sequence[Batch], key: int = NEW, *, progress: ProgressCallback | None = None
+    ) -> list[list[Prepared]]:
         """The batches with vectors, as far as there is an embedder and it works."""
         if self.embedder is None:
             return [list(batch) for _, batch in batches]
-        return await with_vectors(self.embedder, self.reader, batches, key)
+        return await with_vectors(self.embedder, self.reader, batches, key, progress=progress)
 
     async def alone(self, work: Callable[[sqlite3.Connection], T]) -> T:
         """Run work that takes the write lock by itself, when it is the turn of this process."""
@@ -143,9 +146,9 @@ class SharedFile:
         finally:
             await self._disconnect(connection)
 
-    async def reembed(self, embedder: Embedder) -> int:
+    async def reembed(self, embedder: Embedder, progress: ProgressCallback | None) -> int:
         """See `Memory.reembed`."""
-        made = await collect(self.reader, self.writer, embedder)
+        made = await collect(self.reader, self.writer, embedder, progress)
         # Whoever waits for it may be cancelled, but between file and process nothing may come.
         await asyncio.shield(asyncio.create_task(self._turn_to(embedder), name="memory-core switch"))
         return made

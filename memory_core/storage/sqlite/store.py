@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from memory_core.chunking import DEFAULT_CHUNKER, Chunker
 from memory_core.drafts import insist_on_version, patched
-from memory_core.errors import ClosedError, EmbeddingError, RecordNotFoundError
+from memory_core.errors import ClosedError, EmbeddingError, RecordNotFoundError, reason_for_log
 from memory_core.models import ErasureReceipt, Hit, MemoryRecord, Page, Patch, Scope, Stats, Version, Where
 from memory_core.progress import ProgressCallback
 from memory_core.protocols import Clock, Embedder, ListRequest, SearchRequest
@@ -154,7 +154,12 @@ class SqliteStore:
         return self._shared.prepare(record)
 
     async def add(
-        self, scope: Scope, records: Sequence[MemoryRecord], *, embed_later: bool
+        self,
+        scope: Scope,
+        records: Sequence[MemoryRecord],
+        *,
+        embed_later: bool,
+        progress: ProgressCallback | None = None,
     ) -> list[MemoryRecord | None]:
         """See `Records.add`."""
         if not records:
@@ -165,7 +170,7 @@ class SqliteStore:
             return [await done]
         batch = [self._prepare(record) for record in records]
         if not embed_later:
-            (batch,) = await self._shared.embedded([(scope, batch)])
+            (batch,) = await self._shared.embedded([(scope, batch)], progress=progress)
         return await self._writer.write(within(self._quota, scope, lambda db: writing.insert(db, scope, batch)))
 
     def begin_add(
@@ -260,7 +265,9 @@ class SqliteStore:
     async def sweep(self, scope: Scope) -> int:
         """See `Items.sweep`."""
         now = self._now()
-        return await self._writer.write(lambda db: items.sweep(db, scope, now))
+        swept = await self._writer.write(lambda db: items.sweep(db, scope, now))
+        logger.info("swept %d expired records", swept)
+        return swept
 
     async def erase(self, scope: Scope) -> ErasureReceipt:
         """See `Store.erase`: deletes, computes the vectors that saw what went, and leaves no trace in any file."""
@@ -311,11 +318,11 @@ class SqliteStore:
         try:
             await backlog.complete(owner)
         except EmbeddingError as error:  # those vectors are gone already; only their successors have to wait
-            logger.warning("vectors of turns next to erased ones are computed later: %s", error)
+            logger.warning("vectors of turns next to erased ones are computed later: %s", reason_for_log(error))
 
-    async def reembed(self, embedder: Embedder) -> int:
+    async def reembed(self, embedder: Embedder, progress: ProgressCallback | None = None) -> int:
         """See `Memory.reembed`."""
-        return await self._shared.reembed(embedder)
+        return await self._shared.reembed(embedder, progress)
 
     def _now(self) -> int:
         return micros(self._clock())

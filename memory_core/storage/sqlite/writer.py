@@ -16,7 +16,7 @@ from contextlib import AbstractContextManager, contextmanager
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 
 from memory_core.bridge import answer
-from memory_core.errors import ClosedError
+from memory_core.errors import ClosedError, reason_for_log
 from memory_core.storage.sqlite.connection import Connection
 from memory_core.storage.sqlite.files import explained
 from memory_core.storage.sqlite.owners import lacks_vectors
@@ -167,7 +167,7 @@ class Writer:
         try:
             return lacks_vectors(db)
         except sqlite3.Error as error:  # nobody waits for it, and the next commit asks again
-            logger.info("nobody knows whether vectors are owed: %s", error)
+            logger.info("nobody knows whether vectors are owed: %s", reason_for_log(error))
             return False
 
     def _rest(self) -> None:
@@ -186,7 +186,7 @@ class Writer:
 def _say_if_it_failed(tidied: asyncio.Future[None]) -> None:
     error = tidied.exception()
     if error is not None:  # such as another process that writes: nothing depends on it
-        logger.info("the store was not tidied: %s", error)
+        logger.info("the store was not tidied: %s", reason_for_log(error))
 
 
 def commit(db: sqlite3.Connection, group: Sequence[_Waiting]) -> list[Outcome]:
