@@ -16,7 +16,7 @@ class Quota:
     bytes: int | None = None
 
     def __post_init__(self) -> None:
-        given: tuple[tuple[str, object], ...] = (("records", self.records), ("bytes", self.bytes))
-        for name, value in given:
+        for name in ("records", "bytes"):
+            value: object = getattr(self, name)
             if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value < 0):
                 raise InvalidInputError(f"a quota of {name} is a whole number from 0 on, or None, not {shown(value)}")
