@@ -15,11 +15,12 @@ from memory_core.errors import ReadOnlyError, StoreUnavailableError
 from memory_core.progress import ProgressCallback
 from memory_core.protocols import Embedder
 from memory_core.storage.sqlite import fingerprints
-from memory_core.storage.sqlite.connection import IN_MEMORY
+from memory_core.storage.sqlite.connection import IN_MEMORY, Connection
 from memory_core.storage.sqlite.files import find
 from memory_core.storage.sqlite.intake import Intake
 from memory_core.storage.sqlite.prepared import Prepared
 from memory_core.storage.sqlite.read_connection import connect_for_reading
+from memory_core.storage.sqlite.readers import Readers
 from memory_core.storage.sqlite.shared_file import SharedFile, Wanted
 from memory_core.storage.sqlite.turns import NEW
 from memory_core.storage.sqlite.vectors import Batch
@@ -35,15 +36,21 @@ class ReadOnlyFile(SharedFile):
     is_read_only = True
 
     async def _open(self) -> None:
-        self.reader = self.write_connection = connection = await connect_for_reading(Path(self.path))
-        self._to_close.push_async_callback(self._disconnect, connection)
-        self.connections.append(connection)
+        self.reader = self.write_connection = connection = await self._connect()
+        self.readers = Readers(connection, self._connect)
+        self._to_close.push_async_callback(self.readers.close)
         self.writer = _Refusing(connection, _nothing, _nothing, nullcontext)
         self.intake = Intake(self.writer, self.prepare, self.embedded)
         self._to_close.push_async_callback(self.intake.close)
         if self.embedder is not None:
             wanted = self.embedder.fingerprint
             await self.reader.run(lambda db: fingerprints.insist(db, wanted))
+
+    async def _connect(self, *, prepare: bool = False) -> Connection:  # noqa: ARG002
+        connection = await connect_for_reading(Path(self.path))
+        self._to_close.push_async_callback(self._disconnect, connection)
+        self.connections.append(connection)
+        return connection
 
     async def embedded(
         self,
