@@ -241,14 +241,7 @@ class ShelfStore:
             cursor = f"{order}/{value!r}/{arrival}"
         return Page(tuple(copied(shelf.records[record.id]) for record in shown), cursor)
 
-    async def update(
-        self,
-        scope: Scope,
-        id: str,  # noqa: A002
-        patch: Patch,
-        *,
-        expected_version: int | None,
-    ) -> MemoryRecord:
+    async def update(self, scope: Scope, id: str, patch: Patch, *, expected_version: int | None) -> MemoryRecord:  # noqa: A002
         with self._writing(scope) as shelf:
             found = shelf.matching(scope, replace(ANY_STATE, ids=(id,)), self._clock())
             if not found:

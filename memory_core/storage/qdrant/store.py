@@ -222,14 +222,7 @@ class QdrantStore:
             return await self._write(scope, read_and_touch)
         return (await listing.page(points, scope, request, now))[0]
 
-    async def update(
-        self,
-        scope: Scope,
-        id: str,
-        patch: Patch,
-        *,
-        expected_version: int | None = None,  # noqa: A002
-    ) -> MemoryRecord:
+    async def update(self, scope: Scope, id: str, patch: Patch, *, expected_version: int | None) -> MemoryRecord:  # noqa: A002
         """See `Records.update`."""
         now = self._clock()
         known = await self._one(scope, id)

@@ -210,14 +210,7 @@ class SqliteStore:
                 return found.hits
             self._shared.names.correct(scope, query.names, found.names)
 
-    async def update(
-        self,
-        scope: Scope,
-        id: str,  # noqa: A002
-        patch: Patch,
-        *,
-        expected_version: int | None = None,
-    ) -> MemoryRecord:
+    async def update(self, scope: Scope, id: str, patch: Patch, *, expected_version: int | None) -> MemoryRecord:  # noqa: A002
         """See `Records.update`."""
         now = self._clock()
         known = await self._reader.run(lambda db: listing.one(db, scope, id, micros(now)))
