@@ -23,6 +23,8 @@ from memory_core.drafts import check_draft, complete
 from memory_core.embedding.threaded import ThreadedEmbedder
 from memory_core.errors import (
     ClosedError,
+    ConflictError,
+    DamagedStoreError,
     DuplicateIdError,
     EmbeddingError,
     FingerprintError,
@@ -31,6 +33,8 @@ from memory_core.errors import (
     MemoryCoreError,
     NewerStoreError,
     NotAStoreError,
+    QuotaExceededError,
+    ReadOnlyError,
     RecordNotFoundError,
     ScopeError,
     StorageError,
@@ -42,7 +46,7 @@ from memory_core.errors import (
 from memory_core.filters import data_conditions
 from memory_core.handle import BoundMemory
 from memory_core.hits import Hits
-from memory_core.memory import DEFAULT_EMBEDDER, Memory
+from memory_core.memory import Memory
 from memory_core.models import (
     Component,
     Draft,
@@ -67,6 +71,8 @@ from memory_core.plain import UNSET
 from memory_core.progress import Progress, ProgressCallback, progress_bar
 from memory_core.prompt import cut_query, remembered_block
 from memory_core.protocols import Embedder, Store, Summarizer
+from memory_core.quota import Quota
+from memory_core.settings import DEFAULT_EMBEDDER
 from memory_core.tools import (
     FORGET_MEMORY,
     LIST_MEMORIES,
@@ -128,6 +134,8 @@ __all__ = [
     "ClosedError",
     "Comparison",
     "Component",
+    "ConflictError",
+    "DamagedStoreError",
     "DataCondition",
     "Detection",
     "Draft",
@@ -158,6 +166,9 @@ __all__ = [
     "Patch",
     "Progress",
     "ProgressCallback",
+    "Quota",
+    "QuotaExceededError",
+    "ReadOnlyError",
     "RecordNotFoundError",
     "Role",
     "Scope",
