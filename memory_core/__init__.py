@@ -37,6 +37,7 @@ from memory_core.errors import (
 from memory_core.filters import data_conditions
 from memory_core.handle import BoundMemory
 from memory_core.memory import DEFAULT_EMBEDDER, Memory
+from memory_core.messages import ToolCall
 from memory_core.models import (
     UNSET,
     Comparison,
@@ -61,8 +62,10 @@ from memory_core.models import (
     utc_now,
 )
 from memory_core.operating import Operator
+from memory_core.owned import owned_by
 from memory_core.prompt import remembered_block
 from memory_core.protocols import Embedder, Store, Summarizer
+from memory_core.recalled import Considered, Recalled, RecallOptions
 from memory_core.tools import (
     FORGET_MEMORY,
     LIST_MEMORIES,
@@ -115,6 +118,7 @@ __all__ = [
     "ClosedError",
     "Comparison",
     "Component",
+    "Considered",
     "DataCondition",
     "Detection",
     "Draft",
@@ -141,6 +145,8 @@ __all__ = [
     "Page",
     "Passage",
     "Patch",
+    "RecallOptions",
+    "Recalled",
     "RecordNotFoundError",
     "Role",
     "Scope",
@@ -155,6 +161,7 @@ __all__ = [
     "ThreadedEmbedder",
     "TokenChunker",
     "Tool",
+    "ToolCall",
     "ToolContext",
     "ToolInputError",
     "ToolResult",
@@ -167,6 +174,7 @@ __all__ = [
     "core_loop",
     "data_conditions",
     "on_core",
+    "owned_by",
     "remembered_block",
     "run_sync",
     "turn_drafts",

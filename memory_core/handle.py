@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final, Literal, Self, TypeVar, get_args
 from memory_core.bridge import on_core
 from memory_core.checks import check_key, check_one_of, check_text, check_unit, shown
 from memory_core.conditions import check_where
+from memory_core.conversing import Conversing
 from memory_core.drafts import check_expiries, complete, complete_all, complete_items
 from memory_core.errors import ForgottenError, InvalidInputError, RecordNotFoundError, ScopeError
 from memory_core.lineage import lineage, retired_within, superseding
@@ -47,7 +48,7 @@ EVERYTHING: Final = Where()
 _ANY_STATE: Final = Where(states=STATES)
 
 
-class BoundMemory:
+class BoundMemory(Conversing):
     """The memories of one owner. Isolation lives here: every operation carries the handle's scope.
 
     All methods are coroutines that may be awaited on any event loop; `run_sync(handle.search, "tea")` calls one from
@@ -98,17 +99,6 @@ class BoundMemory:
                 )
             narrower[name] = value
         return BoundMemory(self._memory, replace(self._scope, **narrower)) if narrower else self
-
-    def owned_by(self, user: object) -> BoundMemory:
-        """The handle for the user a framework names on this call.
-
-        An open handle takes that user; a handle that fixes one accepts only the same, so that a shared handle never
-        mixes two people.
-
-        Raises:
-            ScopeError: The framework named nobody (missing, empty, not a string), or somebody else.
-        """
-        return self.bind(user=check_key("user", user, ScopeError))
 
     async def add(self, entry: str | Draft, *, embed: Literal["now", "later"] = "now") -> MemoryRecord:
         """Remember one thing; returns when it is on disk.

@@ -1,0 +1,110 @@
+"""What one text says beside another: repetitions, questions, and values of the same thing. Pure functions.
+
+All of it compares analysed terms, so it holds for any embedder. In doubt two texts differ and a text states something:
+a line too many in a prompt costs less than a fact that is missing.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Collection
+from typing import Final
+
+from memory_core.retrieval.analysis import analyse, asks, words
+from memory_core.retrieval.diversity import similarity
+
+REQUEST_WORDS: Final = 20
+"""Longest text that can be a mere question: longer ones say why they ask, and that is worth remembering."""
+REPLY_WORDS: Final = 8
+"""Longest text that may need the question before it to be understood: "Yes, on Friday!"."""
+SHARE_OF_LONGER: Final = 0.5
+"""A text whose terms all stand in another one repeats it only if it has at least this share of the other's terms."""
+SAME_QUESTION: Final = 0.5
+"""From this similarity of terms on, two questions ask the same."""
+SAME_THING: Final = 0.5
+"""From this similarity of terms on, two statements of one speaker are about the same thing."""
+
+_SENTENCE: Final = re.compile(r"[^.!?\u2026\n\u3002\uff01\uff1f\u061f]+[.!?\u2026\u3002\uff01\uff1f\u061f]*")
+_NEGATION: Final = re.compile(
+    r"\b(?:not?|never|none|nor|cannot|nicht|kein\w*|nie|niemals|nunca|jam[aá]s|ne|pas|non|mai|não|niet|geen)\b|n['\u2019]t\b"
+    r"|[\u4e0d\u6ca1\u7121]|\u306a\u3044|\b\u043d\u0435\u0442?\b",
+    re.IGNORECASE,
+)
+_WH: Final = (
+    r"what|which|who|whom|whose|where|when|why|how|was|wer|wo|wann|warum|wieso|wie|welche\w*|wohin|woher|wem|wen"
+    r"|qu\u00e9|cu\u00e1l\w*|d\u00f3nde|cu\u00e1ndo|c\u00f3mo|qui\u00e9n\w*|quel\w*|o\u00f9|quand|comment|pourquoi|combien"
+    r"|che|quale|dove|perch\u00e9|qual|onde|welk\w*|waar|wanneer|\u043a\u0442\u043e|\u0447\u0442\u043e|\u0433\u0434\u0435|\u043a\u043e\u0433\u0434\u0430|\u043a\u0430\u043a\w*"
+)
+_SUBJECT: Final = r"i|we|he|she|they|it|ich|wir|er|sie|es|du|man|je|j|nous|il|elle|io|noi|eu|ik|\u044f|\u043c\u044b"
+_OPENING: Final = re.compile(
+    rf"\W*(?:(?:please|bitte|and|so|und)\W+)*(?:(?:{_WH})\W+(?!(?:{_SUBJECT})\b)\w"
+    r"|(?:do|did|does|can|could|would|will|am|is|are) (?:i|you|we|my|it|there)\b"
+    r"|(?:tell|remind|show) (?:me|us)\b|(?:sag|zeig|erinnere?) (?:mir|mich|uns)\b|dime\b|dis[- ]moi\b"
+    r"|est-ce|qu['\u2019]est)",
+    re.IGNORECASE,
+)
+_ASKING_CHARACTERS: Final = re.compile(
+    r"[\u4ec0\u5565]\u4e48|\u54ea|\u8c01|\u600e\u4e48|\u591a\u5c11|\u5417\W*$|\u3067\u3059\u304b\W*$|\u307e\u3059\u304b\W*$"
+)
+
+
+def terms_of(text: str) -> frozenset[str]:
+    """The analysed terms of a text."""
+    return frozenset(analyse(text))
+
+
+def normalised(text: str) -> str:
+    """The words of a text without regard to case, punctuation, accents of composition and spaces."""
+    folded = unicodedata.normalize("NFKC", text).casefold()
+    return " ".join("".join(c if c.isalnum() or unicodedata.category(c)[0] == "M" else " " for c in folded).split())
+
+
+def is_request(text: str) -> bool:
+    """Whether a short text does nothing but ask, with a question mark or without one."""
+    if words(text) > REQUEST_WORDS:
+        return False
+    sentences = [sentence for sentence in _SENTENCE.findall(text) if any(map(str.isalnum, sentence))]
+    return bool(sentences) and all(map(_is_asking, sentences))
+
+
+def is_short(text: str) -> bool:
+    """Whether a text may need the question before it to be understood."""
+    return words(text) <= REPLY_WORDS
+
+
+def repeats(text: str, terms: frozenset[str], other: str, others: frozenset[str]) -> bool:
+    """Whether a text says nothing that the other one does not say.
+
+    Args:
+        terms: Of the text.
+        others: The terms of the other one.
+    """
+    return (
+        bool(terms)
+        and terms <= others
+        and len(terms) >= SHARE_OF_LONGER * len(others)
+        and bool(_NEGATION.search(text)) == bool(_NEGATION.search(other))
+    )
+
+
+def asks_the_same(text: str, terms: frozenset[str], query: str, wanted: frozenset[str]) -> bool:
+    """Whether a user's text only asks what the query asks, or is the query."""
+    if normalised(text) == normalised(query):
+        return True
+    return is_request(text) and (terms <= wanted or similarity(terms, wanted) >= SAME_QUESTION)
+
+
+def echoes(terms: frozenset[str], statement: frozenset[str], query: Collection[str]) -> bool:
+    """Whether an answer of these terms only repeats a statement, in the words of the statement and of the query."""
+    said = terms.difference(query)
+    return bool(said) and said <= statement
+
+
+def is_about_the_same(terms: frozenset[str], others: frozenset[str]) -> bool:
+    """Whether two statements may give two values of one thing: "I moved to Oslo" and "I moved to Bergen"."""
+    return not (terms <= others or others <= terms) and similarity(terms, others) >= SAME_THING
+
+
+def _is_asking(sentence: str) -> bool:
+    return asks(sentence) or bool(_OPENING.match(sentence)) or bool(_ASKING_CHARACTERS.search(sentence))
