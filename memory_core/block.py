@@ -71,7 +71,7 @@ def _speaker(record: MemoryRecord) -> str:
         return record.role or ""
     plain = _PLAIN_NAME.fullmatch(record.author) and len(record.author) <= _MAX_NAME_CHARS
     name = record.author if plain else f'"{printable(record.author, _MAX_NAME_CHARS)}"'
-    return name if record.role in (None, "user", record.author) else f"{name} ({record.role})"
+    return name if record.role in (None, "user", record.author.casefold()) else f"{name} ({record.role})"
 
 
 def _when(record: MemoryRecord, since: datetime | None) -> str:

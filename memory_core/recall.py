@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
 MAX_QUERY_CHARS: Final = 2_000
 """How much of a question is searched for; what an embedder reads ends well before."""
-_LINE_CHARS: Final = 60
-"""Shorter than most lines: so many times the budget holds it, so many hits may be needed."""
+_LINE_CHARS: Final = 120
+"""About the length of a line: so many times the budget holds it, so many hits are fetched at first."""
 _FEWEST_HITS, _MOST_HITS = 50, 1_000
 _MORE: Final = 4
 """How many times more hits are fetched when those at hand do not fill the block."""
@@ -145,6 +145,8 @@ def _within(
     chosen: list[Candidate] = []
     room = options.room(block_of([""]))
     for candidate in candidates:
+        if options.is_full(room):
+            break
         line = "\n" + line_of(candidate, longest, options.format)
         if all(left >= taken for left, taken in zip(room, options.sizes(line), strict=True)):
             room = [left - taken for left, taken in zip(room, options.sizes(line), strict=True)]

@@ -12,6 +12,8 @@ from memory_core.models import RELATIONS, Hit, MemoryRecord, Mode, Relation, Rol
 
 DEFAULT_CHARS: Final = 4_000
 """The budget of a block, about 1,000 tokens."""
+_SHORTEST_LINE: Final = 30
+"""Characters of the shortest line, or four times its tokens: less room is not worth looking for one that fits."""
 
 
 Reason = Literal[
@@ -94,6 +96,15 @@ class RecallOptions:
         """What is left of each budget once the head and the end of the block are there."""
         budgets = [budget for budget in (self.max_chars, self.max_tokens) if budget is not None]
         return [budget - taken for budget, taken in zip(budgets, self.sizes(frame), strict=True)]
+
+    def is_full(self, room: Sequence[int]) -> bool:
+        """Whether no line is short enough for what is left of the budgets."""
+        least = (
+            least
+            for budget, least in ((self.max_chars, _SHORTEST_LINE), (self.max_tokens, _SHORTEST_LINE // 4))
+            if budget is not None
+        )
+        return any(left < smallest for left, smallest in zip(room, least, strict=True))
 
     def conditions(self) -> Where:
         """All conditions together."""

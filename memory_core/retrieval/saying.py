@@ -68,6 +68,12 @@ def is_request(text: str) -> bool:
     return bool(sentences) and all(map(_is_asking, sentences))
 
 
+def ends_asking(text: str) -> bool:
+    """Whether the last thing a text says is a question."""
+    sentences = [sentence for sentence in _SENTENCE.findall(text) if any(map(str.isalnum, sentence))]
+    return bool(sentences) and _is_asking(sentences[-1])
+
+
 def is_short(text: str) -> bool:
     """Whether a text may need the question before it to be understood."""
     return words(text) <= REPLY_WORDS

@@ -10,12 +10,12 @@ from typing import Final
 
 from memory_core.models import Hit, MemoryRecord
 from memory_core.recalled import Reason
-from memory_core.retrieval.analysis import asks
 from memory_core.retrieval.diversity import diversified, similarity
 from memory_core.retrieval.saying import (
     SAME_QUESTION,
     asks_the_same,
     echoes,
+    ends_asking,
     is_about_the_same,
     is_request,
     is_short,
@@ -24,7 +24,7 @@ from memory_core.retrieval.saying import (
     terms_of,
 )
 
-NEAR: Final = 0.75
+NEAR: Final = 0.5
 """Lines with at least this share of the best one's score or similarity are about as relevant as it: of them the latest
 comes first, because it may correct the others."""
 
@@ -150,7 +150,7 @@ def with_neighbours(selection: Selection, query: str, found: Mapping[str, Memory
             else:
                 selection.leave_out(candidate.record, "question")
                 continue
-        elif is_new and other is not None and _asks(other.text) and not _is_query(other, query, wanted):
+        elif is_new and other is not None and ends_asking(other.text) and not _is_query(other, query, wanted):
             kept.append(replace(candidate, before=other))
         else:
             kept.append(candidate)
@@ -213,10 +213,6 @@ def _same_thing(one: Candidate, other: Candidate) -> bool:
     if one.before is not None and other.before is not None:
         return similarity(terms_of(one.before.text), terms_of(other.before.text)) >= SAME_QUESTION
     return is_about_the_same(one.terms, other.terms)
-
-
-def _asks(text: str) -> bool:
-    return asks(text) or is_request(text)
 
 
 def _is_another(record: MemoryRecord, other: MemoryRecord) -> bool:
