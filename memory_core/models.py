@@ -101,8 +101,9 @@ class Draft:
     text: str = ""
     _: KW_ONLY
     role: Role | None = None
-    """Who spoke in a conversation: a person, the model, a tool or the application; `None` where nobody did, or where it
-    is not known. A memory with a role and a session is a turn and is understood beside the turn before it."""
+    """Who spoke in a conversation: a person, the model, a tool or the application; `None` where nobody did, where
+    several did, or where it is not known. A memory with a role and a session is a turn and is understood beside the
+    turn before it."""
     kind: str = "note"
     """An open vocabulary; see `TIER_OF_KIND` for the kinds that have a tier of their own."""
     tier: Tier | None = None
@@ -124,8 +125,8 @@ class Draft:
     """What it says is no longer true from this moment on; `Where.as_of` goes by it, other reads do not."""
     links: Sequence[Link] = ()
     source_key: str | None = None
-    """Idempotency key within the owner, such as a message id: adding it again changes nothing, or updates the
-    text when that differs; once deleted it stays forgotten."""
+    """Idempotency key within the owner, such as a message id: adding it again changes nothing, or updates text, role,
+    author, data and tags where they differ (a role is never lost); once deleted it stays forgotten."""
     id: str | None = None
     """Chosen by the caller, unique within the owner; a UUIDv7, if not given."""
     agent: str | None = None

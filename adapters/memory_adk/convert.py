@@ -21,7 +21,7 @@ from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
-from memory_core import Draft, Hit, InvalidInputError, MemoryRecord
+from memory_core import Draft, Hit, InvalidInputError, Role
 
 MAX_TEXT_CHARS: Final = 1_000_000
 """One event longer than this is cut: a turn must not be lost because it is long."""
@@ -60,6 +60,8 @@ _NOT_METADATA: Final = frozenset(
 )
 """Keys of ADK's `custom_metadata` that say what to do with a memory rather than describe it."""
 
+_ROLE_OF_CONTENT: Final[Mapping[str, Role]] = {"user": "user", "model": "assistant"}
+
 
 def event_drafts(
     events: Iterable[Event], session: str | None, metadata: Mapping[str, object], now: datetime
@@ -77,6 +79,7 @@ def event_drafts(
         drafts.append(
             Draft(
                 text,
+                role=role_of(event),
                 kind="message",
                 author=author,
                 agent=agent,
@@ -101,6 +104,17 @@ def said(event: Event) -> str:
         spoken = (event.input_transcription, event.output_transcription)
         text = " ".join(item.text.strip() for item in spoken if item and item.finished and item.text)
     return text[:MAX_TEXT_CHARS]
+
+
+def role_of(event: Event) -> Role | None:
+    """Who speaks in an event, by its author: `user`, or an agent, which also signs what its tools return. An event
+    without an author goes by the role of its content."""
+    author = event.author.strip()
+    if author == "user":
+        return "user"
+    if event.get_function_responses():
+        return "tool"
+    return "assistant" if author else _ROLE_OF_CONTENT.get((event.content.role or "") if event.content else "")
 
 
 def content_text(content: types.Content | None) -> str:
@@ -136,7 +150,7 @@ def memory_entry(hit: Hit, text: str) -> MemoryEntry:
         id=record.id,
         author=record.author,
         timestamp=record.occurred_at.isoformat(),
-        content=types.Content(role=_role(record), parts=[types.Part(text=text)]),
+        content=types.Content(role="model" if record.role == "assistant" else "user", parts=[types.Part(text=text)]),
         custom_metadata={
             **_small({name: value for name, value in record.data.items() if name not in facts}),
             **{name: value for name, value in facts.items() if value is not None},
@@ -237,10 +251,6 @@ def parse_time(name: str, value: object) -> datetime:
         raise InvalidInputError(
             f"{name} must be an RFC 3339 time such as 2026-01-31T12:00:00Z, not {value!r}"
         ) from error
-
-
-def _role(record: MemoryRecord) -> str:
-    return "model" if record.agent is not None and record.author == record.agent else "user"
 
 
 def _key(value: str | None) -> str | None:

@@ -20,6 +20,8 @@ from memory_core import BoundMemory, Draft, InvalidInputError, Patch, Where
 def entry_draft(entry: MemoryEntry, metadata: Mapping[str, object], now: datetime) -> Draft:
     """A draft of an explicit memory. The entry's own metadata wins over that of the call.
 
+    It states something and is no turn of a conversation, so it has no role, whatever the role of its content.
+
     Raises:
         InvalidInputError: The entry has no text, holds more than text, or its metadata cannot be used.
     """
@@ -57,7 +59,14 @@ def checked_entries(memories: object) -> list[MemoryEntry]:
 
 def _replacement(draft: Draft) -> Patch:
     """What a known memory becomes when it is given again."""
-    patch = Patch(text=draft.text, kind=draft.kind, tags=draft.tags, data=draft.data, expires_at=draft.expires_at)
+    patch = Patch(
+        text=draft.text,
+        role=draft.role,
+        kind=draft.kind,
+        tags=draft.tags,
+        data=draft.data,
+        expires_at=draft.expires_at,
+    )
     patch = patch if draft.author is None else replace(patch, author=draft.author)
     return patch if draft.occurred_at is None else replace(patch, occurred_at=draft.occurred_at)
 

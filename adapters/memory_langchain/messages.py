@@ -8,13 +8,14 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Final, cast
 
-from memory_core import Draft, InvalidInputError, MemoryRecord
+from memory_core import Draft, InvalidInputError, MemoryRecord, Role
 
 try:
     from langchain_core.messages import (
         BaseMessage,
         ChatMessage,
         HumanMessage,
+        SystemMessage,
         convert_to_messages,
         message_chunk_to_message,
         messages_from_dict,
@@ -59,12 +60,26 @@ _LEFT_OUT: Final[Mapping[str, object]] = {
 _TYPES: Final = frozenset({"human", "ai", "system", "chat", "function", "tool", "remove"})
 """The kinds of message that `messages_from_dict` can make again."""
 
+_ROLES: Final[Mapping[str, Role]] = {
+    "human": "user",
+    "user": "user",
+    "ai": "assistant",
+    "assistant": "assistant",
+    "model": "assistant",
+    "tool": "tool",
+    "function": "tool",
+    "system": "system",
+    "developer": "system",
+}
+"""Who speaks, by the type of a message or, in a `ChatMessage`, by the role that a provider's API knows."""
+
 
 def to_draft(message: object, scope: CallScope, *, source_key: str | None) -> Draft:
     """A message as something to remember: exact in `data`, readable and searchable in `text`.
 
     The author is the message's own name, else the user for what the user said and the agent for what a model said.
     What tools answered, instructions and removals have no text: they come back with the history but never as a memory.
+    The role is that of the message; a removal has none, and neither has a `ChatMessage` of a role nobody else knows.
 
     Raises:
         TypeError: Not a message, or of a kind of its own that could never be read again.
@@ -77,6 +92,7 @@ def to_draft(message: object, scope: CallScope, *, source_key: str | None) -> Dr
         raise TypeError(f"a message of type {message.type!r} cannot be made again; the types are {sorted(_TYPES)}")
     return Draft(
         searchable_text(message),
+        role=_ROLES.get(message.role.casefold() if isinstance(message, ChatMessage) else message.type),
         kind=MESSAGE_KIND,
         author=_author(message, scope),
         agent=scope.agent,
@@ -90,7 +106,9 @@ def to_message(record: MemoryRecord) -> BaseMessage:
     """The message of a record.
 
     A text that was changed since, through whatever framework, replaces the text of the message. A turn that another
-    framework captured, or that holds no message which can be read, becomes a human or an AI message, by its author.
+    framework captured, or that holds no message which can be read, becomes a human, an AI or a system message by its
+    role, or by its author where it has none. What a tool returned becomes an AI message: nothing in the history called
+    the tool, and models refuse results of calls they do not see.
     """
     message = _stored(record)
     if message is None:
@@ -193,8 +211,13 @@ def _stored(record: MemoryRecord) -> BaseMessage | None:
 
 
 def _foreign(record: MemoryRecord) -> BaseMessage:
-    said_by_user = record.author is None or record.author in {record.user, "user", "human"}
-    return (HumanMessage if said_by_user else AIMessage)(record.text)
+    if record.role == "system":
+        return SystemMessage(record.text)
+    if record.role is None:
+        by_user = record.author is None or record.author in {record.user, "user", "human"}
+    else:
+        by_user = record.role == "user"
+    return (HumanMessage if by_user else AIMessage)(record.text)
 
 
 def _with_text(message: BaseMessage, text: str) -> str | list[str | dict[str, object]]:

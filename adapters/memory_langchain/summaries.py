@@ -121,7 +121,7 @@ def _is_whole(summary: MemoryRecord) -> bool:
 def _first_shown(fresh: Sequence[MemoryRecord], limit: int) -> int:
     """How many of the messages to summarize now; what is shown then begins with a question if it can."""
     count = min(len(fresh) - limit // 2, MAX_FOLDED)
-    fewer = range(count, len(fresh) - limit - 1, -1)
+    fewer = range(min(count, len(fresh) - 1), len(fresh) - limit - 1, -1)
     return next((n for n in fewer if isinstance(to_message(fresh[n]), HumanMessage)), count)
 
 

@@ -31,9 +31,9 @@ class MemoryBehaviour(CyclicBehaviour):
     `class Report(MemoryBehaviour, PeriodicBehaviour)`. In a state machine it goes before `FSMBehaviour`, through which
     all its states receive. The agent is one with `MemoryMixin`.
 
-    A record's author is the bare JID of who wrote the message, its session the thread, else FIPA's conversation id,
-    else `peer:<bare JID>`, its `data["metadata"]` the metadata of the message. A memory that is out of order is logged
-    and does not hold up messages.
+    A record's author is the bare JID of who wrote the message, its role `assistant` for the agent itself and `user` for
+    any other, its session the thread, else FIPA's conversation id, else `peer:<bare JID>`, its `data["metadata"]` the
+    metadata of the message. A memory that is out of order is logged and does not hold up messages.
     """
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:  # those of the behaviour class behind
@@ -77,6 +77,7 @@ class MemoryBehaviour(CyclicBehaviour):
         metadata = dict(message._metadata)  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]  (only single keys are public)
         draft = Draft(
             str(message.body)[:MAX_TEXT_CHARS],
+            role="assistant" if author == agent.address else "user",
             kind="message",
             author=author,
             agent=agent.address,

@@ -6,10 +6,10 @@ import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from datetime import datetime
-from typing import Final, Literal
+from typing import Final
 
 from memory_core.drafts import MAX_TEXT_CHARS
-from memory_core.models import Draft, Json
+from memory_core.models import Draft, Json, Role
 
 USER_QUERY: Final = "user_query"
 CONVERSATION_TURN: Final = "conversation_turn"
@@ -22,7 +22,7 @@ class Message:
 
     text: str
     _: KW_ONLY
-    role: Literal["user", "assistant"] = "user"
+    role: Role = "user"
     author: str | None = None
     """Who wrote it, where that says more than the role."""
     at: datetime | None = None
@@ -34,8 +34,11 @@ class Message:
 
 @dataclass(slots=True)
 class _Turn:
-    asked: list[Message] = field(default_factory=list[Message])
-    answered: list[Message] = field(default_factory=list[Message])
+    messages: list[Message] = field(default_factory=list[Message])
+    is_answered: bool = False
+
+    def of(self, role: Role) -> list[Message]:
+        return [message for message in self.messages if message.role == role]
 
 
 def turn_drafts(
@@ -45,8 +48,9 @@ def turn_drafts(
     each exchange, `"User: …\\nAssistant: …"`, with both sides in its `data`.
 
     An exchange is what the user wrote without getting an answer, and all answers up to the next message of the user;
-    without an answer there is none. Answers before any question become messages of their own. Blank texts are left
-    out, and what is longer than a memory can be is cut.
+    without an answer there is none. It has no role: two speak in it, and it carries its own context. Every other draft
+    has the role of its message. Answers before any question, what tools returned and instructions become a `message`
+    each. Blank texts are left out, and what is longer than a memory can be is cut.
 
     Args:
         messages: In order, of one session.
@@ -56,28 +60,31 @@ def turn_drafts(
     shared = dict(data or {})
     drafts: list[Draft] = []
     for turn in _turns(message for message in messages if message.text.strip()):
-        kinds = [USER_QUERY] * len(turn.asked) + ([] if turn.asked else [MESSAGE] * len(turn.answered))
-        alone = turn.asked or turn.answered
-        drafts += [_alone(message, kind, session, shared) for message, kind in zip(alone, kinds, strict=True)]
-        if turn.asked and turn.answered:
-            drafts.append(_exchange(turn, session, shared))
+        asked, answered = turn.of("user"), turn.of("assistant")
+        alone = (message for message in turn.messages if not asked or message.role != "assistant")
+        drafts += [_alone(message, session, shared) for message in alone]
+        if asked and answered:
+            drafts.append(_exchange(asked, answered, session, shared))
     return drafts
 
 
 def _turns(messages: Iterable[Message]) -> Iterator[_Turn]:
     turn = _Turn()
     for message in messages:
-        if message.role == "user" and turn.answered:
+        if message.role == "user" and turn.is_answered:
             yield turn
             turn = _Turn()
-        (turn.asked if message.role == "user" else turn.answered).append(message)
-    if turn.asked or turn.answered:
+        turn.messages.append(message)
+        turn.is_answered |= message.role == "assistant"
+    if turn.messages:
         yield turn
 
 
-def _alone(message: Message, kind: str, session: str | None, data: Mapping[str, Json]) -> Draft:
+def _alone(message: Message, session: str | None, data: Mapping[str, Json]) -> Draft:
+    kind = USER_QUERY if message.role == "user" else MESSAGE
     return Draft(
         message.text.strip()[:MAX_TEXT_CHARS],
+        role=message.role,
         kind=kind,
         author=message.author or message.role,
         agent=message.author if message.role == "assistant" else None,
@@ -88,16 +95,18 @@ def _alone(message: Message, kind: str, session: str | None, data: Mapping[str, 
     )
 
 
-def _exchange(turn: _Turn, session: str | None, data: Mapping[str, Json]) -> Draft:
-    asked, answered = _joined(turn.asked), _joined(turn.answered)
+def _exchange(
+    asked: Sequence[Message], answered: Sequence[Message], session: str | None, data: Mapping[str, Json]
+) -> Draft:
+    question, answer = _joined(asked), _joined(answered)
     return Draft(
-        f"User: {asked}\nAssistant: {answered}"[:MAX_TEXT_CHARS],
+        f"User: {question}\nAssistant: {answer}"[:MAX_TEXT_CHARS],
         kind=CONVERSATION_TURN,
-        agent=turn.answered[-1].author,
+        agent=answered[-1].author,
         session=session,
-        occurred_at=turn.asked[0].at,
-        source_key=_source_key(CONVERSATION_TURN, session, turn.asked[0]),
-        data={**data, "user_message": asked, "agent_response": answered},
+        occurred_at=asked[0].at,
+        source_key=_source_key(CONVERSATION_TURN, session, asked[0]),
+        data={**data, "user_message": question, "agent_response": answer},
     )
 
 

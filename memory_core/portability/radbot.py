@@ -11,6 +11,7 @@ from datetime import UTC, datetime
 from typing import Any, Final
 
 from memory_core.bridge import on_core
+from memory_core.capture.turns import USER_QUERY
 from memory_core.errors import InvalidInputError
 from memory_core.memory import Memory
 from memory_core.models import Draft
@@ -42,7 +43,7 @@ async def import_radbot(
     """Remember every point of a RadBot collection, each for its own user; nothing there is changed.
 
     Done again it changes nothing, or brings in what is new: the point's id is the record's source key. A `timestamp`
-    without a time zone is taken for UTC.
+    without a time zone is taken for UTC. A `user_query` is known to be the user's; nothing else says who spoke.
 
     Args:
         server: Where the collection is; what it leaves out comes from the environment, as for `QdrantStore`.
@@ -89,11 +90,12 @@ def _draft(source_key: str, payload: Mapping[str, Any]) -> tuple[str, Draft]:
         raise InvalidInputError("it has no text")
     if not isinstance(user, str) or not user.strip():
         raise InvalidInputError("it has no user_id")
-    session = payload.get("session_id")
+    session, kind = payload.get("session_id"), str(payload.get("memory_type") or "note")
     tags: list[Any] = payload["tags"] if isinstance(payload.get("tags"), list) else []
     draft = Draft(
         text,
-        kind=str(payload.get("memory_type") or "note"),
+        role="user" if kind == USER_QUERY else None,
+        kind=kind,
         occurred_at=_moment(payload.get("timestamp")),
         tags=[tag for tag in tags if isinstance(tag, str)],
         session=session if isinstance(session, str) and session.strip() else None,

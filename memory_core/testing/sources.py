@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from memory_core import BoundMemory, Draft, DuplicateIdError, ForgottenError, Memory, Where, run_sync
+from memory_core import BoundMemory, Draft, DuplicateIdError, ForgottenError, Memory, Role, Where, run_sync
 from memory_core.testing.base import Contract, Ticks, add, everything, texts
 
 
@@ -44,6 +44,21 @@ class SourceKeyContract(Contract):
         assert everything(ann) == [first]
         assert texts(run_sync(ann.search, "Bob", mode="lexical")) == ["tea"]
 
+    def test_a_role_is_brought_up_to_date_and_never_lost(self, ann: BoundMemory, clock: Ticks) -> None:
+        (record,) = add(ann, Draft("tea", source_key="m1"))
+        roles: tuple[Role, ...] = ("user", "assistant")
+        for role in roles:
+            clock.advance(hours=1)
+            again = run_sync(ann.add, Draft("tea", source_key="m1", role=role))
+            assert again == replace(record, role=role, updated_at=clock.now, version=record.version + 1)
+            record = again
+        clock.advance(hours=1)
+        assert run_sync(ann.add, Draft("tea", source_key="m1")) == record
+        grown = run_sync(ann.add, Draft("jasmine tea", source_key="m1"))
+        assert (grown.role, grown.rev) == ("assistant", 2)
+        assert run_sync(ann.list, where=Where(roles=["assistant"])).records == (grown,)
+        assert run_sync(ann.list, where=Where(roles=["user"])).records == ()
+
     def test_what_is_deleted_without_forgetting_can_come_back(self, ann: BoundMemory) -> None:
         (first,) = add(ann, Draft("tea", source_key="m1", id="one"))
         assert run_sync(ann.delete_where, Where(ids=("one",)), forget=False) == 1
@@ -53,7 +68,7 @@ class SourceKeyContract(Contract):
 
     def test_twice_in_one_batch_is_one_record_with_the_last_text(self, ann: BoundMemory) -> None:
         drafts: list[Draft | str] = [
-            Draft("half a sen", source_key="m1"),
+            Draft("half a sen", source_key="m1", role="user"),
             "between",
             Draft("half a sentence", source_key="m1"),
         ]
@@ -62,6 +77,7 @@ class SourceKeyContract(Contract):
         assert stored[2] is not None
         assert stored[0].id == stored[2].id
         assert stored[0].text == stored[2].text == "half a sentence"
+        assert stored[2].role == "user"
         assert sorted(texts(everything(ann))) == ["between", "half a sentence"]
         assert texts(run_sync(ann.search, "sentence")) == ["half a sentence"]
 

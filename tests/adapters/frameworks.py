@@ -12,8 +12,8 @@ import os
 import re
 import sys
 import uuid
-from collections.abc import AsyncIterator, Mapping
-from contextlib import AsyncExitStack, asynccontextmanager
+from collections.abc import AsyncIterator, Iterator, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from typing import Any, Protocol
 
 os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")
@@ -24,6 +24,7 @@ from google.adk.memory.memory_entry import MemoryEntry
 from google.adk.runners import Runner
 from google.adk.sessions import InMemorySessionService
 from langchain_core.messages import HumanMessage, ToolMessage
+from spade.container import Container
 
 from memory_adk import MemoryService, MemoryToolset
 from memory_adk.testing import ScriptedLlm, user_says
@@ -161,6 +162,17 @@ class LangChain:
 FRAMEWORKS = ("spade", "adk", "langchain")
 
 
+@contextmanager
+def own_container() -> Iterator[None]:
+    """SPADE keeps the agents of a process in a singleton that belongs to the loop it was made in."""
+    policy = asyncio.get_event_loop_policy()
+    singleton: Any = Container()
+    singleton.reset()
+    yield
+    singleton.reset()
+    asyncio.set_event_loop_policy(policy)
+
+
 @asynccontextmanager
 async def opened(name: str, handle: BoundMemory, server: XmppServer | None = None) -> AsyncIterator[Framework]:
     """One framework on a handle; agents live on `server`."""
@@ -174,7 +186,7 @@ async def opened(name: str, handle: BoundMemory, server: XmppServer | None = Non
         agent = MemoryLLMAgent(
             server.jid(f"bot-{number}"),
             "secret",
-            ScriptedProvider(_obey),
+            ScriptedProvider(obey),
             memory=handle,
             agent_base_memory=True,
             memory_editing=True,
@@ -189,7 +201,8 @@ async def opened(name: str, handle: BoundMemory, server: XmppServer | None = Non
             await server.stop(agent)
 
 
-def _obey(request: Request) -> str | ToolCall:
+def obey(request: Request) -> str | ToolCall:
+    """Use the tool that a message names, and answer what it answers."""
     if request.results:
         return request.results[-1]
     tool, arguments = json.loads(request.said)

@@ -16,8 +16,7 @@ from typing import Any
 import frameworks
 import pytest
 import pytest_asyncio
-from frameworks import FRAMEWORKS, Framework, RefusedError, opened
-from spade.container import Container
+from frameworks import FRAMEWORKS, Framework, RefusedError, opened, own_container
 
 from memory_core import BoundMemory, Memory
 from memory_core.embedding.hashing import HashingEmbedder
@@ -36,13 +35,8 @@ def server() -> Iterator[XmppServer]:
 
 @pytest_asyncio.fixture
 async def container() -> AsyncIterator[None]:
-    """SPADE keeps the agents of a process in a singleton that belongs to the loop it was made in."""
-    policy = asyncio.get_event_loop_policy()
-    singleton: Any = Container()
-    singleton.reset()
-    yield
-    singleton.reset()
-    asyncio.set_event_loop_policy(policy)
+    with own_container():
+        yield
 
 
 @pytest_asyncio.fixture

@@ -1,14 +1,12 @@
 from __future__ import annotations
 
-from typing import Literal
-
 from hypothesis import given
 from hypothesis import strategies as st
 
 from memory_core import Message, check_draft, turn_drafts
+from memory_core.models import ROLES
 
-ROLES: st.SearchStrategy[Literal["user", "assistant"]] = st.sampled_from(["user", "assistant"])
-CONVERSATIONS = st.lists(st.tuples(ROLES, st.text(alphabet="ab \n")), max_size=12).map(
+CONVERSATIONS = st.lists(st.tuples(st.sampled_from(ROLES), st.text(alphabet="ab \n")), max_size=12).map(
     lambda said: [Message(text, role=role, key=str(number)) for number, (role, text) in enumerate(said)]
 )
 
@@ -22,6 +20,7 @@ def test_an_exchange_is_a_question_with_all_its_answers() -> None:
     ]
     query, turn, unanswered = turn_drafts(said, session="s1", data={"invocation_id": "i"})
     assert (query.kind, query.text, query.author, query.session) == ("user_query", "Which tea?", "ann", "s1")
+    assert (query.role, turn.role, unanswered.role) == ("user", None, "user")
     assert (turn.kind, turn.text) == ("conversation_turn", "User: Which tea?\nAssistant: Jasmine.\nOr mint.")
     assert turn.data == {
         "invocation_id": "i",
@@ -29,6 +28,24 @@ def test_an_exchange_is_a_question_with_all_its_answers() -> None:
         "agent_response": "Jasmine.\nOr mint.",
     }
     assert (unanswered.kind, unanswered.text, unanswered.author) == ("user_query", "Mint then", "user")
+
+
+def test_what_tools_returned_and_instructions_are_messages_beside_the_exchange() -> None:
+    said = [
+        Message("Be brief", role="system", key="1"),
+        Message("Which tea?", key="2"),
+        Message("jasmine, mint", role="tool", author="menu", key="3"),
+        Message("Mint.", role="assistant", author="waiter", key="4"),
+    ]
+    drafts = turn_drafts(said)
+    assert [(draft.role, draft.kind, draft.author, draft.text) for draft in drafts] == [
+        ("system", "message", "system", "Be brief"),
+        ("user", "user_query", "user", "Which tea?"),
+        ("tool", "message", "menu", "jasmine, mint"),
+        (None, "conversation_turn", None, "User: Which tea?\nAssistant: Mint."),
+    ]
+    (greeting,) = turn_drafts([Message("Welcome", role="assistant", author="waiter")])
+    assert (greeting.role, greeting.kind, greeting.agent) == ("assistant", "message", "waiter")
 
 
 @given(CONVERSATIONS)

@@ -338,6 +338,7 @@ class ShelfStore:
 def updated(known: MemoryRecord, later: MemoryRecord) -> MemoryRecord:
     """A known source key added again."""
     said: Any = {name: getattr(later, name) for name in ("text", "author", "data", "tags")}
+    said["role"] = known.role if later.role is None else later.role
     if all(getattr(known, name) == value for name, value in said.items()):
         return known
     return replace(

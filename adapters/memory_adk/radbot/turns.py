@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
-from memory_adk.convert import EVENT_ID, INVOCATION_ID, description, event_key, expiry, labels, moment, said
+from memory_adk.convert import EVENT_ID, INVOCATION_ID, description, event_key, expiry, labels, moment, role_of, said
 from memory_core import BoundMemory, Detection, Draft, Message, TriggerDetector, Where, turn_drafts
 
 _LOOK_BACK: Final = 5
@@ -53,7 +53,7 @@ def _turns(events: Iterable[Event]) -> Iterable[list[Event]]:
 def _message(event: Event, session: str | None) -> Message:
     return Message(
         said(event),
-        role="user" if event.author == "user" else "assistant",
+        role=role_of(event) or "assistant",
         author=event.author.strip() or None,
         at=moment(event.timestamp),
         key=event_key(event, session, said(event)),

@@ -273,19 +273,22 @@ def _bring_up_to_date(
 
 
 def updated(record: MemoryRecord, later: MemoryRecord) -> MemoryRecord:
-    """The record of a source key with what a later version of it says; the same object if that is nothing new."""
-    said = (later.text, later.author, later.data, later.tags)
-    if said == (record.text, record.author, record.data, record.tags):
+    """The record of a source key with what a later version of it says; the same object if that is nothing new.
+
+    A later version that does not know who spoke leaves the role as it is.
+    """
+    role = later.role or record.role
+    said = (later.text, role, later.author, later.data, later.tags)
+    if said == (record.text, record.role, record.author, record.data, record.tags):
         return record
-    rev = record.rev + (record.text != later.text)
-    text, author, data, tags = said
     return replace(
         record,
-        text=text,
-        author=author,
-        data=data,
-        tags=tags,
-        rev=rev,
+        text=later.text,
+        role=role,
+        author=later.author,
+        data=later.data,
+        tags=later.tags,
+        rev=record.rev + (record.text != later.text),
         updated_at=later.updated_at,
         version=record.version + 1,
     )

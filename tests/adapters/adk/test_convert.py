@@ -18,6 +18,7 @@ from memory_adk.recall import block, end_of_history, in_prompt
 from tests.adapters.adk.agents import entry_of, said_event
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
+RETURNED = types.Part(function_response=types.FunctionResponse(name="f", response={}))
 PARTS = st.lists(
     st.one_of(
         st.builds(lambda text, thought: types.Part(text=text, thought=thought), st.text(), st.booleans()),
@@ -150,6 +151,30 @@ def test_memories_go_before_the_latest_user_messages_and_after_a_tools_answer() 
     assert end_of_history([user, model, user, user]) == 2
     assert end_of_history([user, model, answer]) == 3
     assert end_of_history([user, model, answer, user]) == 3
+
+
+@pytest.mark.parametrize(
+    ("author", "content", "role"),
+    [
+        ("user", types.Content(parts=[types.Part(text="tea")]), "user"),
+        ("helper", types.Content(role="user", parts=[types.Part(text="tea")]), "assistant"),
+        ("helper", types.Content(parts=[types.Part(text="tea"), RETURNED]), "tool"),
+        ("user", types.Content(parts=[types.Part(text="tea"), RETURNED]), "user"),
+        ("", types.Content(role="model", parts=[types.Part(text="tea")]), "assistant"),
+        ("", types.Content(role="user", parts=[types.Part(text="tea")]), "user"),
+        ("", types.Content(parts=[types.Part(text="tea")]), None),
+    ],
+)
+def test_the_author_of_an_event_says_who_spoke(author: str, content: types.Content, role: str | None) -> None:
+    (draft,) = event_drafts([Event(author=author, content=content)], "s", {}, NOW)
+    assert (draft.role, draft.text) == (role, "tea")
+
+
+@pytest.mark.parametrize(("author", "role"), [("user", "user"), ("helper", "assistant")])
+def test_a_finished_transcription_has_a_role_too(author: str, role: str) -> None:
+    heard = types.Transcription(text="tea", finished=True)
+    (draft,) = event_drafts([Event(author=author, output_transcription=heard)], "s", {}, NOW)
+    assert draft.role == role
 
 
 def test_an_event_without_a_possible_time_is_stored_as_said_now() -> None:

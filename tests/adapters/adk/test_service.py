@@ -211,6 +211,21 @@ async def test_a_result_says_who_when_where_and_how_well_it_matched(service: Mem
     assert (await found(service, "jasmine"))[0].custom_metadata["mood"] == "calm"
 
 
+async def test_what_an_agent_said_comes_back_as_the_models(service: MemoryService) -> None:
+    await service.add_session_to_memory(session_with(said_event("I recommend jasmine", author="helper")))
+    (entry,) = await found(service, "jasmine")
+    assert (entry.author, entry.content.role) == ("helper", "model")
+
+
+async def test_an_entry_in_the_place_of_a_turn_states_a_fact(service: MemoryService) -> None:
+    await service.add_session_to_memory(session_with(said_event("I drink jasmine tea")))
+    (turn,) = await found(service, "jasmine")
+    stated = entry_of("Ann drinks jasmine tea", id=turn.id)
+    await service.add_memory(app_name=APP, user_id=ANN, memories=[stated])
+    (record,) = (await service.handle(APP, ANN).list()).records
+    assert (record.id, record.kind, record.role) == (turn.id, "fact", None)
+
+
 async def test_metadata_cannot_pose_as_what_the_memory_knows_itself_nor_fill_a_prompt(service: MemoryService) -> None:
     forged = {
         "score": 99,

@@ -15,7 +15,7 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, System
 from langchain_core.runnables import ConfigurableFieldSpec
 from langchain_core.runnables.history import RunnableWithMessageHistory
 
-from memory_core import BoundMemory, Draft, Memory, Patch, Where, run_sync
+from memory_core import BoundMemory, Draft, Memory, Patch, Role, Where, run_sync
 from memory_core.embedding.hashing import HashingEmbedder
 from memory_langchain import MemoryChatMessageHistory
 from memory_langchain.testing import ScriptedChatModel
@@ -203,6 +203,19 @@ def test_turns_that_another_framework_captured_are_part_of_the_history(ann: Boun
     run_sync(ann.add, Draft("hello", kind="message", author="ann", session="monday"))
     run_sync(ann.add, Draft("hi Ann", kind="message", author="weather_agent", session="monday"))
     assert MemoryChatMessageHistory(ann, "monday").messages == [HumanMessage("hello"), AIMessage("hi Ann")]
+
+
+def test_turns_of_another_framework_are_messages_by_their_role(ann: BoundMemory) -> None:
+    roles: list[tuple[Role, str]] = [
+        ("system", "the office"),
+        ("user", "peer@example.com"),
+        ("tool", "ann"),
+        ("assistant", "ann"),
+    ]
+    for role, author in roles:
+        run_sync(ann.add, Draft(role, role=role, kind="message", author=author, session="monday"))
+    messages = MemoryChatMessageHistory(ann, "monday").messages
+    assert messages == [SystemMessage("system"), HumanMessage("user"), AIMessage("tool"), AIMessage("assistant")]
 
 
 def test_several_threads_lose_nothing(ann: BoundMemory) -> None:

@@ -56,6 +56,17 @@ def test_a_prompt_stays_bounded_and_tells_what_it_no_longer_shows(ann: BoundMemo
     assert all(len(texts) <= 1 + 4 for texts in summarizer.asked)
 
 
+@pytest.mark.parametrize("limit", [0, 1, 2])
+def test_a_prompt_may_show_a_summary_and_hardly_any_message(ann: BoundMemory, limit: int) -> None:
+    talking, prompts = chain(ann, Lines(), limit)
+    for n in range(4):
+        talking.invoke(f"question {n}", MONDAY)
+    summary, *shown, question = prompts[-1]
+    assert "ann: question 0; assistant: answer to question 0" in summary.text
+    assert len(shown) <= limit
+    assert question.text == "question 3"
+
+
 def test_no_message_is_deleted_for_a_summary(ann: BoundMemory) -> None:
     talking, _ = chain(ann, Lines())
     for n in range(8):

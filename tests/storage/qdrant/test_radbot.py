@@ -26,6 +26,7 @@ POINTS: list[dict[str, Any]] = [
         "agent_name": "radbot",
     },
     {"text": "Bob sails", "user_id": "bob", "timestamp": 1_741_000_000, "memory_type": "conversation_turn"},
+    {"text": "Where do I sail?", "user_id": "cyd", "timestamp": 1_741_000_000, "memory_type": "user_query"},
     {"text": "whose?", "timestamp": "2025-03-04T05:06:07", "memory_type": "memories"},
     {"text": "when?", "user_id": "ann", "timestamp": "yesterday", "memory_type": "memories"},
     {"user_id": "ann"},
@@ -52,21 +53,24 @@ def radbot(loopback: Loopback) -> Server:
 def test_a_collection_of_radbot_becomes_memories_of_its_users(radbot: Server) -> None:
     with Memory(":memory:", embedder=WordEmbedder()) as memory:
         done = run_sync(import_radbot, memory, radbot, app="bot")
-        assert (done.records, done.forgotten) == (3, 0)
+        assert (done.records, done.forgotten) == (4, 0)
         assert done.refused == {
-            "3": "it has no user_id",
-            "4": "its timestamp 'yesterday' is none",
-            "5": "it has no text",
+            "4": "it has no user_id",
+            "5": "its timestamp 'yesterday' is none",
+            "6": "it has no text",
         }
         ann = memory.bind(app="bot", user="ann")
         design, fact = run_sync(ann.list).records
         assert (fact.text, fact.kind, fact.tier) == ("Ann prefers tea", "important_fact", "high")
         assert fact.occurred_at == datetime(2025, 3, 4, 5, 6, 7, tzinfo=UTC)
         assert (design.tags, design.session, design.data) == (("boat",), "s1", {"agent_name": "radbot"})
-        assert run_sync(memory.bind(app="bot", user="bob").list).records[0].occurred_at.year == 2025
+        (turn,) = run_sync(memory.bind(app="bot", user="bob").list).records
+        (question,) = run_sync(memory.bind(app="bot", user="cyd").list).records
+        assert turn.occurred_at.year == 2025
+        assert (fact.role, turn.role, question.role) == (None, None, "user")
         run_sync(ann.delete_where, Where(ids=(fact.id,)))
         again = run_sync(import_radbot, memory, radbot, app="bot")
-        assert (again.records, again.forgotten) == (2, 1)
+        assert (again.records, again.forgotten) == (3, 1)
         assert run_sync(ann.stats).records == 1
 
 
