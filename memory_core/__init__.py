@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 from memory_core.arguments import Arguments, ToolInputError
 from memory_core.bridge import core_loop, on_core, run_sync
 from memory_core.capture.triggers import Detection, LastMessages, TriggerDetector
-from memory_core.capture.turns import Message, turn_drafts
+from memory_core.capture.turns import turn_drafts
 from memory_core.chunking import Chunker, SentenceChunker, TokenChunker
 from memory_core.drafts import check_draft, complete
 from memory_core.embedding.threaded import ThreadedEmbedder
@@ -37,7 +37,7 @@ from memory_core.errors import (
 from memory_core.filters import data_conditions
 from memory_core.handle import BoundMemory
 from memory_core.memory import DEFAULT_EMBEDDER, Memory
-from memory_core.messages import ToolCall
+from memory_core.messages import Message, ToolCall
 from memory_core.models import (
     UNSET,
     Comparison,

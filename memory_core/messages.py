@@ -28,6 +28,9 @@ _ROLE_NAMES: Final[Mapping[str, Role]] = {
 
 _PAIR: Final = 2
 
+MESSAGE_KIND: Final = "message"
+"""The kind of every message of a conversation."""
+
 
 @dataclass(frozen=True, slots=True)
 class ToolCall:

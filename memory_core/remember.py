@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Final, Literal, Protocol
 
-from memory_core.messages import Message
+from memory_core.messages import MESSAGE_KIND, Message
 from memory_core.models import STATES, Draft, Json, MemoryRecord, Order, Page, Patch, Where
 from memory_core.resending import LOOK_BACK, Said, known_messages, said, source_key, source_key_of_id
 
-MESSAGE_KIND: Final = "message"
-"""The kind of every message of a conversation."""
 DEFAULT_SESSION: Final = "conversation"
 """The session of messages that are handed over without one: an application with one endless conversation a user."""
 
@@ -58,7 +56,7 @@ async def remember_messages(
     drafts = [_draft(messages[place], keys[place], times[place], session, data) for place in fresh]
     written = await handle.add_many(drafts, embed=embed) if drafts else []
     stored = known | {place: record for place, record in zip(fresh, written, strict=True) if record is not None}
-    return await _in_order(handle, messages, stored)
+    return await _in_order(handle, stored, [place for place in fresh if messages[place].occurred_at is None])
 
 
 async def _last_messages(handle: Storing, session: str, given: int) -> Sequence[MemoryRecord]:
@@ -106,27 +104,31 @@ def _key_of(record: MemoryRecord) -> str:
 def _times(
     messages: Sequence[Message], known: Mapping[int, MemoryRecord], now: datetime, last: Sequence[MemoryRecord]
 ) -> list[datetime]:
-    """When each message was said: what it says itself, else after the message before it and not before now."""
+    """When each message was said: what it says itself; else now, or next to the known messages that it stands among."""
     times: list[datetime] = []
-    least = max([now, *(record.occurred_at + _STEP for record in last[-1:])])
+    last_known = max(known, default=-1)
+    latest = max([now, *(record.occurred_at + _STEP for record in last[-1:])])
+    first = min((record.occurred_at - place * _STEP for place, record in known.items()), default=latest)
     for place, message in enumerate(messages):
         given = known[place].occurred_at if place in known else message.occurred_at
-        times.append(least if given is None else given)
-        least = max(least, times[-1] + _STEP) if given is None else times[-1] + _STEP
+        if given is None:
+            after = times[-1] + _STEP if times else first
+            given = after if place < last_known else max(after, latest)
+        times.append(given)
     return times
 
 
 async def _in_order(
-    handle: Storing, messages: Sequence[Message], stored: Mapping[int, MemoryRecord]
+    handle: Storing, stored: Mapping[int, MemoryRecord], movable: Collection[int]
 ) -> list[MemoryRecord]:
-    """The records in the order of their messages, each with a later time than the one before it.
+    """The records in the order of their messages, the movable ones with a later time than those before them.
 
     Another process that handed over the same conversation at the same moment may have given some of them its own time.
     """
     records: list[MemoryRecord] = []
     for place in sorted(stored):
         record, before = stored[place], records[-1].occurred_at if records else None
-        if messages[place].occurred_at is None and before is not None and record.occurred_at <= before:
+        if place in movable and before is not None and record.occurred_at <= before:
             record = await handle.update(record.id, Patch(occurred_at=before + _STEP))
         records.append(record)
     return records

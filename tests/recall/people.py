@@ -10,10 +10,38 @@ from typing import Final
 
 START: Final = datetime(2023, 1, 9, 18, tzinfo=UTC)
 
-_CITIES: Final = (
-    "Tromsø Leeds Ghent Porto Graz Brno Malmö Turin Cork Lyon Basel Gdansk Split Bilbao Utrecht Aarhus Riga Vilnius "
-    "Tampere Nantes Bremen Girona Parma Bergen Dundee Cardiff Zagreb Krakow Lugano Toulouse"
-).split()
+_CITIES: Final = [
+    "Tromsø",
+    "Leeds",
+    "Ghent",
+    "Porto",
+    "Graz",
+    "Brno",
+    "Malmö",
+    "Turin",
+    "Cork",
+    "Lyon",
+    "Basel",
+    "Gdansk",
+    "Split",
+    "Bilbao",
+    "Utrecht",
+    "Aarhus",
+    "Riga",
+    "Vilnius",
+    "Tampere",
+    "Nantes",
+    "Bremen",
+    "Girona",
+    "Parma",
+    "Bergen",
+    "Dundee",
+    "Cardiff",
+    "Zagreb",
+    "Krakow",
+    "Lugano",
+    "Toulouse",
+,]
 _MOVES: Final = (
     "I moved to {} last weekend, the boxes are everywhere.",
     "We finally have the keys to our new flat in {}!",
@@ -29,11 +57,45 @@ _JOBS: Final = (
     "I quit my old job and became a {}.",
     "My career took a turn: I'm a {} these days.",
 )
-_WORK: Final = (
-    "baker beekeeper carpenter cartographer florist glazier librarian locksmith midwife optician paramedic pilot "
-    "plumber potter roofer surveyor tailor translator vet welder"
-).split()
-_PETS: Final = "Biscuit Waldo Nugget Pepper Tofu Pixel Mango Olive Sushi Rocket Bruno Luna Socks Ziggy Clover".split()
+_WORK: Final = [
+    "baker",
+    "beekeeper",
+    "carpenter",
+    "cartographer",
+    "florist",
+    "glazier",
+    "librarian",
+    "locksmith",
+    "midwife",
+    "optician",
+    "paramedic",
+    "pilot",
+    "plumber",
+    "potter",
+    "roofer",
+    "surveyor",
+    "tailor",
+    "translator",
+    "vet",
+    "welder",
+,]
+_PETS: Final = [
+    "Biscuit",
+    "Waldo",
+    "Nugget",
+    "Pepper",
+    "Tofu",
+    "Pixel",
+    "Mango",
+    "Olive",
+    "Sushi",
+    "Rocket",
+    "Bruno",
+    "Luna",
+    "Socks",
+    "Ziggy",
+    "Clover",
+,]
 _CHATTER: Final = (
     ("Can you suggest a film for tonight?", "How about a light comedy? Most of them run under two hours."),
     ("I burnt the lentil soup again.", "Stir it more often and keep the heat low."),
