@@ -77,16 +77,8 @@ async def _selected(
         hits = await handle.search(
             query, limit=limit, where=where, mode=options.mode, floor=options.floor, explain=explain
         )
-        selection = await asyncio.to_thread(  # some milliseconds
-            select,
-            query,
-            hits,
-            now=now,
-            min_score=options.min_score,
-            diversity=options.diversity,
-            shows_the_past=where.as_of is not None or "archived" in where.states,
-            without=options.without,
-        )
+        longest = longest_text(options.max_chars, options.max_tokens)
+        selection = await asyncio.to_thread(select, query, hits, options, longest=longest, now=now)  # some milliseconds
         is_full = sum(len(c.text) for c in selection.kept if not c.is_request) >= room
         if is_full or len(hits) < limit or limit == _MOST_HITS:
             return hits, selection
@@ -109,7 +101,7 @@ async def _follow_links(handle: Searching, selection: Selection, options: Recall
     page = await handle.list(where=replace(where, ids=ids), limit=_MOST_HITS)
     for record in page.records:
         if not options.without(record):
-            selection.add_after(wanted[record.id], record)
+            selection.add_after(wanted[record.id], record, longest_text(options.max_chars, options.max_tokens))
 
 
 async def _add_neighbours(handle: Searching, selection: Selection, query: str, where: Where) -> None:

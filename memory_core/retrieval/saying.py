@@ -60,6 +60,26 @@ def normalised(text: str) -> str:
     return " ".join("".join(c if c.isalnum() or unicodedata.category(c)[0] == "M" else " " for c in folded).split())
 
 
+def excerpt(text: str, wanted: frozenset[str], longest: int) -> str:
+    """The part of a text that shares most with the query, in whole sentences where they fit; all of a short text.
+
+    Args:
+        wanted: The terms of the query.
+        longest: Most characters of the part, marks of what is left out included.
+    """
+    if len(text) <= longest:
+        return text
+    spans = [found.span() for found in _SENTENCE.finditer(text)] or [(0, len(text))]
+    shared = [len(wanted & terms_of(text[start:stop][: 2 * longest])) for start, stop in spans]
+    first = last = shared.index(max(shared))
+    while last + 1 < len(spans) and spans[last + 1][1] - spans[first][0] <= longest - 2:
+        last += 1
+    while first and spans[last][1] - spans[first - 1][0] <= longest - 2:
+        first -= 1
+    start, stop = spans[first][0], min(spans[last][1], spans[first][0] + longest - 2)
+    return f"{'…' if start else ''}{text[start:stop].strip()}{'…' if stop < len(text) else ''}"
+
+
 def is_request(text: str) -> bool:
     """Whether a short text does nothing but ask, with a question mark or without one."""
     if words(text) > REQUEST_WORDS:

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Final
 
 from memory_core.models import Hit, MemoryRecord
-from memory_core.recalled import Reason
+from memory_core.recalled import Reason, RecallOptions
 from memory_core.retrieval.diversity import diversified, similarity
 from memory_core.retrieval.saying import (
     SAME_QUESTION,
     asks_the_same,
     echoes,
     ends_asking,
+    excerpt,
     is_about_the_same,
     is_request,
     is_short,
@@ -68,57 +69,46 @@ class Selection:
     def leave_out(self, record: MemoryRecord, reason: Reason, of: str | None = None) -> None:
         self.left_out[record.id] = reason, of
 
-    def add_after(self, source: Candidate, record: MemoryRecord) -> None:
+    def add_after(self, source: Candidate, record: MemoryRecord, longest: int) -> None:
         """Put what a candidate links to behind it, unless it is there or says what another one says."""
         place = next((n for n, each in enumerate(self.kept) if each.record.id == source.record.id), None)
-        added = _candidate(replace(source.hit, record=record, passage=None, components=None))
+        added = _candidate(replace(source.hit, record=record, passage=None, components=None), frozenset(), longest)
         text = normalised(added.text) or added.text
         known = any(each.record.id == record.id or _is_repeated(added, text, each) for each in self.kept)
         if place is not None and record.text.strip() and not known:
             self.kept.insert(place + 1, added)
 
 
-def select(
-    query: str,
-    hits: Sequence[Hit],
-    *,
-    now: datetime,
-    min_score: float,
-    diversity: float,
-    shows_the_past: bool,
-    without: Callable[[MemoryRecord], bool],
-) -> Selection:
+def select(query: str, hits: Sequence[Hit], options: RecallOptions, *, longest: int, now: datetime) -> Selection:
     """Leave out what says nothing, or nothing new, and put mere questions behind everything else.
 
     Args:
         hits: Best first.
+        longest: Most characters that are shown of one memory.
         now: What was true until a moment before it is superseded.
-        min_score: Share of the best score that a hit needs.
-        diversity: See `diversity.diversified`.
-        shows_the_past: Superseded records are wanted, too.
-        without: Records that the prompt shows anyway.
     """
     selection = Selection()
     wanted = terms_of(query)
-    least = min_score * hits[0].score if hits and min_score else float("-inf")
+    least = options.min_score * hits[0].score if hits and options.min_score else float("-inf")
+    shows_the_past = options.where.as_of is not None or "archived" in options.where.states
     candidates: list[Candidate] = []
     for hit in hits:
-        candidate = _candidate(hit)
+        candidate = _candidate(hit, wanted, longest)
         reason = _unfit(candidate, query, wanted)
         if hit.score < least:
             reason = "score"
         elif not shows_the_past and hit.record.valid_to is not None and hit.record.valid_to <= now:
             reason = "superseded"
-        elif without(hit.record):
+        elif options.without(hit.record):
             reason = "excluded"
         if reason is None:
             candidates.append(candidate)
         else:
             selection.leave_out(hit.record, reason)
     once = _without_echoes(_once(candidates, selection), wanted, selection)
-    if diversity:
+    if options.diversity:
         by_id = {candidate.record.id: candidate for candidate in once}
-        chosen = diversified([candidate.hit for candidate in once], len(once), diversity)
+        chosen = diversified([candidate.hit for candidate in once], len(once), options.diversity)
         once = [by_id[hit.record.id] for hit in chosen]
     selection.kept = [c for c in once if not c.is_request] + [c for c in once if c.is_request]
     return selection
@@ -138,25 +128,40 @@ def with_neighbours(selection: Selection, query: str, found: Mapping[str, Memory
         found: By the id of a candidate the turn before it or, if it asks, after it.
     """
     wanted = terms_of(query)
-    texts = {normalised(candidate.text) for candidate in selection.kept if not candidate.is_request}
+    statements = {c.record.id for c in selection.kept if not c.is_request}
+    texts = {normalised(c.text) for c in selection.kept if not c.is_request}
+    beside: set[str] = set()
     kept: list[Candidate] = []
     for candidate in selection.kept:
         other = found.get(candidate.record.id)
-        text = "" if other is None else normalised(other.text)
-        is_new = other is not None and text not in texts and _is_another(candidate.record, other)
-        if candidate.is_request:
-            if is_new and other is not None and not is_request(other.text):
-                kept.append(replace(candidate, after=other))
-            else:
-                selection.leave_out(candidate.record, "question")
-                continue
-        elif is_new and other is not None and ends_asking(other.text) and not _is_query(other, query, wanted):
-            kept.append(replace(candidate, before=other))
-        else:
-            kept.append(candidate)
+        is_new = other is not None and (normalised(other.text) not in texts or other.id in statements - beside)
+        if other is None or not is_new or not _belong_together(candidate, other, query, wanted, statements):
+            other = None
+        if candidate.is_request and other is None:
+            selection.leave_out(candidate.record, "question")
             continue
-        texts.add(text)
-    selection.kept = kept
+        if other is not None:
+            beside.add(other.id)
+            texts.add(normalised(other.text))
+        kept.append(_beside(candidate, other))
+    selection.kept = [candidate for candidate in kept if candidate.record.id not in beside]
+
+
+def _beside(candidate: Candidate, other: MemoryRecord | None) -> Candidate:
+    if candidate.is_request:
+        return replace(candidate, after=other)
+    return replace(candidate, before=other)
+
+
+def _belong_together(
+    candidate: Candidate, other: MemoryRecord, query: str, wanted: frozenset[str], statements: Collection[str]
+) -> bool:
+    """Whether the turn before or after a candidate is the question or the answer that completes it."""
+    if (candidate.record.role, candidate.record.author) == (other.role, other.author):
+        return False
+    if candidate.is_request:  # an answer that has a line of its own needs no question
+        return other.id not in statements and not is_request(other.text)
+    return ends_asking(other.text) and not _is_query(other, query, wanted)
 
 
 def latest_first(candidates: Sequence[Candidate]) -> list[Candidate]:
@@ -215,18 +220,14 @@ def _same_thing(one: Candidate, other: Candidate) -> bool:
     return is_about_the_same(one.terms, other.terms)
 
 
-def _is_another(record: MemoryRecord, other: MemoryRecord) -> bool:
-    return (record.role, record.author) != (other.role, other.author)
-
-
 def _is_query(record: MemoryRecord, query: str, wanted: frozenset[str]) -> bool:
     """Whether a record asks what the query asks, or is it."""
     asker = record.role in ("user", None)
     return asker and asks_the_same(record.text, terms_of(record.text), query, wanted)
 
 
-def _candidate(hit: Hit) -> Candidate:
-    text = hit.passage.text if hit.passage else hit.record.text
+def _candidate(hit: Hit, wanted: frozenset[str], longest: int) -> Candidate:
+    text = excerpt(hit.passage.text if hit.passage else hit.record.text, wanted, longest)
     return Candidate(hit, text, terms_of(text), is_request(hit.record.text) and hit.record.role != "assistant")
 
 

@@ -41,7 +41,7 @@ _CITIES: Final = [
     "Krakow",
     "Lugano",
     "Toulouse",
-,]
+]
 _MOVES: Final = (
     "I moved to {} last weekend, the boxes are everywhere.",
     "We finally have the keys to our new flat in {}!",
@@ -78,7 +78,7 @@ _WORK: Final = [
     "translator",
     "vet",
     "welder",
-,]
+]
 _PETS: Final = [
     "Biscuit",
     "Waldo",
@@ -95,7 +95,7 @@ _PETS: Final = [
     "Socks",
     "Ziggy",
     "Clover",
-,]
+]
 _CHATTER: Final = (
     ("Can you suggest a film for tonight?", "How about a light comedy? Most of them run under two hours."),
     ("I burnt the lentil soup again.", "Stir it more often and keep the heat low."),

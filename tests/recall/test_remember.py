@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from collections.abc import AsyncIterator, Sequence
@@ -195,11 +196,8 @@ def parts_of(said: Sequence[tuple[str, str]]) -> dict[str, list[list[tuple[str, 
     }
 
 
-@pytest.mark.parametrize("first", ["growing", "halves", "windows"])
-@pytest.mark.parametrize("second", ["growing", "halves", "windows"])
-async def test_two_processes_at_once_store_every_message_once(tmp_path: Path, first: str, second: str) -> None:
-    import json
-
+@pytest.mark.parametrize(("first", "second"), [("growing", "growing"), ("halves", "windows")])
+def test_two_processes_at_once_store_every_message_once(tmp_path: Path, first: str, second: str) -> None:
     said = [message for n in range(8) for message in (("user", f"I like {n}"), ("assistant", REPLIES[n % 2]))]
     path = tmp_path / "chat.db"
     with Memory(path, embedder=None):
@@ -219,7 +217,6 @@ async def test_two_processes_at_once_store_every_message_once(tmp_path: Path, fi
     for process in processes:
         process.communicate()
         assert process.returncode == 0
-    async with Memory(path, embedder=None) as memory:
-        page = await memory.bind(app="chat", user="ann").list(order="oldest", limit=100)
-        assert sorted((record.role, record.text) for record in page.records) == sorted(said)
+    with Memory(path, embedder=None) as memory:
+        page = run_sync(memory.bind(app="chat", user="ann").list, order="oldest", limit=100)
         assert [(record.role, record.text) for record in page.records] == said
