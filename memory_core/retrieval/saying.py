@@ -31,15 +31,23 @@ _NEGATION: Final = re.compile(
     r"|[\u4e0d\u6ca1\u7121]|\u306a\u3044|\b\u043d\u0435\u0442?\b",
     re.IGNORECASE,
 )
+_MARKS: Final = 3
+"""A text of so many times the query's length is not the query with other marks and spaces."""
+UNMARKED_WORDS: Final = 12
+"""Longest sentence without a question mark that is taken for a question by how it begins."""
+_AUXILIARY: Final = r"(?:is|are|was|were|am|do|does|did|can|could|should|will|would|has|have|had|may|must)"
+_SUBJECT: Final = r"(?:i|we|my|our|ich|mein\w*|wir|unser\w*|yo|mi|mis|je|j|mon|ma|mes|nous|io|eu|meu|minha|ik|mijn)"
 _WH: Final = (
-    r"what|which|who|whom|whose|where|when|why|how|was|wer|wo|wann|warum|wieso|wie|welche\w*|wohin|woher|wem|wen"
-    r"|qu\u00e9|cu\u00e1l\w*|d\u00f3nde|cu\u00e1ndo|c\u00f3mo|qui\u00e9n\w*|quel\w*|o\u00f9|quand|comment|pourquoi|combien"
-    r"|che|quale|dove|perch\u00e9|qual|onde|welk\w*|waar|wanneer|\u043a\u0442\u043e|\u0447\u0442\u043e|\u0433\u0434\u0435|\u043a\u043e\u0433\u0434\u0430|\u043a\u0430\u043a\w*"
+    r"(?:wer|wo|wann|warum|wieso|wie|was|welche\w*|wohin|woher|wem|wen|qu\u00e9|cu\u00e1l\w*|d\u00f3nde|cu\u00e1ndo"
+    r"|c\u00f3mo|qui\u00e9n\w*|quel\w*|o\u00f9|quand|comment|pourquoi|combien|quale|dove|perch\u00e9|qual|onde|welk\w*|waar"
+    r"|\u043a\u0442\u043e|\u0447\u0442\u043e|\u0433\u0434\u0435|\u043a\u043e\u0433\u0434\u0430|\u043a\u0430\u043a\w*)"
 )
-_SUBJECT: Final = r"i|we|he|she|they|it|ich|wir|er|sie|es|du|man|je|j|nous|il|elle|io|noi|eu|ik|\u044f|\u043c\u044b"
+_STATING: Final = re.compile(rf"\W*{_SUBJECT}\b", re.IGNORECASE)
 _OPENING: Final = re.compile(
-    rf"\W*(?:(?:please|bitte|and|so|und)\W+)*(?:(?:{_WH})\W+(?!(?:{_SUBJECT})\b)\w"
-    r"|(?:do|did|does|can|could|would|will|am|is|are) (?:i|you|we|my|it|there)\b"
+    rf"\W*(?:(?:please|bitte|and|so|und)\W+)*(?:(?:what|who|where|when|why|how)(?:\W+|['\u2019])(?:s|{_AUXILIARY})\b"
+    rf"|(?:which|what|whose|how)\W+(?!{_SUBJECT}\b)(?:\w+\W+){{1,2}}{_AUXILIARY}\b"
+    rf"|{_WH}\W+(?!(?:{_SUBJECT}|du|er|sie|es|man|tu|il|elle)\b)\w"
+    rf"|{_AUXILIARY} (?:i|you|we|my|it|there)\b"
     r"|(?:tell|remind|show) (?:me|us)\b|(?:sag|zeig|erinnere?) (?:mir|mich|uns)\b|dime\b|dis[- ]moi\b"
     r"|est-ce|qu['\u2019]est)",
     re.IGNORECASE,
@@ -116,7 +124,7 @@ def repeats(text: str, terms: frozenset[str], other: str, others: frozenset[str]
 
 def asks_the_same(text: str, terms: frozenset[str], query: str, wanted: frozenset[str]) -> bool:
     """Whether a user's text only asks what the query asks, or is the query."""
-    if normalised(text) == normalised(query):
+    if len(text) <= _MARKS * len(query) and normalised(text) == normalised(query):
         return True
     return is_request(text) and (terms <= wanted or similarity(terms, wanted) >= SAME_QUESTION)
 
@@ -133,4 +141,9 @@ def is_about_the_same(terms: frozenset[str], others: frozenset[str]) -> bool:
 
 
 def _is_asking(sentence: str) -> bool:
-    return asks(sentence) or bool(_OPENING.match(sentence)) or bool(_ASKING_CHARACTERS.search(sentence))
+    """Whether a sentence asks: by its question mark, or, if it is short, by how it begins."""
+    if _STATING.match(sentence):
+        return False  # "I made it out of a drainpipe?"
+    if asks(sentence) or _ASKING_CHARACTERS.search(sentence):
+        return True
+    return "," not in sentence and words(sentence) <= UNMARKED_WORDS and bool(_OPENING.match(sentence))

@@ -257,6 +257,8 @@ def test_requests_are_told_in_several_languages_with_and_without_a_mark(text: st
         "Have moved to Oslo",
         "I'm allergic to nuts. Could you plan a lunch?",
         "Was ich mag, ist Tee",
+        "what matters most is a box of glass negatives, nobody else has them",
+        "I made a telescope out of a drainpipe?",
         "",
     ],
 )
