@@ -16,6 +16,8 @@ from memory_core.retrieval.diversity import similarity
 
 REQUEST_WORDS: Final = 20
 """Longest text that can be a mere question: longer ones say why they ask, and that is worth remembering."""
+REQUEST_CHARS: Final = 20 * REQUEST_WORDS
+"""No twenty words are longer; spares a look at what is."""
 REPLY_WORDS: Final = 8
 """Longest text that may need the question before it to be understood: "Yes, on Friday!"."""
 SHARE_OF_LONGER: Final = 0.5
@@ -25,6 +27,7 @@ SAME_QUESTION: Final = 0.5
 SAME_THING: Final = 0.5
 """From this similarity of terms on, two statements of one speaker are about the same thing."""
 
+_BETWEEN_WORDS: Final = re.compile(r"[\W_]+")
 _SENTENCE: Final = re.compile(r"[^.!?\u2026\n\u3002\uff01\uff1f\u061f]+[.!?\u2026\u3002\uff01\uff1f\u061f]*")
 _NEGATION: Final = re.compile(
     r"\b(?:not?|never|none|nor|cannot|nicht|kein\w*|nie|niemals|nunca|jam[aá]s|ne|pas|non|mai|não|niet|geen)\b|n['\u2019]t\b"
@@ -63,9 +66,8 @@ def terms_of(text: str) -> frozenset[str]:
 
 
 def normalised(text: str) -> str:
-    """The words of a text without regard to case, punctuation, accents of composition and spaces."""
-    folded = unicodedata.normalize("NFKC", text).casefold()
-    return " ".join("".join(c if c.isalnum() or unicodedata.category(c)[0] == "M" else " " for c in folded).split())
+    """The words of a text without regard to case, width, punctuation and spaces."""
+    return _BETWEEN_WORDS.sub(" ", unicodedata.normalize("NFKC", text).casefold()).strip()
 
 
 def excerpt(text: str, wanted: frozenset[str], longest: int) -> str:
@@ -90,7 +92,7 @@ def excerpt(text: str, wanted: frozenset[str], longest: int) -> str:
 
 def is_request(text: str) -> bool:
     """Whether a short text does nothing but ask, with a question mark or without one."""
-    if words(text) > REQUEST_WORDS:
+    if len(text) > REQUEST_CHARS or words(text) > REQUEST_WORDS:
         return False
     sentences = [sentence for sentence in _SENTENCE.findall(text) if any(map(str.isalnum, sentence))]
     return bool(sentences) and all(map(_is_asking, sentences))
@@ -98,13 +100,13 @@ def is_request(text: str) -> bool:
 
 def ends_asking(text: str) -> bool:
     """Whether the last thing a text says is a question."""
-    sentences = [sentence for sentence in _SENTENCE.findall(text) if any(map(str.isalnum, sentence))]
+    sentences = [sentence for sentence in _SENTENCE.findall(text[-REQUEST_CHARS:]) if any(map(str.isalnum, sentence))]
     return bool(sentences) and _is_asking(sentences[-1])
 
 
 def is_short(text: str) -> bool:
     """Whether a text may need the question before it to be understood."""
-    return words(text) <= REPLY_WORDS
+    return len(text) <= REQUEST_CHARS and words(text) <= REPLY_WORDS
 
 
 def repeats(text: str, terms: frozenset[str], other: str, others: frozenset[str]) -> bool:

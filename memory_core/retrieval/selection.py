@@ -37,6 +37,8 @@ class Candidate:
     hit: Hit
     text: str
     """What of it is shown: the passage that matches best, all of a short text."""
+    words: str
+    """What is shown without regard to case and punctuation."""
     terms: frozenset[str]
     is_request: bool
     """It does nothing but ask, so it is worth a line with its answer only."""
@@ -73,8 +75,7 @@ class Selection:
         """Put what a candidate links to behind it, unless it is there or says what another one says."""
         place = next((n for n, each in enumerate(self.kept) if each.record.id == source.record.id), None)
         added = _candidate(replace(source.hit, record=record, passage=None, components=None), frozenset(), longest)
-        text = normalised(added.text) or added.text
-        known = any(each.record.id == record.id or _is_repeated(added, text, each) for each in self.kept)
+        known = any(each.record.id == record.id or _is_repeated(added, each) for each in self.kept)
         if place is not None and record.text.strip() and not known:
             self.kept.insert(place + 1, added)
 
@@ -129,7 +130,7 @@ def with_neighbours(selection: Selection, query: str, found: Mapping[str, Memory
     """
     wanted = terms_of(query)
     statements = {c.record.id for c in selection.kept if not c.is_request}
-    texts = {normalised(c.text) for c in selection.kept if not c.is_request}
+    texts = {c.words for c in selection.kept if not c.is_request}
     beside: set[str] = set()
     kept: list[Candidate] = []
     for candidate in selection.kept:
@@ -228,7 +229,8 @@ def _is_query(record: MemoryRecord, query: str, wanted: frozenset[str]) -> bool:
 
 def _candidate(hit: Hit, wanted: frozenset[str], longest: int) -> Candidate:
     text = excerpt(hit.passage.text if hit.passage else hit.record.text, wanted, longest)
-    return Candidate(hit, text, terms_of(text), is_request(hit.record.text) and hit.record.role != "assistant")
+    said = normalised(text) or text
+    return Candidate(hit, text, said, terms_of(text), is_request(hit.record.text) and hit.record.role != "assistant")
 
 
 def _unfit(candidate: Candidate, query: str, wanted: frozenset[str]) -> Reason | None:
@@ -243,12 +245,11 @@ def _once(candidates: Sequence[Candidate], selection: Selection) -> list[Candida
     by_text: defaultdict[str, list[int]] = defaultdict(list)
     by_term: defaultdict[str, list[int]] = defaultdict(list)
     for candidate in candidates:
-        text = normalised(candidate.text) or candidate.text
         rarest = min((by_term[term] for term in candidate.terms), key=len, default=[])
-        places = (n for n in (*by_text[text], *rarest) if _is_repeated(candidate, text, kept[n]))
+        places = (n for n in (*by_text[candidate.words], *rarest) if _is_repeated(candidate, kept[n]))
         place = next(places, None)
         if place is None:
-            by_text[text].append(len(kept))
+            by_text[candidate.words].append(len(kept))
             for term in candidate.terms:
                 by_term[term].append(len(kept))
             kept.append(candidate)
@@ -257,14 +258,12 @@ def _once(candidates: Sequence[Candidate], selection: Selection) -> list[Candida
     return kept
 
 
-def _is_repeated(candidate: Candidate, text: str, other: Candidate) -> bool:
+def _is_repeated(candidate: Candidate, other: Candidate) -> bool:
     """Whether the other one says what the candidate says, and nobody else says it."""
     one, two = candidate.record, other.record
     if one.author != two.author and None not in (one.author, two.author) and "assistant" not in (one.role, two.role):
         return False
-    return text == (normalised(other.text) or other.text) or repeats(
-        candidate.text, candidate.terms, other.text, other.terms
-    )
+    return candidate.words == other.words or repeats(candidate.text, candidate.terms, other.text, other.terms)
 
 
 def _later(kept: Candidate, repetition: Candidate, selection: Selection) -> Candidate:

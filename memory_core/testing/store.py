@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from memory_core.testing.conversations import ConversationContract
 from memory_core.testing.items import ItemContract
 from memory_core.testing.listings import ListingContract
 from memory_core.testing.operating import OperatorContract
@@ -15,6 +16,7 @@ from memory_core.testing.vectors import VectorContract
 
 
 class StoreContract(
+    ConversationContract,
     RecordContract,
     SourceKeyContract,
     ItemContract,
