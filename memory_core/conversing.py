@@ -78,6 +78,7 @@ class Conversing:
         max_chars: int | None = DEFAULT_CHARS,
         max_tokens: int | None = None,
         count_tokens: Callable[[str], int] | None = None,
+        limit: int | None = None,
         where: Where = EVERYTHING,
         kinds: Sequence[str] = (),
         roles: Sequence[Role] = (),
@@ -103,6 +104,7 @@ class Conversing:
             max_chars: Budget of the block in characters; `None` leaves it to `max_tokens`.
             max_tokens: Budget in what `count_tokens` counts; both may be given.
             count_tokens: How many tokens a text has, for the model of the prompt.
+            limit: At most this many memories; `None` for as many as fit.
             where: Conditions a memory must satisfy. With `as_of`, what was true then; else what is true now.
             kinds: Only these kinds, in addition to `where`.
             roles: Only what these said, in addition to `where`.
@@ -123,6 +125,7 @@ class Conversing:
             max_chars=max_chars,
             max_tokens=max_tokens,
             count_tokens=count_tokens,
+            limit=limit,
             where=where,
             kinds=kinds,
             roles=roles,

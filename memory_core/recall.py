@@ -137,7 +137,7 @@ def _within(
     chosen: list[Candidate] = []
     room = options.room(block_of([""]))
     for candidate in candidates:
-        if options.is_full(room):
+        if options.is_full(room) or len(chosen) == options.limit:
             break
         line = "\n" + line_of(candidate, longest, options.format)
         if all(left >= taken for left, taken in zip(room, options.sizes(line), strict=True)):

@@ -44,6 +44,8 @@ class RecallOptions:
     """Budget of the block in what `count_tokens` counts."""
     count_tokens: Callable[[str], int] | None = None
     """How many tokens a text has, for the model of the prompt."""
+    limit: int | None = None
+    """At most this many memories, as far as the budget goes; `None` for as many as fit."""
     where: Where = field(default_factory=Where)
     """Conditions a memory must satisfy. With `as_of`, what was true then; else what is true now."""
     kinds: Sequence[str] = ()
@@ -73,7 +75,8 @@ class RecallOptions:
         check_unit("diversity", self.diversity)
         for relation in self.links:
             check_one_of("a relation of links", relation, RELATIONS)
-        for name, budget in (("max_chars", self.max_chars), ("max_tokens", self.max_tokens)):
+        counts = (("max_chars", self.max_chars), ("max_tokens", self.max_tokens), ("limit", self.limit))
+        for name, budget in counts:
             if budget is not None and (isinstance(budget, bool) or not isinstance(budget, int) or budget < 0):
                 raise InvalidInputError(f"{name} must be a whole number, 0 or more, not {shown(budget)}")
         if (self.max_tokens is None) != (self.count_tokens is None):

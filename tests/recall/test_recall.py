@@ -140,6 +140,8 @@ async def test_conditions_kinds_roles_and_without_bound_what_is_shown(ann: Bound
     rest = await ann.recall("tea", floor=False, without=lambda record: record.id == fact.id, explain=True)
     assert fact.id not in {record.id for record in rest.records}
     assert {each.reason for each in rest.considered if each.hit.record.id == fact.id} == {"excluded"}
+    assert len((await ann.recall("tea", floor=False, limit=2)).hits) == 2
+    assert not await ann.recall("tea", floor=False, limit=0)
     best = await ann.recall("tea", floor=False, min_score=1.0, explain=True)
     assert len(best.records) == 1
     assert [each.reason for each in best.considered] == ["shown", "score", "score"]
@@ -174,6 +176,7 @@ async def test_a_budget_in_tokens_is_kept_and_a_long_memory_contributes_a_passag
         {"max_tokens": 100},
         {"count_tokens": len},
         {"mode": "magic"},
+        {"limit": -1},
         {"min_score": 2},
         {"diversity": -1},
         {"links": ["likes"]},
