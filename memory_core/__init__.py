@@ -15,6 +15,7 @@ from memory_core.bridge import core_loop, on_core, run_sync
 from memory_core.capture.triggers import Detection, LastMessages, TriggerDetector
 from memory_core.capture.turns import turn_drafts
 from memory_core.chunking import Chunker, SentenceChunker, TokenChunker
+from memory_core.conversing import recall_with
 from memory_core.drafts import check_draft, complete
 from memory_core.embedding.threaded import ThreadedEmbedder
 from memory_core.errors import (
@@ -66,6 +67,7 @@ from memory_core.owned import owned_by
 from memory_core.prompt import remembered_block
 from memory_core.protocols import Embedder, Store, Summarizer
 from memory_core.recalled import Considered, Recalled, RecallOptions
+from memory_core.resending import known_messages, said
 from memory_core.tools import (
     FORGET_MEMORY,
     LIST_MEMORIES,
@@ -173,10 +175,13 @@ __all__ = [
     "complete",
     "core_loop",
     "data_conditions",
+    "known_messages",
     "on_core",
     "owned_by",
+    "recall_with",
     "remembered_block",
     "run_sync",
+    "said",
     "turn_drafts",
     "utc_now",
 ]

@@ -138,4 +138,9 @@ class Conversing:
             format=format,
             without=without,
         )
-        return await recall_for(self, query, options, now=self.memory.clock(), explain=explain)
+        return await recall_with(self, query, options, explain=explain)
+
+
+async def recall_with(handle: _Handle, query: str, options: RecallOptions, *, explain: bool = False) -> Recalled:
+    """`BoundMemory.recall` with the options as a value: for adapters."""
+    return await recall_for(handle, query, options, now=handle.memory.clock(), explain=explain)

@@ -21,6 +21,10 @@ MAX_QUERY_CHARS: Final = 2_000
 _LINE_CHARS: Final = 120
 """About the length of a line: so many times the budget holds it, so many hits are fetched at first."""
 _FEWEST_HITS, _MOST_HITS = 50, 1_000
+MAX_LIMIT: Final = 10_000
+"""Most records one search returns."""
+_PER_LINE: Final = 4
+"""How many hits are fetched for each memory that is wanted at most."""
 _MORE: Final = 4
 """How many times more hits are fetched when those at hand do not fill the block."""
 _AROUND: Final = 10
@@ -72,17 +76,20 @@ async def _selected(
     from memory_core.retrieval.selection import select  # noqa: PLC0415
 
     room = min(options.max_chars or _MOST_HITS * _LINE_CHARS, (options.max_tokens or _MOST_HITS * _LINE_CHARS) * 4)
-    limit = min(max(_FEWEST_HITS, room // _LINE_CHARS), _MOST_HITS)
+    wanted = _MOST_HITS if options.limit is None else options.limit
+    limit = min(max(_FEWEST_HITS, min(room // _LINE_CHARS, _PER_LINE * wanted)), _MOST_HITS)
     while True:
         hits = await handle.search(
             query, limit=limit, where=where, mode=options.mode, floor=options.floor, explain=explain
         )
         longest = longest_text(options.max_chars, options.max_tokens)
         selection = await asyncio.to_thread(select, query, hits, options, longest=longest, now=now)  # some milliseconds
-        is_full = sum(len(c.text) for c in selection.kept if not c.is_request) >= room
-        if is_full or len(hits) < limit or limit == _MOST_HITS:
+        statements = [candidate for candidate in selection.kept if not candidate.is_request]
+        is_full = len(statements) >= wanted or sum(len(candidate.text) for candidate in statements) >= room
+        most = min(_MOST_HITS + selection.excluded, MAX_LIMIT)
+        if is_full or len(hits) < limit or limit == most:
             return hits, selection
-        limit = min(_MORE * limit, _MOST_HITS)
+        limit = min(_MORE * limit, most)
 
 
 async def _follow_links(handle: Searching, selection: Selection, options: RecallOptions, where: Where) -> None:

@@ -70,6 +70,11 @@ class Selection:
     left_out: dict[str, tuple[Reason, str | None]] = field(default_factory=dict[str, tuple[Reason, str | None]])
     """By id why, and the memory that says the same."""
 
+    @property
+    def excluded(self) -> int:
+        """How many were left out because the prompt shows them anyway."""
+        return sum(reason == "excluded" for reason, _ in self.left_out.values())
+
     def leave_out(self, record: MemoryRecord, reason: Reason, of: str | None = None) -> None:
         self.left_out[record.id] = reason, of
 
@@ -266,14 +271,16 @@ def _is_repeated(candidate: Candidate, other: Candidate) -> bool:
     one, two = candidate.record, other.record
     if one.author != two.author and None not in (one.author, two.author) and "assistant" not in (one.role, two.role):
         return False
+    if two.role == "assistant" != one.role:  # what a person said does not give way to the model's words for it
+        return candidate.words == other.words
     return candidate.words == other.words or repeats(candidate.text, candidate.terms, other.text, other.terms)
 
 
 def _later(kept: Candidate, repetition: Candidate, selection: Selection) -> Candidate:
-    """Of two that say the same the later one, unless it says less or the model says it."""
+    """Of two that say the same the later one, unless it says less; what a person said rather than what the model did."""
     newer = repetition.record.occurred_at > kept.record.occurred_at
     as_much = repetition.terms == kept.terms and repetition.record.role == kept.record.role
-    if not (newer and as_much):
+    if not (newer and as_much) and (kept.record.role != "assistant" or repetition.record.role == "assistant"):
         selection.leave_out(repetition.record, "duplicate", kept.record.id)
         return kept
     selection.leave_out(kept.record, "duplicate", repetition.record.id)

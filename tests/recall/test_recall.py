@@ -275,3 +275,10 @@ def test_the_same_question_is_recognised_whatever_its_case_and_marks() -> None:
         assert asks_the_same(one, terms_of(one), other, terms_of(other))
     fact = "My favourite tea is jasmine"
     assert not asks_the_same(fact, terms_of(fact), asked[0], terms_of(asked[0]))
+
+
+async def test_what_a_person_said_does_not_give_way_to_the_models_words_for_it(ann: BoundMemory) -> None:
+    await say(ann, ("assistant", "The gate code is 4711"), ("user", "The gate code is 4711."), session="sunday")
+    await say(ann, ("user", "I like green tea"), ("assistant", "You said that you like green tea"))
+    assert {record.role for record in (await ann.recall("gate code", floor=False, limit=1)).records} == {"user"}
+    assert "I like green tea" in [record.text for record in (await ann.recall("green tea", floor=False)).records]
