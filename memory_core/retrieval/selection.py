@@ -277,7 +277,7 @@ def _is_repeated(candidate: Candidate, other: Candidate) -> bool:
 
 
 def _later(kept: Candidate, repetition: Candidate, selection: Selection) -> Candidate:
-    """Of two that say the same the later one, unless it says less; what a person said rather than what the model did."""
+    """Of two that say the same the later one, unless it says less; a person's words rather than the model's."""
     newer = repetition.record.occurred_at > kept.record.occurred_at
     as_much = repetition.terms == kept.terms and repetition.record.role == kept.record.role
     if not (newer and as_much) and (kept.record.role != "assistant" or repetition.record.role == "assistant"):
