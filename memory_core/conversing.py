@@ -86,6 +86,7 @@ class Conversing:
         floor: bool = True,
         min_score: float = 0.0,
         diversity: float = 0.0,
+        latest_first: bool = True,
         neighbours: bool = True,
         links: Sequence[Relation] = (),
         format: Callable[[MemoryRecord, str], str] | None = None,  # noqa: A002  (it formats)
@@ -112,6 +113,7 @@ class Conversing:
             floor: `False` also recalls what is hardly relevant, as far as the budget goes.
             min_score: Share of the best hit's score that a memory needs, 0 to 1.
             diversity: How much a line has to differ from those before it, 0 to 1.
+            latest_first: Of what is about as relevant as the best show the latest first; else the best first.
             neighbours: Show a short reply with the question before it, and a question with the answer after it.
             links: Follow these relations one hop: what a recalled memory links to comes after it.
             format: Makes the line of a memory from its record and the text to show; the result is escaped.
@@ -133,6 +135,7 @@ class Conversing:
             floor=floor,
             min_score=min_score,
             diversity=diversity,
+            latest_first=latest_first,
             neighbours=neighbours,
             links=links,
             format=format,

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final, Protocol
 from memory_core.block import block_of, line_of, longest_text
 from memory_core.checks import check_text
 from memory_core.models import STATES, Hit, MemoryRecord, Mode, Order, Page, Where
-from memory_core.recalled import Considered, Recalled, RecallOptions
+from memory_core.recalled import Considered, Reason, Recalled, RecallOptions
 
 if TYPE_CHECKING:
     from memory_core.retrieval.selection import Candidate, Selection
@@ -77,7 +77,8 @@ async def _selected(
 
     room = min(options.max_chars or _MOST_HITS * _LINE_CHARS, (options.max_tokens or _MOST_HITS * _LINE_CHARS) * 4)
     wanted = _MOST_HITS if options.limit is None else options.limit
-    limit = min(max(_FEWEST_HITS, min(room // _LINE_CHARS, _PER_LINE * wanted)), _MOST_HITS)
+    enough = _MOST_HITS if options.limit is None else max(_MOST_HITS, _PER_LINE * wanted)
+    limit = min(max(_FEWEST_HITS, min(room // _LINE_CHARS, _PER_LINE * wanted)), enough, MAX_LIMIT)
     while True:
         hits = await handle.search(
             query, limit=limit, where=where, mode=options.mode, floor=options.floor, explain=explain
@@ -86,8 +87,8 @@ async def _selected(
         selection = await asyncio.to_thread(select, query, hits, options, longest=longest, now=now)  # some milliseconds
         statements = [candidate for candidate in selection.kept if not candidate.is_request]
         is_full = len(statements) >= wanted or sum(len(candidate.text) for candidate in statements) >= room
-        most = min(_MOST_HITS + selection.excluded, MAX_LIMIT)
-        if is_full or len(hits) < limit or limit == most:
+        most = min(enough + selection.excluded, MAX_LIMIT)
+        if is_full or len(hits) < limit or limit >= most:
             return hits, selection
         limit = min(_MORE * limit, most)
 
@@ -151,7 +152,7 @@ def _within(
             room = [left - taken for left, taken in zip(room, options.sizes(line), strict=True)]
             chosen.append(candidate)
     while chosen:
-        lines = ordered(chosen)
+        lines = ordered(chosen) if options.latest_first else chosen
         block = block_of([line_of(line, longest, options.format) for line in lines])
         if options.fits(block):
             return lines, block
@@ -182,7 +183,8 @@ async def _considered(
         for rank, hit in enumerate(hits, 1)
     ]
     limit = max(len(hits), _FEWEST_HITS)
-    for reason, where in (("floor", options.conditions()), ("filter", Where(states=STATES))):
+    wider: tuple[tuple[Reason, Where], ...] = (("floor", options.conditions()), ("filter", Where(states=STATES)))
+    for reason, where in wider:
         known = {each.hit.record.id for each in considered}
         more = await handle.search(query, limit=limit, where=where, mode=options.mode, floor=False, explain=True)
         for hit in more:

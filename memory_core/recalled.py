@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Final, Literal
+from typing import Final, Literal, TypeVar
 
 from memory_core.checks import check_one_of, check_unit, shown
 from memory_core.errors import InvalidInputError
 from memory_core.models import RELATIONS, Hit, MemoryRecord, Mode, Relation, Role, Where
+
+T = TypeVar("T")
 
 DEFAULT_CHARS: Final = 4_000
 """The budget of a block, about 1,000 tokens."""
@@ -60,6 +62,8 @@ class RecallOptions:
     diversity: float = 0.0
     """How much a line has to differ from those before it, 0 to 1; see `BoundMemory.search`. Repetitions are left out at
     any value."""
+    latest_first: bool = True
+    """Of what is about as relevant as the best show the latest first; else the best first."""
     neighbours: bool = True
     """Show a short reply with the question before it, and a question with the answer after it."""
     links: Sequence[Relation] = ()
@@ -110,11 +114,13 @@ class RecallOptions:
         return any(left < smallest for left, smallest in zip(room, least, strict=True))
 
     def conditions(self) -> Where:
-        """All conditions together."""
-        where = self.where
-        if self.kinds:
-            where = replace(where, kinds=_both("kinds", where.kinds, self.kinds))
-        return replace(where, roles=_both("roles", where.roles, self.roles)) if self.roles else where
+        """All conditions together.
+
+        Raises:
+            InvalidInputError: `where` and `kinds` or `roles` have nothing in common.
+        """
+        kinds = _both("kinds", self.where.kinds, self.kinds)
+        return replace(self.where, kinds=kinds, roles=_both("roles", self.where.roles, self.roles))
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,9 +134,6 @@ class Considered:
     reason: Reason
     of: str | None = None
     """The id of the memory that says the same, of a `duplicate` and an `echo`."""
-
-
-DEFAULT_OPTIONS: Final = RecallOptions()
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,9 +157,11 @@ class Recalled:
         return bool(self.text)
 
 
-def _both(name: str, first: Sequence[str], second: Sequence[str]) -> tuple[str, ...]:
+def _both(name: str, first: Sequence[T], second: Sequence[T]) -> tuple[T, ...]:
     """What two conditions both allow; an empty one allows everything."""
-    both = tuple(value for value in second if not first or value in first)
+    if not first or not second:
+        return tuple(first or second)
+    both = tuple(value for value in second if value in first)
     if not both:
         raise InvalidInputError(
             f"where asks for {name} {shown(first)} and the recall for {shown(second)}: nothing is both"

@@ -23,7 +23,7 @@ from typing import Final
 
 from memory_adk.convert import event_drafts
 from memory_adk.entries import checked_entries, entry_draft, put
-from memory_adk.recall import MOST_HITS, recall
+from memory_adk.recall import MOST_HITS, find
 from memory_adk.rewind import ANY_STATE, forget_undone, resolve_rewinds
 from memory_core import BoundMemory, Draft, InvalidInputError, Memory, RecordNotFoundError, ScopeError, Where, owned_by
 
@@ -167,7 +167,7 @@ class MemoryService(BaseMemoryService):
             MemoryCoreError: The owner cannot be used, or the store failed.
         """
         handle = self.handle(app_name, user_id)
-        entries = await recall(handle, query, max_results=self._max_results, max_chars=self._max_chars)
+        entries = await find(handle, query, max_results=self._max_results, max_chars=self._max_chars)
         return SearchMemoryResponse(memories=entries)
 
     async def delete_memory(self, *, app_name: str, user_id: str, memory_id: str | None = None) -> None:

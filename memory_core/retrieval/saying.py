@@ -20,7 +20,7 @@ REQUEST_CHARS: Final = 20 * REQUEST_WORDS
 """No twenty words are longer; spares a look at what is."""
 REPLY_WORDS: Final = 8
 """Longest text that may need the question before it to be understood: "Yes, on Friday!"."""
-SHARE_OF_LONGER: Final = 0.5
+SHARE_OF_LONGER: Final = 0.75
 """A text whose terms all stand in another one repeats it only if it has at least this share of the other's terms."""
 SAME_QUESTION: Final = 0.5
 """From this similarity of terms on, two questions ask the same."""
@@ -34,6 +34,8 @@ _NEGATION: Final = re.compile(
     r"|[\u4e0d\u6ca1\u7121]|\u306a\u3044|\b\u043d\u0435\u0442?\b",
     re.IGNORECASE,
 )
+FEWEST_WORDS: Final = 3
+"""A shorter text that is the query without being a question is a word somebody looks for."""
 _MARKS: Final = 3
 """A text of so many times the query's length is not the query with other marks and spaces."""
 UNMARKED_WORDS: Final = 12
@@ -127,7 +129,7 @@ def repeats(text: str, terms: frozenset[str], other: str, others: frozenset[str]
 def asks_the_same(text: str, terms: frozenset[str], query: str, wanted: frozenset[str]) -> bool:
     """Whether a user's text only asks what the query asks, or is the query."""
     if len(text) <= _MARKS * len(query) and normalised(text) == normalised(query):
-        return True
+        return words(text) >= FEWEST_WORDS or is_request(text)
     return is_request(text) and (terms <= wanted or similarity(terms, wanted) >= SAME_QUESTION)
 
 

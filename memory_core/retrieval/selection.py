@@ -231,8 +231,9 @@ def _same_thing(one: Candidate, other: Candidate) -> bool:
 
 def _is_query(record: MemoryRecord, query: str, wanted: frozenset[str]) -> bool:
     """Whether a record asks what the query asks, or is it."""
-    asker = record.role in ("user", None)
-    return asker and asks_the_same(record.text, terms_of(record.text), query, wanted)
+    if record.role not in ("user", None) or (record.role is None and not is_request(record.text)):
+        return False
+    return asks_the_same(record.text, terms_of(record.text), query, wanted)
 
 
 def _candidate(hit: Hit, wanted: frozenset[str], longest: int) -> Candidate:
