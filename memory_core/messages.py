@@ -64,9 +64,10 @@ def read_messages(given: object) -> list[Message]:
     Raises:
         InvalidInputError: Something is not a message; the error says which, counted from 0.
     """
+    wrong = given  # not narrowed by the next line, which leaves type checkers with half a type
     if isinstance(given, str | Mapping | Message) or not isinstance(given, Iterable):
         raise InvalidInputError(
-            f"a conversation is a list of messages, such as [('user', 'I like tea')], not {shown(given)}"
+            f"a conversation is a list of messages, such as [('user', 'I like tea')], not {shown(wrong)}"
         )
     messages: list[Message] = []
     for place, item in enumerate(cast("Iterable[object]", given)):
@@ -80,6 +81,7 @@ def read_messages(given: object) -> list[Message]:
 
 
 def _message(item: object) -> Message:
+    wrong = item
     if isinstance(item, Message):
         return _checked(item)
     if isinstance(item, Mapping):
@@ -89,7 +91,7 @@ def _message(item: object) -> Message:
         return _checked(Message(_text_of(text), role=_role(role)))
     raise InvalidInputError(
         f"a message is a Message, a pair such as ('user', 'I like tea') or a mapping with 'role' and 'content', "
-        f"not {shown(item)}"
+        f"not {shown(wrong)}"
     )
 
 
@@ -163,5 +165,5 @@ def _arguments(given: object) -> Mapping[str, Json]:
         try:
             given = json.loads(given)
         except ValueError:  # a model wrote it
-            return {"arguments": cast("str", given)}
+            return {"arguments": given}
     return dict(cast("Mapping[str, Json]", given)) if isinstance(given, Mapping) else {}

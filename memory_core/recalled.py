@@ -81,8 +81,7 @@ class RecallOptions:
             check_one_of("a relation of links", relation, RELATIONS)
         counts = (("max_chars", self.max_chars), ("max_tokens", self.max_tokens), ("limit", self.limit))
         for name, budget in counts:
-            if budget is not None and (isinstance(budget, bool) or not isinstance(budget, int) or budget < 0):
-                raise InvalidInputError(f"{name} must be a whole number, 0 or more, not {shown(budget)}")
+            _check_count(name, budget)
         if (self.max_tokens is None) != (self.count_tokens is None):
             raise InvalidInputError("max_tokens and count_tokens go together: a budget and the function that counts it")
         if self.max_chars is None and self.max_tokens is None:
@@ -155,6 +154,11 @@ class Recalled:
 
     def __bool__(self) -> bool:
         return bool(self.text)
+
+
+def _check_count(name: str, value: object) -> None:
+    if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value < 0):
+        raise InvalidInputError(f"{name} must be a whole number, 0 or more, not {shown(value)}")
 
 
 def _both(name: str, first: Sequence[T], second: Sequence[T]) -> tuple[T, ...]:

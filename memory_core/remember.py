@@ -49,7 +49,8 @@ async def remember_messages(
     """
     if not messages:
         return []
-    last = await _last_messages(handle, session, len(messages)) if any(m.id is None for m in messages) else []
+    by_place = any(message.id is None for message in messages)
+    last = await _last_messages(handle, session, len(messages)) if by_place else ()
     keys, known = _keys(messages, last, session)
     fresh = [place for place in range(len(messages)) if place not in known]
     times = _times(messages, known, now, last)

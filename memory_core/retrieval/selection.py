@@ -32,6 +32,9 @@ share, are about as relevant as it: of them the latest comes first, because it m
 in the same words where they live."""
 
 
+_NOWHERE: Final[Sequence[int]] = ()
+
+
 @dataclass(frozen=True, slots=True)
 class Candidate:
     """A hit on its way into the block."""
@@ -254,7 +257,7 @@ def _once(candidates: Sequence[Candidate], selection: Selection) -> list[Candida
     by_text: defaultdict[str, list[int]] = defaultdict(list)
     by_term: defaultdict[str, list[int]] = defaultdict(list)
     for candidate in candidates:
-        rarest = min((by_term[term] for term in candidate.terms), key=len, default=[])
+        rarest: Sequence[int] = min((by_term[term] for term in candidate.terms), key=len, default=_NOWHERE)
         places = (n for n in (*by_text[candidate.words], *rarest) if _is_repeated(candidate, kept[n]))
         place = next(places, None)
         if place is None:
