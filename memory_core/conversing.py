@@ -93,35 +93,13 @@ class Conversing:
         without: Callable[[MemoryRecord], bool] = shows_nothing_yet,
         explain: bool = False,
     ) -> Recalled:
-        """Recall what is remembered about a question, as a block for a prompt.
-
-        Each text stands in it once, with who said it and when, escaped and marked as data. The question itself and
-        earlier ones like it are left out, and so are answers of the model that only repeat what a user said. Of what
-        is about as relevant as the best, the latest comes first; mere questions come last, with their answers. A long
-        memory contributes the passage that matches best.
+        """Recall what is remembered about a question, as a block for a prompt: safe to show, and within its budget.
 
         Args:
             query: A question, or the message to be answered; a blank one recalls nothing.
-            max_chars: Budget of the block in characters; `None` leaves it to `max_tokens`.
-            max_tokens: Budget in what `count_tokens` counts; both may be given.
-            count_tokens: How many tokens a text has, for the model of the prompt.
-            limit: At most this many memories; `None` for as many as fit.
-            where: Conditions a memory must satisfy. With `as_of`, what was true then; else what is true now.
-            kinds: Only these kinds, in addition to `where`.
-            roles: Only what these said, in addition to `where`.
-            mode: See `search`, as for `floor`.
-            floor: `False` also recalls what is hardly relevant, as far as the budget goes.
-            min_score: Share of the best hit's score that a memory needs, 0 to 1.
-            diversity: How much a line has to differ from those before it, 0 to 1.
-            latest_first: Of what is about as relevant as the best show the latest first; else the best first.
-            neighbours: Show a short reply with the question before it, and a question with the answer after it.
-            links: Follow these relations one hop: what a recalled memory links to comes after it.
-            format: Makes the line of a memory from its record and the text to show; the result is escaped.
-            without: Records to leave out, because the prompt shows them anyway.
             explain: Fill `Recalled.considered`: why each memory is in the block or not.
 
-        Raises:
-            InvalidInputError: An option has a value it cannot have.
+        The others are the fields of `RecallOptions`, which raises `InvalidInputError` for values they cannot have.
         """
         options = RecallOptions(
             max_chars=max_chars,

@@ -62,6 +62,9 @@ class RecallOptions:
     diversity: float = 0.0
     """How much a line has to differ from those before it, 0 to 1; see `BoundMemory.search`. Repetitions are left out at
     any value."""
+    shows_query: bool = True
+    """The prompt shows the query, so a message of a user that is the query is left out. `False` for a search of words,
+    which may be what somebody said; questions like the query are left out all the same."""
     latest_first: bool = True
     """Of what is about as relevant as the best show the latest first; else the best first."""
     neighbours: bool = True

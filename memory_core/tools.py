@@ -113,7 +113,12 @@ async def _store(context: ToolContext, given: Arguments) -> ToolResult:
 async def _search(context: ToolContext, given: Arguments) -> ToolResult:
     query, limit = given.text("query"), given.count("limit", 10)
     options = RecallOptions(
-        max_chars=_NO_BLOCK, limit=limit, where=_of_category(given), latest_first=False, neighbours=False
+        max_chars=_NO_BLOCK,
+        limit=limit,
+        where=_of_category(given),
+        shows_query=False,
+        latest_first=False,
+        neighbours=False,
     )
     recalled = await recall_with(context.memory, query, options)  # says nothing twice, where a search does
     records = [hit.record for hit in recalled.hits]

@@ -62,7 +62,9 @@ async def find(
         where: Conditions a memory must satisfy.
         without_events: Ids of events to leave out, because the conversation at hand shows them already.
     """
-    options = RecallOptions(max_chars=_NO_BLOCK, limit=max_results, where=where, latest_first=False, neighbours=False)
+    options = RecallOptions(
+        max_chars=_NO_BLOCK, limit=max_results, where=where, shows_query=False, latest_first=False, neighbours=False
+    )
     found = await recall(handle, query, options, without_events=without_events)
     return list(_within(max_chars, _once(found.hits)))
 

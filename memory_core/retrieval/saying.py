@@ -34,8 +34,6 @@ _NEGATION: Final = re.compile(
     r"|[\u4e0d\u6ca1\u7121]|\u306a\u3044|\b\u043d\u0435\u0442?\b",
     re.IGNORECASE,
 )
-FEWEST_WORDS: Final = 3
-"""A shorter text that is the query without being a question is a word somebody looks for."""
 _MARKS: Final = 3
 """A text of so many times the query's length is not the query with other marks and spaces."""
 UNMARKED_WORDS: Final = 12
@@ -127,10 +125,13 @@ def repeats(text: str, terms: frozenset[str], other: str, others: frozenset[str]
 
 
 def asks_the_same(text: str, terms: frozenset[str], query: str, wanted: frozenset[str]) -> bool:
-    """Whether a user's text only asks what the query asks, or is the query."""
-    if len(text) <= _MARKS * len(query) and normalised(text) == normalised(query):
-        return words(text) >= FEWEST_WORDS or is_request(text)
+    """Whether a text only asks what the query asks."""
     return is_request(text) and (terms <= wanted or similarity(terms, wanted) >= SAME_QUESTION)
+
+
+def is_the_same(text: str, query: str) -> bool:
+    """Whether a text is the query, but for case, marks and spaces."""
+    return len(text) <= _MARKS * len(query) and normalised(text) == normalised(query)
 
 
 def echoes(terms: frozenset[str], statement: frozenset[str], query: Collection[str]) -> bool:

@@ -20,6 +20,7 @@ from memory_core.retrieval.saying import (
     is_about_the_same,
     is_request,
     is_short,
+    is_the_same,
     normalised,
     repeats,
     terms_of,
@@ -105,7 +106,7 @@ def select(query: str, hits: Sequence[Hit], options: RecallOptions, *, longest: 
     candidates: list[Candidate] = []
     for hit in hits:
         candidate = _candidate(hit, wanted, longest)
-        reason = _unfit(candidate, query, wanted)
+        reason = _unfit(candidate, query, wanted, shows_query=options.shows_query)
         if hit.score < least:
             reason = "score"
         elif not shows_the_past and hit.record.valid_to is not None and hit.record.valid_to <= now:
@@ -245,10 +246,12 @@ def _candidate(hit: Hit, wanted: frozenset[str], longest: int) -> Candidate:
     return Candidate(hit, text, said, terms_of(text), is_request(hit.record.text) and hit.record.role != "assistant")
 
 
-def _unfit(candidate: Candidate, query: str, wanted: frozenset[str]) -> Reason | None:
-    if not candidate.record.text.strip():
+def _unfit(candidate: Candidate, query: str, wanted: frozenset[str], *, shows_query: bool) -> Reason | None:
+    record = candidate.record
+    if not record.text.strip():
         return "no text"
-    return "question" if _is_query(candidate.record, query, wanted) else None
+    is_shown = shows_query and record.role == "user" and is_the_same(record.text, query)
+    return "question" if is_shown or _is_query(record, query, wanted) else None
 
 
 def _once(candidates: Sequence[Candidate], selection: Selection) -> list[Candidate]:
