@@ -160,10 +160,11 @@ def _calls(given: object) -> tuple[ToolCall, ...]:
     )
 
 
-def _arguments(given: object) -> Mapping[str, Json]:
-    if isinstance(given, str):
+def _arguments(written: object) -> Mapping[str, Json]:
+    given: object = written
+    if isinstance(written, str):
         try:
-            given = json.loads(given)
+            given = json.loads(written)
         except ValueError:  # a model wrote it
-            return {"arguments": given}
+            return {"arguments": written}
     return dict(cast("Mapping[str, Json]", given)) if isinstance(given, Mapping) else {}

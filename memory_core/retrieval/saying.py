@@ -124,7 +124,7 @@ def repeats(text: str, terms: frozenset[str], other: str, others: frozenset[str]
     )
 
 
-def asks_the_same(text: str, terms: frozenset[str], query: str, wanted: frozenset[str]) -> bool:
+def asks_the_same(text: str, terms: frozenset[str], wanted: frozenset[str]) -> bool:
     """Whether a text only asks what the query asks."""
     return is_request(text) and (terms <= wanted or similarity(terms, wanted) >= SAME_QUESTION)
 

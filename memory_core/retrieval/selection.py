@@ -147,7 +147,7 @@ def with_neighbours(selection: Selection, query: str, found: Mapping[str, Memory
     for candidate in selection.kept:
         other = found.get(candidate.record.id)
         is_new = other is not None and (normalised(other.text) not in texts or other.id in statements - beside)
-        if other is None or not is_new or not _belong_together(candidate, other, query, wanted, statements):
+        if other is None or not is_new or not _belong_together(candidate, other, wanted, statements):
             other = None
         if candidate.is_request and other is None:
             selection.leave_out(candidate.record, "question")
@@ -166,14 +166,14 @@ def _beside(candidate: Candidate, other: MemoryRecord | None) -> Candidate:
 
 
 def _belong_together(
-    candidate: Candidate, other: MemoryRecord, query: str, wanted: frozenset[str], statements: Collection[str]
+    candidate: Candidate, other: MemoryRecord, wanted: frozenset[str], statements: Collection[str]
 ) -> bool:
     """Whether the turn before or after a candidate is the question or the answer that completes it."""
     if (candidate.record.role, candidate.record.author) == (other.role, other.author):
         return False
     if candidate.is_request:  # an answer that has a line of its own needs no question
         return other.id not in statements and not is_request(other.text)
-    return ends_asking(other.text) and not _is_query(other, query, wanted)
+    return ends_asking(other.text) and not _is_query(other, wanted)
 
 
 def latest_first(candidates: Sequence[Candidate]) -> list[Candidate]:
@@ -233,11 +233,11 @@ def _same_thing(one: Candidate, other: Candidate) -> bool:
     return is_about_the_same(one.terms, other.terms)
 
 
-def _is_query(record: MemoryRecord, query: str, wanted: frozenset[str]) -> bool:
-    """Whether a record asks what the query asks, or is it."""
+def _is_query(record: MemoryRecord, wanted: frozenset[str]) -> bool:
+    """Whether a record asks what the query asks."""
     if record.role not in ("user", None) or (record.role is None and not is_request(record.text)):
         return False
-    return asks_the_same(record.text, terms_of(record.text), query, wanted)
+    return asks_the_same(record.text, terms_of(record.text), wanted)
 
 
 def _candidate(hit: Hit, wanted: frozenset[str], longest: int) -> Candidate:
@@ -251,7 +251,7 @@ def _unfit(candidate: Candidate, query: str, wanted: frozenset[str], *, shows_qu
     if not record.text.strip():
         return "no text"
     is_shown = shows_query and record.role == "user" and is_the_same(record.text, query)
-    return "question" if is_shown or _is_query(record, query, wanted) else None
+    return "question" if is_shown or _is_query(record, wanted) else None
 
 
 def _once(candidates: Sequence[Candidate], selection: Selection) -> list[Candidate]:

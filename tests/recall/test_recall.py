@@ -272,9 +272,9 @@ def test_statements_are_no_requests(text: str) -> None:
 def test_the_same_question_is_recognised_whatever_its_case_and_marks() -> None:
     asked = ["Which tea do I like?", "which tea do i like", "WHICH TEA DO I LIKE??", "Which tea do I like best?"]
     for one, other in itertools.product(asked, repeat=2):
-        assert asks_the_same(one, terms_of(one), other, terms_of(other))
+        assert asks_the_same(one, terms_of(one), terms_of(other))
     fact = "My favourite tea is jasmine"
-    assert not asks_the_same(fact, terms_of(fact), asked[0], terms_of(asked[0]))
+    assert not asks_the_same(fact, terms_of(fact), terms_of(asked[0]))
 
 
 async def test_what_a_person_said_does_not_give_way_to_the_models_words_for_it(ann: BoundMemory) -> None:
