@@ -18,6 +18,7 @@ from memory_core.bridge import core_loop, on_core, run_sync
 from memory_core.capture.triggers import Detection, LastMessages, TriggerDetector
 from memory_core.capture.turns import turn_drafts
 from memory_core.chunking import Chunker, SentenceChunker, TokenChunker
+from memory_core.conditions import AllOf, AnyOf, Comparison, DataCondition, FieldCondition, NoneOf
 from memory_core.conversing import recall_with
 from memory_core.drafts import check_draft, complete
 from memory_core.embedding.threaded import ThreadedEmbedder
@@ -45,12 +46,9 @@ from memory_core.hits import Hits
 from memory_core.memory import DEFAULT_EMBEDDER, Memory
 from memory_core.messages import Message, ToolCall
 from memory_core.models import (
-    Comparison,
     Component,
-    DataCondition,
     Draft,
     ErasureReceipt,
-    FieldCondition,
     Fingerprint,
     Hit,
     Json,
@@ -70,7 +68,7 @@ from memory_core.operating import Operator
 from memory_core.owned import owned_by
 from memory_core.plain import UNSET
 from memory_core.progress import Progress, ProgressCallback, progress_bar
-from memory_core.prompt import remembered_block
+from memory_core.prompt import cut_query, remembered_block
 from memory_core.protocols import Embedder, Store, Summarizer
 from memory_core.recalled import Considered, Recalled, RecallOptions
 from memory_core.resending import known_messages, said
@@ -127,6 +125,8 @@ __all__ = [
     "STORE_MEMORY",
     "UNSET",
     "UPDATE_MEMORY",
+    "AllOf",
+    "AnyOf",
     "Arguments",
     "BoundMemory",
     "Chunker",
@@ -156,6 +156,7 @@ __all__ = [
     "MemoryRecord",
     "Message",
     "NewerStoreError",
+    "NoneOf",
     "NotAStoreError",
     "Operator",
     "Page",
@@ -190,6 +191,7 @@ __all__ = [
     "check_draft",
     "complete",
     "core_loop",
+    "cut_query",
     "data_conditions",
     "known_messages",
     "on_core",

@@ -6,7 +6,6 @@ the adapter builds from the framework's own context, never from an argument the 
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -17,6 +16,7 @@ from memory_core.conversing import recall_with
 from memory_core.errors import MemoryCoreError
 from memory_core.handle import BoundMemory
 from memory_core.models import Draft, Json, MemoryRecord, Patch, Where
+from memory_core.prompt import cut_query, excerpt, quoted
 from memory_core.recalled import RecallOptions
 
 CATEGORIES: Final = ("fact", "pattern", "preference", "capability")
@@ -51,8 +51,6 @@ class ToolResult:
 
 
 _PLAIN: Final = re.compile(r"\w(?:[\w ./@'+-]*\w)?")
-_JOINERS: Final = "\u200c\u200d"
-"""Not printable, but without them some scripts and emoji fall apart."""
 
 Handler = Callable[[ToolContext, "Arguments"], Awaitable[ToolResult]]
 
@@ -111,7 +109,7 @@ async def _store(context: ToolContext, given: Arguments) -> ToolResult:
 
 
 async def _search(context: ToolContext, given: Arguments) -> ToolResult:
-    query, limit = given.text("query"), given.count("limit", 10)
+    query, limit = cut_query(given.text("query")), given.count("limit", 10)
     options = RecallOptions(
         max_chars=_NO_BLOCK,
         limit=limit,
@@ -164,8 +162,7 @@ def _entry(record: MemoryRecord) -> str:
 
 
 def _quoted(text: str) -> str:
-    """An excerpt as a string literal of JSON: its quotes, line ends and marks that hide text cannot take effect."""
-    return json.dumps(_excerpt(text), ensure_ascii=False)
+    return quoted(text, MAX_SHOWN_CHARS)
 
 
 def _name(name: str) -> str:
@@ -173,16 +170,10 @@ def _name(name: str) -> str:
     return name if _PLAIN.fullmatch(name) else _quoted(name)
 
 
-def _excerpt(text: str) -> str:
-    visible = "".join(c if c.isprintable() or c in _JOINERS else " " for c in text)
-    line = " ".join(visible.split())
-    return line if len(line) <= MAX_SHOWN_CHARS else line[: MAX_SHOWN_CHARS - 1] + "…"
-
-
 def _as_json(record: MemoryRecord) -> dict[str, Json]:
     return {
         "id": record.id,
-        "text": _excerpt(record.text),
+        "text": excerpt(record.text, MAX_SHOWN_CHARS),
         "kind": record.kind,
         "author": record.author,
         "occurred_at": record.occurred_at.isoformat(),

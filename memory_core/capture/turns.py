@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from memory_core.drafts import MAX_TEXT_CHARS
+from memory_core.limits import MAX_TEXT_CHARS
 from memory_core.messages import MESSAGE_KIND, Message
 from memory_core.models import Draft, Json, Role
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from memory_core.testing.conditions import ConditionContract
 from memory_core.testing.conversations import ConversationContract
 from memory_core.testing.items import ItemContract
 from memory_core.testing.listings import ListingContract
@@ -22,6 +23,7 @@ class StoreContract(
     ItemContract,
     ValueContract,
     ListingContract,
+    ConditionContract,
     SearchContract,
     VectorContract,
     TimeContract,

@@ -1,13 +1,13 @@
 """Which turn comes before which: by time, then arrival, within one session of one owner.
 
-What the first vector of a turn has seen is the turn before it. A point remembers which one that was, and so a search
-can fetch the neighbours of any number of turns in a few requests.
+A point remembers which one is before it, and so a search can fetch the neighbours of any number of turns in a few
+requests.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
@@ -15,8 +15,7 @@ from typing import Any, Final
 from memory_core.models import MemoryRecord, Scope
 from memory_core.storage.qdrant.client import models
 from memory_core.storage.qdrant.collection import Points
-from memory_core.storage.qdrant.filters import Condition, all_of, between, beyond, owned, same
-from memory_core.storage.sqlite.prepared import Turn
+from memory_core.storage.qdrant.filters import Clause, all_of, between, beyond, owned, same
 
 _FIELDS: Final = ["occurred_at", "_seq"]
 NEAR: Final = 8
@@ -60,14 +59,8 @@ async def around(points: Points, scope: Scope, session: str, first: Place, last:
     return sorted(place for place in places if before <= place <= after)
 
 
-async def turns(points: Points, ids: Iterable[str]) -> dict[str, Turn]:
-    """Author and text of these points."""
-    found = await points.read(list(ids), fields=["author", "text"])
-    return {str(record.id): (held.get("author"), held["text"]) for record in found if (held := record.payload)}
-
-
 async def _at_edge(
-    points: Points, here: Sequence[Condition], nearest: Sequence[models.ScoredPoint], *, descending: bool
+    points: Points, here: Sequence[Clause], nearest: Sequence[models.ScoredPoint], *, descending: bool
 ) -> list[Place]:
     """The turn next to a moment out of those nearest to it, which are in order of time but not of arrival."""
     places = [_place(record) for record in nearest]
@@ -79,7 +72,7 @@ async def _at_edge(
     return [_place(record) for record in found]
 
 
-def _nearest(here: Sequence[Condition], field: str, value: datetime | None, *, descending: bool) -> models.QueryRequest:
+def _nearest(here: Sequence[Clause], field: str, value: datetime | None, *, descending: bool) -> models.QueryRequest:
     bound = [] if value is None else [beyond(field, value, descending=descending)]
     direction = models.Direction.DESC if descending else models.Direction.ASC
     return models.QueryRequest(

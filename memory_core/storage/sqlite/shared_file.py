@@ -30,9 +30,9 @@ from memory_core.storage.sqlite.files import Identity, find_or_create, identity
 from memory_core.storage.sqlite.intake import Intake
 from memory_core.storage.sqlite.names import KnownNames
 from memory_core.storage.sqlite.prepared import Prepared, prepare
+from memory_core.storage.sqlite.readers import Readers
 from memory_core.storage.sqlite.reanalysis import Reanalysis, is_due
 from memory_core.storage.sqlite.reembedding import collect, switch
-from memory_core.storage.sqlite.turns import NEW
 from memory_core.storage.sqlite.vectors import Batch, with_vectors
 from memory_core.storage.sqlite.writer import Writer
 from memory_core.storage.sqlite.writer_queue import WriterQueue
@@ -121,12 +121,12 @@ class SharedFile:
             )
 
     async def embedded(
-        self, batches: Sequence[Batch], key: int = NEW, *, progress: ProgressCallback | None = None
+        self, batches: Sequence[Batch], *, progress: ProgressCallback | None = None
     ) -> list[list[Prepared]]:
         """The batches with vectors, as far as there is an embedder and it works."""
         if self.embedder is None:
             return [list(batch) for _, batch in batches]
-        return await with_vectors(self.embedder, self.reader, batches, key, progress=progress)
+        return await with_vectors(self.embedder, self.reader, batches, progress=progress)
 
     async def alone(self, work: Callable[[sqlite3.Connection], T]) -> T:
         """Run work that takes the write lock by itself, when it is the turn of this process."""
@@ -149,6 +149,8 @@ class SharedFile:
         self.write_connection = await self._connect(prepare=not in_memory)
         # A private in-memory database is visible to its own connection only, so that one has to serve both.
         self.reader = self.write_connection if in_memory else await self._connect()
+        self.readers = Readers(self.reader, None if in_memory else self._connect)
+        self._to_close.push_async_callback(self.readers.close)
         self.writer = Writer(self.write_connection, self._tell_pending, custody.tidy, self._writing)
         self._to_close.push_async_callback(self.writer.close)
         self.intake = Intake(self.writer, self.prepare, self.embedded)
@@ -250,7 +252,7 @@ _of_parent: set[Identity] = set()
 async def borrow(path: str | os.PathLike[str], wanted: Wanted) -> SharedFile:
     """The open file for this path; opened now if this process does not have it open.
 
-    Whoever waits for another opener is not concerned by its cancellation or failure, and opens the file itself then.
+    If two open a file at once, the second one waits, and opens it itself if the first one is cancelled or fails.
 
     Raises:
         StorageError: The file cannot be used; nothing was touched.
