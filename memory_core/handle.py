@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final, Literal, Self, TypeVar, get_args
 
 from memory_core.bridge import off_loop, on_core
 from memory_core.checks import check_key, check_limit, check_one_of, check_query, check_unit, is_later, shown
+from memory_core.conversing import Conversing
 from memory_core.drafts import as_list, check_expiries, check_version, complete, complete_all, complete_items, is_long
 from memory_core.errors import ForgottenError, RecordNotFoundError, ScopeError
 from memory_core.hints import with_hints
@@ -44,7 +45,7 @@ _ANY_STATE: Final = Where(states=STATES)
 
 
 @with_hints("add", "add_many", "bind", "list", "search")
-class BoundMemory:
+class BoundMemory(Conversing):
     """The memories of one owner. Isolation lives here: every operation carries the handle's scope.
 
     All methods are coroutines that may be awaited on any event loop; `run_sync(handle.search, "tea")` calls one from
@@ -92,17 +93,6 @@ class BoundMemory:
                     f"this memory belongs to {name} {bound!r}; it cannot be used for {name} {shown(value)}"
                 )
         return BoundMemory(self._memory, replace(self._scope, **narrower)) if narrower else self
-
-    def owned_by(self, user: object) -> BoundMemory:
-        """The handle for the user a framework names on this call.
-
-        An open handle takes that user; a handle that fixes one accepts only the same, so that a shared handle never
-        mixes two people.
-
-        Raises:
-            ScopeError: The framework named nobody (missing, empty, not a string), or somebody else.
-        """
-        return self.bind(user=check_key("user", user, ScopeError))
 
     async def add(self, entry: str | Draft, *, embed: Literal["now", "later"] = "now") -> MemoryRecord:
         """Remember one thing; returns when it is on disk.
