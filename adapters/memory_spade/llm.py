@@ -33,6 +33,7 @@ from memory_core import (
     UPDATE_MEMORY,
     Arguments,
     MemoryCoreError,
+    MemoryRecord,
     RecallOptions,
     Tool,
     ToolContext,
@@ -209,7 +210,11 @@ def recall_options(agent: MemoryMixin, noted: Collection[str]) -> RecallOptions:
     """How an agent recalls: as it was made to, without what its notes say anyway."""
     given = agent.recall_options
     limit = agent.inject_memories if given.limit is None else given.limit
-    return replace(given, limit=limit, without=lambda record: record.text in noted or given.without(record))
+
+    def is_left_out(record: MemoryRecord) -> bool:
+        return record.text in noted or given.without(record)
+
+    return replace(given, limit=limit, without=is_left_out)
 
 
 def _reminded(context: ContextManager, turn: Turn) -> ContextManager:

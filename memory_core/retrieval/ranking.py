@@ -10,7 +10,7 @@ unrelated texts reaches by chance.
              + SESSION * best of the sums so far in the same session
              + HINT    if the query names the author
              + HINT    * how well the record's date fits a date named in the query
-             + HINT    if the query asks when and the text names a time
+             + HINT    if the query asks when and a turn names a time
              + ROLE    if it is asked in the first person and a user spoke, or what the assistant said and it spoke
              + LENGTH  * min(words, 30) / 30 for turns
 
@@ -234,8 +234,8 @@ def _add_named(corpus: Corpus, query: Query, scores: Scores) -> Floats | None:
 
 def _add_wishes(corpus: Corpus, query: Query, scores: Scores) -> None:
     """Add what speaks for a kind of record, whatever it says."""
-    if query.asks_when:
-        scores.add("time", _flagged(corpus, TIMED), HINT)
+    if query.asks_when and corpus.session_count:
+        scores.add("time", corpus.derived("timed", _timed_turns), HINT)
     if query.about_user or query.about_assistant:
         scores.add("role", _flagged(corpus, FROM_USER if query.about_user else FROM_ASSISTANT), ROLE)
     if corpus.session_count:
@@ -245,6 +245,13 @@ def _add_wishes(corpus: Corpus, query: Query, scores: Scores) -> None:
 def _flagged(corpus: Corpus, flag: int) -> Floats:
     flagged: Floats = ((corpus.flags.values & flag) > 0).astype(np.float32)
     return flagged
+
+
+def _timed_turns(corpus: Corpus) -> Floats:
+    """Turns that name a time. Among facts and documents most do, and it says nothing of which one is asked for."""
+    timed = _flagged(corpus, TIMED)
+    timed[corpus.sessions.values == NOBODY] = 0
+    return timed
 
 
 def _fullness(corpus: Corpus) -> Floats:
