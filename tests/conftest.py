@@ -6,6 +6,7 @@ import os
 import sys
 from ipaddress import ip_address
 
+import pytest
 from hypothesis import settings
 
 # spade_llm imports litellm, which would otherwise fetch its price table over the network.
@@ -16,6 +17,16 @@ os.environ.setdefault("HF_HUB_OFFLINE", "1")
 settings.register_profile("default", deadline=None)
 settings.register_profile("thorough", deadline=None, max_examples=2_000)
 settings.load_profile("default")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out what takes minutes, unless it is asked for (`make torture`)."""
+    if os.environ.get("TORTURE"):
+        return
+    left_out = [item for item in items if item.get_closest_marker("torture")]
+    if left_out:
+        config.hook.pytest_deselected(items=left_out)
+        items[:] = [item for item in items if item not in left_out]
 
 
 def _is_local(host: object) -> bool:
