@@ -50,6 +50,10 @@ check-style: $(VENV)/.dev
 test-langchain-versions:  ## the LangChain tests on the oldest and the newest supported versions; a few minutes
 	@.ci/langchain-versions
 
+.PHONY: test-mcp-clients
+test-mcp-clients: $(VENV)/.dev  ## agents of LangChain and SPADE use the memory over MCP; a few minutes
+	@.ci/mcp-clients "$(abspath $(PY))"
+
 format: $(VENV)/.dev  ## rewrite the code the way `make test` wants it
 	$(VENV)/bin/ruff check --fix .
 	$(VENV)/bin/ruff format .

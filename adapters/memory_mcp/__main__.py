@@ -20,6 +20,9 @@ try:
 except ImportError as error:
     raise ImportError("`memory_mcp` needs the MCP SDK: pip install 'memory-core[mcp]'") from error
 
+_KEEP_ALIVE_SECONDS: Final = 120
+"""How long an idle connection stays open. An agent thinks for longer than uvicorn's 5 seconds between two calls, and a
+call that goes out as the server hangs up fails."""
 _GRACE_SECONDS: Final = 2
 """How long a server that ends waits for clients that keep a stream open."""
 
@@ -66,7 +69,12 @@ async def _serve_http(app: Starlette, host: str, port: int) -> None:
         shown = f"[{host}]" if family == socket.AF_INET6 else host
         sys.stderr.write(f"memory-mcp: http://{shown}:{listening.getsockname()[1]}/mcp\n")
         sys.stderr.flush()
-        config = uvicorn.Config(app, log_level="warning", timeout_graceful_shutdown=_GRACE_SECONDS)
+        config = uvicorn.Config(
+            app,
+            log_level="warning",
+            timeout_keep_alive=_KEEP_ALIVE_SECONDS,
+            timeout_graceful_shutdown=_GRACE_SECONDS,
+        )
         await uvicorn.Server(config).serve(sockets=[listening])
 
 

@@ -99,7 +99,8 @@ async def http_beside(handle: BoundMemory, tokens: TokenVerifier | None = None, 
     """A server on this test's own loop; its address."""
     app = http_app(memory_server(handle, tokens=tokens), hosts=hosts)
     with socket.create_server(("127.0.0.1", 0)) as listening:
-        server = uvicorn.Server(uvicorn.Config(app, log_level="warning", timeout_graceful_shutdown=1))
+        config = uvicorn.Config(app, log_level="warning", timeout_keep_alive=120, timeout_graceful_shutdown=1)
+        server = uvicorn.Server(config)
         task = asyncio.create_task(server.serve(sockets=[listening]))
         try:
             yield f"http://127.0.0.1:{listening.getsockname()[1]}/mcp"

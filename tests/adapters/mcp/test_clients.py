@@ -46,12 +46,15 @@ async def work(caller: Caller, name: str, until: float) -> tuple[set[str], set[s
 async def crowd(memory: Memory, clients: int, seconds: float) -> None:
     """Clients of two users on one server; nothing may be lost and nothing come back."""
     tokens = {user: f"token-of-{user}-for-the-tests" for user in ("ann", "bob")}
-    async with AsyncExitStack() as stack:
-        url = await stack.enter_async_context(http_beside(memory.bind(app="demo"), StaticTokens(tokens)))
-        users = ["ann", "bob"] * (clients // 2)
-        callers = [await stack.enter_async_context(over_http(url, tokens[user])) for user in users]
-        until = time.monotonic() + seconds
-        outcomes = await asyncio.gather(*(work(caller, f"client{n}", until) for n, caller in enumerate(callers)))
+    users = ["ann", "bob"] * (clients // 2)
+    until = time.monotonic() + seconds
+
+    async def client(number: int, user: str, url: str) -> tuple[set[str], set[str]]:
+        async with over_http(url, tokens[user]) as caller:
+            return await work(caller, f"client{number}", until)
+
+    async with http_beside(memory.bind(app="demo"), StaticTokens(tokens)) as url:
+        outcomes = await asyncio.gather(*(client(number, user, url) for number, user in enumerate(users)))
     for user in tokens:
         wanted = [outcome for outcome, owner in zip(outcomes, users, strict=True) if owner == user]
         kept = set[str]().union(*(one for one, _ in wanted))
