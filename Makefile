@@ -15,7 +15,7 @@ export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo install test check-fast static check-mypy check-pyright check-style test-langchain-versions format constraints clean
+.PHONY: help demo install test check-fast torture static check-mypy check-pyright check-style test-langchain-versions format constraints clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-22s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -32,6 +32,9 @@ test: $(VENV)/.dev  ## every check: format, lint, types, imports, all tests with
 check-fast: $(VENV)/.dev  ## the same without slow tests and coverage
 	@$(MAKE) --no-print-directory --jobs 2 --output-sync static
 	$(PY) -m pytest -m "not slow" $(PYTEST_ARGS)
+
+torture: $(VENV)/.dev  ## crashes, forks, shared and dropped memories by the hundred; takes some minutes
+	TORTURE=1 $(PY) -m pytest -m torture -n 2 --dist loadfile -rs $(PYTEST_ARGS)
 
 # The two type checkers take a core each, and a while.
 static: check-mypy check-pyright check-style

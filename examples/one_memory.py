@@ -19,7 +19,10 @@ import typer
 
 from demo import transcript
 from demo.conversation import BadLine, ingest, read
-from memory_core import Draft, Memory, MemoryCoreError
+from memory_core import Draft, InvalidInputError, Memory, MemoryCoreError
+
+MAX_BAD_LINES = 10
+"""Most lines that are named because they could not be used."""
 
 
 def main(
@@ -36,9 +39,17 @@ def main(
             asyncio.run(day.told_and_asked(path))
             day.next_morning(path)
     else:
-        asked = [] if questions is None else [line for line in questions.read_text().splitlines() if line.strip()]
+        asked = [] if questions is None else read_questions(questions)
         bad = asyncio.run(own_conversation(input, asked, store or Path(".demo") / f"{input.stem}.db"))
         raise typer.Exit(1 if bad else 0)
+
+
+def read_questions(path: Path) -> list[str]:
+    """The lines of a file that are not blank."""
+    try:
+        return [line for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
+    except UnicodeDecodeError as error:
+        raise InvalidInputError(f"{path} does not hold questions: it is not text in UTF-8 ({error})") from error
 
 
 async def own_conversation(path: Path, questions: list[str], store: Path) -> int:
@@ -56,8 +67,10 @@ async def own_conversation(path: Path, questions: list[str], store: Path) -> int
         transcript.note(f"{len(turns)} lines read, {after - before} of them new, {after} memories in {store}")
         for question in questions:
             transcript.why(question, await owner.search(question, limit=3, explain=True))
-    for line in bad:
+    for line in bad[:MAX_BAD_LINES]:
         transcript.error(f"{path.name}, line {line.number}: {line.reason}")
+    if len(bad) > MAX_BAD_LINES:
+        transcript.error(f"… and {len(bad) - MAX_BAD_LINES} more")
     if bad:
         transcript.error(f"{len(bad)} of {len(lines)} lines could not be used")
     return len(bad)

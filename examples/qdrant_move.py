@@ -7,16 +7,16 @@ from __future__ import annotations
 
 import asyncio
 
-from memory_core import Memory
+from memory_core import Memory, Progress
 from memory_core.embedding.minilm import MiniLmEmbedder
-from memory_core.portability.migrate import Progress, migrate
+from memory_core.portability.migrate import migrate
 from memory_core.storage.qdrant.store import QdrantStore
 
 FACTS = ["Ann drinks jasmine tea", "Ann sails from Rostock to Riga", "Ann's boat is called Fram"]
 
 
 def tell(progress: Progress) -> None:
-    print(f"  {progress.scope.user}: {progress.done} of {progress.records}")
+    print(f"  {progress.part}: {progress.done} of {progress.total}")
 
 
 async def main() -> None:

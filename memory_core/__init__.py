@@ -1,10 +1,13 @@
 """One durable, searchable memory that agent frameworks share.
 
-This is the one public door: everything an application or an adapter needs is imported from here. Importing it loads
-no framework and no numerical package; those come at the first use.
+What applications and adapters need every day is imported from here. Importing it loads no framework and no numerical
+package; those come at the first use. `QdrantStore`, `QdrantServer`, `MiniLmEmbedder`, `GeminiEmbedder` and
+`SentenceTransformerEmbedder` are loaded when their name is asked for, and say then which extra they need.
 
-`QdrantStore`, `QdrantServer`, `MiniLmEmbedder`, `GeminiEmbedder` and `SentenceTransformerEmbedder` can be imported from
-here, too; each is loaded when its name is asked for, and says then which extra it needs.
+What few need has modules of its own: other embedders (`memory_core.embedding`), the options of a Qdrant server
+(`memory_core.storage.qdrant.settings`) and a mirror in one (`memory_core.storage.mirror`), moves between stores
+(`memory_core.portability`), what a store or an embedder has to be (`memory_core.protocols`) and tests for those
+(`memory_core.testing`).
 """
 
 from importlib import import_module
@@ -33,12 +36,13 @@ from memory_core.errors import (
     StoreUnavailableError,
     SupersededError,
     WrongThreadError,
+    reason_for_log,
 )
 from memory_core.filters import data_conditions
 from memory_core.handle import BoundMemory
+from memory_core.hits import Hits
 from memory_core.memory import DEFAULT_EMBEDDER, Memory
 from memory_core.models import (
-    UNSET,
     Comparison,
     Component,
     DataCondition,
@@ -61,6 +65,8 @@ from memory_core.models import (
     utc_now,
 )
 from memory_core.operating import Operator
+from memory_core.plain import UNSET
+from memory_core.progress import Progress, ProgressCallback, progress_bar
 from memory_core.prompt import remembered_block
 from memory_core.protocols import Embedder, Store, Summarizer
 from memory_core.tools import (
@@ -91,6 +97,13 @@ _AT_FIRST_USE: Final = {
     "QdrantStore": ("memory_core.storage.qdrant.store", "QdrantStore"),
     "SentenceTransformerEmbedder": ("memory_core.embedding.sentence_transformers", "SentenceTransformerEmbedder"),
 }
+
+
+__version__ = "0.1.0"
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_AT_FIRST_USE})
 
 
 def __getattr__(name: str) -> Any:  # typed by the imports above
@@ -127,6 +140,7 @@ __all__ = [
     "FingerprintError",
     "ForgottenError",
     "Hit",
+    "Hits",
     "InvalidInputError",
     "Json",
     "LastMessages",
@@ -141,6 +155,8 @@ __all__ = [
     "Page",
     "Passage",
     "Patch",
+    "Progress",
+    "ProgressCallback",
     "RecordNotFoundError",
     "Role",
     "Scope",
@@ -167,6 +183,8 @@ __all__ = [
     "core_loop",
     "data_conditions",
     "on_core",
+    "progress_bar",
+    "reason_for_log",
     "remembered_block",
     "run_sync",
     "turn_drafts",

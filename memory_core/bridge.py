@@ -14,6 +14,7 @@ from __future__ import annotations
 import asyncio
 import contextvars
 import os
+import sys
 import threading
 import weakref
 from collections import deque
@@ -22,12 +23,19 @@ from concurrent.futures import CancelledError, Future
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Generic, ParamSpec, TypeVar
+from typing import Any, Final, Generic, ParamSpec, TypeVar
 
 from memory_core.errors import ClosedError, WrongThreadError
+from memory_core.hints import not_a_call
+from memory_core.threads import is_own_thread
+
+_ENDING: Final = "the interpreter is ending, and memories with it; what was acknowledged is on disk"
 
 P = ParamSpec("P")
 T = TypeVar("T")
+
+
+OF_PARENT: Final = "this memory was opened before fork() and belongs to the parent process; make a new Memory here"
 
 
 class CoreLoop:
@@ -36,6 +44,7 @@ class CoreLoop:
     def __init__(self) -> None:
         self.pid = os.getpid()
         self.loop = asyncio.new_event_loop()
+        self.loop.set_debug(False)  # whatever the environment asks for: such lines quote what passes through a loop
         self._crossings: dict[int, _Crossing] = {}
         """By the `id` of a loop that lives."""
         self._thread = threading.Thread(target=self._main, name="memory-core", daemon=True)
@@ -48,10 +57,10 @@ class CoreLoop:
         ready.wait()
 
     def submit(self, work: Coroutine[object, object, T]) -> Future[T]:
-        """Schedule `work` from any thread but the loop's own."""
+        """Schedule `work` from any thread."""
         if self.pid != os.getpid():
             work.close()
-            raise ClosedError("this memory was opened before fork(); open it again in the child process")
+            raise ClosedError(OF_PARENT)
         return asyncio.run_coroutine_threadsafe(work, self.loop)
 
     def run(self, work: Coroutine[object, object, T]) -> T:
@@ -252,7 +261,7 @@ def _keep(
             here.call_soon(_keep, answers, here)
 
 
-_lock = threading.Lock()
+_lock = threading.RLock()  # a signal handler may need the loop while the thread that it interrupts is starting it
 _core: CoreLoop | None = None
 
 
@@ -266,9 +275,11 @@ def core_loop() -> CoreLoop:
     if _core is not None:
         return _core
     with _lock:
-        if _core is None:
-            fresh = CoreLoop()
-            fresh.start()
+        if _core is not None:
+            return _core
+        fresh = CoreLoop()
+        fresh.start()
+        if _core is None:  # else a signal handler has started one meanwhile
             _core = fresh
         return _core
 
@@ -276,7 +287,10 @@ def core_loop() -> CoreLoop:
 def _start_anew() -> None:
     """A child has none of its parent's threads; the lock may have been copied while one of them held it."""
     global _core, _lock
-    _core, _lock = None, threading.Lock()
+    if _core is not None:
+        for task in asyncio.all_tasks(_core.loop):
+            task._log_destroy_pending = False  # type: ignore[attr-defined]  # noqa: SLF001  (they go on in the parent)
+    _core, _lock = None, threading.RLock()
 
 
 if hasattr(os, "register_at_fork"):
@@ -320,13 +334,21 @@ def run_sync(fn: Callable[P, Awaitable[T]], /, *args: P.args, **kwargs: P.kwargs
     assert run_sync(ann.search, "tea")[0].record.text == "Ann drinks jasmine tea"
     ```
 
-    It works from any thread, also inside a running event loop (which then stands still meanwhile).
+    It works from any thread, also inside a running event loop (which then stands still meanwhile), in signal handlers
+    and in `__del__`. Once the interpreter is ending nothing is left that could do the work: closing what is closed
+    already returns, all else raises.
 
     Raises:
-        WrongThreadError: Called on the core loop itself, where waiting would never end.
+        WrongThreadError: Called on the core loop, or in another thread that a memory works with, where waiting would
+            never end.
+        ClosedError: The interpreter is ending.
     """
+    if not callable(fn):
+        raise not_a_call(fn)
+    if sys.is_finalizing():
+        return _done_at_once(fn(*args, **kwargs))
     core = core_loop()
-    if _running_loop() is core.loop:
+    if _running_loop() is core.loop or is_own_thread():
         name = getattr(fn, "__name__", "the method")
         raise WrongThreadError(f"{name!r} was called synchronously on the memory's own loop; use `await {name}(...)`")
 
@@ -334,6 +356,18 @@ def run_sync(fn: Callable[P, Awaitable[T]], /, *args: P.args, **kwargs: P.kwargs
         return await fn(*args, **kwargs)
 
     return core.run(work())
+
+
+def _done_at_once(work: Awaitable[T]) -> T:
+    """The result of work that has nothing to wait for."""
+    steps = work.__await__()
+    try:
+        next(steps)
+    except StopIteration as end:
+        return end.value  # type: ignore[no-any-return]
+    except RuntimeError as error:  # there is no running loop
+        raise ClosedError(_ENDING) from error
+    raise ClosedError(_ENDING)
 
 
 def _running_loop() -> asyncio.AbstractEventLoop | None:

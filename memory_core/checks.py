@@ -11,6 +11,8 @@ from memory_core.errors import InvalidInputError
 
 MAX_KEY_CHARS: Final = 512
 """Longest scope key, id, kind, author or source key."""
+MAX_LIMIT: Final = 10_000
+"""Most records one search or one page returns."""
 
 
 def check_key(name: str, value: object, error: type[InvalidInputError] = InvalidInputError) -> str:
@@ -86,6 +88,19 @@ def check_one_of(name: str, value: object, allowed: tuple[str, ...]) -> None:
     """Refuse a value that is not one of a closed set."""
     if value not in allowed:
         raise InvalidInputError(f"{name} must be one of {', '.join(allowed)}, not {shown(value)}")
+
+
+def check_limit(value: object) -> int:
+    """Return `value` if it can be the number of records that a search or a page returns."""
+    if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= MAX_LIMIT:
+        raise InvalidInputError(f"limit must be a whole number from 1 to {MAX_LIMIT}, not {shown(value)}")
+    return value
+
+
+def is_later(embed: object) -> bool:
+    """Whether vectors are computed after a write has returned."""
+    check_one_of("embed", embed, ("now", "later"))
+    return embed == "later"
 
 
 def shown(value: object) -> str:

@@ -52,6 +52,15 @@ class SentenceChunker:
     def __init__(self, max_chars: int = CHUNK_CHARS) -> None:
         self._max_chars = _whole("max_chars", max_chars, least=1)
 
+    def __eq__(self, other: object) -> bool:
+        return type(other) is type(self) and vars(other) == vars(self)
+
+    def __hash__(self) -> int:
+        return hash(self._max_chars)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self._max_chars})"
+
     def split(self, text: str) -> list[Span]:
         """See `Chunker.split`."""
         return split(text, self._max_chars)
@@ -87,6 +96,16 @@ class TokenChunker:
                 f"window_overlap {window_overlap} leaves nothing of a window of {window_size} tokens; make it smaller"
             )
         self._tokens = tokens or token_spans
+
+    def __eq__(self, other: object) -> bool:
+        return type(other) is type(self) and vars(other) == vars(self)
+
+    def __hash__(self) -> int:
+        return hash((self._size, self._overlap))
+
+    def __repr__(self) -> str:
+        own = "" if self._tokens is token_spans else f", tokens={self._tokens!r}"
+        return f"{type(self).__name__}({self._size}, {self._overlap}{own})"
 
     def split(self, text: str) -> list[Span]:
         """See `Chunker.split`."""

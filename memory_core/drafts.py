@@ -17,9 +17,7 @@ from memory_core.models import (
     RELATIONS,
     ROLES,
     STATES,
-    TIER_OF_KIND,
     TIERS,
-    UNSET,
     Draft,
     Json,
     Link,
@@ -30,8 +28,25 @@ from memory_core.models import (
     Tier,
     utc_now,
 )
+from memory_core.plain import UNSET
 
 T = TypeVar("T")
+
+TIER_OF_KIND: Final[Mapping[str, Tier]] = {
+    "message": "raw",
+    "conversation_turn": "raw",
+    "user_query": "raw",
+    "note": "raw",
+    "step": "raw",
+    "fact": "high",
+    "important_fact": "high",
+    "important_information": "high",
+    "preference": "high",
+    "capability": "high",
+    "summary": "summary",
+    "consolidated": "summary",
+}
+"""How coarse a memory of a kind is; a kind that is not listed is `medium`."""
 
 MAX_TEXT_CHARS: Final = 1_000_000
 """Longest text of one record."""

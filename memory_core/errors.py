@@ -23,6 +23,9 @@ A failed search raises one of these. It is never an empty result.
 
 from __future__ import annotations
 
+import errno
+from traceback import extract_tb
+
 __all__ = [
     "ClosedError",
     "DuplicateIdError",
@@ -39,6 +42,7 @@ __all__ = [
     "StoreUnavailableError",
     "SupersededError",
     "WrongThreadError",
+    "reason_for_log",
 ]
 
 
@@ -100,3 +104,26 @@ class FingerprintError(EmbeddingError):
 
 class WrongThreadError(MemoryCoreError, RuntimeError):
     """A blocking call was made on the very event loop that has to do the work; `await` instead."""
+
+
+def reason_for_log(error: BaseException) -> str:
+    """What a line of a log may say about an error: its class, a code, where it was raised, and the same of its cause.
+
+    Never its message, which may quote what is remembered or asked, or whose it is.
+    """
+    code = _code(error)
+    said = f"{type(error).__name__} {code}" if code else type(error).__name__
+    if not isinstance(error, MemoryCoreError) and (frames := extract_tb(error.__traceback__)):
+        said += f" at {frames[-1].filename}:{frames[-1].lineno}"
+    return f"{said}, caused by {reason_for_log(error.__cause__)}" if error.__cause__ is not None else said
+
+
+def _code(error: BaseException) -> str | None:
+    """What SQLite, the system or a server calls the failure."""
+    name = getattr(error, "sqlite_errorname", None)
+    status = getattr(getattr(error, "response", error), "status_code", None)
+    if isinstance(name, str):
+        return name
+    if isinstance(error, OSError) and error.errno is not None:
+        return errno.errorcode.get(error.errno, str(error.errno))
+    return str(status) if isinstance(status, int) else None

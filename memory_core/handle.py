@@ -9,16 +9,17 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Final, Literal, Self, TypeVar, get_args
 
 from memory_core.bridge import on_core
-from memory_core.checks import check_key, check_one_of, check_text, check_unit, shown
+from memory_core.checks import check_key, check_limit, check_one_of, check_text, check_unit, is_later, shown
 from memory_core.conditions import check_where
 from memory_core.drafts import check_expiries, complete, complete_all, complete_items
-from memory_core.errors import ForgottenError, InvalidInputError, RecordNotFoundError, ScopeError
+from memory_core.errors import ForgottenError, RecordNotFoundError, ScopeError
+from memory_core.hints import with_hints
+from memory_core.hits import Hits
 from memory_core.lineage import lineage, retired_within, superseding
 from memory_core.models import (
     STATES,
     Draft,
     ErasureReceipt,
-    Hit,
     MemoryRecord,
     Mode,
     Order,
@@ -30,23 +31,20 @@ from memory_core.models import (
     Version,
     Where,
 )
+from memory_core.progress import ProgressCallback, whole
 from memory_core.protocols import ListRequest, SearchRequest, Store
 
 if TYPE_CHECKING:
     from memory_core.memory import Memory
 
 T = TypeVar("T")
-Hits = list[Hit]
 Records = list[MemoryRecord]
 Texts = list[str]
-
-MAX_LIMIT: Final = 10_000
-"""Most records one search or one page returns."""
-
 EVERYTHING: Final = Where()
 _ANY_STATE: Final = Where(states=STATES)
 
 
+@with_hints("add", "add_many", "bind", "list", "search")
 class BoundMemory:
     """The memories of one owner. Isolation lives here: every operation carries the handle's scope.
 
@@ -127,21 +125,33 @@ class BoundMemory:
             DuplicateIdError: The owner already has a record of the draft's id.
         """
         record = complete(entry, self._scope, self._memory.clock())
-        stored = await self._memory.add_one(self._scope, record, embed_later=_is_later(embed))
+        stored = await self._memory.add_one(self._scope, record, embed_later=is_later(embed))
         if stored is None:
             raise ForgottenError(f"source key {record.source_key!r} was deleted; add it under another key")
         return stored
 
     async def add_many(
-        self, entries: Iterable[str | Draft], *, embed: Literal["now", "later"] = "now"
+        self,
+        entries: Iterable[str | Draft],
+        *,
+        embed: Literal["now", "later"] = "now",
+        progress: ProgressCallback | None = None,
     ) -> list[MemoryRecord | None]:
         """Remember many things in one transaction: all of them or, on an error, none.
 
-        Returns:
-            One record per entry, in order, as `add` would; `None` where the source key was deleted on purpose.
+        Returns one record per entry, in order, as `add` would; `None` where the source key was deleted on purpose.
+
+        Args:
+            embed: As for `add`.
+            progress: Called with the records whose vectors are computed so far, and at the end when all are on disk.
         """
         records = retired_within(complete_all(entries, self._scope, self._memory.clock()))
-        return await self._run(lambda store, scope: store.add(scope, records, embed_later=_is_later(embed)))
+
+        async def add(store: Store, scope: Scope) -> list[MemoryRecord | None]:
+            with whole(progress, len(records)):
+                return await store.add(scope, records, embed_later=is_later(embed), progress=progress)
+
+        return await self._run(add)
 
     async def search(  # noqa: PLR0913  (a keyword for each wish a caller may have, none of them needed)
         self,
@@ -183,7 +193,7 @@ class BoundMemory:
         check_one_of("profile", profile, get_args(Profile))
         request = SearchRequest(
             text=query,
-            limit=_limit(limit),
+            limit=check_limit(limit),
             mode="lexical" if profile == "exact" and mode == "hybrid" else mode,
             where=check_where(where),
             explain=explain,
@@ -218,7 +228,7 @@ class BoundMemory:
 
         request = SearchRequest(
             text="",
-            limit=_limit(limit),
+            limit=check_limit(limit),
             mode="vector",
             where=check_where(where),
             explain=False,
@@ -229,12 +239,12 @@ class BoundMemory:
 
     async def _search(self, request: SearchRequest, diversity: float, pool: int | None) -> Hits:
         if not check_unit("diversity", diversity):
-            return await self._run(lambda store, scope: store.search(scope, request))
+            return Hits(await self._run(lambda store, scope: store.search(scope, request)))
         from memory_core.retrieval.diversity import candidates, diversified  # noqa: PLC0415  (analysis takes 20 ms)
 
-        wider = replace(request, limit=candidates(request.limit) if pool is None else _limit(pool))
+        wider = replace(request, limit=candidates(request.limit) if pool is None else check_limit(pool))
         hits = await self._run(lambda store, scope: store.search(scope, wider))
-        return await asyncio.to_thread(diversified, hits, request.limit, diversity)  # some milliseconds
+        return Hits(await asyncio.to_thread(diversified, hits, request.limit, diversity))  # some milliseconds
 
     async def get(self, id: str) -> MemoryRecord | None:  # noqa: A002  (the record's own word)
         """The record of this id in any state, or `None`; expired records are gone."""
@@ -371,7 +381,9 @@ class BoundMemory:
             touch: Count this as a read of the records returned.
         """
         check_one_of("order", order, get_args(Order))
-        request = ListRequest(where=check_where(where), order=order, limit=_limit(limit), cursor=cursor, touch=touch)
+        request = ListRequest(
+            where=check_where(where), order=order, limit=check_limit(limit), cursor=cursor, touch=touch
+        )
         return await self._memory.list_page(self._owned(), request)
 
     async def _run(self, work: Callable[[Store, Scope], Coroutine[object, object, T]]) -> T:
@@ -386,14 +398,3 @@ class BoundMemory:
         if self._scope.user is None:
             raise ScopeError(f"{self._scope} leaves the user open; bind one first: handle.bind(user=...)")
         return self._scope
-
-
-def _limit(value: object) -> int:
-    if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= MAX_LIMIT:
-        raise InvalidInputError(f"limit must be a whole number from 1 to {MAX_LIMIT}, not {shown(value)}")
-    return value
-
-
-def _is_later(embed: object) -> bool:
-    check_one_of("embed", embed, ("now", "later"))
-    return embed == "later"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import Final
@@ -89,10 +89,20 @@ async def lineage(store: Store, scope: Scope, id: str) -> list[Version]:  # noqa
     told = [await store.versions(scope, record.id) for record in chain]
     versions = [version for some in told for version in some]
     ends = [version.since for version in versions[1:]]
-    return [
+    return _in_order(
         replace(version, until=end) if version.until is None else version
         for version, end in zip(versions, [*ends, None], strict=True)
-    ]
+    )
+
+
+def _in_order(versions: Iterable[Version]) -> list[Version]:
+    """Each begins no earlier than the one before it ended, also where the clock was set back in between."""
+    found: list[Version] = []
+    for version in versions:
+        since = max(version.since, found[-1].until or version.since) if found else version.since
+        until = None if version.until is None else max(version.until, since)
+        found.append(replace(version, since=since, until=until))
+    return found
 
 
 async def _before(store: Store, scope: Scope, record: MemoryRecord) -> MemoryRecord | None:

@@ -6,11 +6,17 @@ from dataclasses import fields, make_dataclass
 from typing import Final, cast
 
 from memory_core.models import MemoryRecord
+from memory_core.plain import Value
 
 OpenRecord: Final = cast(
     "type[MemoryRecord]",
     make_dataclass(
-        "OpenRecord", [(each.name, object) for each in fields(MemoryRecord)], slots=True, kw_only=True, eq=False
+        "OpenRecord",
+        [(each.name, object) for each in fields(MemoryRecord)],
+        bases=(Value,),
+        slots=True,
+        kw_only=True,
+        eq=False,
     ),
 )
 """A record whose fields can still be set, all of which must be given; see `sealed`."""

@@ -16,21 +16,28 @@ from __future__ import annotations
 import asyncio
 import atexit
 import concurrent.futures
+import logging
 import os
+import sys
+import time
 import weakref
 from collections.abc import Awaitable
 from functools import partial
 from types import TracebackType
 from typing import Final, NoReturn, Self
 
-from memory_core.bridge import core_loop, on_core, promised, run_sync
+from memory_core.bridge import OF_PARENT, CoreLoop, core_loop, on_core, promised, run_sync
 from memory_core.checks import shown
 from memory_core.chunking import DEFAULT_CHUNKER, Chunker
-from memory_core.errors import ClosedError, InvalidInputError
+from memory_core.errors import ClosedError, InvalidInputError, reason_for_log
 from memory_core.handle import BoundMemory
+from memory_core.hints import with_hints
 from memory_core.models import MemoryRecord, Page, Scope, utc_now
 from memory_core.operating import Operator
+from memory_core.progress import ProgressCallback
 from memory_core.protocols import Adding, Clock, Embedder, Listing, ListRequest, Reembedding, Store
+
+logger = logging.getLogger(__name__)
 
 EXIT_SECONDS: Final = 1.0
 """How long an interpreter that ends waits for memories nobody closed; what was acknowledged is safe anyway."""
@@ -47,8 +54,11 @@ DEFAULT_EMBEDDER: Final = Default()
 """all-MiniLM-L6-v2, quantised to int8 and run offline on the CPU."""
 
 
+@with_hints("bind")
 class Memory:
     """A store of memories, opened at the first use and usable from any thread and any event loop.
+
+    Memories of one process on the same file share what is open (`docs/files.md`).
 
     Args:
         store: A file (made when missing, mode 0600), `":memory:"` for a store that ends with the process, or a
@@ -82,8 +92,15 @@ class Memory:
         """And if it lists records for any loop."""
         self._closed = False
         self._opening = asyncio.Lock()
-        self._pid = os.getpid()
-        self._core = core_loop()
+        self._core: CoreLoop | None = None
+        """The loop it was opened on, which tells this process from its parent."""
+        self._let_go: weakref.finalize[..., Memory] | None = None
+        core_loop()  # starts a thread: better now than inside of a coroutine
+
+    def __repr__(self) -> str:
+        embedder = self._embedder if isinstance(self._embedder, Default | None) else type(self._embedder).__name__
+        state = "closed" if self._closed else "not open yet" if self._store is None else "open"
+        return f"<Memory {self._place()}, embedder={embedder}, {state}>"
 
     def bind(
         self,
@@ -118,7 +135,7 @@ class Memory:
         await on_core(self.ready)
         return self
 
-    async def reembed(self, embedder: Embedder | Default) -> int:
+    async def reembed(self, embedder: Embedder | Default, *, progress: ProgressCallback | None = None) -> int:
         """Compute the vectors of all owners anew with another embedder, and go on with that one.
 
         Searches and writes go on meanwhile: the old vectors serve until all new ones are there, then one transaction
@@ -131,6 +148,7 @@ class Memory:
 
         Args:
             embedder: The memory's own once this has returned; until then it is the caller's to close.
+            progress: Called with the vectors that this call has computed so far.
 
         Returns:
             How many vectors this call computed, one for each piece of a text.
@@ -140,11 +158,14 @@ class Memory:
             FingerprintError: Somebody else began to re-embed the file for yet another embedder.
             InvalidInputError: The store cannot do this; a SQLite file can.
         """
-        return await on_core(self._reembed, embedder)
+        return await on_core(self._reembed, embedder, progress)
 
     async def close(self) -> None:
-        """Finish accepted writes and let go of files and models. Closing twice is fine."""
-        if self._pid == os.getpid():
+        """Finish accepted writes and let go of files and models. Closing twice is fine.
+
+        A memory that is dropped without this is closed in the background when Python collects it.
+        """
+        if not (self._closed and self._store is None) and not self._is_of_parent():
             await on_core(self._close)
 
     async def __aenter__(self) -> Self:
@@ -179,23 +200,41 @@ class Memory:
         """The open store, for handles: everything it does happens on the core loop, where this is awaited too.
 
         Raises:
-            ClosedError: The memory was closed, or belongs to the parent of a forked process.
+            ClosedError: The memory was closed, or was opened by the parent of a forked process.
         """
-        if self._pid != os.getpid():
-            raise ClosedError("this memory was opened before fork(); open it again in the child process")
+        if self._core is not core_loop():
+            self._settle_here()
         if self._store is not None:
             return self._store
         async with self._opening:
             if self._closed:
                 raise ClosedError("this memory was closed; make a new Memory to open it again")
-            if self._store is None:
-                store = self._make_store()
-                await store.open()
-                self._store = store
-                self._adding = store if isinstance(store, Adding) else None
-                self._listing = store if isinstance(store, Listing) else None
-                _open_memories.add(self)
-            return self._store
+            if self._store is not None:
+                return self._store
+            store = self._make_store()
+            await store.open()
+            self._hold(store)
+            logger.info("opened %s", self._place())
+            return store
+
+    def _is_of_parent(self) -> bool:
+        """Whether this is a forked process and its parent has opened the memory, or was about to."""
+        used = self._store is not None or self._opening.locked()
+        return used and self._core is not None and self._core.pid != os.getpid()
+
+    def _settle_here(self) -> None:
+        """Belong to this process from now on."""
+        if self._is_of_parent():
+            raise ClosedError(OF_PARENT)
+        self._core, self._opening = core_loop(), asyncio.Lock()
+
+    def _hold(self, store: Store) -> None:
+        self._store = store
+        self._adding = store if isinstance(store, Adding) else None
+        self._listing = store if isinstance(store, Listing) else None
+        self._let_go = weakref.finalize(self, _close_in_background, core_loop(), store)
+        self._let_go.atexit = False  # see `_close_forgotten`
+        _open_memories.add(self)
 
     def add_one(self, scope: Scope, record: MemoryRecord, *, embed_later: bool) -> Awaitable[MemoryRecord | None]:
         """Add one record, for handles: `Records.add` on the shortest way that the store offers."""
@@ -222,11 +261,15 @@ class Memory:
         return on_core(listed)
 
     async def _close(self) -> None:
+        if self._core is not core_loop():
+            self._settle_here()
         async with self._opening:
             self._closed = True
             store, self._store = self._store, None
             self._adding = self._listing = None
         _open_memories.discard(self)
+        if self._let_go is not None:
+            self._let_go.detach()
         if store is not None:
             await store.close()
 
@@ -239,22 +282,38 @@ class Memory:
         embedder = None if self._embedder is None else _made(self._embedder)
         return SqliteStore(self._given, embedder=embedder, clock=self.clock, chunker=self._chunker)
 
-    async def _reembed(self, embedder: Embedder | Default) -> int:
+    async def _reembed(self, embedder: Embedder | Default, progress: ProgressCallback | None) -> int:
         store = await self.ready()
         if not isinstance(store, Reembedding):
             raise InvalidInputError(
                 f"a {type(store).__name__} cannot be re-embedded in place; copy its records to a store made with the "
                 "new embedder"
             )
-        return await store.reembed(_made(embedder))
+        began, made_with = time.perf_counter(), _made(embedder)
+        logger.info("re-embedding %s with %s", self._place(), made_with.fingerprint.name)
+        made = await store.reembed(made_with, progress)
+        self._embedder = made_with
+        logger.info("re-embedded %s: %d vectors in %.1f s", self._place(), made, time.perf_counter() - began)
+        return made
+
+    def _place(self) -> str:
+        """Where it is kept, as a log and a `repr` show it; never the address of a server, which may hold a key."""
+        given = self._given
+        return repr(os.fspath(given)) if isinstance(given, str | os.PathLike) else type(given).__name__
 
 
 def _insist_on_kinds(store: object, embedder: object) -> None:
     """Refuse here what would fail at the first use with a message about an attribute."""
     if not isinstance(store, str | os.PathLike) and not callable(getattr(store, "open", None)):
         raise InvalidInputError(f"a memory is kept at a path or in a Store, not in {shown(store)}")
-    if isinstance(store, str) and store.startswith(("qdrant://", "qdrant+https://")):  # not quoted: it may hold a key
+    scheme, is_url, _ = store.partition("://") if isinstance(store, str) else ("", "", "")
+    if is_url and scheme in {"qdrant", "qdrant+https"}:  # not quoted: it may hold a key
         raise InvalidInputError("that is the address of a server: Memory(QdrantStore.from_uri(address, embedder=...))")
+    if is_url and scheme.replace("+", "").isalnum():
+        raise InvalidInputError(
+            f"a memory is kept at a path, and that is a URL ({scheme}://…); give the path of the file alone, such as "
+            'Memory("memory.db"), or a Store'
+        )
     if isinstance(embedder, type) or not (isinstance(embedder, Default | None) or hasattr(embedder, "embed_query")):
         raise InvalidInputError(f"embedder takes an embedder, such as MiniLmEmbedder(), or None, not {shown(embedder)}")
 
@@ -268,10 +327,38 @@ def _made(embedder: Embedder | Default) -> Embedder:
 
 
 _open_memories: weakref.WeakSet[Memory] = weakref.WeakSet()
+_closing: set[concurrent.futures.Future[None]] = set()
+"""Stores of memories that were dropped."""
+
+
+def _close_in_background(core: CoreLoop, store: Store) -> None:
+    """Close the store of a memory that was collected; in whatever thread that happens, so nothing is waited for."""
+    if core.pid != os.getpid() or sys.is_finalizing():
+        return  # the parent of this process goes on with it, or everything ends
+    closed = core.submit(_close_quietly(store))
+    _closing.add(closed)
+    closed.add_done_callback(_closing.discard)
+
+
+async def _close_quietly(store: Store) -> None:
+    try:
+        await store.close()
+    except Exception as error:  # noqa: BLE001  (nobody is left to hear of it, whatever it was)
+        logger.warning("a memory that was dropped was not closed well: %s", reason_for_log(error))
+
+
+def _forget_parent() -> None:
+    """What a parent process has open is not for its child to close."""
+    _open_memories.clear()
+    _closing.clear()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forget_parent)
 
 
 @atexit.register
 def _close_forgotten() -> None:
     """Close what nobody closed, so that the write-ahead log is folded into the file; never hang over it."""
-    waiting = [core_loop().submit(memory.close()) for memory in list(_open_memories)]
-    concurrent.futures.wait(waiting, timeout=EXIT_SECONDS)
+    waiting = {core_loop().submit(memory.close()) for memory in list(_open_memories)}
+    concurrent.futures.wait(waiting | _closing, timeout=EXIT_SECONDS)

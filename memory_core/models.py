@@ -5,13 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from datetime import UTC, datetime
-from typing import Final, Literal, get_args
+from typing import TYPE_CHECKING, Any, Final, Literal, cast, get_args
 
 from memory_core.checks import check_key
 from memory_core.errors import ScopeError
+from memory_core.plain import UNSET, Unset, Value, brief, partial_schema
+from memory_core.tables import html_table
 
-Json = None | bool | int | float | str | Sequence["Json"] | Mapping[str, "Json"]
-"""What `Draft.data` holds and comes back as: the values of JSON."""
+if TYPE_CHECKING:
+    Json = None | bool | int | float | str | Sequence["Json"] | Mapping[str, "Json"]
+    """What `Draft.data` holds and comes back as: the values of JSON."""
+else:
+    Json = Any  # pydantic, which models and FastAPI read types with, cannot follow an alias that names itself
 
 State = Literal["active", "compacted", "archived"]
 Role = Literal["user", "assistant", "tool", "system"]
@@ -36,25 +41,9 @@ RELATIONS: Final[tuple[Relation, ...]] = ("supersedes", "summarizes", "derived_f
 ROLES: Final[tuple[Role, ...]] = ("user", "assistant", "tool", "system")
 TIERS: Final[tuple[Tier, ...]] = ("raw", "medium", "high", "summary")
 
-TIER_OF_KIND: Final[Mapping[str, Tier]] = {
-    "message": "raw",
-    "conversation_turn": "raw",
-    "user_query": "raw",
-    "note": "raw",
-    "step": "raw",
-    "fact": "high",
-    "important_fact": "high",
-    "important_information": "high",
-    "preference": "high",
-    "capability": "high",
-    "summary": "summary",
-    "consolidated": "summary",
-}
-"""How coarse a memory of a kind is; a kind that is not listed is `medium`."""
-
 
 @dataclass(frozen=True, slots=True)
-class Scope:
+class Scope(Value):
     """Whose memories a handle reads and writes, and which provenance it insists on.
 
     `(app, user)` is the owner: the unit of isolation. The other keys are provenance; a key that is
@@ -77,7 +66,7 @@ class Scope:
 
 
 @dataclass(frozen=True, slots=True, order=True)
-class Link:
+class Link(Value):
     """What a record has to do with another one of its owner: `Link("summarizes", id)`.
 
     A record that is added with a `supersedes` link takes the other one's place: that is archived in the same
@@ -88,8 +77,8 @@ class Link:
     id: str
 
 
-@dataclass(frozen=True, slots=True)
-class Draft:
+@dataclass(frozen=True, slots=True, repr=False)
+class Draft(Value):
     """What a caller hands over to be remembered: `Draft("Ann drinks tea", kind="preference")`.
 
     Text or data is required, nothing else.
@@ -134,8 +123,8 @@ class Draft:
     collection: str | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MemoryRecord:
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class MemoryRecord(Value):
     """One stored memory. Its fields are those of `Draft`, completed; times are UTC."""
 
     id: str
@@ -170,42 +159,39 @@ class MemoryRecord:
     collection: str | None
     links: tuple[Link, ...] = ()
 
-
-class _Unset:
-    """The type of `UNSET`."""
-
     def __repr__(self) -> str:
-        return "UNSET"
+        author = "" if self.author is None else f", author={brief(self.author)}"
+        return f"MemoryRecord({brief(self.text)}, kind={self.kind!r}{author}, id={self.id!r})"
 
 
-UNSET: Final = _Unset()
-"""Leave this field of a `Patch` as it is (`None` would clear it)."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Patch:
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Patch(Value):
     """What to change about a record; everything left `UNSET` stays."""
 
-    text: str | _Unset = UNSET
-    role: Role | _Unset | None = UNSET
-    kind: str | _Unset = UNSET
-    tier: Tier | _Unset = UNSET
-    author: str | _Unset | None = UNSET
-    data: Mapping[str, Json] | _Unset = UNSET
-    tags: Sequence[str] | _Unset = UNSET
-    importance: float | _Unset = UNSET
-    confidence: float | _Unset = UNSET
-    emotion: str | _Unset | None = UNSET
-    occurred_at: datetime | _Unset = UNSET
-    expires_at: datetime | _Unset | None = UNSET
-    valid_from: datetime | _Unset | None = UNSET
-    valid_to: datetime | _Unset | None = UNSET
-    state: State | _Unset = UNSET
-    links: Sequence[Link] | _Unset = UNSET
+    text: str | Unset = UNSET
+    role: Role | Unset | None = UNSET
+    kind: str | Unset = UNSET
+    tier: Tier | Unset = UNSET
+    author: str | Unset | None = UNSET
+    data: Mapping[str, Json] | Unset = UNSET
+    tags: Sequence[str] | Unset = UNSET
+    importance: float | Unset = UNSET
+    confidence: float | Unset = UNSET
+    emotion: str | Unset | None = UNSET
+    occurred_at: datetime | Unset = UNSET
+    expires_at: datetime | Unset | None = UNSET
+    valid_from: datetime | Unset | None = UNSET
+    valid_to: datetime | Unset | None = UNSET
+    state: State | Unset = UNSET
+    links: Sequence[Link] | Unset = UNSET
+
+    @classmethod
+    def __get_pydantic_core_schema__(cls, _source: Any, handler: Any) -> Any:  # pydantic's types
+        return partial_schema(cls, handler)
 
 
-@dataclass(frozen=True, slots=True)
-class DataCondition:
+@dataclass(frozen=True, slots=True, repr=False)
+class DataCondition(Value):
     """A condition on one value inside `data`: `DataCondition(("address", "city"), "eq", "Oslo")`.
 
     | op | holds if |
@@ -221,11 +207,11 @@ a missing path included, does not hold |
     """Keys of objects and positions in arrays, counted from 0."""
     op: Comparison
     value: object
-    """Any JSON value. (Not `Json`: pydantic models that hold a `Where` cannot follow a recursive alias.)"""
+    """Any JSON value."""
 
 
-@dataclass(frozen=True, slots=True)
-class FieldCondition:
+@dataclass(frozen=True, slots=True, repr=False)
+class FieldCondition(Value):
     """A condition on a field of the record: `FieldCondition("accessed_at", "lt", a_month_ago)`.
 
     `eq`, `ne` and `in` compare as Python does, and `None` is a value like any other: the field is not set. `gt`, `gte`,
@@ -235,15 +221,20 @@ class FieldCondition:
     field: TimeField | NumberField | NameField
     op: Comparison
     value: object
-    """An aware datetime, a number or a text, as the field holds; for `in` a sequence of at most `MAX_ALTERNATIVES`."""
+    """An aware datetime, a number or a text, as the field holds; for `in` a sequence of at most `MAX_ALTERNATIVES`.
+    A moment may also be given in ISO 8601, as JSON has it."""
+
+    def __post_init__(self) -> None:
+        if self.field in TIME_FIELDS:
+            object.__setattr__(self, "value", _moments(self.value))
 
 
 MAX_ALTERNATIVES: Final = 1_000
 """Most values of one `FieldCondition` with `in`; `Where.ids` and `Where.source_keys` take any number."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Where:
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Where(Value):
     """Conditions on records, all of which must hold. Empty means no condition, except that only active,
     unexpired records count unless `states` says otherwise."""
 
@@ -290,7 +281,7 @@ class Where:
 
 
 @dataclass(frozen=True, slots=True)
-class Component:
+class Component(Value):
     """One reason why a record ranked where it did."""
 
     raw: float
@@ -300,7 +291,7 @@ class Component:
 
 
 @dataclass(frozen=True, slots=True)
-class Passage:
+class Passage(Value):
     """A part of a text: `record.text[start:stop]`."""
 
     start: int
@@ -308,8 +299,8 @@ class Passage:
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class Hit:
+@dataclass(frozen=True, slots=True, repr=False)
+class Hit(Value):
     """A record found by a search."""
 
     record: MemoryRecord
@@ -322,9 +313,12 @@ class Hit:
     passage: Passage | None = None
     """The part of a long text that matches best, all of a short one."""
 
+    def __repr__(self) -> str:
+        return f"Hit({self.score:.3f}, {self.record!r})"
+
 
 @dataclass(frozen=True, slots=True)
-class Version:
+class Version(Value):
     """What the memory said in a span of time, as `history` tells it."""
 
     id: str
@@ -336,18 +330,25 @@ class Version:
     """When another text took its place; `None` if none has."""
 
 
-@dataclass(frozen=True, slots=True)
-class Page:
+@dataclass(frozen=True, slots=True, repr=False)
+class Page(Value):
     """One page of a listing."""
 
     records: tuple[MemoryRecord, ...]
     cursor: str | None
     """Give it to the next call to go on after the last record; `None` at the end."""
 
+    def __repr__(self) -> str:
+        return f"Page({len(self.records)} records, cursor={self.cursor!r})"
+
+    def _repr_html_(self) -> str:
+        rows = [(each.text, each.kind, each.author, each.occurred_at, each.id) for each in self.records]
+        return html_table(("text", "kind", "author", "occurred at (UTC)", "id"), rows)
+
 
 @dataclass(frozen=True, slots=True)
-class Stats:
-    """What an owner (or the whole store) holds, expired records included until they are swept."""
+class Stats(Value):
+    """What a handle reaches, in every state; what has expired does not count."""
 
     records: int
     by_kind: Mapping[str, int]
@@ -363,7 +364,7 @@ class Stats:
 
 
 @dataclass(frozen=True, slots=True)
-class ErasureReceipt:
+class ErasureReceipt(Value):
     """Proof of an erasure: what was removed, and that no file still holds it."""
 
     records: int
@@ -375,13 +376,23 @@ class ErasureReceipt:
 
 
 @dataclass(frozen=True, slots=True)
-class Fingerprint:
+class Fingerprint(Value):
     """Which embedder made a vector. Vectors of different fingerprints are never compared."""
 
     name: str
     revision: str
     dimensions: int
     normalised: bool = True
+
+
+def _moments(value: object) -> object:
+    """A text, or the texts of a list, as moments; what is not a moment stays, and `check_where` says what is wrong."""
+    if isinstance(value, list | tuple):
+        return tuple(_moments(each) for each in cast("Sequence[object]", value))
+    try:
+        return datetime.fromisoformat(value) if isinstance(value, str) else value
+    except ValueError:
+        return value
 
 
 def utc_now() -> datetime:

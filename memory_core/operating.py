@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from memory_core.bridge import on_core
 from memory_core.handle import EVERYTHING, BoundMemory
+from memory_core.hits import Hits
 from memory_core.models import Hit, Mode, Scope, Stats, Where
 from memory_core.protocols import Store
 
@@ -40,7 +41,7 @@ class Operator:
 
     async def search(
         self, query: str, *, limit: int = 10, where: Where = EVERYTHING, mode: Mode = "hybrid", explain: bool = False
-    ) -> list[Hit]:
+    ) -> Hits:
         """The best hits of all owners, best first.
 
         Each owner is searched alone and the hits are merged by score, which compares them roughly: the statistics
@@ -53,7 +54,7 @@ class Operator:
         for owner in await self.owners():
             hits = await self.handle(owner).search(query, limit=limit, where=where, mode=mode, explain=explain)
             best = nlargest(limit, [*best, *hits], key=lambda hit: hit.score)  # of equals the earlier owner's
-        return best
+        return Hits(best)
 
     async def check(self) -> list[str]:
         """What is wrong with the store, one sentence each; nothing if it is whole. Reads everything."""

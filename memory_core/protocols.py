@@ -28,6 +28,7 @@ from memory_core.models import (
     Version,
     Where,
 )
+from memory_core.progress import ProgressCallback
 
 if TYPE_CHECKING:
     import numpy as np
@@ -121,7 +122,7 @@ class Adding(Protocol):
 class Reembedding(Protocol):
     """What a store may have beside the rest: another embedder while it is used."""
 
-    async def reembed(self, embedder: Embedder) -> int:
+    async def reembed(self, embedder: Embedder, progress: ProgressCallback | None = None) -> int:
         """See `Memory.reembed`; the embedder is the store's own once this has returned."""
         ...
 
@@ -142,14 +143,19 @@ class Records(Protocol):
     """
 
     async def add(
-        self, scope: Scope, records: Sequence[MemoryRecord], *, embed_later: bool
+        self,
+        scope: Scope,
+        records: Sequence[MemoryRecord],
+        *,
+        embed_later: bool,
+        progress: ProgressCallback | None = None,
     ) -> list[MemoryRecord | None]:
         """Write the records, in order.
 
         What comes back is what is stored: for a known source key the older record, with the new text, author, data and
         tags where they differ; `None` for a source key that was forgotten on purpose. `embed_later` returns before
-        vectors are computed. Records that a new one supersedes, and that the scope reaches, are retired with it
-        (`drafts.retired`).
+        vectors are computed; `progress`, where given, is called as they are computed, by a store that can tell. Records
+        that a new one supersedes, and that the scope reaches, are retired with it (`drafts.retired`).
 
         Raises:
             DuplicateIdError: An id is taken by a record of another source key.

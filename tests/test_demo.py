@@ -80,6 +80,25 @@ def test_bad_lines_are_named_and_the_rest_is_remembered(tmp_path: Path) -> None:
     assert "7 of 9 lines could not be used" in done.stderr
 
 
+def test_of_many_bad_lines_the_first_are_named(tmp_path: Path) -> None:
+    path = tmp_path / "talk.jsonl"
+    path.write_text("[" * 100_000 + "\n" + "{not json\n" * 499)
+    done = demo(tmp_path, "--input", str(path))
+    assert done.returncode == 1
+    lines = done.stderr.splitlines()
+    assert lines[0].endswith("line 1: not a turn: JSON in too many levels")
+    assert lines[10:] == ["… and 490 more", "500 of 500 lines could not be used"]
+
+
+def test_questions_that_are_no_text_are_one_sentence(tmp_path: Path) -> None:
+    path = tmp_path / "questions.txt"
+    path.write_bytes(bytes(range(256)))
+    done = demo(tmp_path, "--input", str(CONVERSATION), "--questions", str(path))
+    assert done.returncode == 2
+    (line,) = done.stderr.splitlines()
+    assert "is not text in UTF-8" in line
+
+
 @pytest.mark.parametrize("content", [b"my shopping list", b"SQLite format 3\0" + bytes(84)])
 def test_a_store_file_that_is_something_else_is_one_sentence(tmp_path: Path, content: bytes) -> None:
     store = tmp_path / "notes.db"

@@ -21,7 +21,7 @@ from typing import Final
 
 from memory_adk.convert import INVOCATION_ID, said
 from memory_adk.service import MemoryService
-from memory_core import MemoryCoreError, Where, core_loop
+from memory_core import MemoryCoreError, Where, core_loop, reason_for_log
 
 logger = logging.getLogger(__name__)
 
@@ -42,14 +42,18 @@ class Capture:
 
     def __init__(self, *, on: bool = True) -> None:
         self._on = on
+        self._begin()
+        _captures.add(self)
+
+    def _begin(self) -> None:
+        """With nothing under way, in this process."""
+        self._pid = os.getpid()
         self._pending: set[Future[None]] = set()
         self._latest: dict[_SessionKey, Future[None]] = {}
         self._behind: set[_SessionKey] = set()
         self._newest: dict[_TurnKey, _Work] = {}
         """Of each turn with writes under way: what an older one wanted is part of it, or was taken back by it."""
         self._failed: dict[_TurnKey, _Work] = {}
-        self._pid = os.getpid()
-        _captures.add(self)
 
     async def catch_up(self, service: MemoryService, invocation_context: InvocationContext) -> None:
         """Write the whole session, if a write of it failed before or it was rewound just before this turn."""
@@ -109,6 +113,8 @@ class Capture:
         """Start `work` after earlier work for the same session; do not wait for it."""
         if not self._on:
             return
+        if self._pid != os.getpid():  # what is under way, the parent of this process brings to its end
+            self._begin()
         self._start(turn, work)
         if len(self._pending) >= MAX_PENDING:
             waiting = [asyncio.wrap_future(future) for future in list(self._pending)]
@@ -138,7 +144,7 @@ class Capture:
             if self._newest.get(turn) is work:
                 del self._newest[turn]
             if not written.cancelled() and (error := written.exception()):
-                logger.error("a turn of session %s is not stored", key[-1], exc_info=error)
+                logger.error("a turn of session %s is not stored: %s", key[-1], reason_for_log(error))
 
         self._latest[key] = written = core_loop().submit(write())
         self._pending.add(written)
@@ -146,7 +152,7 @@ class Capture:
 
     def _note_failure(self, turn: _TurnKey, work: _Work, error: MemoryCoreError) -> None:
         if turn[0] not in self._behind:
-            logger.warning("a turn of session %s is not stored yet: %s", turn[0][-1], error)
+            logger.warning("a turn of session %s is not stored yet: %s", turn[0][-1], reason_for_log(error))
         self._behind.add(turn[0])
         self._failed[turn] = work
         while len(self._failed) > MAX_PENDING:  # the next turn of that session stores what is missing

@@ -30,7 +30,7 @@ from memory_adk.echo import is_echo
 from memory_adk.recall import block, in_prompt, recall, show
 from memory_adk.service import MemoryService
 from memory_adk.tools import recalled_by
-from memory_core import MemoryCoreError
+from memory_core import MemoryCoreError, reason_for_log
 
 logger = logging.getLogger(__name__)
 
@@ -132,7 +132,7 @@ class MemoryPlugin(BasePlugin):
         if not turn.recall.done():
             await asyncio.wait([turn.recall])  # which raises nothing: a defect of ours must not end the run
         if error := turn.recall.exception():
-            logger.error("nothing is recalled for session %s", invocation_context.session.id, exc_info=error)
+            logger.error("nothing is recalled for session %s: %s", invocation_context.session.id, reason_for_log(error))
         else:
             show(llm_request.contents, turn.recall.result())
 
@@ -160,7 +160,7 @@ class MemoryPlugin(BasePlugin):
         """Let the agent go on without its memory where ADK's `load_memory` would end the run."""
         if not isinstance(error, MemoryCoreError) or self._serving(tool_context.get_invocation_context()) is None:
             return None
-        logger.warning("%s failed: %s", tool.name, error)
+        logger.warning("%s failed: %s", tool.name, reason_for_log(error))
         return {"status": "error", "error": f"The memory cannot be used right now: {error}"}
 
     async def flush(self) -> None:
@@ -202,7 +202,8 @@ class MemoryPlugin(BasePlugin):
                     without_events=in_prompt(session.events),
                 )
         except (MemoryCoreError, TimeoutError) as error:
-            logger.warning("nothing is recalled for session %s: %s", session.id, str(error) or "the memory is too slow")
+            reason = "the memory is too slow" if isinstance(error, TimeoutError) else reason_for_log(error)
+            logger.warning("nothing is recalled for session %s: %s", session.id, reason)
             return ""
         turn.recalled.extend(content_text(entry.content) for entry in entries)
         return block(entries)

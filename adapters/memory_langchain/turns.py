@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, cast
 
-from memory_core import Hit, MemoryCoreError, MemoryRecord, Summarizer
+from memory_core import Hit, MemoryCoreError, MemoryRecord, Summarizer, reason_for_log
 from memory_langchain.history import read, write
 from memory_langchain.messages import searchable_text, to_message, to_messages
 from memory_langchain.recall import format_memories, recall
@@ -161,7 +161,7 @@ class Turn:
             await self.save(partial)
         except MemoryCoreError as lost:
             failure.add_note(f"its question was not saved: {lost}")
-            logger.error("the question of a turn that failed was not saved: %s", lost)  # noqa: TRY400  (told above)
+            logger.error("the question of a turn that failed was not saved: %s", reason_for_log(lost))  # noqa: TRY400  (told above)
 
 
 def in_order(question: Sequence[BaseMessage], history: Sequence[BaseMessage], memories: str) -> list[BaseMessage]:

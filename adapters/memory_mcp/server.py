@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from importlib.metadata import version
 from typing import TYPE_CHECKING, Final
 
-from memory_core import BoundMemory
+from memory_core import BoundMemory, __version__
 from memory_mcp.owners import owner_of_calls
 from memory_mcp.resources import MemoryResources
 from memory_mcp.tools import MemoryTools
@@ -68,7 +67,7 @@ def memory_server(
         title="Long-term memory",
         description="Stores what an agent learns and finds it again, in this conversation and in later ones.",
         instructions=INSTRUCTIONS,
-        version=version("memory-core"),
+        version=__version__,
         tools=MemoryTools(owner, default).all(),
         token_verifier=tokens,
         auth=None if tokens is None else auth or _without_oauth(),

@@ -11,7 +11,7 @@ except ImportError as error:
 import logging
 from typing import Any, Final
 
-from memory_core import BoundMemory, Draft, MemoryCoreError
+from memory_core import BoundMemory, Draft, MemoryCoreError, reason_for_log
 from memory_spade.conversation import sender_of, session_of
 from memory_spade.mixin import MemoryMixin
 
@@ -86,5 +86,6 @@ class MemoryBehaviour(CyclicBehaviour):
         )
         try:
             await self.memory.add(draft, embed="later")
-        except MemoryCoreError:
-            logger.exception("%s goes on without remembering a message", agent.address)
+        except MemoryCoreError as error:
+            reason = reason_for_log(error)  # without the traceback, whose messages may quote
+            logger.error("an agent goes on without remembering a message: %s", reason)  # noqa: TRY400

@@ -34,6 +34,7 @@ from memory_core import (
     MemoryCoreError,
     Tool,
     ToolContext,
+    reason_for_log,
     remembered_block,
 )
 from memory_spade.conversation import session_of
@@ -99,7 +100,7 @@ def offer(agent: MemoryMixin, tool: LLMTool) -> None:
     """Register a tool once with the agent and once with its behaviour, which may or may not share one list."""
     llm: Any = agent
     if any(known.name == tool.name for known in llm.tools):
-        logger.warning("%s has a tool named %s already; the other one is left out", agent.address, tool.name)
+        logger.warning("an agent has a tool named %s already; the other one is left out", tool.name)
         return
     bind = getattr(tool, "set_agent", None)  # a tool that asks people does so through its agent
     if callable(bind):
@@ -195,8 +196,9 @@ async def begin(agent: MemoryMixin, context: ContextManager, conversation_id: st
         if agent.agent_base_memory is not None and agent.inject_memories:
             hits = await agent.home.base(peer).search(said, limit=agent.inject_memories)
             memories = [hit.record.text for hit in hits if hit.record.text not in noted]
-    except MemoryCoreError:
-        logger.exception("%s answers without its memory", agent.address)
+    except MemoryCoreError as error:
+        reason = reason_for_log(error)  # without the traceback, whose messages may quote
+        logger.error("an agent answers without its memory: %s", reason)  # noqa: TRY400
     block = remembered_block(noted, memories)
     return Turn(agent=agent.address, conversation_id=conversation_id, session=session, peer=peer, block=block)
 

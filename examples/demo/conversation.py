@@ -64,6 +64,8 @@ def _draft(turn: dict[str, str], seen: Counter[str]) -> Draft:
 def _turn(line: bytes) -> dict[str, str]:
     try:
         found: Any = json.loads(line)
+    except RecursionError as error:
+        raise ValueError("not a turn: JSON in too many levels") from error
     except ValueError as error:
         raise ValueError(f"not JSON: {error}") from error
     if not isinstance(found, dict):

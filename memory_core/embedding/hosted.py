@@ -230,15 +230,17 @@ class HostedEmbedder:
             return response.content, False, None
         asked = pause_asked(response.headers.get("retry-after"), datetime.now(UTC))
         said = _without_key(_message(response.content), credentials)
-        return self._refusal(response.status_code, said, asked), response.status_code in RETRIED, asked
+        refused = httpx.HTTPStatusError("refused", request=response.request, response=response)
+        refusal = _caused(self._refusal(response.status_code, said, asked), refused)
+        return refusal, response.status_code in RETRIED, asked
 
-    def _refusal(self, status: int, said: str, asked: float | None) -> EmbeddingError:
+    def _refusal(self, status: int, said: str, asked: float | None) -> str:
         if status in _REFUSED_KEY:  # what servers say here may quote the key
-            return EmbeddingError(f"{self._who} refused the key (status {status}); check api_key and what it may use")
+            return f"{self._who} refused the key (status {status}); check api_key and what it may use"
         later = "" if asked is None else f"; it asks to wait {asked:g} s"
         if status == _NOT_FOUND:
             later = "; check base_url and the name of the model"
-        return EmbeddingError(f"{self._who} answered status {status}: {said}{later}")
+        return f"{self._who} answered status {status}: {said}{later}"
 
     def _connected(self) -> _Wire:
         loop = asyncio.get_running_loop()

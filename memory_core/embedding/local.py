@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Final, ParamSpec, TypeVar
 from memory_core.embedding.model import Pooling, SentenceModel, load
 from memory_core.errors import EmbeddingError, InvalidInputError
 from memory_core.models import Fingerprint
+from memory_core.threads import keep_for_ever, mark_own_thread
 
 if TYPE_CHECKING:
     import numpy as np
@@ -68,6 +69,11 @@ class OnnxEmbedder:
         self._pooling: Pooling = pooling
         self._query_prefix = query_prefix
         self._document_prefix = document_prefix
+        self._start()
+
+    def _start(self) -> None:
+        """With nothing loaded, in this process."""
+        self._process = os.getpid()
         self._recent = _Recent(_CACHED_QUERIES)
         self._lock = threading.Lock()
         """Held for moments, also on an event loop's thread."""
@@ -91,6 +97,7 @@ class OnnxEmbedder:
         """
         if isinstance(texts, str):
             raise InvalidInputError(f"embed_documents takes a list of texts, not one text: [{texts[:40]!r}]")
+        self._insist_on_process()
         threads = self._open_threads()
         given = [self._document_prefix + text for text in texts]
         size = threads.share(len(given))
@@ -104,6 +111,7 @@ class OnnxEmbedder:
         Raises:
             EmbeddingError: The model's files are missing or damaged, or it was closed meanwhile.
         """
+        self._insist_on_process()
         vector = self._recent.get(text)
         if vector is None:
             rows = await self._open_threads().query(self._embed, [self._query_prefix + text])
@@ -113,10 +121,18 @@ class OnnxEmbedder:
 
     async def close(self) -> None:
         """Let go of the model and the threads, without waiting for what they still run."""
+        self._insist_on_process()
         with self._lock:
             threads, self._threads, self._model = self._threads, None, None
         if threads is not None:
             threads.stop()
+
+    def _insist_on_process(self) -> None:
+        """Begin again in a forked child: it has none of the threads, and locks may have been copied while held."""
+        if self._process != os.getpid():
+            keep_for_ever(self._model)
+            keep_for_ever(self._threads)
+            self._start()
 
     def _open_threads(self) -> _Threads:
         with self._lock:
@@ -141,10 +157,9 @@ class _Threads:
     """As many threads for documents as there are cores, and as many for questions; each starts when it is needed."""
 
     def __init__(self) -> None:
-        self._process = os.getpid()
         self._cores = _cores()
-        self._documents = ThreadPoolExecutor(self._cores, "memory-core-embed")
-        self._queries = ThreadPoolExecutor(self._cores, "memory-core-query")
+        self._documents = ThreadPoolExecutor(self._cores, "memory-core-embed", mark_own_thread)
+        self._queries = ThreadPoolExecutor(self._cores, "memory-core-query", mark_own_thread)
 
     def share(self, texts: int) -> int:
         """How many of so many texts make one job: a few texts are spread over the cores, too."""
@@ -182,8 +197,6 @@ class _Threads:
         self._queries.shutdown(wait=False)
 
     async def _run(self, pool: ThreadPoolExecutor, function: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
-        if os.getpid() != self._process:
-            raise EmbeddingError("the embedder was used before fork(); make a new one in the child process")
         try:
             future = pool.submit(function, *args, **kwargs)
         except RuntimeError as error:  # the pool was shut down, or the interpreter is ending

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final, ParamSpec, Protocol, TypeVar
 
 from memory_core.errors import EmbeddingError, InvalidInputError
 from memory_core.models import Fingerprint
+from memory_core.threads import keep_for_ever, mark_own_thread
 
 if TYPE_CHECKING:
     import numpy as np
@@ -49,6 +50,11 @@ class ThreadedEmbedder:
     def __init__(self, fingerprint: Fingerprint, load: Callable[[], Model]) -> None:
         self._fingerprint = fingerprint
         self._load = load
+        self._start()
+
+    def _start(self) -> None:
+        """With nothing loaded, in this process."""
+        self._process = os.getpid()
         self._lock = threading.Lock()
         self._worker: _Worker | None = None
 
@@ -82,12 +88,20 @@ class ThreadedEmbedder:
 
     async def close(self) -> None:
         """Let go of the model and the thread, without waiting for what it still runs."""
+        self._insist_on_process()
         with self._lock:
             worker, self._worker = self._worker, None
         if worker is not None:
             worker.stop()
 
+    def _insist_on_process(self) -> None:
+        """Begin again in a forked child: it has no such thread, and the lock may have been copied while held."""
+        if self._process != os.getpid():
+            keep_for_ever(self._worker)
+            self._start()
+
     def _running(self) -> _Worker:
+        self._insist_on_process()
         with self._lock:
             if self._worker is None:
                 self._worker = _Worker(self._load)
@@ -123,10 +137,9 @@ class _Worker:
     """The thread and, once it has loaded it, its model."""
 
     def __init__(self, load: Callable[[], Model]) -> None:
-        self._process = os.getpid()
         self._load = load
         self._model: Model | None = None
-        self._pool = ThreadPoolExecutor(1, "memory-core-model")
+        self._pool = ThreadPoolExecutor(1, "memory-core-model", mark_own_thread)
 
     def model(self) -> Model:
         """Loaded at the first call; on the thread only."""
@@ -135,8 +148,6 @@ class _Worker:
         return self._model
 
     async def run(self, function: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
-        if os.getpid() != self._process:
-            raise EmbeddingError("the embedder was used before fork(); make a new one in the child process")
         try:
             future = self._pool.submit(function, *args, **kwargs)
         except RuntimeError as error:  # the pool was shut down, or the interpreter is ending

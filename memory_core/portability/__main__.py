@@ -8,13 +8,15 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, nullcontext
+from importlib.util import find_spec
+from pathlib import Path
 
 from memory_core.bridge import run_sync
-from memory_core.errors import MemoryCoreError
+from memory_core.errors import MemoryCoreError, StoreUnavailableError
 from memory_core.memory import Memory
-from memory_core.portability.migrate import Progress, Tell, migrate
+from memory_core.portability.migrate import migrate
+from memory_core.progress import Progress, ProgressCallback, progress_bar
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -26,6 +28,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--words-only", action="store_true", help="the memories have no embedder, and so no vectors")
     given = parser.parse_args(arguments)
     try:
+        _insist_on_source(given.source)
         with (
             _opened(given.source, words_only=given.words_only) as source,
             _opened(given.target, words_only=given.words_only) as target,
@@ -45,8 +48,18 @@ def main(arguments: list[str] | None = None) -> int:
     return 0
 
 
+def _insist_on_source(name: str) -> None:
+    """A memory makes a file that is missing; of a name that is misspelt nothing may be made, at either end."""
+    if not _is_server(name) and not Path(name).expanduser().is_file():
+        raise StoreUnavailableError(f"there is no memory file {name!r} to copy from; nothing was made")
+
+
+def _is_server(name: str) -> bool:
+    return name.startswith(("qdrant://", "qdrant+https://"))
+
+
 def _opened(name: str, *, words_only: bool) -> Memory:
-    if not name.startswith("qdrant"):
+    if not _is_server(name):
         return Memory(name, embedder=None) if words_only else Memory(name)
     from memory_core.embedding.minilm import MiniLmEmbedder  # noqa: PLC0415  (numpy and onnxruntime)
     from memory_core.storage.qdrant.store import QdrantStore  # noqa: PLC0415  (an extra)
@@ -54,28 +67,14 @@ def _opened(name: str, *, words_only: bool) -> Memory:
     return Memory(QdrantStore.from_uri(name, embedder=None if words_only else MiniLmEmbedder()))
 
 
-@contextmanager
-def _shown() -> Generator[Tell]:
-    """A progress bar, where rich (the `cli` extra) is there and somebody looks; else a line for each owner."""
-    try:
-        from rich.console import Console  # noqa: PLC0415
-        from rich.progress import Progress as Bar  # noqa: PLC0415
-    except ImportError:
-        yield _line
-        return
-    with Bar(console=Console(stderr=True)) as bar:
-        task = bar.add_task("comparing")
-
-        def tell(progress: Progress) -> None:
-            what = f"owner {progress.owner}/{progress.owners}"
-            bar.update(task, description=what, completed=progress.done, total=progress.records)
-
-        yield tell
+def _shown() -> AbstractContextManager[ProgressCallback]:
+    """A progress bar, where rich (the `cli` extra) is there; else a line for each owner."""
+    return progress_bar("comparing") if find_spec("rich") else nullcontext(_line)
 
 
 def _line(progress: Progress) -> None:
-    if progress.done == progress.records:
-        sys.stderr.write(f"owner {progress.owner}/{progress.owners}: {progress.records} records\n")
+    if progress.done == progress.total:
+        sys.stderr.write(f"{progress.part}: {progress.total} records\n")
 
 
 if __name__ == "__main__":

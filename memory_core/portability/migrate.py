@@ -8,7 +8,7 @@ written to is repeated until both sides agree.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from itertools import pairwise
@@ -18,26 +18,13 @@ from memory_core.bridge import on_core
 from memory_core.errors import InvalidInputError
 from memory_core.memory import Memory
 from memory_core.models import Scope
+from memory_core.progress import Progress, ProgressCallback
 from memory_core.storage.porting import Copyable, Entry, checksum
 
 BATCH: Final = 512
 """Records carried at a time: some megabytes, with their vectors, which a server gets in several requests at once."""
 PASSES: Final = 4
 """How often what changed meanwhile is carried over too; what changes after that is for the next call."""
-
-
-@dataclass(frozen=True, slots=True)
-class Progress:
-    """Where a move stands, told after every batch and every owner."""
-
-    scope: Scope
-    owner: int
-    """Which owner it is, counted from 1."""
-    owners: int
-    done: int
-    """Records of the owner that are equal on both sides."""
-    records: int
-    """Records of the owner at the source."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,10 +60,7 @@ class Report:
         return sum(owner.behind for owner in self.owners)
 
 
-Tell = Callable[[Progress], None]
-
-
-async def migrate(source: Memory, target: Memory, *, progress: Tell | None = None) -> Report:
+async def migrate(source: Memory, target: Memory, *, progress: ProgressCallback | None = None) -> Report:
     """Make `target` an exact copy of `source`: all owners, all records in every state, what was forgotten.
 
     `source` may be read and written meanwhile: what is written after the last comparison of its owner is carried over
@@ -85,7 +69,8 @@ async def migrate(source: Memory, target: Memory, *, progress: Tell | None = Non
     computes its own in the background.
 
     Args:
-        progress: Called on the memories' own loop, so it must return at once.
+        progress: Called for each owner before its first batch and after each one; counts records that are equal on both
+            sides.
 
     Raises:
         InvalidInputError: One of them cannot be carried, or the target holds memories that are not copies of these.
@@ -122,7 +107,7 @@ class _Difference:
 class _Move:
     source: Copyable
     target: Copyable
-    tell: Tell | None
+    tell: ProgressCallback | None
     copied: int = 0
     removed: int = 0
     same_vectors: bool = False
@@ -157,7 +142,7 @@ class _Move:
             here, there = await asyncio.gather(self.source.manifest(scope), self.target.manifest(scope))
             found = self._difference(here, there)
             done = len(here) - len(found.differing)
-            self._tell(scope, number, owners, done, len(here))
+            self._tell(number, owners, done, len(here))
             behind = len(found.differing) + len(found.gone)
             if not behind or carried == PASSES:
                 await self.target.settle(scope)
@@ -169,7 +154,7 @@ class _Move:
             self.removed += len(found.gone)
             for start in range(0, len(found.differing), BATCH):
                 done += await self._copy(scope, found.differing[start : start + BATCH])
-                self._tell(scope, number, owners, done, len(here))
+                self._tell(number, owners, done, len(here))
 
     async def _copy(self, scope: Scope, ids: Sequence[str]) -> int:
         for start in range(0, len(ids), BATCH):
@@ -196,9 +181,9 @@ class _Move:
             return True
         return self.same_vectors and here.has_vectors and not there.has_vectors
 
-    def _tell(self, scope: Scope, number: int, owners: int, done: int, records: int) -> None:
+    def _tell(self, number: int, owners: int, done: int, records: int) -> None:
         if self.tell is not None:
-            self.tell(Progress(scope, number, owners, done, records))
+            self.tell(Progress(done, records, f"owner {number} of {owners}"))
 
 
 def _after(here: Sequence[Entry], held: Mapping[str, Entry], differing: set[str], shrunk: set[str | None]) -> list[str]:

@@ -7,7 +7,6 @@ import fcntl
 import logging
 import math
 import os
-import shutil
 import sqlite3
 from collections.abc import Callable, Generator
 from contextlib import closing, contextmanager
@@ -82,7 +81,7 @@ def prepare_agent_memories(path: Path, *, stock: Path | None = None) -> None:
         NotAStoreError: The file is neither a store nor spade_llm's. It was not touched.
         StoreUnavailableError: spade_llm's database is damaged, or somebody keeps writing to it. It was not touched.
     """
-    from memory_core.storage.sqlite.connection import explained, prepare_file  # noqa: PLC0415  (aiosqlite)
+    from memory_core.storage.sqlite.files import explained, prepare_file  # noqa: PLC0415  (SQLite, for the few who need this)
 
     path = path.expanduser().absolute()
     source = path if stock is None or path.exists() else stock.expanduser().absolute()
@@ -95,12 +94,13 @@ def prepare_agent_memories(path: Path, *, stock: Path | None = None) -> None:
 
 def _may_be_stock(path: Path) -> bool:
     """By its header: a SQLite file that no application has marked as its own."""
+    from memory_core.storage.sqlite.files import header  # noqa: PLC0415  (SQLite, for the few who need this)
+
     try:
-        with path.open("rb") as file:
-            header = file.read(100)
-    except OSError:
-        return False  # whoever opens the store says what is wrong with it
-    return header[:16] == b"SQLite format 3\0" and header[68:72] == bytes(4)
+        found = header(path) if path.is_file() and path.stat().st_size else None
+    except (OSError, sqlite3.Error):
+        return False  # opening the store says what is wrong with it
+    return found is not None and found.application == 0
 
 
 def _adopt(source: Path, path: Path) -> None:
@@ -263,6 +263,7 @@ def _keep(path: Path) -> None:
     kept = path.with_name(f"{path.name}.spade_llm-{datetime.now(UTC):%Y%m%dT%H%M%S%f}")
     try:
         os.link(path, kept)
-    except OSError:  # a file system without links
-        shutil.copy2(path, kept)
+    except OSError:  # a file system without links; `open` must not touch what SQLite has open
+        with closing(_connected(path)) as old, closing(sqlite3.connect(kept)) as new:
+            old.backup(new)
     kept.chmod(0o600)

@@ -234,7 +234,7 @@ class NotesFile:
         owner, folded = found.get("agent_id"), found.get("folded_journal")
         if isinstance(owner, str) and identity(owner) != self._agent:
             if self._path.name.startswith(distinct_name(self._agent)):
-                self._set_aside(self._path, f"it names {owner!r} as its agent")
+                self._set_aside(self._path, "it names another agent")
                 return _State()
             return None
         return _State(interactions, folded if isinstance(folded, str) else None, signature)

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from memory_core.retrieval.columns import Column
 from memory_core.retrieval.top import leading
+from memory_core.threads import mark_own_thread
 
 Floats = NDArray[np.float32]
 
@@ -145,7 +146,7 @@ class Dense:
     def _helper(self) -> ThreadPoolExecutor:
         """A second thread; numkong lets go of the interpreter lock. It ends when this object is no longer used."""
         if self._second is None:
-            self._second = ThreadPoolExecutor(1, "memory-core scan")
+            self._second = ThreadPoolExecutor(1, "memory-core scan", mark_own_thread)
         return self._second
 
 

@@ -19,7 +19,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from memory_core.errors import InvalidInputError, StorageError, StoreUnavailableError
+from memory_core.errors import InvalidInputError, StorageError, StoreUnavailableError, reason_for_log
 from memory_core.models import ErasureReceipt, Hit, Scope, utc_now
 from memory_core.protocols import Clock, Embedder, SearchRequest
 from memory_core.storage.porting import Position
@@ -80,6 +80,8 @@ class MirroredStore(SqliteStore):
         remote = QdrantStore.mirror(self._server, embedder=lent, clock=self._clock, collection=self._collection)
         self._follower = _Follower(self.port(), remote, self._file)
         self._to_close.push_async_callback(self._follower.close)
+        self._shared.when_pending.append(self._follower.wake)
+        self._to_close.callback(self._shared.when_pending.remove, self._follower.wake)
 
     async def search(self, scope: Scope, request: SearchRequest) -> list[Hit]:
         """See `Records.search`."""
@@ -100,7 +102,7 @@ class MirroredStore(SqliteStore):
         try:
             await asyncio.wait_for(self.catch_up(), ERASE_SECONDS)
         except (StorageError, TimeoutError) as error:
-            logger.warning("the mirror has not followed an erasure yet, and will: %s", error)
+            logger.warning("the mirror has not followed an erasure yet, and will: %s", reason_for_log(error))
         return replace(receipt, files_clean=False)
 
     async def catch_up(self) -> None:
@@ -115,11 +117,6 @@ class MirroredStore(SqliteStore):
     async def behind(self) -> int:
         """How many owners the mirror has not followed to where the file is."""
         return 0 if self._follower is None else len(await self._follower.behind())
-
-    def _wake_backlog(self) -> None:
-        super()._wake_backlog()
-        if self._follower is not None:
-            self._follower.wake()
 
 
 class _Follower:
@@ -145,7 +142,7 @@ class _Follower:
     def rest(self, error: StorageError) -> None:
         """Leave the server alone for a while."""
         if time.monotonic() > self._rests_until:
-            logger.warning("the file answers, the mirror does not: %s", error)
+            logger.warning("the file answers, the mirror does not: %s", reason_for_log(error))
         self._rests_until = time.monotonic() + REST_SECONDS
         self._is_open = False  # what comes back may be another state of it
 
@@ -182,8 +179,8 @@ class _Follower:
                         await self._round()
             except StorageError as error:
                 self.rest(error)
-            except Exception:  # the file serves on; whatever it was may have passed by the next round
-                logger.exception("the mirror stays behind for now")
+            except Exception as error:  # noqa: BLE001  (the file serves on; whatever it was may have passed by the next round)
+                logger.error("the mirror stays behind for now: %s", reason_for_log(error))  # noqa: TRY400  (a traceback quotes)
                 self._rests_until = time.monotonic() + REST_SECONDS
                 self._is_open = False
             try:

@@ -181,6 +181,17 @@ class TimeContract(Contract):
         told = run_sync(ann.history, record.id)
         assert [version.rev for version in told] == list(range(10, 31))
 
+    def test_a_clock_that_is_set_back_leaves_the_history_in_order(self, ann: BoundMemory, clock: Ticks) -> None:
+        (record,) = add(ann, "one")
+        clock.advance(days=-2)
+        run_sync(ann.update, record.id, Patch(text="two"))
+        clock.advance(hours=1)
+        new = run_sync(ann.supersede, record.id, "three")
+        told = run_sync(ann.history, new.id)
+        assert [version.text for version in told] == ["one", "two", "three"]
+        assert [version.until for version in told] == [*(version.since for version in told[1:]), None]
+        assert all(version.since <= (version.until or version.since) for version in told)
+
     def test_what_is_deleted_is_in_no_history(self, ann: BoundMemory) -> None:
         (first,) = add(ann, Draft("a secret", source_key="s"))
         run_sync(ann.update, first.id, Patch(text="no secret"))

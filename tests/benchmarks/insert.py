@@ -24,7 +24,8 @@ from common import KnownVectors, drafts
 from memory_core import Draft, Memory, Scope
 from memory_core.drafts import complete_all
 from memory_core.models import MemoryRecord, utc_now
-from memory_core.storage.sqlite.connection import prepare_file, set_up
+from memory_core.storage.sqlite.connection import set_up
+from memory_core.storage.sqlite.files import prepare_file
 from memory_core.storage.sqlite.prepared import prepare
 from memory_core.storage.sqlite.rows import COLUMNS, to_row
 from memory_core.storage.sqlite.schema import OWNER_BITS

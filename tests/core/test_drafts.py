@@ -11,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memory_core import Draft, Link, Scope, ScopeError, complete
-from memory_core.models import ROLES, TIER_OF_KIND, TIERS
+from memory_core.drafts import TIER_OF_KIND
+from memory_core.models import ROLES, TIERS
 
 NOW = datetime(2024, 5, 6, 7, 8, 9, 10, tzinfo=UTC)
 NAMES = st.text(st.characters(codec="utf-8", exclude_characters="\0"), min_size=1, max_size=20).filter(str.strip)

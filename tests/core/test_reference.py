@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+import memory_core
 from memory_core import BoundMemory, Memory, Operator, testing
 
 REFERENCE = Path(__file__).parents[2] / "docs" / "reference"
@@ -53,6 +54,12 @@ def test_every_operation_of_a_store_is_called_by_its_contract() -> None:
     contract = "".join(path.read_text(encoding="utf-8") for path in Path(testing.__file__).parent.glob("*.py"))
     names = {name.partition(".")[2] for name in operations() if not name.startswith("Memory.")}
     assert {name for name in names if not re.search(rf"\.{name}\b", contract)} == set()
+
+
+@pytest.mark.parametrize("name", sorted({*memory_core.__all__, *memory_core._AT_FIRST_USE}))
+def test_every_public_name_is_on_a_page(name: str) -> None:
+    prose = "".join(re.sub(r"(?s)```.*?```", "", page.read_text(encoding="utf-8")) for page in REFERENCE.glob("*.md"))
+    assert re.search(rf"`[^`\n]*\b{name}\b[^`\n]*`", prose)
 
 
 def test_every_page_is_in_the_index() -> None:

@@ -141,7 +141,12 @@ class ShelfStore:
     async def close(self) -> None: ...
 
     async def add(
-        self, scope: Scope, records: Sequence[MemoryRecord], *, embed_later: bool
+        self,
+        scope: Scope,
+        records: Sequence[MemoryRecord],
+        *,
+        embed_later: bool,
+        progress: object = None,
     ) -> list[MemoryRecord | None]:
         results: list[str | None] = []
         with self._writing(scope) as shelf:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import random
 import signal
 import subprocess
@@ -11,11 +12,13 @@ from pathlib import Path
 
 import pytest
 
-from memory_core import Memory, run_sync
+from memory_core import FingerprintError, Memory, run_sync
 from tests.storage.consistency import assert_consistent, owed
 from tests.storage.embedders import WordEmbedder
+from tests.storage.operating_process import EMBEDDERS
 
 SCRIPT = Path(__file__).with_name("writing_process.py")
+OPERATING = Path(__file__).with_name("operating_process.py")
 WORKERS = 4
 KILLS = 6
 """How often each worker is killed, at random moments of its work."""
@@ -96,3 +99,35 @@ def test_killed_writers_lose_nothing_and_write_nothing_twice(tmp_path: Path, cou
             time.sleep(0.01)
     assert owed(path) == 0
     assert_consistent(path, WordEmbedder())
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="only where processes fork")
+@pytest.mark.parametrize(
+    "kills", [30, pytest.param(1_000, marks=[pytest.mark.torture, pytest.mark.timeout(1_800)])], ids=["short", "long"]
+)
+def test_every_operation_is_whole_or_not_at_all_whenever_its_process_is_killed(tmp_path: Path, kills: int) -> None:
+    path, seed = tmp_path / "memory.db", random.randrange(1 << 30)
+    command = [sys.executable, str(OPERATING), str(path), str(kills), str(seed)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, ""), f"seed {seed}"
+    embedder = opened_embedder(path)
+    with Memory(path, embedder=embedder) as memory:
+        assert run_sync(memory.operator().check) == []
+        handle = memory.bind(app="crash", user="ann")
+        run_sync(handle.add, "the last one")
+        deadline = time.monotonic() + PATIENCE_SECONDS
+        while any(stats.vectors_owed for stats in run_sync(memory.operator().stats).values()):
+            assert time.monotonic() < deadline
+            time.sleep(0.01)
+    assert_consistent(path, embedder)
+
+
+def opened_embedder(path: Path) -> WordEmbedder:
+    """The embedder that made the vectors in the file."""
+    for name, dimensions in EMBEDDERS:
+        try:
+            with Memory(path, embedder=WordEmbedder(name, dimensions)):
+                return WordEmbedder(name, dimensions)
+        except FingerprintError:
+            continue
+    raise AssertionError("neither embedder fits")

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
 import random
 import sqlite3
+import subprocess
+import threading
+from collections.abc import Sequence
 from contextlib import closing
 from datetime import timedelta
 from pathlib import Path
 
+import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from memory_core import BoundMemory, Draft, Memory, Patch, Where, run_sync
 from memory_core.testing import Ticks
@@ -65,7 +71,8 @@ def traces(folder: Path) -> list[str]:
     """Where the secret is still to be read: file and what stands there."""
     found: list[str] = []
     for path in folder.iterdir():
-        content = path.read_bytes()
+        # Reading an open database here would drop this process's locks on it.
+        content = subprocess.run(["cat", path], check=True, stdout=subprocess.PIPE).stdout
         start = content.find(SECRET.encode())
         if start >= 0:
             count = content.count(SECRET.encode())
@@ -196,3 +203,33 @@ def test_erasing_and_adding_at_once_leaves_only_what_came_after(tmp_path: Path) 
             run_sync(churn, bob)
         run_sync(bob.erase)
         assert traces(tmp_path) == []
+
+
+class BusyEmbedder(WordEmbedder):
+    """Does not get done with the texts of an import until it is let."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.has_begun, self.may_end = threading.Event(), threading.Event()
+
+    async def embed_documents(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        if any("import" in text for text in texts):
+            self.has_begun.set()
+            await asyncio.to_thread(self.may_end.wait, 30)
+        return await super().embed_documents(texts)
+
+
+async def test_erasure_waits_for_no_vectors_of_another_owner(tmp_path: Path) -> None:
+    embedder = BusyEmbedder()
+    async with Memory(tmp_path / "memory.db", embedder=embedder) as memory:
+        ann, bob = memory.bind(user="ann"), memory.bind(user="bob")
+        await ann.add_many([Draft("secret plan", agent="spy", session="s"), Draft("yes on friday", session="s")])
+        await bob.add_many([f"import {number}" for number in range(600)], embed="later")
+        await asyncio.to_thread(embedder.has_begun.wait, 30)
+        receipt = await ann.bind(agent="spy").erase()
+        assert (receipt.records, receipt.files_clean) == (1, True)
+        assert (await ann.stats()).vectors_owed == 0
+        assert (await bob.stats()).vectors_owed == 600
+        assert (await bob.erase()).records == 600
+        embedder.may_end.set()
+    await asyncio.to_thread(assert_consistent, tmp_path / "memory.db", WordEmbedder())

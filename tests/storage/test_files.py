@@ -26,7 +26,8 @@ from memory_core import (
     StoreUnavailableError,
     run_sync,
 )
-from memory_core.storage.sqlite.connection import prepare_file, set_up
+from memory_core.storage.sqlite.connection import set_up
+from memory_core.storage.sqlite.files import prepare_file
 from tests.storage.consistency import assert_consistent
 from tests.storage.embedders import WordEmbedder
 
@@ -69,7 +70,7 @@ def test_a_new_file_is_for_its_owner_only(tmp_path: Path) -> None:
             files = {file.name: stat.S_IMODE(file.stat().st_mode) for file in path.parent.iterdir()}
     finally:
         os.umask(old)
-    assert files == {"memory.db": 0o600, "memory.db-wal": 0o600, "memory.db-shm": 0o600}
+    assert files == dict.fromkeys(("memory.db", "memory.db-wal", "memory.db-shm", "memory.db-turn"), 0o600)
 
 
 def test_a_closed_store_is_one_file(store: Path) -> None:

@@ -181,19 +181,50 @@ async def test_no_search_fails_and_no_write_is_lost_meanwhile(path: Path) -> Non
     await asyncio.to_thread(assert_consistent, path, WordEmbedder("new", 32))
 
 
+OTHER = """
+import sys
+sys.path.insert(0, sys.argv[2])
+from memory_core import FingerprintError, Memory, run_sync
+from tests.storage.embedders import WordEmbedder
+with Memory(sys.argv[1], embedder=WordEmbedder()) as memory:
+    ann = memory.bind(user="ann")
+    print(len(run_sync(ann.search, "topic27")) > 0, flush=True)
+    input()
+    for mode in ("hybrid", "vector"):
+        try:
+            run_sync(ann.search, "topic27", mode=mode)
+        except FingerprintError as error:
+            print("were made by new 1" in str(error))
+    run_sync(ann.add, "Ann drinks jasmine tea")
+    print(run_sync(ann.list, limit=1).records[0].text)
+"""
+
+
 async def test_another_process_with_the_old_embedder_is_refused_and_loses_nothing(path: Path) -> None:
-    async with Memory(path, embedder=WordEmbedder()) as other, Memory(path, embedder=WordEmbedder()) as memory:
-        theirs, ours = other.bind(user="ann"), memory.bind(user="ann")
-        await theirs.search("topic27")
+    root = str(Path(__file__).parents[2])
+    pipe = asyncio.subprocess.PIPE
+    other = await asyncio.create_subprocess_exec(sys.executable, "-c", OTHER, path, root, stdin=pipe, stdout=pipe)
+    assert other.stdout is not None
+    assert await other.stdout.readline() == b"True\n"
+    async with Memory(path, embedder=WordEmbedder()) as memory:
+        ours = memory.bind(user="ann")
         await memory.reembed(WordEmbedder("new", 32))
-        for mode in ("hybrid", "vector"):
-            with pytest.raises(FingerprintError, match="were made by new 1"):
-                await theirs.search("topic27", mode=mode)
-        await theirs.add("Ann drinks jasmine tea")
-        assert (await theirs.list(limit=1)).records[0].text == "Ann drinks jasmine tea"
+        said, _ = await other.communicate(b"\n")
+        assert said == b"True\nTrue\nAnn drinks jasmine tea\n"
         assert (await ours.search("jasmine", mode="lexical"))[0].record.text == "Ann drinks jasmine tea"
         await ours.add("wakes the backlog")
         await paid(ours)
+    await asyncio.to_thread(assert_consistent, path, WordEmbedder("new", 32))
+
+
+async def test_other_memories_of_the_process_go_on_with_the_new_embedder(path: Path) -> None:
+    async with Memory(path, embedder=WordEmbedder()) as other, Memory(path, embedder=WordEmbedder()) as memory:
+        theirs = other.bind(user="ann")
+        await theirs.search("topic27")
+        await memory.reembed(WordEmbedder("new", 32))
+        await memory.close()
+        assert (await theirs.search("turn number 77 about topic27", mode="vector"))[0].similarity is not None
+        await theirs.add("Ann drinks jasmine tea")
     await asyncio.to_thread(assert_consistent, path, WordEmbedder("new", 32))
 
 

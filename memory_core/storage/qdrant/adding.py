@@ -7,11 +7,13 @@ import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from itertools import accumulate
 from typing import Final
 
-from memory_core.errors import EmbeddingError
+from memory_core.errors import EmbeddingError, reason_for_log
 from memory_core.lineage import already_superseded, retired, superseded_by
 from memory_core.models import STATES, MemoryRecord, Scope, Where
+from memory_core.progress import ProgressCallback
 from memory_core.protocols import Embedder
 from memory_core.storage.qdrant.changes import Changes, Overwrite, Owed, Rewrite
 from memory_core.storage.qdrant.filters import all_of, any_of, conditions, owned
@@ -29,7 +31,7 @@ from memory_core.storage.qdrant.payload import (
 )
 from memory_core.storage.qdrant.turns import Place, around, place_of, turns
 from memory_core.storage.qdrant.writing import Access, carry_out, removal
-from memory_core.storage.sqlite.prepared import Before, Prepared, Turn, embed, prepare, texts_to_embed
+from memory_core.storage.sqlite.prepared import Before, Prepared, Turn, embed_reporting, prepare, texts_to_embed
 
 logger = logging.getLogger(__name__)
 
@@ -87,7 +89,14 @@ async def survey(access: Access, scope: Scope, batch: Sequence[Prepared], *, ids
 
 
 async def with_vectors(
-    access: Access, scope: Scope, batch: Sequence[Prepared], embedder: Embedder, now: datetime, *, sort: Sort = outline
+    access: Access,
+    scope: Scope,
+    batch: Sequence[Prepared],
+    embedder: Embedder,
+    now: datetime,
+    *,
+    sort: Sort = outline,
+    progress: ProgressCallback | None = None,
 ) -> dict[str, Prepared]:
     """The new records of the batch by id, with vectors; none (they are owed) if the embedder fails.
 
@@ -101,9 +110,11 @@ async def with_vectors(
     joining = await _joining(access, scope, plan.new, seen, range(FAR_FUTURE, FAR_FUTURE + len(plan.new)))
     texts = [texts_to_embed(item.record, item.chunks, _before(joining, point_of(item.record))) for item in wanted]
     try:
-        blobs = iter(await embed(embedder, [text for some in texts for text in some]))
+        ends = list(accumulate(map(len, texts)))
+        flat = [text for some in texts for text in some]
+        blobs = iter(await embed_reporting(embedder, flat, ends, progress))
     except EmbeddingError as error:
-        logger.warning("vectors of %d records are owed: %s", len(wanted), error)
+        logger.warning("vectors of %d records are owed: %s", len(wanted), reason_for_log(error))
         return {}
     return {
         item.record.id: item._replace(

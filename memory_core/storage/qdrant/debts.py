@@ -12,7 +12,7 @@ import logging
 from collections.abc import Sequence
 from typing import Final
 
-from memory_core.errors import EmbeddingError, StorageError
+from memory_core.errors import EmbeddingError, StorageError, reason_for_log
 from memory_core.models import Scope
 from memory_core.protocols import Clock, Embedder
 from memory_core.storage.qdrant.changes import Changes
@@ -86,7 +86,7 @@ class Debts:
                 await self.drain()
                 pause = FIRST_PAUSE_SECONDS
             except (EmbeddingError, StorageError) as error:
-                logger.warning("vectors stay owed for now, next try in %.0f s: %s", pause, error)
+                logger.warning("vectors stay owed for now, next try in %.0f s: %s", pause, reason_for_log(error))
                 pause = await self._rest(pause)
                 continue
             try:

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from itertools import groupby
 from typing import Final
 
-from memory_core.errors import StorageError
+from memory_core.errors import StorageError, reason_for_log
 from memory_core.models import Scope
 from memory_core.retrieval.features import ANALYSIS
 from memory_core.storage.qdrant.client import models
@@ -75,4 +75,6 @@ async def _run(records: Points) -> None:
         while await renew(records):  # noqa: ASYNC110  (a pause for others; nothing is waited for)
             await asyncio.sleep(PAUSE_SECONDS)
     except StorageError as error:
-        logger.warning("what an older version analysed stays so until the store is opened again: %s", error)
+        logger.warning(
+            "what an older version analysed stays so until the store is opened again: %s", reason_for_log(error)
+        )

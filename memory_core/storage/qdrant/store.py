@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, Self, TypeVar
 
 from memory_core.chunking import DEFAULT_CHUNKER, Chunker
 from memory_core.drafts import patched
-from memory_core.errors import EmbeddingError, RecordNotFoundError
+from memory_core.errors import EmbeddingError, RecordNotFoundError, reason_for_log
 from memory_core.models import (
     ErasureReceipt,
     Hit,
@@ -27,6 +27,7 @@ from memory_core.models import (
     Where,
     utc_now,
 )
+from memory_core.progress import ProgressCallback
 from memory_core.protocols import Clock, Embedder, ListRequest, SearchRequest
 from memory_core.retrieval.ranking import parse, without_names
 from memory_core.storage.qdrant import adding, items, listing, schema, searching
@@ -165,7 +166,12 @@ class QdrantStore:
             self._to_close.push_async_callback(Reanalysis(self._access.records).close)
 
     async def add(
-        self, scope: Scope, records: Sequence[MemoryRecord], *, embed_later: bool
+        self,
+        scope: Scope,
+        records: Sequence[MemoryRecord],
+        *,
+        embed_later: bool,
+        progress: ProgressCallback | None = None,
     ) -> list[MemoryRecord | None]:
         """See `Records.add`."""
         if not records:
@@ -173,7 +179,9 @@ class QdrantStore:
         batch = [self._prepare(record) for record in records]
         embedded: dict[str, Prepared] = {}
         if self._embedder is not None and not embed_later:
-            embedded = await adding.with_vectors(self._access, scope, batch, self._embedder, self._clock())
+            embedded = await adding.with_vectors(
+                self._access, scope, batch, self._embedder, self._clock(), progress=progress
+            )
         return await self._write(scope, lambda: adding.add(self._access, scope, batch, embedded, self._clock()))
 
     async def search(self, scope: Scope, request: SearchRequest) -> list[Hit]:
@@ -254,7 +262,9 @@ class QdrantStore:
 
     async def sweep(self, scope: Scope) -> int:
         """See `Items.sweep`."""
-        return await self._write(scope, lambda: items.sweep(self._access, scope, self._clock()))
+        swept = await self._write(scope, lambda: items.sweep(self._access, scope, self._clock()))
+        logger.info("swept %d expired records", swept)
+        return swept
 
     async def erase(self, scope: Scope) -> ErasureReceipt:
         """See `Store.erase`: deletes, and pays the vectors that saw what went.
@@ -268,7 +278,7 @@ class QdrantStore:
             try:
                 await self._debts.drain(scope)
             except EmbeddingError as error:  # those vectors are gone already; only their successors have to wait
-                logger.warning("vectors of turns next to erased ones stay owed: %s", error)
+                logger.warning("vectors of turns next to erased ones stay owed: %s", reason_for_log(error))
         sessions = {item.record.session for item in gone} - {None}
         return ErasureReceipt(len(gone), len(sessions), now, files_clean=self._server.path == IN_MEMORY)
 
@@ -350,7 +360,7 @@ class QdrantStore:
         try:
             return item._replace(vectors=await embed(embedder, texts), seen=before.turn if before else None)
         except EmbeddingError as error:
-            logger.warning("the vectors of a changed record are owed: %s", error)
+            logger.warning("the vectors of a changed record are owed: %s", reason_for_log(error))
             return item
 
     async def _query_vector(self, scope: Scope, request: SearchRequest) -> NDArray[np.float32] | None:

@@ -12,10 +12,11 @@ import logging
 import sqlite3
 import threading
 from collections.abc import Iterable
+from functools import partial
 from typing import Final
 
 from memory_core.encoding import encode_json
-from memory_core.errors import EmbeddingError, StorageError
+from memory_core.errors import EmbeddingError, StorageError, reason_for_log
 from memory_core.models import Fingerprint
 from memory_core.protocols import Embedder
 from memory_core.storage.sqlite.connection import Connection
@@ -29,6 +30,8 @@ from memory_core.storage.sqlite.writer import Writer
 logger = logging.getLogger(__name__)
 
 BATCH: Final = 256
+_END: Final = (1 << 63) - 1
+"""A key above all others."""
 FIRST_PAUSE_SECONDS: Final = 1.0
 LONGEST_PAUSE_SECONDS: Final = 60.0
 LULL_SECONDS: Final = 0.03
@@ -64,17 +67,23 @@ class Backlog:
         self._embedder = embedder
         self._wake = asyncio.Event()
         self._wake.set()  # an earlier process may have left some
-        self._paying = asyncio.Lock()
         self._task = asyncio.create_task(self._serve(), name="memory-core backlog")
 
     def wake(self) -> None:
         """Say that vectors may be owed."""
         self._wake.set()
 
-    async def drain(self) -> None:
-        """Pay all that is owed now; raises `EmbeddingError` if the embedder still fails."""
-        while await self._pay():
-            pass
+    async def complete(self, owner: int) -> None:
+        """Compute the vectors that this owner lacks now, and none that its writers or others lack later.
+
+        Raises:
+            EmbeddingError: The embedder still fails.
+        """
+        last: Piece | None = (owner << OWNER_BITS, -1)
+        stop = await self._reader.run(lambda db: _next_key(db, owner))
+        while last is not None:
+            last, texts = await self._reader.run(partial(_next_batch, after=last, stop=stop))
+            await self._compute(texts)
 
     async def close(self) -> None:
         """Stop; what is still owed is paid by the next process that opens the file."""
@@ -93,7 +102,7 @@ class Backlog:
             except (EmbeddingError, StorageError) as error:
                 if not threading.main_thread().is_alive():
                     return  # the interpreter is ending: the next process that opens the file pays
-                logger.warning("vectors stay owed for now, next try in %.0f s: %s", pause, error)
+                logger.warning("vectors stay owed for now, next try in %.0f s: %s", pause, reason_for_log(error))
                 pause = await self._rest(pause)
 
     async def _give_way(self) -> None:
@@ -111,18 +120,33 @@ class Backlog:
 
     async def _pay(self) -> int:
         """One batch; returns how many were owed."""
-        async with self._paying:
-            texts = await self._reader.run(_next_batch)
-            if texts:
-                blobs = await embed(self._embedder, list(texts.values()))
-                await self._writer.write(lambda db: _store(db, self._embedder.fingerprint, texts, blobs))
-            return len(texts)
+        _, texts = await self._reader.run(_next_batch)
+        await self._compute(texts)
+        return len(texts)
+
+    async def _compute(self, texts: dict[Piece, str]) -> None:
+        if texts:
+            blobs = await embed(self._embedder, list(texts.values()))
+            await self._writer.write(lambda db: _store(db, self._embedder.fingerprint, texts, blobs))
 
 
-def _next_batch(db: sqlite3.Connection) -> dict[Piece, str]:
+def _next_key(db: sqlite3.Connection, owner: int) -> int:
+    """The key of the owner's next record; one that is below all of them if the owner is gone."""
+    row = db.execute("SELECT next FROM owner WHERE id = ?", (owner,)).fetchone()
+    return (owner << OWNER_BITS) + (row[0] if row else 0)
+
+
+def _next_batch(
+    db: sqlite3.Connection, after: Piece = (0, -1), stop: int = _END
+) -> tuple[Piece | None, dict[Piece, str]]:
+    """What to embed next of the records below the key `stop`, after the piece `after`; and the last of it, if any."""
     with snapshot(db):
-        owed = db.execute("SELECT record, n FROM chunk WHERE vector IS NULL ORDER BY record, n LIMIT ?", (BATCH,))
-        return texts_of(db, owed.fetchall())
+        pieces: list[Piece] = db.execute(
+            "SELECT record, n FROM chunk WHERE vector IS NULL AND (record, n) > (?, ?) AND record < ? "
+            "ORDER BY record, n LIMIT ?",
+            (*after, stop, BATCH),
+        ).fetchall()
+        return max(pieces, default=None), texts_of(db, pieces)
 
 
 def texts_of(db: sqlite3.Connection, pieces: Iterable[Piece]) -> dict[Piece, str]:

@@ -6,10 +6,11 @@ import logging
 import sqlite3
 from typing import Final
 
+from memory_core.errors import reason_for_log
 from memory_core.models import STATES, Scope, Where
 from memory_core.storage.sqlite import writing
 from memory_core.storage.sqlite.conditions import conditions
-from memory_core.storage.sqlite.connection import BUSY_MS
+from memory_core.storage.sqlite.files import BUSY_MS
 from memory_core.storage.sqlite.owners import find
 
 logger = logging.getLogger(__name__)
@@ -52,7 +53,7 @@ def scrub(db: sqlite3.Connection) -> bool:
         try:
             write_anew(db)
         except sqlite3.OperationalError as error:  # such as a full disk; the mark makes the next erasure try again
-            logger.warning("the file still holds traces of what was erased: %s", error)
+            logger.warning("the file still holds traces of what was erased: %s", reason_for_log(error))
             return False
     db.execute(f"PRAGMA busy_timeout = {PATIENCE_MS}")
     try:

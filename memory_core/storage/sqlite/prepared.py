@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Awaitable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from memory_core.chunking import DEFAULT_CHUNKER, Chunker, pieces_of
 from memory_core.errors import EmbeddingError, MemoryCoreError
 from memory_core.models import Fingerprint, MemoryRecord
+from memory_core.progress import Progress, ProgressCallback
 from memory_core.protocols import Embedder
 from memory_core.retrieval.features import Features, features, in_context, spoken
 from memory_core.storage.sqlite.rows import micros
@@ -16,6 +18,9 @@ from memory_core.storage.sqlite.rows import micros
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
+
+TEXTS_AT_ONCE: Final = 256
+"""Texts that are embedded between two reports: enough to keep all cores busy, and a second or less."""
 
 Turn = tuple[str | None, str]
 """Author and text."""
@@ -83,6 +88,23 @@ async def embed(embedder: Embedder, texts: Sequence[str]) -> list[bytes]:
 
     vectors = await _answer(embedder, embedder.embed_documents(texts), (len(texts), embedder.fingerprint.dimensions))
     return [row.tobytes() for row in vectors.astype(np.float16)]
+
+
+async def embed_reporting(
+    embedder: Embedder, texts: Sequence[str], ends: Sequence[int], progress: ProgressCallback | None
+) -> list[bytes]:
+    """`embed`, in batches if somebody wants to know how far it is.
+
+    Args:
+        ends: For each record the number of texts up to its last one.
+    """
+    if progress is None:
+        return await embed(embedder, texts)
+    blobs: list[bytes] = []
+    for start in range(0, len(texts), TEXTS_AT_ONCE):
+        blobs += await embed(embedder, texts[start : start + TEXTS_AT_ONCE])
+        progress(Progress(bisect_right(ends, len(blobs)), len(ends)))
+    return blobs
 
 
 async def embed_query(embedder: Embedder, text: str) -> NDArray[np.float32]:

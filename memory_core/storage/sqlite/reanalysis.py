@@ -12,7 +12,7 @@ import logging
 import sqlite3
 from typing import Final
 
-from memory_core.errors import StorageError
+from memory_core.errors import StorageError, reason_for_log
 from memory_core.retrieval.features import ANALYSIS, features
 from memory_core.storage.sqlite.owners import note_changes
 from memory_core.storage.sqlite.rows import COLUMNS, to_record
@@ -82,4 +82,7 @@ async def _run(writer: Writer) -> None:
         while await writer.write(renew):  # noqa: ASYNC110  (a pause for others; nothing is waited for)
             await asyncio.sleep(PAUSE_SECONDS)
     except StorageError as error:
-        logger.warning("some texts stay analysed as an older version did, until the file is opened again: %s", error)
+        logger.warning(
+            "some texts stay analysed as an older version did, until the file is opened again: %s",
+            reason_for_log(error),
+        )

@@ -15,6 +15,7 @@ from typing import Final
 
 from memory_core.errors import FingerprintError
 from memory_core.models import Fingerprint
+from memory_core.progress import Progress, ProgressCallback
 from memory_core.protocols import Embedder
 from memory_core.storage.sqlite.backlog import BATCH, Piece, texts_of
 from memory_core.storage.sqlite.connection import Connection
@@ -39,16 +40,19 @@ _CREATE: Final = (
 )
 _DROP: Final = ("DROP TRIGGER renewal_gone", "DROP TRIGGER renewal_owed", "DROP TABLE renewal")
 
-_MISSING: Final = (
-    "SELECT record, n FROM chunk WHERE (record, n) > (?, ?) AND NOT EXISTS "
-    "(SELECT 1 FROM renewal WHERE renewal.record = chunk.record AND renewal.n = chunk.n) ORDER BY record, n LIMIT ?"
+_MISSING_FROM: Final = (
+    "FROM chunk WHERE (record, n) > (?, ?) AND NOT EXISTS "
+    "(SELECT 1 FROM renewal WHERE renewal.record = chunk.record AND renewal.n = chunk.n)"
 )
+_MISSING: Final = f"SELECT record, n {_MISSING_FROM} ORDER BY record, n LIMIT ?"
 _REPLACE: Final = (
     "UPDATE chunk SET vector = (SELECT vector FROM renewal WHERE renewal.record = chunk.record AND renewal.n = chunk.n)"
 )
 
 
-async def collect(reader: Connection, writer: Writer, embedder: Embedder) -> int:
+async def collect(
+    reader: Connection, writer: Writer, embedder: Embedder, progress: ProgressCallback | None = None
+) -> int:
     """Compute the vectors that are still missing; returns how many.
 
     Raises:
@@ -58,12 +62,16 @@ async def collect(reader: Connection, writer: Writer, embedder: Embedder) -> int
     target = embedder.fingerprint
     if not await writer.write(lambda db: _begin(db, target)):
         return 0
-    made = 0
+    made, total = 0, 0 if progress is None else await reader.run(_count_missing)
     for _ in range(ROUNDS):
         last: Piece | None = (0, 0)
         while last is not None:
+            if progress is not None:
+                progress(Progress(made, max(made, total)))
             last, texts = await _next(reader, last, target)
             made += await _renew(writer, embedder, texts)
+    if progress is not None:
+        progress(Progress(made, made))
     return made
 
 
@@ -82,6 +90,11 @@ def _begin(db: sqlite3.Connection, target: Fingerprint) -> bool:
             db.execute(statement)
         hold(db, target, _TARGET)
     return True
+
+
+def _count_missing(db: sqlite3.Connection) -> int:
+    (count,) = db.execute(f"SELECT count(*) {_MISSING_FROM}", (0, 0)).fetchone()
+    return int(count)
 
 
 async def _next(reader: Connection, last: Piece, target: Fingerprint) -> tuple[Piece | None, dict[Piece, str]]:

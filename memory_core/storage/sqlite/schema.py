@@ -19,11 +19,14 @@ every table: a scan of one owner reads pages that hold nothing else.
 from __future__ import annotations
 
 import json
+import logging
 import secrets
 import sqlite3
 from typing import Final
 
 from memory_core.errors import NewerStoreError
+
+logger = logging.getLogger(__name__)
 
 APPLICATION_ID: Final = 0x4D454D43
 """`MEMC` in the file header: how a store is told from any other SQLite file."""
@@ -174,6 +177,8 @@ def migrate(db: sqlite3.Connection) -> None:
             db.execute("ROLLBACK")
             raise
         db.execute("COMMIT")
+    if 0 < version < len(MIGRATIONS):
+        logger.info("upgraded a memory file from format %d to %d", version, len(MIGRATIONS))
 
 
 def _statements(script: str) -> list[str]:

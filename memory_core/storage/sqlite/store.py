@@ -11,31 +11,32 @@ from contextlib import AsyncExitStack
 from dataclasses import replace
 from datetime import datetime
 from functools import partial
-from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from memory_core.chunking import DEFAULT_CHUNKER, Chunker
 from memory_core.drafts import patched
-from memory_core.errors import EmbeddingError, RecordNotFoundError
-from memory_core.models import ErasureReceipt, Fingerprint, Hit, MemoryRecord, Page, Patch, Scope, Stats, Version, Where
+from memory_core.errors import ClosedError, EmbeddingError, RecordNotFoundError, reason_for_log
+from memory_core.models import ErasureReceipt, Hit, MemoryRecord, Page, Patch, Scope, Stats, Version, Where
+from memory_core.progress import ProgressCallback
 from memory_core.protocols import Clock, Embedder, ListRequest, SearchRequest
 from memory_core.retrieval.ranking import parse, without_names
-from memory_core.storage.sqlite import custody, erasing, fingerprints, items, listing, searching, writing
-from memory_core.storage.sqlite.backlog import Backlog
+from memory_core.storage.sqlite import custody, erasing, items, listing, searching, writing
 from memory_core.storage.sqlite.conditions import conditions
-from memory_core.storage.sqlite.connection import IN_MEMORY, Connection, connect, full_path
+from memory_core.storage.sqlite.connection import Connection
 from memory_core.storage.sqlite.corpora import Corpora
-from memory_core.storage.sqlite.intake import Intake
-from memory_core.storage.sqlite.names import KnownNames
 from memory_core.storage.sqlite.owners import find
 from memory_core.storage.sqlite.porting import SqlitePort
-from memory_core.storage.sqlite.prepared import Prepared, embed_query, prepare
-from memory_core.storage.sqlite.reanalysis import Reanalysis, is_due
-from memory_core.storage.sqlite.reembedding import collect, switch
+from memory_core.storage.sqlite.prepared import Prepared, embed_query
 from memory_core.storage.sqlite.rows import micros, moment
+from memory_core.storage.sqlite.shared_file import (
+    SharedFile,
+    Synchronous,
+    Wanted,
+    borrow,
+    close_embedder,
+    give_back,
+)
 from memory_core.storage.sqlite.snapshot import snapshot
-from memory_core.storage.sqlite.turns import NEW
-from memory_core.storage.sqlite.vectors import Batch, with_vectors
 from memory_core.storage.sqlite.writer import Writer
 
 if TYPE_CHECKING:
@@ -45,7 +46,6 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-Synchronous = Literal["FULL", "NORMAL"]
 Scopes = list[Scope]
 Texts = list[str]
 
@@ -54,11 +54,12 @@ class SqliteStore:
     """Records, full text, vectors and change log in one SQLite file (WAL), shared by any number of processes.
 
     Two connections with a thread each: one writes (see `Writer`), one reads and ranks. Readers never wait for
-    writers. `open` before use; everything but `begin_list` runs on the loop that opened it.
+    writers. All stores of a process on one file share them (see `SharedFile`); a store adds its clock. `open` before
+    use; everything but `begin_list` runs on the loop that opened it.
 
     Args:
         path: The file, or `":memory:"`.
-        embedder: Owned by the store from here on; `None` keeps a store without vectors.
+        embedder: Closed with the store; `None` keeps a store without vectors.
         synchronous: `FULL` survives power loss at any moment; `NORMAL` survives the death of the process only.
         chunker: Cuts the texts that are written from here on.
     """
@@ -73,23 +74,19 @@ class SqliteStore:
         chunker: Chunker = DEFAULT_CHUNKER,
     ) -> None:
         self._path = path
-        self._embedder = embedder
+        self._given = embedder
         self._clock = clock
-        self._synchronous = synchronous
-        self._prepare = partial(prepare, chunker=chunker)
-        self._names = KnownNames()
-        self._corpora = Corpora(None if embedder is None else embedder.fingerprint)
-        self._backlog: Backlog | None = None
-        self._switching = asyncio.Lock()
-        """Held while the file gets the vectors of another embedder and this store turns to that one."""
+        self._wanted = Wanted(embedder, chunker, synchronous)
+        self._borrowed: SharedFile | None = None
         self._to_close = AsyncExitStack()
 
     async def open(self) -> None:
-        """Check, create or migrate the file and start the writer.
+        """Check, create or migrate the file and start the writer, if no other store of this process has it open.
 
         Raises:
             StorageError: The file cannot be used; nothing was touched.
-            FingerprintError: Its vectors were made by another embedder.
+            FingerprintError: Its vectors, or those of another store of this process, are another embedder's.
+            InvalidInputError: Another store of this process has it open with another chunker.
         """
         try:
             await self._open()
@@ -98,35 +95,56 @@ class SqliteStore:
             raise
 
     async def close(self) -> None:
-        """Finish accepted writes and let go of connections and embedder; may be called twice."""
-        async with self._switching:
-            await self._to_close.aclose()
+        """Finish accepted writes and let go of file and embedder, unless other stores need them; may be called twice.
+
+        The embedder that was given is closed as well, unless an open file works with it.
+        """
+        await asyncio.shield(asyncio.create_task(self._to_close.aclose(), name="memory-core close"))
 
     async def _open(self) -> None:
-        if self._embedder is not None:
-            self._to_close.push_async_callback(self._embedder.close)
-        in_memory = os.fspath(self._path) == IN_MEMORY
-        name = IN_MEMORY if in_memory else str(full_path(Path(self._path)))
-        self._write_connection = await self._connect(name, prepare=not in_memory)
-        # A private in-memory database is visible to its own connection only, so that one has to serve both.
-        self._reader = self._write_connection if in_memory else await self._connect(name)
-        self._writer = Writer(self._write_connection, self._wake_backlog, custody.tidy)
-        self._to_close.push_async_callback(self._writer.close)
-        self._intake = Intake(self._writer, self._prepare, self._embedded)
-        self._to_close.push_async_callback(self._intake.close)
-        if self._embedder is not None:
-            await self._check_fingerprint(self._embedder.fingerprint)
-            self._start_backlog(self._embedder)
-        if not in_memory and await self._reader.run(is_due):
-            self._to_close.push_async_callback(Reanalysis(self._writer).close)
+        try:
+            self._borrowed = file = await borrow(self._path, self._wanted)
+        except BaseException:  # a cancelled caller included
+            await close_embedder(self._given)
+            raise
+        self._to_close.push_async_callback(self._give_back, file)
 
-    async def _connect(self, name: str, *, prepare: bool = False) -> Connection:
-        connection = await connect(name, synchronous=self._synchronous, prepare=prepare)
-        self._to_close.push_async_callback(connection.close)
-        return connection
+    async def _give_back(self, file: SharedFile) -> None:
+        self._borrowed = None
+        await give_back(file, self._given)
+
+    @property
+    def _shared(self) -> SharedFile:
+        if self._borrowed is None:
+            raise ClosedError("this memory was closed; make a new Memory to open it again")
+        return self._borrowed
+
+    @property
+    def _reader(self) -> Connection:
+        return self._shared.reader
+
+    @property
+    def _writer(self) -> Writer:
+        return self._shared.writer
+
+    @property
+    def _corpora(self) -> Corpora:
+        return self._shared.corpora
+
+    @property
+    def _embedder(self) -> Embedder | None:
+        return self._shared.embedder
+
+    def _prepare(self, record: MemoryRecord) -> Prepared:
+        return self._shared.prepare(record)
 
     async def add(
-        self, scope: Scope, records: Sequence[MemoryRecord], *, embed_later: bool
+        self,
+        scope: Scope,
+        records: Sequence[MemoryRecord],
+        *,
+        embed_later: bool,
+        progress: ProgressCallback | None = None,
     ) -> list[MemoryRecord | None]:
         """See `Records.add`."""
         if not records:
@@ -137,14 +155,14 @@ class SqliteStore:
             return [await done]
         batch = [self._prepare(record) for record in records]
         if not embed_later:
-            (batch,) = await self._embedded([(scope, batch)])
+            (batch,) = await self._shared.embedded([(scope, batch)], progress=progress)
         return await self._writer.write(lambda db: writing.insert(db, scope, batch))
 
     def begin_add(
         self, scope: Scope, record: MemoryRecord, done: asyncio.Future[MemoryRecord | None], *, embed_later: bool
     ) -> None:
         """See `Adding.begin_add`."""
-        self._intake.put(scope, record, done, embed_later=embed_later)
+        self._shared.intake.put(scope, record, done, embed_later=embed_later)
 
     async def search(self, scope: Scope, request: SearchRequest) -> list[Hit]:
         """See `Records.search`."""
@@ -157,17 +175,17 @@ class SqliteStore:
         # second round, and the next query does not make it again.
         while True:
             embedder, corpora = self._embedder, self._corpora
-            without = self._names.guess(scope, query.names) if request.mode == "hybrid" and embedder else None
+            without = self._shared.names.guess(scope, query.names) if request.mode == "hybrid" and embedder else None
             try:
                 vector = await _query_vector(embedder, request, without or ())
                 found = await self._found(corpora, searching.Search(scope, request, query, vector, without, now))
             except EmbeddingError:
-                if not await self._has_turned_from(embedder):
+                if not await self._shared.has_turned_from(embedder):
                     raise
                 continue
             if found.names is None:
                 return found.hits
-            self._names.correct(scope, query.names, found.names)
+            self._shared.names.correct(scope, query.names, found.names)
 
     async def _found(self, corpora: Corpora, search: searching.Search) -> searching.Found:
         """What a search finds: in this thread if that is a matter of a millisecond, else in the reader's."""
@@ -184,7 +202,7 @@ class SqliteStore:
             raise RecordNotFoundError(f"there is no memory {id!r}")
         item = self._prepare(patched(known[2], patch, now))
         if _is_searched_differently(known[2], item.record):
-            ((item,),) = await self._embedded([(scope, [item])], known[1])
+            ((item,),) = await self._shared.embedded([(scope, [item])], known[1])
         return await self._writer.write(lambda db: _update(db, scope, patch, item, now))
 
     async def delete(self, scope: Scope, where: Where, *, forget: bool) -> int:
@@ -206,7 +224,7 @@ class SqliteStore:
         if not records and not remove:
             return []
         batch, now = [self._prepare(record) for record in records], self._now()
-        (batch,) = await self._embedded([(scope, batch)])
+        (batch,) = await self._shared.embedded([(scope, batch)])
         return await self._writer.write(lambda db: items.put(db, scope, batch, remove, now))
 
     async def collections(self, scope: Scope, where: Where) -> Texts:
@@ -223,17 +241,18 @@ class SqliteStore:
     async def sweep(self, scope: Scope) -> int:
         """See `Items.sweep`."""
         now = self._now()
-        return await self._writer.write(lambda db: items.sweep(db, scope, now))
+        swept = await self._writer.write(lambda db: items.sweep(db, scope, now))
+        logger.info("swept %d expired records", swept)
+        return swept
 
     async def erase(self, scope: Scope) -> ErasureReceipt:
-        """See `Store.erase`: deletes, pays the vectors that saw what went, and leaves no trace in any file."""
+        """See `Store.erase`: deletes, computes the vectors that saw what went, and leaves no trace in any file."""
         now = self._clock()
         records, sessions, owner = await self._writer.write(lambda db: erasing.remove(db, scope))
         if owner is not None:
             await self._reader.run(lambda _: self._corpora.forget(owner))
-        if self._backlog is not None:
-            await self._pay_what_saw_it(self._backlog)
-        clean = await self._write_connection.run(erasing.scrub)
+            await self._replace_what_saw_it(owner)
+        clean = await self._shared.alone(erasing.scrub)
         return ErasureReceipt(records, sessions, now, clean)
 
     def port(self) -> SqlitePort:
@@ -255,64 +274,25 @@ class SqliteStore:
 
     async def vacuum(self) -> None:
         """See `Custody.vacuum`."""
-        await self._write_connection.run(custody.vacuum)
+        await self._shared.alone(custody.vacuum)
 
     async def versions(self, scope: Scope, id: str) -> list[Version]:  # noqa: A002
         """See `Store.versions`."""
         now = self._now()
         return await self._reader.run(lambda db: listing.versions(db, scope, id, now))
 
-    @staticmethod
-    async def _pay_what_saw_it(backlog: Backlog) -> None:
+    async def _replace_what_saw_it(self, owner: int) -> None:
+        backlog = self._shared.backlog
+        if backlog is None:
+            return
         try:
-            await backlog.drain()
+            await backlog.complete(owner)
         except EmbeddingError as error:  # those vectors are gone already; only their successors have to wait
-            logger.warning("vectors of turns next to erased ones stay owed: %s", error)
+            logger.warning("vectors of turns next to erased ones are computed later: %s", reason_for_log(error))
 
-    async def _embedded(self, batches: Sequence[Batch], key: int = NEW) -> list[list[Prepared]]:
-        """The batches with vectors, as far as there is an embedder and it works."""
-        if self._embedder is None:
-            return [list(batch) for _, batch in batches]
-        return await with_vectors(self._embedder, self._reader, batches, key)
-
-    async def reembed(self, embedder: Embedder) -> int:
+    async def reembed(self, embedder: Embedder, progress: ProgressCallback | None = None) -> int:
         """See `Memory.reembed`."""
-        made = await collect(self._reader, self._writer, embedder)
-        # Whoever waits for it may be cancelled, but between file and store nothing may come.
-        await asyncio.shield(asyncio.create_task(self._turn_to(embedder), name="memory-core switch"))
-        return made
-
-    async def _turn_to(self, embedder: Embedder) -> None:
-        async with self._switching:
-            old, backlog = self._embedder, self._backlog
-            if old is embedder:
-                return
-            await switch(self._writer, embedder.fingerprint)
-            self._embedder, self._corpora = embedder, Corpora(embedder.fingerprint)
-            self._to_close.push_async_callback(embedder.close)
-            self._start_backlog(embedder)
-        if backlog is not None:
-            await backlog.close()
-        if old is not None:
-            await old.close()
-
-    async def _has_turned_from(self, embedder: Embedder | None) -> bool:
-        """Whether what failed with this embedder may go well with the one that has taken its place."""
-        async with self._switching:
-            return self._embedder is not embedder
-
-    async def _check_fingerprint(self, wanted: Fingerprint) -> None:
-        if await self._reader.run(fingerprints.held) is None:
-            await self._writer.write(lambda db: fingerprints.claim(db, wanted))
-        await self._reader.run(lambda db: fingerprints.insist(db, wanted))
-
-    def _start_backlog(self, embedder: Embedder) -> None:
-        self._backlog = Backlog(self._reader, self._writer, embedder)
-        self._to_close.push_async_callback(self._backlog.close)
-
-    def _wake_backlog(self) -> None:
-        if self._backlog is not None:
-            self._backlog.wake()
+        return await self._shared.reembed(embedder, progress)
 
     def _now(self) -> int:
         return micros(self._clock())

@@ -6,11 +6,12 @@ import logging
 from collections.abc import Iterator, Sequence
 from itertools import islice
 
-from memory_core.errors import EmbeddingError
+from memory_core.errors import EmbeddingError, reason_for_log
 from memory_core.models import Fingerprint, Scope
+from memory_core.progress import ProgressCallback
 from memory_core.protocols import Embedder
 from memory_core.storage.sqlite.connection import Connection
-from memory_core.storage.sqlite.prepared import Before, Prepared, embed, texts_to_embed
+from memory_core.storage.sqlite.prepared import Before, Prepared, embed_reporting, texts_to_embed
 from memory_core.storage.sqlite.turns import NEW, is_placed, turns_before
 
 logger = logging.getLogger(__name__)
@@ -20,7 +21,12 @@ Batch = tuple[Scope, Sequence[Prepared]]
 
 
 async def with_vectors(
-    embedder: Embedder, reader: Connection, batches: Sequence[Batch], key: int = NEW
+    embedder: Embedder,
+    reader: Connection,
+    batches: Sequence[Batch],
+    key: int = NEW,
+    *,
+    progress: ProgressCallback | None = None,
 ) -> list[list[Prepared]]:
     """The batches with vectors, from one call of the embedder.
 
@@ -28,19 +34,22 @@ async def with_vectors(
 
     Args:
         key: Of the one record of all batches, if it is stored already and about to change.
+        progress: Called with the records whose vectors are computed so far.
     """
     befores = await _befores(reader, batches, key)
     texts: list[str] = []
+    ends: list[int] = []
     for (_, batch), before in zip(batches, befores, strict=True):
         for item in batch:
             if item.record.id in before:
                 texts += texts_to_embed(item.record, item.chunks, before[item.record.id])
+            ends.append(len(texts))
     if not texts:
         return [list(batch) for _, batch in batches]
     try:
-        blobs = await embed(embedder, texts)
+        blobs = await embed_reporting(embedder, texts, ends, progress)
     except EmbeddingError as error:
-        logger.warning("%d vectors are owed: %s", len(texts), error)
+        logger.warning("%d vectors are owed: %s", len(texts), reason_for_log(error))
         return [list(batch) for _, batch in batches]
     made_by, left = embedder.fingerprint, iter(blobs)
     return [

@@ -12,12 +12,13 @@ import sqlite3
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 
 from memory_core.bridge import answer
-from memory_core.errors import ClosedError
-from memory_core.storage.sqlite.connection import Connection, explained
+from memory_core.errors import ClosedError, reason_for_log
+from memory_core.storage.sqlite.connection import Connection
+from memory_core.storage.sqlite.files import explained
 from memory_core.storage.sqlite.owners import lacks_vectors
 from memory_core.storage.sqlite.writing import Adds
 
@@ -55,14 +56,21 @@ class Writer:
     Args:
         when_owed: Called after a commit if the file lacks vectors.
         when_idle: Run on the connection once nothing was written for `IDLE_SECONDS` after a write.
+        around: Entered before each commit and left after it, in the connection's thread; what it raises, the callers
+            of that commit get.
     """
 
     def __init__(
-        self, connection: Connection, when_owed: Callable[[], None], when_idle: Callable[[sqlite3.Connection], None]
+        self,
+        connection: Connection,
+        when_owed: Callable[[], None],
+        when_idle: Callable[[sqlite3.Connection], None],
+        around: Callable[[], AbstractContextManager[None]],
     ) -> None:
         self._connection = connection
         self._when_owed = when_owed
         self._when_idle = when_idle
+        self._around = around
         self._loop = asyncio.get_running_loop()
         self._queue: deque[_Waiting] = deque()
         self._size = 0
@@ -149,7 +157,7 @@ class Writer:
         """
         promises = [promise for waiting in group for promise in waiting.done]
         try:
-            with explained("the store"):
+            with explained("the store"), self._around():
                 outcomes = commit(db, group)
         except BaseException as error:  # noqa: BLE001  (whatever it was, every caller of this group must hear of it)
             outcomes = [(None, error)] * len(promises)
@@ -159,7 +167,7 @@ class Writer:
         try:
             return lacks_vectors(db)
         except sqlite3.Error as error:  # nobody waits for it, and the next commit asks again
-            logger.info("nobody knows whether vectors are owed: %s", error)
+            logger.info("nobody knows whether vectors are owed: %s", reason_for_log(error))
             return False
 
     def _rest(self) -> None:
@@ -178,7 +186,7 @@ class Writer:
 def _say_if_it_failed(tidied: asyncio.Future[None]) -> None:
     error = tidied.exception()
     if error is not None:  # such as another process that writes: nothing depends on it
-        logger.info("the store was not tidied: %s", error)
+        logger.info("the store was not tidied: %s", reason_for_log(error))
 
 
 def commit(db: sqlite3.Connection, group: Sequence[_Waiting]) -> list[Outcome]:

@@ -96,7 +96,7 @@ async def test_a_search_is_answered_although_it_cannot_be_counted(
         assert [entry.access_count for entry in await memory.search_memories("counted")] == [1]
         assert [entry.access_count for entry in await memory.get_recent_memories()] == [0]
         other.execute("ROLLBACK")
-    assert "was not counted: the store cannot be used: database is locked" in caplog.text
+    assert "was not counted: StoreUnavailableError, caused by OperationalError SQLITE_BUSY at " in caplog.text
     assert [entry.access_count for entry in await memory.search_memories("counted")] == [1]
     assert [entry.access_count for entry in await memory.get_recent_memories()] == [1]
 

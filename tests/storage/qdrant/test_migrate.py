@@ -13,10 +13,21 @@ from typing import Any
 
 import pytest
 
-from memory_core import BoundMemory, Draft, ForgottenError, InvalidInputError, Link, Memory, Patch, Where, run_sync
+from memory_core import (
+    BoundMemory,
+    Draft,
+    ForgottenError,
+    InvalidInputError,
+    Link,
+    Memory,
+    Patch,
+    Progress,
+    Where,
+    run_sync,
+)
 from memory_core.bridge import on_core
 from memory_core.portability.__main__ import main
-from memory_core.portability.migrate import BATCH, Progress, Report, migrate
+from memory_core.portability.migrate import BATCH, Report, migrate
 from memory_core.storage.porting import Copyable, checksum
 from memory_core.storage.qdrant.store import QdrantStore
 from memory_core.testing import Ticks
@@ -166,7 +177,7 @@ def test_progress_is_told_batch_by_batch(tmp_path: Path, monkeypatch: pytest.Mon
         run_sync(source.bind(user="ann").add_many, [f"note {n}" for n in range(300)])
         run_sync(migrate, source, server, progress=told.append)
     assert [progress.done for progress in told] == [0, 128, 256, 300, 300]
-    assert {(progress.records, progress.owner, progress.owners) for progress in told} == {(300, 1, 1)}
+    assert {(progress.total, progress.part) for progress in told} == {(300, "owner 1 of 1")}
 
 
 RECORDS = 100_000 if THOROUGH else 2_600
@@ -221,3 +232,13 @@ def test_a_move_that_cannot_be_says_why_in_one_sentence(tmp_path: Path, capsys: 
     (tmp_path / "no.db").write_text("something else, long enough to be a file of some kind" * 9)
     assert main(["--words-only", str(tmp_path / "no.db"), str(tmp_path / "b.db")]) == 1
     assert "is not a memory store" in capsys.readouterr().err.splitlines()[-1]
+    assert not (tmp_path / "b.db").exists()
+
+
+def test_a_move_from_a_file_that_is_missing_fails_and_makes_nothing(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["--words-only", str(tmp_path / "typo.db"), str(tmp_path / "b.db")]) == 1
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line == f"there is no memory file {str(tmp_path / 'typo.db')!r} to copy from; nothing was made"
+    assert list(tmp_path.iterdir()) == []

@@ -147,7 +147,7 @@ def test_without_the_server_the_file_serves_and_the_mirror_catches_up(
             catch_up(store)
         receipt = run_sync(memory.bind(user="bob").erase)
     assert not receipt.files_clean
-    assert "does not answer" in caplog.text
+    assert "the mirror does not: StoreUnavailableError" in caplog.text
     loopback.start()
     wait_until_paid(ann)
     assert_followed(store)

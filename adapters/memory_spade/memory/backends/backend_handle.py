@@ -11,6 +11,7 @@ from memory_core import (
     BoundMemory,
     Draft,
     Hit,
+    Hits,
     InvalidInputError,
     Memory,
     MemoryRecord,
@@ -56,10 +57,10 @@ class BackendHandle(BoundMemory):
         )
         return complete(replace(draft, id=memory_id), self.scope, utc_now())
 
-    async def search(self, query: str, *, limit: int = 10, where: Where = EVERYTHING, **_: Any) -> list[Hit]:
+    async def search(self, query: str, *, limit: int = 10, where: Where = EVERYTHING, **_: Any) -> Hits:
         """See `BoundMemory.search`; the order is the backend's."""
         found = await self._kept.search_memories(query, limit, _category(where))
-        return [Hit(self._record(entry), 1 / rank, None) for rank, entry in enumerate(found, 1)]
+        return Hits(Hit(self._record(entry), 1 / rank, None) for rank, entry in enumerate(found, 1))
 
     async def list(self, *, where: Where = EVERYTHING, limit: int = 50, **_: Any) -> Page:
         """See `BoundMemory.list`; one page."""

@@ -23,6 +23,7 @@ from memory_core import (
     Where,
     core_loop,
     portability,
+    reason_for_log,
     utc_now,
 )
 from memory_spade.memory.backends.base import MemoryBackend, MemoryEntry
@@ -170,7 +171,7 @@ class HandleBackend(MemoryBackend):
             try:
                 await asyncio.wrap_future(counting)
             except MemoryCoreError as error:
-                logger.warning("a search of the memories of %s was not counted: %s", self._agent_id, error)
+                logger.warning("a search of an agent's memories was not counted: %s", reason_for_log(error))
 
     def _of_agent(self, agent_id: str) -> BoundMemory:
         if portability.identity(agent_id) != portability.identity(self._agent_id):

@@ -1,0 +1,212 @@
+"""Values as plain JSON and back, and as one short line."""
+
+from __future__ import annotations
+
+import types
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import MISSING, Field, fields, is_dataclass
+from datetime import datetime
+from functools import cache
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, Self, Union, cast, get_args, get_origin, get_type_hints
+
+from memory_core.checks import shown
+from memory_core.errors import InvalidInputError
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
+MAX_SHOWN_CHARS: Final = 60
+"""Longest text inside a `repr`."""
+
+
+class Value:
+    """What the frozen dataclasses of this library have in common: a form in plain JSON, and a short `repr`."""
+
+    __slots__ = ()
+    __pydantic_config__: ClassVar[Mapping[str, str]] = {"extra": "forbid"}
+    """A condition that is misspelt must not become no condition."""
+
+    def to_dict(self) -> dict[str, Any]:  # what `json.loads` returns, too
+        """All fields as JSON has them: times as ISO 8601 texts, sequences as lists, values in values as objects.
+
+        Raises:
+            InvalidInputError: A field holds something JSON has no form for, which no store would have taken.
+        """
+        try:
+            return {name: _plain(value) for name, value in _given(self)}
+        except RecursionError as cause:
+            raise InvalidInputError(f"this {type(self).__name__} is nested too deeply for JSON") from cause
+
+    @classmethod
+    def from_dict(cls, given: Mapping[str, object]) -> Self:
+        """The value that `to_dict` gave; fields that are missing take their default, and sequences come as tuples.
+
+        Raises:
+            InvalidInputError: A field is unknown, missing, or of another type; the message names it.
+        """
+        if not isinstance(given, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]  # JSON of anybody's
+            raise InvalidInputError(f"a {cls.__name__} is made from a JSON object, not from {shown(given)}")
+        hints, known = _hints(cls), {each.name: each for each in _fields(cls)}
+        unknown = sorted(set(given) - set(known))
+        if unknown:
+            raise InvalidInputError(f"a {cls.__name__} has no {shown(unknown[0])}; it has {', '.join(known)}")
+        missing = [name for name, each in known.items() if name not in given and _default(each) is MISSING]
+        if missing:
+            raise InvalidInputError(f"a {cls.__name__} needs {missing[0]!r}")
+        return cls(**{name: _read(hints[name], value, f"{cls.__name__}.{name}") for name, value in given.items()})
+
+    def __repr__(self) -> str:
+        differing = [(each.name, getattr(self, each.name), _default(each)) for each in _fields(type(self))]
+        shown_fields = (f"{name}={brief(value)}" for name, value, default in differing if value != default)
+        return f"{type(self).__name__}({', '.join(shown_fields)})"
+
+
+class Unset:
+    """The type of `UNSET`."""
+
+    def __repr__(self) -> str:
+        return "UNSET"
+
+    def __reduce__(self) -> str:
+        return "UNSET"  # there is one in a process, also after copying and pickling
+
+
+UNSET: Final = Unset()
+"""Leave this field of a `Patch` as it is (`None` would clear it)."""
+
+
+def brief(value: object) -> str:
+    """The `repr` of a value, cut where it is long."""
+    if isinstance(value, str) and len(value) > MAX_SHOWN_CHARS:
+        return f"{value[: MAX_SHOWN_CHARS - 1]!r}…"
+    return repr(value)
+
+
+def partial_schema(cls: type[Value], handler: Any) -> Any:  # pydantic's types, which are not imported at run time
+    """How pydantic checks a value whose fields may all be left out, and writes down only those that are given."""
+    from pydantic_core import core_schema as core  # noqa: PLC0415  (called by pydantic alone, so it is there)
+
+    given = core.typed_dict_schema(
+        {
+            name: core.typed_dict_field(handler.generate_schema(_without_unset(hint)), required=False)
+            for name, hint in _hints(cls).items()
+        },
+        cls_name=cls.__name__,
+        extra_behavior="forbid",
+    )
+    made = core.no_info_after_validator_function(lambda values: cls(**values), given)
+    return core.json_or_python_schema(
+        made,
+        core.union_schema([core.is_instance_schema(cls), made]),
+        serialization=core.plain_serializer_function_ser_schema(lambda value: dict(_given(value)), return_schema=given),
+    )
+
+
+def _without_unset(hint: Any) -> Any:
+    rest = tuple(each for each in get_args(hint) if each is not Unset)
+    return Union[rest]  # noqa: UP007  (made at run time)
+
+
+def _fields(cls: type[Value]) -> tuple[Field[Any], ...]:
+    return fields(cast("type[DataclassInstance]", cls))
+
+
+def _hints(cls: type[Value]) -> Mapping[str, Any]:
+    return _all_hints(cast("type", cls))  # mypy does not see that classes of ours are hashable
+
+
+@cache
+def _all_hints(cls: type) -> Mapping[str, Any]:
+    hints = get_type_hints(cls)
+    return {each.name: hints[each.name] for each in _fields(cls)}
+
+
+def _default(each: Field[Any]) -> object:
+    return each.default if each.default_factory is MISSING else each.default_factory()
+
+
+def _given(value: Value) -> Iterator[tuple[str, object]]:
+    for each in _fields(type(value)):
+        held = getattr(value, each.name)
+        if held is not UNSET:
+            yield each.name, held
+
+
+def _plain(value: object) -> Any:
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    if isinstance(value, datetime):
+        return value.isoformat()
+    if isinstance(value, Value):
+        return {name: _plain(held) for name, held in _given(value)}
+    if isinstance(value, Mapping):
+        return {name: _plain(held) for name, held in cast("Mapping[object, object]", value).items()}
+    if isinstance(value, list | tuple):
+        return [_plain(held) for held in cast("Sequence[object]", value)]
+    raise InvalidInputError(f"JSON has no form for {shown(value)}")
+
+
+_SCALARS: Final[Mapping[object, tuple[type, ...]]] = {
+    str: (str,),
+    bool: (bool,),
+    int: (int,),
+    float: (float, int),
+    types.NoneType: (types.NoneType,),
+}
+
+
+def _read(hint: Any, value: object, name: str) -> Any:
+    """`value` out of JSON as the type of a field has it."""
+    if hint in {Any, object}:
+        return value
+    if hint in _SCALARS:
+        if isinstance(value, _SCALARS[hint]) and (hint is bool or not isinstance(value, bool)):
+            return value
+    elif hint is datetime:
+        return _moment(value, name)
+    elif is_dataclass(hint):
+        kind = cast("type[Value]", hint)
+        return value if isinstance(value, kind) else kind.from_dict(cast("Mapping[str, object]", value))
+    elif hint is not Unset:
+        return _read_generic(hint, value, name)
+    raise InvalidInputError(f"{name} must be {_named(hint)}, not {shown(value)}")
+
+
+def _read_generic(hint: Any, value: object, name: str) -> Any:
+    origin, arguments = get_origin(hint), get_args(hint)
+    if origin in {Union, types.UnionType}:
+        return _read_one_of(hint, value, name)
+    if origin is Literal and value in arguments:
+        return value
+    if origin in {tuple, Sequence} and isinstance(value, list | tuple):
+        return tuple(_read(arguments[0], held, name) for held in cast("Sequence[object]", value))
+    if origin is Mapping and isinstance(value, Mapping):
+        pairs = cast("Mapping[object, object]", value).items()
+        return {_read(arguments[0], key, name): _read(arguments[1], held, name) for key, held in pairs}
+    raise InvalidInputError(f"{name} must be {_named(hint)}, not {shown(value)}")
+
+
+def _read_one_of(hint: Any, value: object, name: str) -> Any:
+    """The first of several types that takes the value; the only one that is not `None` says best what is wrong."""
+    kinds = [kind for kind in get_args(hint) if kind not in {types.NoneType, Unset}]
+    if value is None and types.NoneType in get_args(hint):
+        return None
+    for kind in kinds[:-1]:
+        try:
+            return _read(kind, value, name)
+        except InvalidInputError:
+            continue
+    return _read(kinds[-1], value, name)
+
+
+def _moment(value: object, name: str) -> datetime:
+    if isinstance(value, datetime):
+        return value
+    try:
+        return datetime.fromisoformat(cast("str", value))
+    except (TypeError, ValueError) as cause:
+        raise InvalidInputError(f"{name} must be a time in ISO 8601, not {shown(value)}") from cause
+
+
+def _named(hint: Any) -> str:
+    return hint.__name__ if isinstance(hint, type) else str(hint).replace("typing.", "").replace("collections.abc.", "")

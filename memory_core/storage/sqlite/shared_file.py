@@ -1,0 +1,326 @@
+"""One open file for all stores of a process: its connections, writer, caches and backlog, counted by reference.
+
+A second set of connections would cost threads, descriptors and memory, and two writers would wait for each other. Which
+file it is, device and inode decide, not the spelling of the path. See `docs/decisions/0005-one-open-file.md`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import sqlite3
+from collections.abc import Callable, Generator, Sequence
+from contextlib import AsyncExitStack, contextmanager
+from functools import partial
+from pathlib import Path
+from typing import Literal, NamedTuple, TypeVar
+from weakref import WeakValueDictionary
+
+from memory_core.chunking import Chunker
+from memory_core.errors import FingerprintError, InvalidInputError, StoreUnavailableError
+from memory_core.models import Fingerprint
+from memory_core.progress import ProgressCallback
+from memory_core.protocols import Embedder
+from memory_core.storage.sqlite import custody, fingerprints
+from memory_core.storage.sqlite.backlog import Backlog
+from memory_core.storage.sqlite.connection import IN_MEMORY, Connection, connect, inside_sqlite
+from memory_core.storage.sqlite.corpora import Corpora
+from memory_core.storage.sqlite.files import Identity, find_or_create, identity
+from memory_core.storage.sqlite.intake import Intake
+from memory_core.storage.sqlite.names import KnownNames
+from memory_core.storage.sqlite.prepared import Prepared, prepare
+from memory_core.storage.sqlite.reanalysis import Reanalysis, is_due
+from memory_core.storage.sqlite.reembedding import collect, switch
+from memory_core.storage.sqlite.turns import NEW
+from memory_core.storage.sqlite.vectors import Batch, with_vectors
+from memory_core.storage.sqlite.writer import Writer
+from memory_core.storage.sqlite.writer_queue import WriterQueue
+from memory_core.threads import in_thread
+
+logger = logging.getLogger(__name__)
+
+T = TypeVar("T")
+Synchronous = Literal["FULL", "NORMAL"]
+
+
+class Wanted(NamedTuple):
+    """How a store wants its file to be used."""
+
+    embedder: Embedder | None
+    chunker: Chunker
+    synchronous: Synchronous
+
+
+class SharedFile:
+    """What is open once for each file of a process. Lives on the core loop; see `borrow` and `give_back`."""
+
+    def __init__(self, path: str, which: Identity | None, wanted: Wanted) -> None:
+        self.path = path
+        self.which = which
+        """`None` for a database in memory, which is never shared."""
+        self.embedder = wanted.embedder
+        self.corpora = Corpora(None if wanted.embedder is None else wanted.embedder.fingerprint)
+        self.names = KnownNames()
+        self.backlog: Backlog | None = None
+        self.prepare = partial(prepare, chunker=wanted.chunker)
+        self.users = 0
+        """How many stores use it."""
+        self.when_pending: list[Callable[[], None]] = [self._wake_backlog]
+        """Called after a commit if vectors are missing in the file."""
+        self._chunker = wanted.chunker
+        self._synchronous = wanted.synchronous
+        self._queue = None if which is None else WriterQueue(Path(f"{path}-turn"))
+        self._switching = asyncio.Lock()
+        """Held while the file gets the vectors of another embedder and this process turns to that one."""
+        self._to_close = AsyncExitStack()
+        self.connections: list[Connection] = []
+        """Those that are open."""
+
+    async def open(self) -> None:
+        """Open the connections and start the tasks; nothing stays open if that fails or is cancelled."""
+        try:
+            _open_files.add(self)
+            await self._open()
+        except BaseException:  # a cancelled caller included
+            await self.close()
+            raise
+
+    async def close(self) -> None:
+        """Finish accepted writes and let go of everything; may be called twice."""
+        async with self._switching:
+            try:
+                await self._to_close.aclose()
+            finally:
+                _open_files.discard(self)
+        await close_embedder(self.embedder)
+
+    def insist_on(self, wanted: Wanted) -> None:
+        """Refuse a store that wants the file to be used otherwise than it is.
+
+        Raises:
+            FingerprintError: It has another embedder.
+            InvalidInputError: It has another chunker, or another `synchronous`.
+        """
+        way_out = "use one Memory for all of them, or close the other first"
+        here, there = _fingerprint(self.embedder), _fingerprint(wanted.embedder)
+        if here != there:
+            raise FingerprintError(
+                f"this process has {self.path!r} open with {_named(here)}, so it cannot be opened with {_named(there)} "
+                f"at the same time; give both memories the same embedder, {way_out}"
+            )
+        if self._chunker != wanted.chunker:
+            raise InvalidInputError(
+                f"this process has {self.path!r} open with {self._chunker!r}, so it cannot be opened with "
+                f"{wanted.chunker!r} at the same time; give both memories the same chunker, {way_out}"
+            )
+        if self._synchronous != wanted.synchronous:
+            raise InvalidInputError(
+                f"this process has {self.path!r} open with synchronous={self._synchronous!r}, so it cannot be opened "
+                f"with {wanted.synchronous!r} at the same time; {way_out}"
+            )
+
+    async def embedded(
+        self, batches: Sequence[Batch], key: int = NEW, *, progress: ProgressCallback | None = None
+    ) -> list[list[Prepared]]:
+        """The batches with vectors, as far as there is an embedder and it works."""
+        if self.embedder is None:
+            return [list(batch) for _, batch in batches]
+        return await with_vectors(self.embedder, self.reader, batches, key, progress=progress)
+
+    async def alone(self, work: Callable[[sqlite3.Connection], T]) -> T:
+        """Run work that takes the write lock by itself, when it is the turn of this process."""
+        return await self.write_connection.run(partial(self._in_turn, work))
+
+    async def reembed(self, embedder: Embedder, progress: ProgressCallback | None) -> int:
+        """See `Memory.reembed`."""
+        made = await collect(self.reader, self.writer, embedder, progress)
+        # Whoever waits for it may be cancelled, but between file and process nothing may come.
+        await asyncio.shield(asyncio.create_task(self._turn_to(embedder), name="memory-core switch"))
+        return made
+
+    async def has_turned_from(self, embedder: Embedder | None) -> bool:
+        """Whether what failed with this embedder may go well with the one that has taken its place."""
+        async with self._switching:
+            return self.embedder is not embedder
+
+    async def _open(self) -> None:
+        in_memory = self.which is None
+        self.write_connection = await self._connect(prepare=not in_memory)
+        # A private in-memory database is visible to its own connection only, so that one has to serve both.
+        self.reader = self.write_connection if in_memory else await self._connect()
+        self.writer = Writer(self.write_connection, self._tell_pending, custody.tidy, self._writing)
+        self._to_close.push_async_callback(self.writer.close)
+        self.intake = Intake(self.writer, self.prepare, self.embedded)
+        self._to_close.push_async_callback(self.intake.close)
+        if self.embedder is not None:
+            await self._check_fingerprint(self.embedder.fingerprint)
+            self._start_backlog(self.embedder)
+        if not in_memory and await self.reader.run(is_due):
+            self._to_close.push_async_callback(Reanalysis(self.writer).close)
+
+    async def _connect(self, *, prepare: bool = False) -> Connection:
+        connection = await connect(self.path, synchronous=self._synchronous, prepare=prepare, wanted=self.which)
+        self._to_close.push_async_callback(self._disconnect, connection)
+        self.connections.append(connection)
+        return connection
+
+    async def _disconnect(self, connection: Connection) -> None:
+        await connection.close(self._leave_queue if self.connections == [connection] else None)
+        self.connections.remove(connection)
+
+    @contextmanager
+    def _writing(self) -> Generator[None]:
+        """Around every commit: it is our turn, and the file is the one that was opened, before and after."""
+        if self._queue is None:
+            yield
+            return
+        with self._queue.turn():
+            self._insist_on_file()
+            yield
+            self._insist_on_file()
+
+    def _in_turn(self, work: Callable[[sqlite3.Connection], T], db: sqlite3.Connection) -> T:
+        with self._writing():
+            return work(db)
+
+    def _insist_on_file(self) -> None:
+        """Refuse to write to a file that nobody can find any more, or beside another one of its name."""
+        found = identity(Path(self.path))
+        if found != self.which:
+            raise StoreUnavailableError(
+                f"the memory file {self.path!r} was {'replaced' if found else 'deleted'} while it was open; nothing "
+                "more is written: close this memory, and open it again to use what is there now"
+            )
+
+    def _leave_queue(self) -> None:
+        """After the last connection, in its thread."""
+        if self._queue is not None:
+            self._queue.close(is_last=not Path(f"{self.path}-wal").exists())
+
+    async def _turn_to(self, embedder: Embedder) -> None:
+        async with self._switching:
+            old, backlog = self.embedder, self.backlog
+            if old is embedder:
+                return
+            await switch(self.writer, embedder.fingerprint)
+            self.embedder, self.corpora = embedder, Corpora(embedder.fingerprint)
+            self._start_backlog(embedder)
+        if backlog is not None:
+            await backlog.close()
+        await close_embedder(old)
+
+    async def _check_fingerprint(self, wanted: Fingerprint) -> None:
+        if await self.reader.run(fingerprints.held) is None:
+            await self.writer.write(lambda db: fingerprints.claim(db, wanted))
+        await self.reader.run(lambda db: fingerprints.insist(db, wanted))
+
+    def _start_backlog(self, embedder: Embedder) -> None:
+        self.backlog = Backlog(self.reader, self.writer, embedder)
+        self._to_close.push_async_callback(self.backlog.close)
+
+    def _wake_backlog(self) -> None:
+        if self.backlog is not None:
+            self.backlog.wake()
+
+    def _tell_pending(self) -> None:
+        for tell in self.when_pending:
+            tell()
+
+
+def _fingerprint(embedder: Embedder | None) -> Fingerprint | None:
+    return None if embedder is None else embedder.fingerprint
+
+
+def _named(made_by: Fingerprint | None) -> str:
+    return "embedder=None" if made_by is None else f"the embedder {made_by.name} {made_by.revision}"
+
+
+_open_files: set[SharedFile] = set()
+"""What is open in this process, or about to be."""
+_Key = tuple[asyncio.AbstractEventLoop, Identity]
+_files: dict[_Key, SharedFile] = {}
+"""What is open and can be shared. Memories live on the core loop; a `Store` used alone may live on another one."""
+_locks: WeakValueDictionary[_Key, asyncio.Lock] = WeakValueDictionary()
+"""One for each file that is being opened or closed."""
+_of_parent: set[Identity] = set()
+"""Files that SQLite takes for open in this process although only its parent can use them."""
+
+
+async def borrow(path: str | os.PathLike[str], wanted: Wanted) -> SharedFile:
+    """The open file for this path; opened now if this process does not have it open.
+
+    Whoever waits for another opener is not concerned by its cancellation or failure, and opens the file itself then.
+
+    Raises:
+        StorageError: The file cannot be used; nothing was touched.
+        FingerprintError: The vectors in the file, or those of other stores of this process, are another embedder's.
+        InvalidInputError: This process has the file open with another chunker.
+    """
+    if os.fspath(path) == IN_MEMORY:
+        private = SharedFile(IN_MEMORY, None, wanted)
+        await private.open()
+        private.users = 1
+        return private
+    name, which = await in_thread(partial(_find_or_create, Path(path)))
+    if which in _of_parent:
+        raise StoreUnavailableError(
+            f"the memory file {str(name)!r} was in use as this process was forked; fork before it is opened"
+        )
+    key = (asyncio.get_running_loop(), which)
+    async with _locks.setdefault(key, asyncio.Lock()):
+        file = _files.get(key)
+        if file is None:
+            file = SharedFile(str(name), which, wanted)
+            await file.open()
+            _files[key] = file
+        else:
+            file.insist_on(wanted)
+        file.users += 1
+        return file
+
+
+async def give_back(file: SharedFile, embedder: Embedder | None) -> None:
+    """One store less, and its embedder is closed unless an open file works with it; the last one closes the file."""
+    key = None if file.which is None else (asyncio.get_running_loop(), file.which)
+    lock = asyncio.Lock() if key is None else _locks.setdefault(key, asyncio.Lock())
+    async with lock:
+        file.users -= 1
+        try:
+            if not file.users:
+                await file.close()
+        finally:
+            if not file.users and key is not None:
+                _files.pop(key, None)
+        await close_embedder(embedder)
+
+
+async def close_embedder(embedder: Embedder | None) -> None:
+    """Close it, unless an open file works with it."""
+    if embedder is not None and not any(file.embedder is embedder for file in _open_files):
+        await embedder.close()
+
+
+def _find_or_create(path: Path) -> tuple[Path, Identity]:
+    with inside_sqlite.work():
+        return find_or_create(path)
+
+
+def _after_fork_in_child() -> None:
+    """Close what belongs to the parent: SQLite would believe that this process has the locks of its parent."""
+    for file in list(_open_files):
+        for connection in file.connections:
+            connection.drop()
+        if file.which is not None and not inside_sqlite.was_idle:
+            _of_parent.add(file.which)
+    for each in (_open_files, _files, _locks):
+        each.clear()
+    inside_sqlite.after_in_child()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(
+        before=inside_sqlite.before_fork,
+        after_in_parent=inside_sqlite.after_in_parent,
+        after_in_child=_after_fork_in_child,
+    )

@@ -1,0 +1,157 @@
+"""A queue for the writers of several processes, so that each gets its turn.
+
+SQLite lets one process write at a time and has the others ask again after pauses that grow to a tenth of a second.
+Under load the process that has just written asks first, and some wait for seconds. So before a commit a process takes
+two locks on a file of its own beside the database: `NEXT`, then `TURN`, upon which it releases `NEXT`. A process that
+comes back for another commit finds `NEXT` taken by the one that waits longest and lines up behind it.
+
+The queue decides about order only; what keeps writers apart is SQLite's own lock. So it does no harm where the side
+file cannot be made, or where another process is stopped while it has the turn: after `PATIENCE_SECONDS` a writer goes
+on without one. The locks are POSIX record locks, which the system drops with the process and no fork inherits.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+from collections.abc import Generator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Final
+
+if sys.platform != "win32":
+    import fcntl
+
+PATIENCE_SECONDS: Final = 5.0
+"""How long a writer waits for its turn before it goes on without one."""
+
+_TURN: Final = 0
+_NEXT: Final = 1
+"""The byte of the side file that each lock is for."""
+
+
+class WriterQueue:
+    """A process's place in the queue of one file. Used by one thread at a time.
+
+    Args:
+        path: The side file; made when it is missing, readable for its owner only, and always empty.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._descriptor: int | None = None
+        self._wait: _Wait | None = None
+
+    @contextmanager
+    def turn(self) -> Generator[None]:
+        """Wait for the turn of this process, and pass it on at the end."""
+        has_turn = self._take()
+        try:
+            yield
+        finally:
+            if has_turn:
+                self._pass_on()
+
+    def close(self, *, is_last: bool) -> None:
+        """Leave the queue; the last process takes the side file with it."""
+        descriptor, self._descriptor = self._descriptor, None
+        if descriptor is None:
+            return
+        if self._wait is None or not self._wait.close_later():
+            os.close(descriptor)
+        if is_last:
+            self._path.unlink(missing_ok=True)
+
+    def _take(self) -> bool:
+        if sys.platform == "win32" or (self._wait is not None and not self._wait.is_over):
+            return False  # on Windows SQLite's own pauses have to do
+        self._wait = None
+        try:
+            descriptor = self._opened()
+            if _is_free(descriptor, _NEXT) and _is_free(descriptor, _TURN):
+                fcntl.lockf(descriptor, fcntl.LOCK_UN, 1, _NEXT)
+                return True
+            self._wait = _Wait(descriptor)
+            return self._wait.for_turn()
+        except OSError:  # a read-only folder, or a file system without locks
+            return False
+
+    def _opened(self) -> int:
+        """The descriptor of the side file as it is now: another process may have removed it as the last one."""
+        if self._descriptor is not None and os.fstat(self._descriptor).st_nlink == 0:
+            os.close(self._descriptor)
+            self._descriptor = None
+        if self._descriptor is None:
+            self._descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+        return self._descriptor
+
+    def _pass_on(self) -> None:
+        if self._descriptor is not None:
+            _let_go(self._descriptor, _TURN)
+
+
+class _Wait:
+    """A wait for the turn that can be given up, which the system call cannot: so it has a thread of its own."""
+
+    def __init__(self, descriptor: int) -> None:
+        self._descriptor = descriptor
+        self._lock = threading.Lock()
+        self._ended = threading.Event()
+        self._has_turn = False
+        self._is_given_up = False
+        self._closes = False
+        self.is_over = False
+
+    def for_turn(self) -> bool:
+        """Whether this process has the turn now; `False` after `PATIENCE_SECONDS`."""
+        try:
+            threading.Thread(target=self._stand_in_line, name="memory-core turn", daemon=True).start()
+        except RuntimeError:  # there is no further thread to be had
+            self.is_over = True
+            _let_go(self._descriptor, _NEXT)
+            return False
+        self._ended.wait(PATIENCE_SECONDS)
+        with self._lock:
+            self._is_given_up = not self._has_turn
+            return self._has_turn
+
+    def close_later(self) -> bool:
+        """Leave the descriptor to the thread if that still waits, since its number must not be used again before."""
+        with self._lock:
+            self._closes = not self.is_over
+            return self._closes
+
+    def _stand_in_line(self) -> None:
+        has_turn = _wait_for(self._descriptor, _NEXT) and _wait_for(self._descriptor, _TURN)
+        _let_go(self._descriptor, _NEXT)
+        with self._lock:
+            self._has_turn = has_turn and not self._is_given_up
+            if has_turn and self._is_given_up:
+                _let_go(self._descriptor, _TURN)
+            self.is_over = True
+            if self._closes:
+                os.close(self._descriptor)
+        self._ended.set()
+
+
+def _wait_for(descriptor: int, byte: int) -> bool:
+    try:
+        fcntl.lockf(descriptor, fcntl.LOCK_EX, 1, byte)
+    except OSError:  # the system believes that two processes wait for each other: on without a turn
+        return False
+    return True
+
+
+def _let_go(descriptor: int, byte: int) -> None:
+    with suppress(OSError):
+        fcntl.lockf(descriptor, fcntl.LOCK_UN, 1, byte)
+
+
+def _is_free(descriptor: int, byte: int) -> bool:
+    """Take a lock if nobody has it."""
+    try:
+        fcntl.lockf(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, byte)
+    except OSError:
+        return False
+    return True
