@@ -1,4 +1,4 @@
-"""One handle given to SPADE, ADK, LangChain and MCP clients is one memory; two owners are two, whatever the framework."""
+"""One handle given to SPADE, ADK, LangChain and MCP clients is one memory; two owners are two."""
 
 from __future__ import annotations
 
@@ -153,4 +153,4 @@ async def _changes_are_seen(here: dict[str, Framework], there: Callable[..., Awa
         assert (await framework.find("mill"))[:1] == [written["adk"]]
         assert await framework.find("passport") == []
     await there("erase")
-    assert [await framework.find("tuba spare key peanuts") for framework in here.values()] == [[], [], []]
+    assert [await framework.find("tuba spare key peanuts") for framework in here.values()] == [[] for _ in here]

@@ -10,6 +10,7 @@ unanswerable questions the nearest record does (`nearest of nothing`), in per ce
 from __future__ import annotations
 
 import asyncio
+import itertools
 import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -46,8 +47,8 @@ async def measure(handle: BoundMemory, owner: Owner, distances: Distances) -> No
 
 def shares(values: Sequence[float]) -> list[float]:
     """Per cent of the values in each band."""
-    pairs = zip(BANDS, BANDS[1:], strict=False)
-    return [100 * sum(low <= value < high for value in values) / len(values) for low, high in pairs]
+    bands = itertools.pairwise(BANDS)
+    return [100 * sum(low <= value < high for value in values) / len(values) for low, high in bands]
 
 
 def median(values: Iterable[float]) -> float:
@@ -65,7 +66,7 @@ async def main(corpora: Sequence[str]) -> None:
                 await measure(memory.bind(app=corpus, user=owner.name), owner, distances)
         columns = (distances.answers, distances.others, distances.nothing)
         print(f"{corpus:<18} answers  others  nearest of nothing")
-        for low, high, *row in zip(BANDS, BANDS[1:], *map(shares, columns), strict=False):
+        for (low, high), *row in zip(itertools.pairwise(BANDS), *map(shares, columns), strict=True):
             print(f"  {low:.1f} to {min(high, 1):.1f}    " + "".join(f"{share:9.1f}" for share in row))
         print("  median        " + "".join(f"{median(column):9.2f}" for column in columns), flush=True)
 

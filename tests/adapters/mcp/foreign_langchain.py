@@ -10,7 +10,7 @@ import os
 import sys
 
 from langchain.agents import create_agent
-from langchain_core.messages import AIMessage, ToolMessage
+from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
 from langchain_mcp_adapters.client import MultiServerMCPClient
 
 from memory_langchain.testing import ScriptedChatModel
@@ -38,7 +38,7 @@ async def main(server_python: str, db: str) -> None:
         for n, (name, arguments) in enumerate(calls)
     ]
     agent = create_agent(ScriptedChatModel(script=[*script, "No peanuts."]), await client.get_tools())
-    state = await agent.ainvoke({"messages": [("user", "What must I not eat?")]})
+    state = await agent.ainvoke({"messages": [HumanMessage("What must I not eat?")]})
     stored, found, refused = [str(m.content) for m in state["messages"] if isinstance(m, ToolMessage)]
     assert "Stored memory with ID: mem_" in stored, stored
     assert "Ann is allergic to peanuts" in found, found

@@ -46,6 +46,7 @@ async def main(url: str) -> None:
         ann = Peer(server.jid("ann"))
         for one in (agent, ann):
             await server.start(one)
+
         async def use(tool: str, **arguments: object) -> str:
             name = next(tool_.name for tool_ in agent.tools if tool_.name.endswith(tool))
             answer = await ann.ask(server.jid("bot"), json.dumps([name, arguments]), thread="t", seconds=60)

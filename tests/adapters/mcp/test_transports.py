@@ -72,7 +72,8 @@ async def test_what_a_killed_server_acknowledged_is_there_for_the_next(tmp_path:
     storing = asyncio.create_task(store_on())
     await enough.wait()
     server.kill()
-    assert await asyncio.gather(storing, return_exceptions=True) != [None]
+    (end,) = await asyncio.gather(storing, return_exceptions=True)
+    assert isinstance(end, BaseException)
     await server.wait()
     async with Memory(db) as memory:
         page = await memory.bind(app="demo", user="ann").list(limit=1_000)
