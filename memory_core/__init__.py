@@ -18,6 +18,7 @@ from memory_core.bridge import core_loop, on_core, run_sync
 from memory_core.capture.triggers import Detection, LastMessages, TriggerDetector
 from memory_core.capture.turns import Message, turn_drafts
 from memory_core.chunking import Chunker, SentenceChunker, TokenChunker
+from memory_core.conditions import AllOf, AnyOf, Comparison, DataCondition, FieldCondition, NoneOf
 from memory_core.drafts import check_draft, complete
 from memory_core.embedding.threaded import ThreadedEmbedder
 from memory_core.errors import (
@@ -43,12 +44,9 @@ from memory_core.handle import BoundMemory
 from memory_core.hits import Hits
 from memory_core.memory import DEFAULT_EMBEDDER, Memory
 from memory_core.models import (
-    Comparison,
     Component,
-    DataCondition,
     Draft,
     ErasureReceipt,
-    FieldCondition,
     Fingerprint,
     Hit,
     Json,
@@ -67,7 +65,7 @@ from memory_core.models import (
 from memory_core.operating import Operator
 from memory_core.plain import UNSET
 from memory_core.progress import Progress, ProgressCallback, progress_bar
-from memory_core.prompt import remembered_block
+from memory_core.prompt import cut_query, remembered_block
 from memory_core.protocols import Embedder, Store, Summarizer
 from memory_core.tools import (
     FORGET_MEMORY,
@@ -122,6 +120,8 @@ __all__ = [
     "STORE_MEMORY",
     "UNSET",
     "UPDATE_MEMORY",
+    "AllOf",
+    "AnyOf",
     "Arguments",
     "BoundMemory",
     "Chunker",
@@ -150,6 +150,7 @@ __all__ = [
     "MemoryRecord",
     "Message",
     "NewerStoreError",
+    "NoneOf",
     "NotAStoreError",
     "Operator",
     "Page",
@@ -181,6 +182,7 @@ __all__ = [
     "check_draft",
     "complete",
     "core_loop",
+    "cut_query",
     "data_conditions",
     "on_core",
     "progress_bar",

@@ -244,6 +244,16 @@ def answer(answers: Iterable[tuple[asyncio.Future[Any], object, BaseException | 
             loop.call_soon_threadsafe(_keep, some, loop)
 
 
+async def answer_with(work: Awaitable[T], promise: asyncio.Future[T]) -> None:
+    """Keep a promise of whatever loop with what `work` comes to."""
+    try:
+        result = await work
+    except BaseException as error:  # noqa: BLE001  (whatever it was, it is the caller's)
+        answer([(promise, None, error)])
+    else:
+        answer([(promise, result, None)])
+
+
 def _keep(
     answers: deque[tuple[asyncio.Future[Any], object, BaseException | None]], here: asyncio.AbstractEventLoop
 ) -> None:
@@ -307,6 +317,11 @@ async def on_core(fn: Callable[P, Coroutine[object, object, T]], /, *args: P.arg
     if home is core.loop:
         return await fn(*args, **kwargs)
     return await core.crossing(home).call(fn(*args, **kwargs))
+
+
+async def off_loop(is_long: bool, fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:  # noqa: FBT001
+    """`fn(...)`: in a thread if it would hold the loop for more than a millisecond or so."""
+    return await asyncio.to_thread(fn, *args, **kwargs) if is_long else fn(*args, **kwargs)
 
 
 def promised(begin: Callable[[asyncio.Future[T]], object]) -> asyncio.Future[T]:

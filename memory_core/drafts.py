@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import fields, replace
 from datetime import datetime
 from typing import Any, Final, TypeVar, cast
 
 from memory_core.checks import check_key, check_listed, check_text, check_texts, check_time, check_unit, shown
-from memory_core.encoding import encode_data
+from memory_core.encoding import check_json, least_bytes
 from memory_core.errors import InvalidInputError, ScopeError
 from memory_core.ids import new_id
+from memory_core.limits import (
+    MAX_DATA_BYTES,
+    MAX_LINKS,
+    MAX_LISTED,
+    MAX_TAGS,
+    MAX_TEXT_CHARS,
+    check_size,
+)
+from memory_core.limits import is_long as texts_are_long
 from memory_core.making import OpenRecord, sealed
 from memory_core.models import (
     RELATIONS,
@@ -48,12 +56,10 @@ TIER_OF_KIND: Final[Mapping[str, Tier]] = {
 }
 """How coarse a memory of a kind is; a kind that is not listed is `medium`."""
 
-MAX_TEXT_CHARS: Final = 1_000_000
-"""Longest text of one record."""
-MAX_LEVELS: Final = 200
-"""Deepest nesting of `data`: what is compared and copied level by level must not exhaust the stack."""
-MAX_TAGS: Final = 256
-MAX_LINKS: Final = 1_000
+LONG_BATCH: Final = 50
+"""Drafts that are completed without leaving the loop: about a millisecond."""
+LONG_DATA_BYTES: Final = 10_000
+"""And the size of `data` up to which that holds."""
 
 
 def complete(draft: Draft | str, scope: Scope, now: datetime) -> MemoryRecord:
@@ -116,7 +122,7 @@ def check_draft(draft: Draft) -> Draft:
 def complete_all(drafts: Iterable[Draft | str], scope: Scope, now: datetime) -> list[MemoryRecord]:
     """`complete` for each draft; an error says which one, counted from 0, and none is written."""
     records: list[MemoryRecord] = []
-    for position, draft in enumerate(_several(drafts)):
+    for position, draft in enumerate(drafts):
         try:
             records.append(complete(draft, scope, now))
         except InvalidInputError as error:
@@ -125,7 +131,7 @@ def complete_all(drafts: Iterable[Draft | str], scope: Scope, now: datetime) -> 
 
 
 def complete_items(
-    drafts: Iterable[Draft], remove: Collection[str], scope: Scope, now: datetime
+    drafts: Iterable[Draft | str], remove: Collection[str], scope: Scope, now: datetime
 ) -> tuple[list[MemoryRecord], list[str]]:
     """The records of `complete_all`, each with a source key, and the checked source keys to remove."""
     records = complete_all(drafts, scope, now)
@@ -144,6 +150,7 @@ def check_expiries(expiries: object) -> dict[str, datetime | None]:
     if not isinstance(expiries, Mapping):
         raise InvalidInputError(f"expiries are given as a mapping of ids to moments or None, not {shown(expiries)}")
     given = cast("Mapping[object, object]", expiries)
+    check_size("expiries", len(given), MAX_LISTED, "ids", "postpone some of them at a time")
     return {check_listed("the ids", id): _optional_time("expires_at", moment) for id, moment in given.items()}  # noqa: A001
 
 
@@ -178,11 +185,12 @@ def as_draft(given: object) -> Draft:
     return given
 
 
-def _several(given: object) -> Iterable[Draft | str]:
+def as_list(given: object) -> list[Draft | str]:
+    """What a caller hands over as many drafts; each is looked at by `complete_all`."""
     wrong = given  # not narrowed by the next line, which leaves type checkers with half a type
     if isinstance(given, str | Draft | Mapping) or not isinstance(given, Iterable):
         raise InvalidInputError(f"add_many takes a list of drafts and texts, not {shown(wrong)}; add takes one")
-    return cast("Iterable[Draft | str]", given)  # each is looked at by `_draft`
+    return list(cast("Iterable[Draft | str]", given))
 
 
 def _patch(given: object) -> Patch:
@@ -198,10 +206,9 @@ def _content(text: str, data: Mapping[str, Json]) -> tuple[str, Mapping[str, Jso
 
 
 def _text(value: object) -> str:
-    text = check_text("text", value)
-    if len(text) > MAX_TEXT_CHARS:
-        raise InvalidInputError(f"text has {len(text)} characters; at most {MAX_TEXT_CHARS} fit one record: split it")
-    return text
+    if isinstance(value, str):
+        check_size("text", len(value), MAX_TEXT_CHARS, "characters", "split it into several records")
+    return check_text("text", value)
 
 
 def _role(value: object) -> Role | None:
@@ -230,25 +237,28 @@ def check_data(value: object) -> Mapping[str, Json]:
         return {}
     if not isinstance(value, Mapping):
         raise InvalidInputError(f"data must be a JSON object, not {shown(value)}")
-    text = encode_data(cast("Mapping[str, Json]", value))
-    data = cast("dict[str, Json]", json.loads(text))
-    if text.count("[") + text.count("{") > MAX_LEVELS and _is_deeper_than(MAX_LEVELS, data):
-        raise InvalidInputError(f"data is nested more than {MAX_LEVELS} levels deep; flatten it: {shown(data)}")
-    return data
+    data, _ = check_json("data", cast("Mapping[str, Json]", value), MAX_DATA_BYTES)
+    return cast("dict[str, Json]", data)
 
 
-def _is_deeper_than(levels: int, data: Mapping[str, Json]) -> bool:
-    """Whether arrays and objects lie in one another on more levels."""
-    inside: list[Json] = list(data.values())
-    for _ in range(levels - 1):
-        inside = [value for outer in inside for value in _values(outer)]
-    return any(isinstance(value, Mapping | list) for value in inside)
+def is_long(entries: Sequence[object]) -> bool:
+    """Whether completing these drafts would hold a loop for more than a millisecond or so."""
+    return len(entries) > LONG_BATCH or any(_has_long_data(entry) for entry in entries)
 
 
-def _values(outer: Json) -> Iterable[Json]:
-    if isinstance(outer, Mapping):
-        return outer.values()
-    return () if outer is None or isinstance(outer, str | int | float) else outer
+def is_long_patch(patch: object) -> bool:
+    """Whether applying the patch would hold a loop for so long."""
+    text = patch.text if isinstance(patch, Patch) else ""
+    return (isinstance(text, str) and texts_are_long(text)) or _has_long_data(patch)
+
+
+def _has_long_data(entry: object) -> bool:
+    if not isinstance(entry, Draft | Patch) or not isinstance(entry.data, Mapping) or not entry.data:
+        return False
+    try:
+        return least_bytes("data", entry.data, LONG_DATA_BYTES) > LONG_DATA_BYTES
+    except InvalidInputError:  # said when it is checked
+        return False
 
 
 def _tags(value: object) -> tuple[str, ...]:
@@ -256,10 +266,9 @@ def _tags(value: object) -> tuple[str, ...]:
         return ()
     if isinstance(value, str) or not isinstance(value, Sequence):
         raise InvalidInputError(f"tags must be a sequence of strings, not {shown(value)}")
-    tags = tuple(dict.fromkeys(check_key("a tag", tag) for tag in cast("Sequence[object]", value)))
-    if len(tags) > MAX_TAGS:
-        raise InvalidInputError(f"{len(tags)} tags; at most {MAX_TAGS} fit one record")
-    return tags
+    given = cast("Sequence[object]", value)
+    check_size("a record", len(given), MAX_TAGS, "tags", "put what does not fit into data")
+    return tuple(dict.fromkeys(check_key("a tag", tag) for tag in given))
 
 
 def check_links(value: object) -> tuple[Link, ...]:
@@ -268,10 +277,9 @@ def check_links(value: object) -> tuple[Link, ...]:
         return ()
     if isinstance(value, str) or not isinstance(value, Sequence):
         raise InvalidInputError(f"links must be a sequence of Link, not {shown(value)}")
-    links = tuple(dict.fromkeys(_link(item) for item in cast("Sequence[object]", value)))
-    if len(links) > MAX_LINKS:
-        raise InvalidInputError(f"{len(links)} links; at most {MAX_LINKS} fit one record")
-    return links
+    given = cast("Sequence[object]", value)
+    check_size("a record", len(given), MAX_LINKS, "links", "link to a record that links to the others")
+    return tuple(dict.fromkeys(_link(item) for item in given))
 
 
 def _link(value: object) -> Link:

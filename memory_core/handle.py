@@ -8,10 +8,9 @@ from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Final, Literal, Self, TypeVar, get_args
 
-from memory_core.bridge import on_core
-from memory_core.checks import check_key, check_limit, check_one_of, check_text, check_unit, is_later, shown
-from memory_core.conditions import check_where
-from memory_core.drafts import check_expiries, complete, complete_all, complete_items
+from memory_core.bridge import off_loop, on_core
+from memory_core.checks import check_key, check_limit, check_one_of, check_query, check_unit, is_later, shown
+from memory_core.drafts import as_list, check_expiries, complete, complete_all, complete_items, is_long
 from memory_core.errors import ForgottenError, RecordNotFoundError, ScopeError
 from memory_core.hints import with_hints
 from memory_core.hits import Hits
@@ -33,6 +32,7 @@ from memory_core.models import (
 )
 from memory_core.progress import ProgressCallback, whole
 from memory_core.protocols import ListRequest, SearchRequest, Store
+from memory_core.where import check_where
 
 if TYPE_CHECKING:
     from memory_core.memory import Memory
@@ -85,16 +85,13 @@ class BoundMemory:
         Raises:
             ScopeError: A key is bound to something else.
         """
-        narrower: dict[str, str] = {}
-        for name, value in (("user", user), ("agent", agent), ("session", session), ("collection", collection)):
-            bound = getattr(self._scope, name)
-            if value is None:
-                continue
-            if bound is not None and bound != value:
+        given = {"user": user, "agent": agent, "session": session, "collection": collection}
+        narrower = {name: value for name, value in given.items() if value is not None}
+        for name, value in narrower.items():
+            if (bound := getattr(self._scope, name)) not in (None, value):
                 raise ScopeError(
                     f"this memory belongs to {name} {bound!r}; it cannot be used for {name} {shown(value)}"
                 )
-            narrower[name] = value
         return BoundMemory(self._memory, replace(self._scope, **narrower)) if narrower else self
 
     def owned_by(self, user: object) -> BoundMemory:
@@ -124,7 +121,7 @@ class BoundMemory:
             ForgottenError: The `source_key` was deleted on purpose.
             DuplicateIdError: The owner already has a record of the draft's id.
         """
-        record = complete(entry, self._scope, self._memory.clock())
+        record = await off_loop(is_long([entry]), complete, entry, self._scope, self._memory.clock())
         stored = await self._memory.add_one(self._scope, record, embed_later=is_later(embed))
         if stored is None:
             raise ForgottenError(f"source key {record.source_key!r} was deleted; add it under another key")
@@ -145,7 +142,8 @@ class BoundMemory:
             embed: As for `add`.
             progress: Called with the records whose vectors are computed so far, and at the end when all are on disk.
         """
-        records = retired_within(complete_all(entries, self._scope, self._memory.clock()))
+        drafts, now = as_list(entries), self._memory.clock()
+        records = retired_within(await off_loop(is_long(drafts), complete_all, drafts, self._scope, now))
 
         async def add(store: Store, scope: Scope) -> list[MemoryRecord | None]:
             with whole(progress, len(records)):
@@ -171,7 +169,7 @@ class BoundMemory:
         """Find memories by meaning and words, best first; nothing relevant means an empty list.
 
         Args:
-            query: A question or some words; a blank one finds nothing.
+            query: A question or some words, up to `MAX_QUERY_CHARS`; a blank one finds nothing.
             limit: At most this many hits, 1 to 10,000.
             where: Conditions a hit must satisfy; they apply before the limit.
             mode: `hybrid` (words, meaning and conversation context), `lexical` (without vectors), `vector` (cosine
@@ -188,11 +186,10 @@ class BoundMemory:
                 (Park et al. 2023).
             importance: Weight of the record's `importance`.
         """
-        check_text("query", query)
         check_one_of("mode", mode, get_args(Mode))
         check_one_of("profile", profile, get_args(Profile))
         request = SearchRequest(
-            text=query,
+            text=check_query(query),
             limit=check_limit(limit),
             mode="lexical" if profile == "exact" and mode == "hybrid" else mode,
             where=check_where(where),
@@ -333,9 +330,9 @@ class BoundMemory:
             SupersededError: A draft supersedes a record that another one has superseded already.
             DuplicateIdError: A source key belongs to a record this handle does not reach, or a new id is taken.
         """
-        given, gone = complete_items(entries, remove, self._scope, self._memory.clock())
-        records = retired_within(given)
-        return await self._run(lambda store, scope: store.put(scope, records, remove=gone))
+        drafts = as_list(entries)
+        given, gone = await off_loop(is_long(drafts), complete_items, drafts, remove, self._scope, self._memory.clock())
+        return await self._run(lambda store, scope: store.put(scope, retired_within(given), remove=gone))
 
     async def collections(self, where: Where = EVERYTHING) -> Texts:
         """The distinct collections of the records that satisfy `where`, sorted by code points."""

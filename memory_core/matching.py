@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from datetime import datetime
 from operator import ge, gt, le, lt
 from typing import Any, Final, cast
 
-from memory_core.models import DataCondition, FieldCondition, MemoryRecord, Where
+from memory_core.conditions import GROUPS, TAGS, AllOf, AnyOf, Condition, DataCondition, FieldCondition
+from memory_core.models import MemoryRecord, Where
 
 _ORDERINGS: Final[Mapping[str, Callable[[Any, Any], bool]]] = {"gt": gt, "gte": ge, "lt": lt, "lte": le}
-_MISSING: Final = object()
+_EQUALITIES: Final = ("eq", "ne", "in", "nin")
+_ORDERED: Final[tuple[Any, ...]] = (int | float, str, datetime)
 _UNSPACED: Final = ("CJK", "HIRAGANA", "KATAKANA", "HANGUL", "THAI", "LAO", "KHMER", "MYANMAR", "TIBETAN", "BOPOMOFO")
 """Scripts that write words without spaces between them, or with endings attached, by the names of their characters."""
+
+
+Test = Callable[[Any], bool]
+"""Of a record; of anything that has its `data`, if no condition is on a field."""
 
 
 def satisfies(record: MemoryRecord, where: Where, now: datetime) -> bool:
@@ -27,16 +33,9 @@ def satisfies(record: MemoryRecord, where: Where, now: datetime) -> bool:
         and _has_fields(record, where)
         and _is_listed(record, where)
         and _is_in_ranges(record, where)
-        and all(_field_holds(record, condition) for condition in where.fields)
         and has_keyword(record.text, where.keywords)
-        and all(name in record.data and is_same(record.data[name], value) for name, value in where.data.items())
-        and matches_all(record.data, where.matching)
+        and all(matcher(condition)(record) for condition in conditions_of(where))
     )
-
-
-def matches_all(data: object, conditions: Iterable[DataCondition]) -> bool:
-    """Whether parsed JSON satisfies every condition, by the table at `DataCondition`."""
-    return all(_holds(condition, _at(data, condition.path)) for condition in conditions)
 
 
 def has_keyword(text: str, keywords: Collection[str]) -> bool:
@@ -47,13 +46,83 @@ def has_keyword(text: str, keywords: Collection[str]) -> bool:
     return any(_contains(said, folded(keyword).strip()) for keyword in keywords)
 
 
-def is_same(one: Any, other: Any) -> bool:
-    """Whether two JSON values are equal: numbers by value, `true` and `1` never."""
-    if all(isinstance(value, dict) for value in (one, other)):
-        return one.keys() == other.keys() and all(is_same(one[key], other[key]) for key in one)
-    if all(isinstance(value, list) for value in (one, other)):
-        return len(one) == len(other) and all(map(is_same, one, other))
-    return isinstance(one, bool) == isinstance(other, bool) and bool(one == other)
+def conditions_of(where: Where) -> list[Condition]:
+    """`Where.matching`, and `Where.data` in the same form."""
+    return [*(DataCondition((name,), "eq", value) for name, value in where.data.items()), *where.matching]
+
+
+def names_any(conditions: Iterable[Condition], fields: Collection[str]) -> bool:
+    """Whether one of the conditions is on one of these fields."""
+    return any(
+        names_any(one.conditions, fields)
+        if isinstance(one, GROUPS)
+        else isinstance(one, FieldCondition) and one.field in fields
+        for one in conditions
+    )
+
+
+def is_on_data(condition: Condition) -> bool:
+    """Whether `data` alone decides."""
+    if isinstance(condition, GROUPS):
+        return all(map(is_on_data, condition.conditions))
+    return isinstance(condition, DataCondition)
+
+
+def matcher(condition: Condition) -> Test:
+    """What decides whether a record satisfies a checked condition; made once, asked of many records."""
+    if isinstance(condition, DataCondition):
+        compares, path = _comparison(condition), condition.path
+        return lambda record: compares(_at(record.data, path))
+    if isinstance(condition, FieldCondition):
+        return _field_test(condition)
+    tests = [matcher(one) for one in condition.conditions]
+    if isinstance(condition, AllOf):
+        return lambda record: all(test(record) for test in tests)
+    is_any = isinstance(condition, AnyOf)
+    return lambda record: any(test(record) for test in tests) is is_any
+
+
+def identity(value: Any) -> Hashable:
+    """Equal for two JSON values exactly if the values are: numbers by value, `true` and `1` never."""
+    if isinstance(value, bool):
+        return (bool, value)
+    if isinstance(value, dict):
+        return frozenset((name, identity(held)) for name, held in cast("dict[str, Any]", value).items())
+    if isinstance(value, list | tuple):
+        return tuple(map(identity, cast("Sequence[Any]", value)))
+    return cast("Hashable", value)
+
+
+def _field_test(condition: FieldCondition) -> Test:
+    compares, name = _comparison(condition), condition.field
+    if name == TAGS:
+        takes_none = condition.op in _EQUALITIES
+        return lambda record: compares(record.tags or ([None] if takes_none else []))
+    if condition.op == "exists":
+        return lambda record: (getattr(record, name) is not None) is condition.value
+    return lambda record: compares([getattr(record, name)])
+
+
+def _comparison(condition: DataCondition | FieldCondition) -> Callable[[Sequence[Any]], bool]:
+    """What one of the values that a condition is about has to satisfy; for `ne` and `nin`, what none may."""
+    op, value = condition.op, cast("Any", condition.value)
+    if op == "exists":
+        return lambda held: bool(held) is value
+    if op in _EQUALITIES:
+        wanted = frozenset(map(identity, value if op in {"in", "nin"} else [value]))
+        is_wanted = op in {"eq", "in"}
+        return lambda held: any(identity(one) in wanted for one in held) is is_wanted
+    if op == "starts_with":
+        return lambda held: any(isinstance(one, str) and one.startswith(value) for one in held)
+    least, greatest = value if op == "between" else (value, value)
+    orderings = [(ge, least), (le, greatest)] if op == "between" else [(_ORDERINGS[op], value)]
+    return lambda held: any(
+        all(_is_comparable(one, bound) and compare(one, bound) for compare, bound in orderings) for one in held
+    )
+
+
+def _is_comparable(one: object, other: object) -> bool:
+    return any(isinstance(one, kind) and isinstance(other, kind) for kind in _ORDERED) and not isinstance(one, bool)
 
 
 def _has_fields(record: MemoryRecord, where: Where) -> bool:
@@ -91,14 +160,6 @@ def _is_true_at(record: MemoryRecord, moment: datetime) -> bool:
     return since <= moment and (record.valid_to is None or record.valid_to > moment)
 
 
-def _field_holds(record: MemoryRecord, condition: FieldCondition) -> bool:
-    held, wanted = getattr(record, condition.field), cast("Any", condition.value)
-    if condition.op in _ORDERINGS:
-        return held is not None and _ORDERINGS[condition.op](held, wanted)
-    found: bool = held in wanted if condition.op == "in" else held == wanted
-    return found is not (condition.op == "ne")
-
-
 def folded(text: str) -> str:
     """The text as it is compared where case and the composition of characters (NFC, NFD) do not matter."""
     return unicodedata.normalize("NFC", unicodedata.normalize("NFC", text).casefold())
@@ -121,29 +182,14 @@ def _runs_on(left: str, right: str) -> bool:
     )
 
 
-def _holds(condition: DataCondition, held: Any) -> bool:
-    wanted: Any = condition.value
-    if condition.op == "eq":
-        return held is not _MISSING and is_same(held, wanted)
-    if condition.op == "ne":
-        return held is _MISSING or not is_same(held, wanted)
-    if condition.op == "in":
-        return held is not _MISSING and any(is_same(held, value) for value in wanted)
-    if not (isinstance(held, str) and isinstance(wanted, str)) and not (_is_number(held) and _is_number(wanted)):
-        return False
-    return _ORDERINGS[condition.op](held, wanted)
-
-
-def _at(data: Any, path: Iterable[str | int]) -> object:
-    """What is found by following the path, or `_MISSING`."""
+def _at(data: Any, path: Iterable[str | int]) -> Sequence[object]:
+    """What is found by following the path: one value or none."""
     for step in path:
         found = isinstance(data, dict) if isinstance(step, str) else isinstance(data, list)
+        if not found:
+            return ()
         try:
-            data = data[step] if found else _MISSING
+            data = data[step]
         except LookupError:
-            return _MISSING
-    return data
-
-
-def _is_number(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
+            return ()
+    return (data,)

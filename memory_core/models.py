@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, Final, Literal, cast, get_args
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 from memory_core.checks import check_key
+from memory_core.conditions import Condition
 from memory_core.errors import ScopeError
 from memory_core.plain import UNSET, Unset, Value, brief, partial_schema
 from memory_core.tables import html_table
@@ -26,16 +27,7 @@ Mode = Literal["substring", "lexical", "vector", "hybrid"]
 Profile = Literal["conversation", "facts", "exact"]
 Order = Literal["newest", "oldest", "importance", "accessed"]
 Relation = Literal["supersedes", "summarizes", "derived_from", "follows"]
-TimeField = Literal["created_at", "updated_at", "accessed_at", "occurred_at", "expires_at", "valid_from", "valid_to"]
-NumberField = Literal["importance", "confidence", "access_count", "rev", "version"]
-NameField = Literal["id", "source_key", "role", "kind", "tier", "author", "emotion", "agent", "session", "collection"]
-Comparison = Literal["eq", "ne", "gt", "gte", "lt", "lte", "in"]
-"""How a `DataCondition` and a `FieldCondition` compare: the names MongoDB made common, without the `$`."""
 
-COMPARISONS: Final[tuple[Comparison, ...]] = ("eq", "ne", "gt", "gte", "lt", "lte", "in")
-TIME_FIELDS: Final[tuple[TimeField, ...]] = get_args(TimeField)
-NUMBER_FIELDS: Final[tuple[NumberField, ...]] = get_args(NumberField)
-NAME_FIELDS: Final[tuple[NameField, ...]] = get_args(NameField)
 STATES: Final[tuple[State, ...]] = ("active", "compacted", "archived")
 RELATIONS: Final[tuple[Relation, ...]] = ("supersedes", "summarizes", "derived_from", "follows")
 ROLES: Final[tuple[Role, ...]] = ("user", "assistant", "tool", "system")
@@ -190,49 +182,6 @@ class Patch(Value):
         return partial_schema(cls, handler)
 
 
-@dataclass(frozen=True, slots=True, repr=False)
-class DataCondition(Value):
-    """A condition on one value inside `data`: `DataCondition(("address", "city"), "eq", "Oslo")`.
-
-    | op | holds if |
-    |---|---|
-    | `eq` | the path leads to an equal value; arrays and objects are compared whole, `1` equals `1.0` but not `true` |
-    | `ne` | `eq` does not hold, so also where nothing is at the path |
-    | `gt`, `gte`, `lt`, `lte` | a number compared with a number, or a text with a text by code points; anything else, \
-a missing path included, does not hold |
-    | `in` | `eq` holds for one of an array of values |
-    """
-
-    path: tuple[str | int, ...]
-    """Keys of objects and positions in arrays, counted from 0."""
-    op: Comparison
-    value: object
-    """Any JSON value."""
-
-
-@dataclass(frozen=True, slots=True, repr=False)
-class FieldCondition(Value):
-    """A condition on a field of the record: `FieldCondition("accessed_at", "lt", a_month_ago)`.
-
-    `eq`, `ne` and `in` compare as Python does, and `None` is a value like any other: the field is not set. `gt`, `gte`,
-    `lt` and `lte` order moments and numbers; they do not hold where the field is not set, and names have no order.
-    """
-
-    field: TimeField | NumberField | NameField
-    op: Comparison
-    value: object
-    """An aware datetime, a number or a text, as the field holds; for `in` a sequence of at most `MAX_ALTERNATIVES`.
-    A moment may also be given in ISO 8601, as JSON has it."""
-
-    def __post_init__(self) -> None:
-        if self.field in TIME_FIELDS:
-            object.__setattr__(self, "value", _moments(self.value))
-
-
-MAX_ALTERNATIVES: Final = 1_000
-"""Most values of one `FieldCondition` with `in`; `Where.ids` and `Where.source_keys` take any number."""
-
-
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Where(Value):
     """Conditions on records, all of which must hold. Empty means no condition, except that only active,
@@ -269,10 +218,8 @@ class Where(Value):
         default_factory=dict[str, "str | int | float | bool | None"]
     )
     """Top-level keys of `data` and the value each must have."""
-    matching: Sequence[DataCondition] = ()
-    """Conditions on values anywhere in `data`."""
-    fields: Sequence[FieldCondition] = ()
-    """Conditions on any other field, and any other comparison."""
+    matching: Sequence[Condition] = ()
+    """Conditions on values anywhere in `data`, on any field with any comparison, and groups of such conditions."""
     ids: Sequence[str] | None = None
     """Records of these ids; unlike the other lists an empty one matches nothing, so that
     `delete_where(Where(ids=chosen))` with nothing chosen deletes nothing."""
@@ -383,16 +330,6 @@ class Fingerprint(Value):
     revision: str
     dimensions: int
     normalised: bool = True
-
-
-def _moments(value: object) -> object:
-    """A text, or the texts of a list, as moments; what is not a moment stays, and `check_where` says what is wrong."""
-    if isinstance(value, list | tuple):
-        return tuple(_moments(each) for each in cast("Sequence[object]", value))
-    try:
-        return datetime.fromisoformat(value) if isinstance(value, str) else value
-    except ValueError:
-        return value
 
 
 def utc_now() -> datetime:

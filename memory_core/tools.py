@@ -6,7 +6,6 @@ the adapter builds from the framework's own context, never from an argument the 
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -16,6 +15,7 @@ from memory_core.arguments import Arguments, ToolInputError
 from memory_core.errors import MemoryCoreError
 from memory_core.handle import BoundMemory
 from memory_core.models import Draft, Json, MemoryRecord, Patch, Where
+from memory_core.prompt import cut_query, excerpt, quoted
 
 CATEGORIES: Final = ("fact", "pattern", "preference", "capability")
 """The kinds of long-term memory the tools offer to a model."""
@@ -45,8 +45,6 @@ class ToolResult:
 
 
 _PLAIN: Final = re.compile(r"\w(?:[\w ./@'+-]*\w)?")
-_JOINERS: Final = "\u200c\u200d"
-"""Not printable, but without them some scripts and emoji fall apart."""
 
 Handler = Callable[[ToolContext, "Arguments"], Awaitable[ToolResult]]
 
@@ -105,7 +103,7 @@ async def _store(context: ToolContext, given: Arguments) -> ToolResult:
 
 
 async def _search(context: ToolContext, given: Arguments) -> ToolResult:
-    query, limit = given.text("query"), given.count("limit", 10)
+    query, limit = cut_query(given.text("query")), given.count("limit", 10)
     hits = await context.memory.search(query, limit=limit, where=_of_category(given))
     records = [hit.record for hit in hits]
     return _listing(
@@ -150,8 +148,7 @@ def _entry(record: MemoryRecord) -> str:
 
 
 def _quoted(text: str) -> str:
-    """An excerpt as a string literal of JSON: its quotes, line ends and marks that hide text cannot take effect."""
-    return json.dumps(_excerpt(text), ensure_ascii=False)
+    return quoted(text, MAX_SHOWN_CHARS)
 
 
 def _name(name: str) -> str:
@@ -159,16 +156,10 @@ def _name(name: str) -> str:
     return name if _PLAIN.fullmatch(name) else _quoted(name)
 
 
-def _excerpt(text: str) -> str:
-    visible = "".join(c if c.isprintable() or c in _JOINERS else " " for c in text)
-    line = " ".join(visible.split())
-    return line if len(line) <= MAX_SHOWN_CHARS else line[: MAX_SHOWN_CHARS - 1] + "…"
-
-
 def _as_json(record: MemoryRecord) -> dict[str, Json]:
     return {
         "id": record.id,
-        "text": _excerpt(record.text),
+        "text": excerpt(record.text, MAX_SHOWN_CHARS),
         "kind": record.kind,
         "author": record.author,
         "occurred_at": record.occurred_at.isoformat(),

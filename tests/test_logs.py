@@ -92,7 +92,7 @@ async def everything(memory: Memory) -> None:
         await ann.search(f"where is {SECRET}?", mode=mode, explain=True)
     await ann.search(SECRET, diversity=0.5, where=Where(keywords=[SECRET], data={SECRET: SECRET}))
     await ann.search_by_vector([0.125] * 512)
-    page = await ann.list(where=Where(fields=[FieldCondition("author", "eq", SECRET)]), touch=True)
+    page = await ann.list(where=Where(matching=[FieldCondition("author", "eq", SECRET)]), touch=True)
     assert page.records[0].text == f"{SECRET} tea"
     await ann.get(one)
     await ann.update(one, Patch(text=f"{SECRET} changed"))

@@ -38,7 +38,6 @@ RECALL_RESULTS: Final = 5
 RECALL_CHARS: Final = 2_000
 RECALL_SECONDS: Final = 2.0
 """A memory that takes longer than this to answer is left out of the prompt."""
-MAX_QUERY_CHARS: Final = 2_000
 MAX_TURNS: Final = 1_000
 """A cancelled turn does not say goodbye, so the oldest are let go."""
 
@@ -190,7 +189,7 @@ class MemoryPlugin(BasePlugin):
 
     async def _recall(self, service: MemoryService, invocation_context: InvocationContext, turn: _Turn) -> str:
         """The block of memories for this turn; empty if there are none, or none in time."""
-        query = content_text(invocation_context.user_content)[:MAX_QUERY_CHARS]
+        query = content_text(invocation_context.user_content)
         session = invocation_context.session
         try:
             async with asyncio.timeout(RECALL_SECONDS):

@@ -15,7 +15,7 @@ from typing import Final
 
 from memory_adk.convert import EVENT_ID, content_text, memory_entry, shortened
 from memory_adk.echo import is_question
-from memory_core import BoundMemory, Hit, Where
+from memory_core import BoundMemory, Hit, Where, cut_query
 
 EVERYTHING: Final = Where()
 
@@ -50,7 +50,7 @@ async def recall(
         where: Conditions a memory must satisfy.
         without_events: Ids of events to leave out, because the conversation at hand shows them already.
     """
-    wanted = str(query).encode("utf-8", "replace").decode()  # may be a model's argument, whatever it wrote
+    wanted = cut_query(str(query)).encode("utf-8", "replace").decode()  # may be a model's argument, whatever it wrote
     told: list[Hit] = []
     enough = max_results + _SPARE
     for limit in (min(enough, MOST_HITS), min(_MORE * enough, MOST_HITS)):

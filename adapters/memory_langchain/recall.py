@@ -6,14 +6,12 @@ import html
 from collections.abc import Callable, Sequence
 from typing import Final, Literal
 
-from memory_core import Hit, MemoryRecord
+from memory_core import Hit, MemoryRecord, cut_query
 from memory_langchain.scope import CallScope
 
 SearchMode = Literal["vector", "hybrid", "lexical"]
 """How stores of items and of documents rank."""
 
-MAX_QUERY_CHARS: Final = 2_000
-"""How much of a question is searched for; what an embedder reads ends well before."""
 MAX_MEMORY_CHARS: Final = 1_000
 """Longest excerpt of one memory in a prompt."""
 MAX_PROMPT_CHARS: Final = 4_000
@@ -41,7 +39,7 @@ async def recall(
     most = min(k + shown, _MAX_HITS)
     limit = min(2 * k + 8, most)  # usually enough, where a long history would make the search carry all of it along
     while True:
-        hits = await scope.memory.search(query[:MAX_QUERY_CHARS], limit=limit)
+        hits = await scope.memory.search(cut_query(query), limit=limit)
         fresh = [hit for hit in hits if not is_shown(hit.record)]
         if len(fresh) >= k or len(hits) < limit or limit == most:
             return fresh[:k]
@@ -62,10 +60,9 @@ def format_memories(hits: Sequence[Hit], *, max_chars: int = MAX_PROMPT_CHARS) -
     room = max_chars - len(_OPENING) - len(_CLOSING)
     for hit in hits:
         line = _line(hit.record)
-        room -= len(line)
-        if room < 0:
-            break
-        lines.append(line)
+        if len(line) <= room:
+            lines.append(line)
+            room -= len(line)
     return "".join([_OPENING, *lines, _CLOSING]) if lines else ""
 
 

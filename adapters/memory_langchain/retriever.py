@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated, Any
 
-from memory_core import BoundMemory, Hit, Memory, Where, run_sync
+from memory_core import BoundMemory, Hit, Memory, Where, cut_query, run_sync
 from memory_langchain.messages import MESSAGE_KIND
 from memory_langchain.scope import CallScope, ScopeResolver
 
@@ -83,7 +83,7 @@ class MemoryRetriever(BaseRetriever):
 
     async def _search(self, query: str, scope: CallScope | None, k: int | None) -> list[Document]:
         memory = (self._scope(None) if scope is None else scope).memory
-        hits = await memory.search(query, limit=self.k if k is None else k, where=self.where)
+        hits = await memory.search(cut_query(query), limit=self.k if k is None else k, where=self.where)
         return [to_document(hit) for hit in hits]
 
     def _scope(self, config: RunnableConfig | None) -> CallScope:

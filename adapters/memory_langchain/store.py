@@ -17,6 +17,7 @@ from memory_core import (
     MemoryRecord,
     ScopeError,
     Where,
+    cut_query,
     data_conditions,
     run_sync,
 )
@@ -211,7 +212,7 @@ class _Reading:
         last = op.offset + op.limit
         if last > MAX_REACH:
             raise InvalidInputError(f"a search with a query reaches the best {MAX_REACH} items, not {last}")
-        hits = await self._memory.search(query, limit=last, where=where, mode=self._mode, floor=False)
+        hits = await self._memory.search(cut_query(query), limit=last, where=where, mode=self._mode, floor=False)
         return hits[op.offset :]
 
     def _score(self, hit: Hit) -> float | None:

@@ -8,7 +8,17 @@ import uuid
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, Self, cast
 
-from memory_core import BoundMemory, Draft, Hit, InvalidInputError, MemoryRecord, Where, data_conditions, run_sync
+from memory_core import (
+    BoundMemory,
+    Draft,
+    Hit,
+    InvalidInputError,
+    MemoryRecord,
+    Where,
+    cut_query,
+    data_conditions,
+    run_sync,
+)
 from memory_langchain.recall import SearchMode
 from memory_langchain.scope import of_one_owner
 
@@ -243,7 +253,7 @@ class MemoryVectorStore(VectorStore):
         """As `max_marginal_relevance_search`."""
         _refuse(kwargs)
         hits = await self._memory.search(
-            query,
+            cut_query(query),
             limit=k,
             where=_where(filter),
             mode=self._mode,
@@ -346,7 +356,7 @@ class MemoryVectorStore(VectorStore):
         self, query: str, k: int, wanted: Mapping[str, Any] | None, unknown: Mapping[str, object]
     ) -> list[Hit]:
         _refuse(unknown)
-        return await self._memory.search(query, limit=k, where=_where(wanted), mode=self._mode, floor=False)
+        return await self._memory.search(cut_query(query), limit=k, where=_where(wanted), mode=self._mode, floor=False)
 
     def _draft(self, text: str, metadata: Mapping[str, Any], identity: str) -> Draft:
         data: dict[str, Any] = {"id": identity, "metadata": dict(metadata)}

@@ -34,6 +34,7 @@ from memory_core import (
     MemoryCoreError,
     Tool,
     ToolContext,
+    cut_query,
     reason_for_log,
     remembered_block,
 )
@@ -49,8 +50,6 @@ if not spade_llm_version.startswith("0.3."):
 
 logger = logging.getLogger(__name__)
 
-MAX_QUERY_CHARS: Final = 2_000
-"""So much of a message is searched for."""
 MAX_NOTES: Final = 20
 """So many notes of a conversation, the last ones, are put into the prompt."""
 
@@ -184,7 +183,7 @@ async def begin(agent: MemoryMixin, context: ContextManager, conversation_id: st
     """
     history: list[Any] = context.get_conversation_history(conversation_id)
     message: Any = next((said for said in reversed(history) if said["role"] == "user"), {})
-    sender, said = message.get("sender"), str(message.get("content") or "")[:MAX_QUERY_CHARS]
+    sender, said = message.get("sender"), cut_query(str(message.get("content") or ""))
     peer = str(JID(sender).bare) or None if isinstance(sender, str) else None
     session = session_of(conversation_id, peer)
     noted: list[str] = []

@@ -8,7 +8,7 @@ from dataclasses import KW_ONLY, dataclass, field
 from datetime import datetime
 from typing import Final
 
-from memory_core.drafts import MAX_TEXT_CHARS
+from memory_core.limits import MAX_TEXT_CHARS
 from memory_core.models import Draft, Json, Role
 
 USER_QUERY: Final = "user_query"

@@ -18,9 +18,10 @@ from typing import Final, TypeVar
 from urllib.parse import quote
 
 from memory_core.checks import check_key, check_unit
-from memory_core.drafts import MAX_TEXT_CHARS, complete
+from memory_core.drafts import complete
 from memory_core.errors import InvalidInputError, StoreUnavailableError
 from memory_core.ids import new_id
+from memory_core.limits import MAX_TEXT_CHARS
 from memory_core.memory import Memory
 from memory_core.models import Draft, Json, MemoryRecord, Scope, utc_now
 from memory_core.portability.durable import sync_directory

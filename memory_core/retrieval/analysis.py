@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from memory_core.retrieval.stemmer import stem
 
@@ -87,6 +87,12 @@ _FOLDED_WORD = re.compile(rf"({_PAIRED_RUN})|([^ '{''.join(_UNSEGMENTED)}]{{1,{_
 _HAN_RUN = re.compile(f"[{_HAN}]{{2,}}")
 _UNSEGMENTED_CHARACTER = re.compile(f"[{''.join(_UNSEGMENTED)}]")
 
+_PIECE = 4_000
+"""Characters that are folded and cut into words together. Each step is one call that no other thread can interrupt, and
+the folded text may be 18 times as long (U+FDFA)."""
+_ENDS = " \n.,!?\u3002\u3001\uff0c"
+"""Some of what separates words in any text, however it is folded."""
+
 _QUESTION_MARK = re.compile(r"[?\uff1f\u061f\u2e2e\u2047\u2048\u2049\u203d\ufe56\u037e](?!\w)")
 """Of any script; one with a letter behind it is part of an address."""
 
@@ -131,14 +137,15 @@ def analyse(text: str) -> list[str]:
     if text.isascii():
         return terms_of(ascii_words(text))
     terms: list[str] = []
-    for run, word in _FOLDED_WORD.findall(_without_wont(_fold(text))):
-        if word:
-            if term := _TERMS[word]:
-                terms.append(term)
-        elif len(run) == 1:
-            terms.append(run)
-        else:
-            terms.extend(run[i : i + 2] for i in range(len(run) - 1))
+    for piece in _pieces(text):
+        for run, word in _FOLDED_WORD.findall(_without_wont(_fold(piece))):
+            if word:
+                if term := _TERMS[word]:
+                    terms.append(term)
+            elif len(run) == 1:
+                terms.append(run)
+            else:
+                terms.extend(run[i : i + 2] for i in range(len(run) - 1))
     return terms
 
 
@@ -162,7 +169,7 @@ def index_terms(text: str) -> list[str]:
     terms = analyse(text)
     if text.isascii():
         return terms
-    return terms + [character for run in _HAN_RUN.findall(_fold(text)) for character in run]
+    return terms + [character for piece in _pieces(text) for run in _HAN_RUN.findall(_fold(piece)) for character in run]
 
 
 def query_terms(query: str) -> list[str]:
@@ -178,7 +185,7 @@ def words(text: str) -> int:
     """Return about how many words a text has: runs between spaces, and two characters each of unspaced scripts."""
     if text.isascii():
         return f" {text}".encode().translate(_SHAPE).count(b" x")
-    return len(text.split()) + len(_UNSEGMENTED_CHARACTER.findall(text)) // 2
+    return len(text.split()) + sum(len(_UNSEGMENTED_CHARACTER.findall(piece)) for piece in _pieces(text)) // 2
 
 
 def asks(text: str) -> bool:
@@ -189,6 +196,17 @@ def asks(text: str) -> bool:
     if text.isascii() and "?" not in text:
         return False
     return _QUESTION_MARK.search(text) is not None
+
+
+def _pieces(text: str, size: int = _PIECE) -> Iterator[str]:
+    """Cut a long text where words end; in a run of more than `size` characters without an end, anywhere."""
+    start = 0
+    while len(text) - start > size:
+        end = max(text.rfind(mark, start, start + size) for mark in _ENDS) + 1
+        stop = end if end > start else start + size
+        yield text[start:stop]
+        start = stop
+    yield text[start:]
 
 
 def _without_wont(text: str) -> str:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sized
+
 import numpy as np
 from numpy.typing import NDArray
 
 from memory_core.checks import shown
 from memory_core.errors import InvalidInputError
+from memory_core.limits import MAX_DIMENSIONS, check_size
 
 
 def unit_vector(given: object) -> NDArray[np.float32]:
@@ -15,6 +18,8 @@ def unit_vector(given: object) -> NDArray[np.float32]:
     Raises:
         InvalidInputError: It is no row of finite numbers, or zero.
     """
+    if isinstance(given, Sized):
+        check_size("vector", len(given), MAX_DIMENSIONS, "numbers", "no model makes so many")
     try:
         vector = np.asarray(given, np.float64)
     except (TypeError, ValueError, OverflowError) as cause:

@@ -14,6 +14,7 @@ from array import array
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from hashlib import blake2b
+from itertools import islice
 from typing import Final
 
 import numpy as np
@@ -30,6 +31,8 @@ TERM_MASK: Final = ~_ROW_MASK
 _REBUILD_SHARE: Final = 4
 """Rows are sorted in once those that are not amount to this fraction (1/4) of what is; until then they are lists."""
 
+_TOGETHER: Final = 10_000
+"""Terms that are packed in one step, which no other thread can interrupt."""
 _MANY: Final = 2_048
 _MANY_SHARE: Final = 8
 """A term has a column if it stands in this many rows and in this fraction (1/8) of all."""
@@ -54,7 +57,10 @@ _hash_of: Final = _Hashes()
 
 def pack(terms: Iterable[str]) -> bytes:
     """Analysed terms in the form in which `Postings` takes them; order and repeats are kept."""
-    return b"".join(map(_hash_of.__getitem__, terms))
+    left, parts = iter(terms), list[bytes]()
+    while part := b"".join(map(_hash_of.__getitem__, islice(left, _TOGETHER))):
+        parts.append(part)
+    return b"".join(parts)
 
 
 class Postings:

@@ -34,6 +34,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from memory_core.limits import MAX_QUERY_TERMS
 from memory_core.models import Component, Profile
 from memory_core.protocols import SearchRequest
 from memory_core.retrieval.analysis import query_terms
@@ -108,7 +109,10 @@ class Query:
 def parse(text: str) -> Query:
     """Analyse a query."""
     names = frozenset(match.lower() for match in _WORD.findall(text))
-    return Query(text, query_terms(text), names, asks_when(text), mentioned_dates(text))
+    terms = query_terms(text)
+    if len(terms) > MAX_QUERY_TERMS:
+        terms = terms[: MAX_QUERY_TERMS // 2] + terms[-MAX_QUERY_TERMS // 2 :]
+    return Query(text, terms, names, asks_when(text), mentioned_dates(text))
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,6 +22,7 @@ except ImportError as error:
 for _module in (
     "base",
     "chunker",
+    "conditions",
     "embedder",
     "items",
     "listings",

@@ -12,8 +12,9 @@ from typing import Any, Final, cast
 import pytest
 
 from memory_core import BoundMemory, Draft, FieldCondition, InvalidInputError, MemoryRecord, Patch, Where, run_sync
+from memory_core.conditions import NAME_FIELDS, NUMBER_FIELDS, TIME_FIELDS
+from memory_core.limits import MAX_LISTED
 from memory_core.matching import satisfies
-from memory_core.models import NAME_FIELDS, NUMBER_FIELDS, TIME_FIELDS
 from memory_core.testing.base import Contract, Ticks, add, everything, texts
 
 DAY: Final = datetime(2024, 1, 1, tzinfo=UTC)
@@ -103,11 +104,11 @@ BAD_FILTERS: Final[dict[str, Where]] = {
     "min_confidence": Where(min_confidence=float("nan")),
     "since": Where(since=cast("Any", "2024-01-01")),
     "data": Where(data=cast("Any", {"a": [1]})),
-    "fields compares created_at": Where(fields=[FieldCondition(cast("Any", "text"), "eq", "tea")]),
-    "fields compares": Where(fields=[FieldCondition(cast("Any", []), "eq", "tea")]),
-    "access_count is compared with a number": Where(fields=[FieldCondition("access_count", "gt", 10**5_000)]),
-    "rev is compared with a number": Where(fields=[FieldCondition("rev", "gt", "1")]),
-    "has no order": Where(fields=[FieldCondition("author", "gt", "Ann")]),
+    "a FieldCondition compares created_at": Where(matching=[FieldCondition(cast("Any", "text"), "eq", "tea")]),
+    "a FieldCondition compares": Where(matching=[FieldCondition(cast("Any", []), "eq", "tea")]),
+    "access_count is compared with a number": Where(matching=[FieldCondition("access_count", "gt", 10**5_000)]),
+    "rev is compared with a number": Where(matching=[FieldCondition("rev", "gt", "1")]),
+    "gt does not compare author": Where(matching=[FieldCondition("author", "gt", "Ann")]),
 }
 
 CURSORS: Final = {
@@ -173,17 +174,17 @@ class ListingContract(Contract):
                 moments_or_numbers = [clock.now if value is None else value for value in held]
                 asked += [(op, value) for value in moments_or_numbers for op in ("gt", "gte", "lt", "lte")]
             for op, value in asked:
-                where = Where(fields=[FieldCondition(field, cast("Any", op), value)])
+                where = Where(matching=[FieldCondition(field, cast("Any", op), value)])
                 expected = {record.id for record in records if satisfies(record, where, clock.now)}
                 assert {record.id for record in run_sync(ann.list, where=where).records} == expected, where
-        read = Where(fields=[FieldCondition("access_count", "gte", 1), FieldCondition("accessed_at", "gt", started)])
+        read = Where(matching=[FieldCondition("access_count", "gte", 1), FieldCondition("accessed_at", "gt", started)])
         assert texts(run_sync(ann.search, "one two", where=read, mode="lexical")) == ["two"]
         run_sync(ann.list, where=Where(ids=["one"]), touch=True)
         assert len(run_sync(ann.search, "one two", where=read, mode="lexical")) == 2
 
     def test_thousands_of_ids_and_tags_are_a_condition_too(self, ann: BoundMemory) -> None:
         (record,) = add(ann, Draft("tea", tags=[f"tag {n}" for n in range(256)]))
-        many = [f"id {n}" for n in range(40_000)]
+        many = [f"id {n}" for n in range(MAX_LISTED - 1)]
         assert run_sync(ann.list, where=Where(ids=[*many, record.id])).records == (record,)
         assert run_sync(ann.list, where=Where(ids=many)).records == ()
         assert run_sync(ann.list, where=Where(tags_all=record.tags, kinds=["note", *many])).records == (record,)

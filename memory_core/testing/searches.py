@@ -35,8 +35,8 @@ HOSTILE: Final = {
     "emoji": "🍵🍵🍵",
     "stop words": "to be or not to be",
     "punctuation": "?!.,;",
-    "long word": "x" * 100_000,
-    "long text": "tea and biscuits " * 6_000,
+    "long word": "x" * 10_000,
+    "long text": "tea and biscuits " * 580,
     "dates": "99/99/9999 in year 0 on 31 February 99999 ago",
 }
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from memory_core.testing.conditions import ConditionContract
 from memory_core.testing.items import ItemContract
 from memory_core.testing.listings import ListingContract
 from memory_core.testing.operating import OperatorContract
@@ -20,6 +21,7 @@ class StoreContract(
     ItemContract,
     ValueContract,
     ListingContract,
+    ConditionContract,
     SearchContract,
     VectorContract,
     TimeContract,

@@ -6,6 +6,7 @@ import unicodedata
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import timedelta
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -13,6 +14,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from memory_core import (
+    AllOf,
+    AnyOf,
     BoundMemory,
     DataCondition,
     Draft,
@@ -20,16 +23,18 @@ from memory_core import (
     InvalidInputError,
     Link,
     Memory,
+    NoneOf,
     Patch,
     Where,
     data_conditions,
     run_sync,
 )
-from memory_core.conditions import check_where
-from memory_core.matching import has_keyword, matches_all, satisfies
-from memory_core.models import NAME_FIELDS, NUMBER_FIELDS, ROLES, TIME_FIELDS
+from memory_core.conditions import NAME_FIELDS, NUMBER_FIELDS, TIME_FIELDS
+from memory_core.matching import has_keyword, matcher, satisfies
+from memory_core.models import ROLES
 from memory_core.storage.qdrant.store import QdrantStore
 from memory_core.testing import Ticks
+from memory_core.where import check_where
 
 NOW = Ticks().now
 DAYS = st.integers(-2, 2).map(lambda days: NOW + timedelta(days=days))
@@ -68,10 +73,54 @@ DRAFTS = st.builds(
     session=MAYBE_KEYS,
     collection=MAYBE_KEYS,
 )
-CONDITIONS = st.one_of(
-    st.builds(DataCondition, PATHS, st.sampled_from(["eq", "ne"]), NESTED),
-    st.builds(DataCondition, PATHS, st.sampled_from(["gt", "gte", "lt", "lte"]), st.sampled_from([0, 1, 0.5, "x"])),
-    st.builds(DataCondition, PATHS, st.just("in"), st.lists(NESTED, max_size=3)),
+
+
+def either(*ops: str) -> st.SearchStrategy[Any]:
+    return st.sampled_from(ops)
+
+
+def pairs_of(values: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
+    return st.lists(values, min_size=2, max_size=2)
+
+
+NUMBERS = st.sampled_from([0, 1, 0.5])
+ON_DATA = st.one_of(
+    st.builds(DataCondition, PATHS, EQUALITIES, NESTED),
+    st.builds(DataCondition, PATHS, either("in", "nin"), st.lists(NESTED, max_size=3)),
+    st.builds(DataCondition, PATHS, ORDERINGS, NUMBERS | st.just("x")),
+    st.builds(DataCondition, PATHS, st.just("between"), pairs_of(NUMBERS) | st.just(["x", "y"])),
+    st.builds(DataCondition, PATHS, st.just("starts_with"), st.sampled_from(["", "x", "xy"])),
+    st.builds(DataCondition, PATHS, st.just("exists"), st.booleans()),
+)
+ON_FIELDS = st.one_of(
+    st.builds(FieldCondition, st.sampled_from(TIME_FIELDS), ORDERINGS, DAYS),
+    st.builds(FieldCondition, st.sampled_from(TIME_FIELDS), EQUALITIES, MAYBE_DAYS),
+    st.builds(FieldCondition, st.sampled_from(TIME_FIELDS), st.just("between"), pairs_of(DAYS)),
+    st.builds(FieldCondition, st.sampled_from(NUMBER_FIELDS), ORDERINGS, UNITS),
+    st.builds(FieldCondition, st.sampled_from(NUMBER_FIELDS), either("in", "nin"), st.lists(UNITS, max_size=2)),
+    st.builds(FieldCondition, st.sampled_from([*NAME_FIELDS, "tags"]), EQUALITIES, MAYBE_KEYS | st.just("x")),
+    st.builds(
+        FieldCondition,
+        st.sampled_from([*NAME_FIELDS, "tags"]),
+        either("in", "nin"),
+        st.lists(MAYBE_KEYS | st.just("x"), max_size=2),
+    ),
+    st.builds(
+        FieldCondition, st.sampled_from([*NAME_FIELDS, "tags"]), st.just("starts_with"), st.sampled_from(["", "a", "x"])
+    ),
+    st.builds(
+        FieldCondition,
+        st.sampled_from([*NAME_FIELDS, *NUMBER_FIELDS, *TIME_FIELDS, "tags"]),
+        st.just("exists"),
+        st.booleans(),
+    ),
+)
+CONDITIONS: st.SearchStrategy[Any] = st.recursive(
+    ON_DATA | ON_FIELDS,
+    lambda inner: st.builds(
+        lambda group, some: group(some), st.sampled_from([AnyOf, AllOf, NoneOf]), st.lists(inner, max_size=3)
+    ),
+    max_leaves=6,
 )
 FIELDS: dict[str, st.SearchStrategy[Any]] = {
     "kinds": st.lists(st.sampled_from(["note", "fact", "other"]), max_size=2),
@@ -95,16 +144,6 @@ FIELDS: dict[str, st.SearchStrategy[Any]] = {
     "states": st.lists(st.sampled_from(["active", "archived"]), min_size=1, unique=True),
     "data": st.dictionaries(st.sampled_from("pq"), VALUES, max_size=1),
     "matching": st.lists(CONDITIONS, max_size=2),
-    "fields": st.lists(
-        st.one_of(
-            st.builds(FieldCondition, st.sampled_from(TIME_FIELDS), ORDERINGS, DAYS),
-            st.builds(FieldCondition, st.sampled_from(TIME_FIELDS), EQUALITIES, MAYBE_DAYS),
-            st.builds(FieldCondition, st.sampled_from(NUMBER_FIELDS), ORDERINGS, UNITS),
-            st.builds(FieldCondition, st.sampled_from(NAME_FIELDS), EQUALITIES, MAYBE_KEYS),
-            st.builds(FieldCondition, st.sampled_from(NAME_FIELDS), st.just("in"), st.lists(MAYBE_KEYS, max_size=2)),
-        ),
-        max_size=2,
-    ),
     "ids": st.lists(st.sampled_from(["0", "1", "2", "9"]), max_size=3),
 }
 WHERES = st.lists(st.sampled_from(sorted(FIELDS)), max_size=3, unique=True).flatmap(
@@ -178,6 +217,17 @@ def test_a_keyword_between_spaces_is_found_whatever_it_is(text: str, keyword: st
     assert has_keyword(text, [])
 
 
+def holds(data: object, conditions: list[Any]) -> bool:
+    return all(matcher(condition)(SimpleNamespace(data=data)) for condition in conditions)
+
+
+WANTED: dict[str, Callable[[int], Any]] = {
+    "$in": lambda value: [value, 7],
+    "$nin": lambda value: [value, 7],
+    "$between": lambda value: (value, 7),
+    "$exists": lambda value: True,
+}
+"""What an operator is asked with, where that is no number."""
 OPERATORS: dict[str, Callable[[Any, Any], bool]] = {
     "$gt": lambda held, wanted: held > wanted,
     "$gte": lambda held, wanted: held >= wanted,
@@ -186,6 +236,9 @@ OPERATORS: dict[str, Callable[[Any, Any], bool]] = {
     "$eq": lambda held, wanted: held == wanted,
     "$ne": lambda held, wanted: held != wanted,
     "$in": lambda held, wanted: held in wanted,
+    "$nin": lambda held, wanted: held not in wanted,
+    "$between": lambda held, wanted: min(wanted) <= held <= max(wanted),
+    "$exists": lambda held, wanted: True,
 }
 
 
@@ -196,18 +249,18 @@ OPERATORS: dict[str, Callable[[Any, Any], bool]] = {
 )
 def test_a_filter_means_what_its_operators_say(data: dict[str, int], asked: dict[str, dict[str, int]]) -> None:
     given_filter = {
-        key: {name: [value, 7] if name == "$in" else value for name, value in tests.items()}
+        key: {name: WANTED.get(name, lambda value: value)(value) for name, value in tests.items()}
         for key, tests in asked.items()
         if tests
     }
     expected = all(
-        (key in data and OPERATORS[name](data[key], wanted)) or (key not in data and name == "$ne")
+        (key in data and OPERATORS[name](data[key], wanted)) or (key not in data and name in {"$ne", "$nin"})
         for key, tests in given_filter.items()
         for name, wanted in tests.items()
     )
-    assert matches_all(data, data_conditions(given_filter)) is expected
+    assert holds(data, data_conditions(given_filter)) is expected
     within = data_conditions({"outer": given_filter}) if given_filter else []
-    assert matches_all({"outer": data}, within) is expected
+    assert holds({"outer": data}, within) is expected
 
 
 def test_a_filter_that_makes_no_sense_is_refused_by_name() -> None:
@@ -215,11 +268,14 @@ def test_a_filter_that_makes_no_sense_is_refused_by_name() -> None:
     endless["a"] = endless
     filters: list[tuple[Any, str]] = [
         (endless, "contains itself"),
-        ({"a": {"$near": 1}}, r"knows \$eq, .*\$in, not '\$near'"),
-        ({"a": {"$gt": 1, "b": 2}}, "mixes operators and keys at 'a'"),
+        ({"a": {"$near": 1}}, r"knows \$eq, .*\$not, each behind a key, not '\$near'"),
+        ({"a": {"$gt": 1, "b": 2}}, r"mixes operators and keys at \('a',\)"),
         ([("a", 1)], "is a mapping"),
         ({1: "a"}, "keys of a filter are strings"),
-        ({"$or": [{"a": 1}]}, r"names a key first, .* not '\$or'"),
+        ({"$gt": 1}, r"names a key first, .* not '\$gt'"),
+        ({"$or": {"a": 1}}, r"\$or takes a list"),
+        ({"$or": [{"$gt": 1}]}, r"each behind a key, not '\$gt'"),
+        ({"$or": [1]}, "each behind a key"),
     ]
     for given_filter, reason in filters:
         with pytest.raises(InvalidInputError, match=reason):

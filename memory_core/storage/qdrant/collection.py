@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from memory_core.storage.qdrant.client import AsyncQdrantClient, models
 from memory_core.storage.qdrant.connection import Connection
-from memory_core.storage.qdrant.filters import Condition, all_of, among, any_of
+from memory_core.storage.qdrant.filters import Clause, all_of, among, any_of
 from memory_core.storage.qdrant.payload import TEXT, Payload
 from memory_core.storage.qdrant.retry import NotAppliedError
 from memory_core.storage.qdrant.settings import SHARED_SHARD, Layout
@@ -87,7 +87,7 @@ class Points:
         self,
         field: str,
         values: Sequence[str] | Sequence[int],
-        where: Condition,
+        where: Clause,
         *,
         fields: Fields = True,
         vectors: bool = False,

@@ -17,7 +17,7 @@ from memory_core.models import Scope
 from memory_core.protocols import Clock, Embedder
 from memory_core.storage.qdrant.changes import Changes
 from memory_core.storage.qdrant.client import models
-from memory_core.storage.qdrant.filters import Condition, all_of, among, any_of, empty, owned, same
+from memory_core.storage.qdrant.filters import Clause, all_of, among, any_of, empty, owned, same
 from memory_core.storage.qdrant.ledger import GRACE
 from memory_core.storage.qdrant.payload import TEXT, Stored, dense, owner_key, to_stored, token
 from memory_core.storage.qdrant.retry import MissingPointError
@@ -128,7 +128,7 @@ class Debts:
 
     async def _next(self, scope: Scope | None) -> list[Stored]:
         """Some records that owe vectors."""
-        where: list[Condition] = [] if scope is None else [owned(scope)]
+        where: list[Clause] = [] if scope is None else [owned(scope)]
         request = models.QueryRequest(filter=all_of(*where, but_not=[empty("_debt")]), limit=BATCH, with_payload=True)
         (found,) = await self._access.records.query([request])
         return [to_stored(str(record.id), record.payload) for record in found]

@@ -17,7 +17,7 @@ from memory_core.storage.qdrant.client import models
 from memory_core.storage.qdrant.collection import Points
 from memory_core.storage.qdrant.filters import (
     EVERYTHING,
-    Condition,
+    Clause,
     all_of,
     among,
     between,
@@ -141,7 +141,7 @@ async def count(points: Points, scope: Scope, now: datetime, *, owes: bool) -> S
 
 
 async def _rows(
-    points: Points, where: Sequence[Condition], request: ListRequest, after: _Place | None
+    points: Points, where: Sequence[Clause], request: ListRequest, after: _Place | None
 ) -> list[models.ScoredPoint]:
     """The records of a page in order, and one more if there is one.
 
@@ -169,7 +169,7 @@ async def _rows(
 
 async def _tied(
     points: Points,
-    where: Sequence[Condition],
+    where: Sequence[Clause],
     field: str,
     value: Value,
     *,
@@ -192,7 +192,7 @@ async def _tied(
 
 
 async def _ordered(
-    points: Points, where: Sequence[Condition], field: str, *, descending: bool, limit: int
+    points: Points, where: Sequence[Clause], field: str, *, descending: bool, limit: int
 ) -> list[models.ScoredPoint]:
     direction = models.Direction.DESC if descending else models.Direction.ASC
     request = models.QueryRequest(

@@ -16,7 +16,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from memory_core.encoding import encode_data, encode_json
+from memory_core.encoding import encode_json
 from memory_core.models import MemoryRecord, Scope
 from memory_core.retrieval.bm25 import K1, B
 from memory_core.retrieval.features import ANALYSIS, Features, features, terms_of_record
@@ -35,7 +35,7 @@ AVERAGE_TERMS: Final = 20
 MAX_FLOATS: Final = 1_000_000
 """Most numbers in the vector of one point. Of a text with more pieces than fit, the rest is found by words only."""
 
-_NAMESPACE: Final = uuid.UUID("6e1f8f0e-6b5a-5d3b-9c6b-0d5f2f0c1a77")
+NAMESPACE: Final = uuid.UUID("6e1f8f0e-6b5a-5d3b-9c6b-0d5f2f0c1a77")
 _TIMES: Final = (
     "created_at",
     "updated_at",
@@ -45,7 +45,8 @@ _TIMES: Final = (
     "valid_from",
     "valid_to",
 )
-_NAMES: Final = tuple(field.name for field in fields(MemoryRecord))
+NAMES: Final = tuple(field.name for field in fields(MemoryRecord))
+"""What `to_record` needs."""
 
 RANKED_FIELDS: Final = (
     "session",
@@ -63,7 +64,7 @@ RANKED_FIELDS: Final = (
 """What the ranking reads of a candidate."""
 
 _KEPT: Final = ("_seq", "_before", "_born", "_write", "_debt", "_pieces", "_spans", "_revisions")
-STORED_FIELDS: Final = (*_NAMES, *_KEPT)
+STORED_FIELDS: Final = (*NAMES, *_KEPT)
 """What `to_stored` reads."""
 
 Payload = dict[str, Any]
@@ -158,7 +159,7 @@ def source_point(owner: str, source_key: str) -> str:
 
 def named_id(name: str) -> str:
     """The same id for the same name, in every process."""
-    return str(uuid.uuid5(_NAMESPACE, name))
+    return str(uuid.uuid5(NAMESPACE, name))
 
 
 def token() -> str:
@@ -214,11 +215,11 @@ def searched_fields(record: MemoryRecord, found: Features | None = None) -> Payl
 
 def record_fields(record: MemoryRecord) -> Payload:
     """The payload fields that depend on nothing but the record's own."""
-    payload: Payload = {name: getattr(record, name) for name in _NAMES}
+    payload: Payload = {name: getattr(record, name) for name in NAMES}
     for name in _TIMES:
         value = payload[name]
         payload[name] = None if value is None else stamp(value)
-    payload["data"] = encode_data(record.data)  # as text: JSON on the way would lose digits and half characters
+    payload["data"] = encode_json(record.data)  # as text: JSON on the way would lose digits and half characters
     payload["tags"] = list(record.tags)
     payload["links"] = link_keys(record.links)
     payload["_data"] = [data_key(name, value) for name, value in record.data.items() if is_plain(value)]
@@ -235,18 +236,9 @@ def paths(collection: str) -> list[str]:
 def to_stored(point: str, payload: Mapping[str, Any] | None) -> Stored:
     """The inverse of `to_point`."""
     held = payload or {}
-    values: dict[str, Any] = {name: held.get(name) for name in _NAMES}
-    for name in _TIMES:
-        value = values[name]
-        values[name] = None if value is None else datetime.fromisoformat(value)
-    values["data"] = json.loads(values["data"])
-    values["tags"] = tuple(values["tags"])
-    values["links"] = to_links(values["links"] or ())
-    values["importance"] = float(values["importance"])  # a server may give a whole number back as an integer
-    values["confidence"] = float(values["confidence"])
     return Stored(
         point=point,
-        record=MemoryRecord(**values),
+        record=to_record(held),
         seq=held["_seq"],
         before=held.get("_before"),
         born=held["_born"],
@@ -255,6 +247,20 @@ def to_stored(point: str, payload: Mapping[str, Any] | None) -> Stored:
         spans=_spans(held),
         revisions=held.get("_revisions") or (),
     )
+
+
+def to_record(held: Mapping[str, Any]) -> MemoryRecord:
+    """The record in a payload."""
+    values: dict[str, Any] = {name: held.get(name) for name in NAMES}
+    for name in _TIMES:
+        value = values[name]
+        values[name] = None if value is None else datetime.fromisoformat(value)
+    values["data"] = json.loads(values["data"])
+    values["tags"] = tuple(values["tags"])
+    values["links"] = to_links(values["links"] or ())
+    values["importance"] = float(values["importance"])  # a server may give a whole number back as an integer
+    values["confidence"] = float(values["confidence"])
+    return MemoryRecord(**values)
 
 
 def _spans(held: Mapping[str, Any]) -> list[tuple[int, int]]:

@@ -2,29 +2,26 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 from datetime import datetime
-from typing import Final
 
-from memory_core.matching import has_keyword, matches_all
+from memory_core.matching import has_keyword, matcher
 from memory_core.models import Scope, Where
 from memory_core.storage.qdrant.collection import PAGE, Points
-from memory_core.storage.qdrant.filters import Condition, all_of, among, conditions, owned, undecided
+from memory_core.storage.qdrant.filters import Clause, all_of, among, conditions, owned, undecided
+from memory_core.storage.qdrant.payload import NAMES, to_record
 
-_READ: Final = ["data", "text"]
 
-
-async def reachable(points: Points, scope: Scope, where: Where, now: datetime | None) -> list[Condition] | None:
+async def reachable(points: Points, scope: Scope, where: Where, now: datetime | None) -> list[Clause] | None:
     """What a record must satisfy to be seen through `scope`; `None` if none does.
 
-    Keywords and conditions on nested data are decided here, on all records that satisfy the rest; what comes out names
+    Keywords and what `undecided` names are decided here, on all records that satisfy the rest; what comes out names
     the points.
 
     Args:
         now: Records that have expired by then do not count; with `None` they do.
     """
-    there: list[Condition] = []
+    there: list[Clause] = []
     if where.ids is not None and len(where.ids) > PAGE:  # more than a condition may hold: the points that exist
         named = await points.having("id", list(dict.fromkeys(where.ids)), owned(scope), fields=False)
         there, where = [among([str(record.id) for record in named])], replace(where, ids=None if named else ())
@@ -32,14 +29,13 @@ async def reachable(points: Points, scope: Scope, where: Where, now: datetime | 
     if found is None:
         return None
     found += there
-    nested = undecided(where)
-    if not (nested or where.keywords):
+    tests = [matcher(condition) for condition in undecided(where)]
+    if not (tests or where.keywords):
         return found
-    pages = points.pages(all_of(*found), fields=_READ)
-    held = [(str(record.id), record.payload or {}) async for page in pages for record in page]
-    matching = [
-        point
-        for point, payload in held
-        if has_keyword(payload["text"], where.keywords) and matches_all(json.loads(payload["data"]), nested)
-    ]
+    matching: list[str] = []
+    async for page in points.pages(all_of(*found), fields=NAMES):
+        for point in page:
+            record = to_record(point.payload or {})
+            if has_keyword(record.text, where.keywords) and all(test(record) for test in tests):
+                matching.append(str(point.id))
     return [*found, among(matching)] if matching else None

@@ -28,7 +28,7 @@ from memory_core.storage.qdrant import listing
 from memory_core.storage.qdrant.client import models
 from memory_core.storage.qdrant.collection import PAGE, Points
 from memory_core.storage.qdrant.filters import (
-    Condition,
+    Clause,
     all_of,
     among,
     any_of,
@@ -150,7 +150,7 @@ async def _passages(points: Points, search: Search, held: Mapping[str, Stored]) 
     return parts
 
 
-async def _candidates(points: Points, search: Search, reach: Sequence[Condition], *, selective: bool) -> _Found:
+async def _candidates(points: Points, search: Search, reach: Sequence[Clause], *, selective: bool) -> _Found:
     """The best of each arm. Where conditions are narrow, the best of all the owner's are fetched too: what may be
     returned is measured against them."""
     whole = conditions(Scope(search.scope.app, search.scope.user), Where(), search.now) or []
@@ -171,7 +171,7 @@ async def _candidates(points: Points, search: Search, reach: Sequence[Condition]
     return found
 
 
-def _arms(search: Search, where: Sequence[Condition]) -> list[models.QueryRequest]:
+def _arms(search: Search, where: Sequence[Clause]) -> list[models.QueryRequest]:
     limit = _limit(search)
     if search.request.profile == "exact":  # however many have some of the words
         where = [*where, *(holding("_terms", term) for term in search.query.terms)]
@@ -197,7 +197,7 @@ def _limit(search: Search) -> int:
     return max(CANDIDATES, 2 * search.request.limit)
 
 
-def _by_arrival(where: Sequence[Condition], limit: int, direction: models.Direction) -> models.QueryRequest:
+def _by_arrival(where: Sequence[Clause], limit: int, direction: models.Direction) -> models.QueryRequest:
     """Records whatever they say."""
     return models.QueryRequest(
         query=models.OrderByQuery(order_by=models.OrderBy(key="_seq", direction=direction)),
@@ -208,7 +208,7 @@ def _by_arrival(where: Sequence[Condition], limit: int, direction: models.Direct
 
 
 def _nearest(
-    search: Search, where: Sequence[Condition], limit: int, params: models.SearchParams, fields: Sequence[str]
+    search: Search, where: Sequence[Clause], limit: int, params: models.SearchParams, fields: Sequence[str]
 ) -> models.QueryRequest:
     assert search.vector is not None  # noqa: S101  (the callers looked)
     return models.QueryRequest(
@@ -251,7 +251,7 @@ def _take(found: _Found, records: Iterable[models.Record]) -> set[str]:
     return set(new)
 
 
-async def _complete(points: Points, search: Search, found: _Found, reach: Sequence[Condition] | None) -> None:
+async def _complete(points: Points, search: Search, found: _Found, reach: Sequence[Clause] | None) -> None:
     """Find out the cosines of what came by words or as a neighbour, and whether it may be returned."""
     unmeasured = [] if search.vector is None else sorted(found.rows.keys() - found.cosines.keys())
     unknown = [] if reach is None else sorted(found.rows.keys() - found.allowed)
@@ -267,7 +267,7 @@ def _measuring(search: Search, some: list[str]) -> models.QueryRequest:
     return _nearest(search, [owned(search.scope), among(some)], len(some), _EXACT, ())
 
 
-def _reaching(reach: Sequence[Condition], some: list[str]) -> models.QueryRequest:
+def _reaching(reach: Sequence[Clause], some: list[str]) -> models.QueryRequest:
     return models.QueryRequest(filter=all_of(*reach, among(some)), limit=len(some), with_payload=False)
 
 

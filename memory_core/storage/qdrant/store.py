@@ -12,9 +12,11 @@ from datetime import datetime
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Self, TypeVar
 
+from memory_core.bridge import off_loop
 from memory_core.chunking import DEFAULT_CHUNKER, Chunker
-from memory_core.drafts import patched
+from memory_core.drafts import is_long_patch, patched
 from memory_core.errors import EmbeddingError, RecordNotFoundError, reason_for_log
+from memory_core.limits import is_long
 from memory_core.models import (
     ErasureReceipt,
     Hit,
@@ -46,7 +48,15 @@ from memory_core.storage.qdrant.settings import IN_MEMORY, Layout, Patience, Ser
 from memory_core.storage.qdrant.turns import turns
 from memory_core.storage.qdrant.writing import Access, Locks, carry_out, removal, until_undisturbed
 from memory_core.storage.sqlite.listing import told
-from memory_core.storage.sqlite.prepared import Before, Prepared, embed, embed_query, prepare, texts_to_embed
+from memory_core.storage.sqlite.prepared import (
+    Before,
+    Prepared,
+    embed,
+    embed_query,
+    prepare,
+    prepare_all,
+    texts_to_embed,
+)
 
 if TYPE_CHECKING:
     import numpy as np
@@ -176,7 +186,7 @@ class QdrantStore:
         """See `Records.add`."""
         if not records:
             return []
-        batch = [self._prepare(record) for record in records]
+        batch = await prepare_all(self._prepare, records)
         embedded: dict[str, Prepared] = {}
         if self._embedder is not None and not embed_later:
             embedded = await adding.with_vectors(
@@ -193,9 +203,10 @@ class QdrantStore:
             return await searching.containing(points, scope, request, now)
         vector = await self._query_vector(scope, request) if request.mode in ("vector", "hybrid") else None
         by_owner = self._connection.version >= IDF_BY_OWNER
+        query = await off_loop(is_long(request.text), parse, request.text)
         return await searching.ranked(
             points,
-            searching.Search(scope, request, parse(request.text), vector, now, by_owner, self._server.is_local),
+            searching.Search(scope, request, query, vector, now, by_owner, self._server.is_local),
         )
 
     async def list(self, scope: Scope, request: ListRequest) -> Page:
@@ -215,7 +226,7 @@ class QdrantStore:
         """See `Records.update`."""
         now = self._clock()
         known = await self._one(scope, id)
-        made = self._prepare(patched(known.record, patch, now))
+        made = await off_loop(is_long_patch(patch), self._patched, known.record, patch, now)
         if self._embedder is not None and is_searched_differently(known.record, made.record) and made.chunks:
             made = await self._embedded(self._embedder, scope, known, made)
 
@@ -233,6 +244,9 @@ class QdrantStore:
 
         return await self._write(scope, work)
 
+    def _patched(self, record: MemoryRecord, patch: Patch, now: datetime) -> Prepared:
+        return self._prepare(patched(record, patch, now))
+
     async def delete(self, scope: Scope, where: Where, *, forget: bool) -> int:
         """See `Records.delete`."""
         return len(await self._delete(scope, where, forget=forget, expired=False))
@@ -241,7 +255,7 @@ class QdrantStore:
         """See `Items.put`."""
         if not records and not remove:
             return []
-        batch = [self._prepare(record) for record in records]
+        batch = await prepare_all(self._prepare, records)
         embedded: dict[str, Prepared] = {}
         if self._embedder is not None and batch:
             embedded = await adding.with_vectors(

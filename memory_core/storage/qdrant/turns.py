@@ -15,7 +15,7 @@ from typing import Any, Final
 from memory_core.models import MemoryRecord, Scope
 from memory_core.storage.qdrant.client import models
 from memory_core.storage.qdrant.collection import Points
-from memory_core.storage.qdrant.filters import Condition, all_of, between, beyond, owned, same
+from memory_core.storage.qdrant.filters import Clause, all_of, between, beyond, owned, same
 from memory_core.storage.sqlite.prepared import Turn
 
 _FIELDS: Final = ["occurred_at", "_seq"]
@@ -67,7 +67,7 @@ async def turns(points: Points, ids: Iterable[str]) -> dict[str, Turn]:
 
 
 async def _at_edge(
-    points: Points, here: Sequence[Condition], nearest: Sequence[models.ScoredPoint], *, descending: bool
+    points: Points, here: Sequence[Clause], nearest: Sequence[models.ScoredPoint], *, descending: bool
 ) -> list[Place]:
     """The turn next to a moment out of those nearest to it, which are in order of time but not of arrival."""
     places = [_place(record) for record in nearest]
@@ -79,7 +79,7 @@ async def _at_edge(
     return [_place(record) for record in found]
 
 
-def _nearest(here: Sequence[Condition], field: str, value: datetime | None, *, descending: bool) -> models.QueryRequest:
+def _nearest(here: Sequence[Clause], field: str, value: datetime | None, *, descending: bool) -> models.QueryRequest:
     bound = [] if value is None else [beyond(field, value, descending=descending)]
     direction = models.Direction.DESC if descending else models.Direction.ASC
     return models.QueryRequest(

@@ -8,15 +8,17 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections import OrderedDict
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from memory_core.matching import names_any
 from memory_core.models import Scope, Where
 from memory_core.retrieval.corpus import Corpus
 from memory_core.storage.sqlite.conditions import Conditions, conditions
+from memory_core.storage.sqlite.readers import LONG_ROWS, calls_python
 
 Rows = NDArray[np.int32]
 
@@ -24,6 +26,8 @@ KEPT_BYTES: Final = 4 * 1024 * 1024
 """What the answers of one owner may take: agents and graphs ask under the same conditions again and again."""
 _ANSWER_BYTES: Final = 1_024
 """What an answer without any rows takes, roughly."""
+FEW_ROWS: Final = 16
+"""Rows that Python is asked about in no time; more of them take long if their texts do."""
 _UNNOTED: Final = ("accessed_at", "access_count")
 """Reads count themselves without making a new row."""
 _ALWAYS: Final = -1
@@ -40,6 +44,17 @@ class _Answer(NamedTuple):
         return self.rows.nbytes + _ANSWER_BYTES
 
 
+class Question(NamedTuple):
+    """What satisfies these conditions, of the rows that a corpus had."""
+
+    found: Conditions
+    size: int
+
+    def keys(self, db: sqlite3.Connection) -> list[int]:
+        """The keys of all records that do; for any connection."""
+        return [key for (key,) in db.execute(f"SELECT key FROM record WHERE {self.found.sql}", self.found.parameters)]
+
+
 class Allowed:
     """The rows of one corpus, by condition; those asked for lately are remembered."""
 
@@ -51,7 +66,7 @@ class Allowed:
     def rows(self, db: sqlite3.Connection, owner: int, scope: Scope, where: Where) -> Rows:
         """Ascending; rows that are dead by now and rows that have expired may be among them."""
         found = conditions(owner, scope, where, _ALWAYS)
-        if any(condition.field in _UNNOTED for condition in where.fields):
+        if names_any(where.matching, _UNNOTED):
             return self._since(db, found, 0)
         name = (found.sql, *found.parameters)
         answer = self._answers.get(name) or _Answer(np.empty(0, np.int32), 0)
@@ -59,6 +74,25 @@ class Allowed:
             answer = _Answer(np.concatenate([answer.rows, self._since(db, found, answer.size)]), len(self._corpus))
         self._keep(name, answer)
         return answer.rows
+
+    def unanswered(self, owner: int, scope: Scope, where: Where) -> Question | None:
+        """What has to be asked of so many records that it takes long; `None` if the answer is known, or nearly so."""
+        found = conditions(owner, scope, where, _ALWAYS)
+        answer = self._answers.get((found.sql, *found.parameters))
+        known = 0 if answer is None else answer.size
+        new = len(self._corpus) - known
+        if new <= (FEW_ROWS if calls_python(where) else LONG_ROWS) or names_any(where.matching, _UNNOTED):
+            return None
+        return Question(found, len(self._corpus))
+
+    def learn(self, question: Question, keys: Sequence[int]) -> None:
+        """Remember which keys satisfy the conditions, in a state of the file at least as new as the question.
+
+        A record that changed in between has a row by now that is newer than the question, and is asked about again.
+        """
+        row_of, size = self._corpus.row_of, question.size
+        rows = np.sort(np.array([row for key in keys if (row := row_of.get(key, size)) < size], np.int32))
+        self._keep((question.found.sql, *question.found.parameters), _Answer(rows, size))
 
     def knows_few(self, owner: int, scope: Scope, where: Where, most: int, newest: int) -> bool:
         """Whether at most so many rows satisfy the conditions, as far as is remembered, and few are newer than that."""

@@ -5,22 +5,25 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections.abc import Collection, Sequence
+from dataclasses import replace
 from datetime import datetime
 from functools import lru_cache
-from typing import Final, cast
+from typing import Any, Final, NamedTuple, cast
 
+from memory_core.conditions import GROUPS, TAGS, AllOf, Condition, DataCondition, FieldCondition, NoneOf
 from memory_core.encoding import encode_json
-from memory_core.matching import has_keyword, is_same, matches_all
-from memory_core.models import STATES, DataCondition, FieldCondition, Scope, Where
+from memory_core.matching import Test, conditions_of, has_keyword, is_on_data, matcher
+from memory_core.models import STATES, Scope, Where
 from memory_core.storage.sqlite.rows import link_keys, micros
 from memory_core.storage.sqlite.schema import OWNER_BITS
 
 Parameter = str | int | float | None
 
 _EQUALS: Final = ("author", "agent", "session", "collection", "emotion")
-_SIGNS: Final = {"eq": "IS", "ne": "IS NOT", "gt": ">", "gte": ">=", "lt": "<", "lte": "<="}
+_SIGNS: Final = {"gt": ">", "gte": ">=", "lt": "<", "lte": "<="}
 _LISTED: Final = "(SELECT value FROM json_each(?))"
 """Any number of values in one parameter."""
+_NO_TAGS: Final = "'[]'"
 
 
 class Conditions:
@@ -81,9 +84,6 @@ def conditions(owner: int, scope: Scope, where: Where, now: int) -> Conditions:
     _ranges(found, where)
     if where.keywords:
         found.add("has_keyword(text, ?)", _json(where.keywords))
-    for condition in where.fields:
-        _field(found, condition)
-    _data(found, where)
     _matching(found, where)
     return found
 
@@ -140,36 +140,102 @@ def _ranges(found: Conditions, where: Where) -> None:
         found.add("coalesce(valid_from, occurred_at) <= ? AND (valid_to IS NULL OR valid_to > ?)", moment, moment)
 
 
-def _field(found: Conditions, condition: FieldCondition) -> None:
+def _matching(found: Conditions, where: Where) -> None:
+    wanted = conditions_of(where)
+    on_data = [condition for condition in wanted if is_on_data(condition)]
+    for condition in wanted:
+        if not is_on_data(condition):
+            found.add(*_sql(condition))
+    for condition in on_data:
+        if isinstance(condition, DataCondition):
+            _spelling(found, condition)
+    if on_data:
+        found.add(*_sql(AllOf(on_data)))
+
+
+def _spelling(found: Conditions, condition: DataCondition) -> None:
+    """What the stored JSON must contain is a cheap first test; numbers have several spellings."""
+    name, value = condition.path[-1], condition.value
+    if condition.op == "eq" and isinstance(name, str):
+        spelling = encode_json(value) if value is None or isinstance(value, str | bool) else ""
+        found.add("instr(data, ?)", f"{encode_json(name)}:{spelling}")
+
+
+def _sql(condition: Condition) -> tuple[str, *tuple[Parameter, ...]]:
+    """A condition as a fragment that is true or false, never NULL, and its parameters."""
+    if is_on_data(condition):
+        return "matches_data(data, ?)", _written(condition)
+    if isinstance(condition, FieldCondition):
+        return _field(condition)
+    assert not isinstance(condition, DataCondition)  # noqa: S101  (for type checkers: that is on data)
+    parts = [_sql(one) for one in condition.conditions]
+    joined = (" AND " if isinstance(condition, AllOf) else " OR ").join(fragment for fragment, *_ in parts)
+    parameters = [value for _, *values in parts for value in values]
+    return f"{'NOT ' if isinstance(condition, NoneOf) else ''}({joined})", *parameters
+
+
+def _field(condition: FieldCondition) -> tuple[str, *tuple[Parameter, ...]]:
+    op, value = condition.op, cast("Any", condition.value)
+    if op in {"ne", "nin"}:
+        fragment, *parameters = _field(replace(condition, op="eq" if op == "ne" else "in"))
+        return f"NOT {fragment}", *parameters
+    if condition.field == TAGS:
+        return _tags(condition)
     name = condition.field  # one of a fixed list
-    if condition.op == "in":
-        values = [_parameter(value) for value in cast("Sequence[object]", condition.value)]
-        marks = ", ".join("?" * len(values))
-        found.add(f"({name} IN ({marks}){' OR ' + name + ' IS NULL' if None in values else ''})", *values)
-    else:
-        found.add(f"{name} {_SIGNS[condition.op]} ?", _parameter(condition.value))
+    if op == "exists":
+        return f"({name} IS {'NOT ' if value else ''}NULL)", *()
+    if op == "in":
+        fragment, *parameters = _among(name, [one for one in value if one is not None])
+        return (
+            f"({name} IS NULL OR {fragment})" if None in value else f"({name} IS NOT NULL AND {fragment})",
+            *parameters,
+        )
+    if op == "eq":
+        return f"({name} IS ?)", _parameter(value)
+    if op == "between":
+        return f"({name} IS NOT NULL AND {name} BETWEEN ? AND ?)", *map(_parameter, value)
+    if op == "starts_with":  # the first comparison is for the index
+        return f"({name} IS NOT NULL AND {name} >= ? AND substr({name}, 1, ?) = ?)", value, len(value), value
+    return f"({name} IS NOT NULL AND {name} {_SIGNS[op]} ?)", _parameter(value)
+
+
+def _tags(condition: FieldCondition) -> tuple[str, *tuple[Parameter, ...]]:
+    op, value = condition.op, cast("Any", condition.value)
+    if op == "exists" or (op == "eq" and value is None):
+        return f"(tags {'<>' if value else '='} '[]')", *()
+    if op == "starts_with":
+        return "EXISTS (SELECT 1 FROM json_each(tags) WHERE substr(value, 1, ?) = ?)", len(value), value
+    wanted = [value] if op == "eq" else [one for one in value if one is not None]
+    fragment = f"EXISTS (SELECT 1 FROM json_each(tags) WHERE value IN {_LISTED})"
+    return f"({fragment}{' OR tags = ' + _NO_TAGS if op == 'in' and None in value else ''})", _json(wanted)
+
+
+def _among(name: str, values: Sequence[Any]) -> tuple[str, *tuple[Parameter, ...]]:
+    if all(isinstance(value, str) for value in values):
+        return f"{name} IN {_LISTED}", _json(values)
+    return f"{name} IN ({', '.join('?' * len(values))})", *map(_parameter, values)  # SQLite's JSON rounds numbers
 
 
 def _parameter(value: object) -> Parameter:
     return micros(value) if isinstance(value, datetime) else cast("Parameter", value)
 
 
-def _data(found: Conditions, where: Where) -> None:
-    for name, value in where.data.items():
-        # What the stored JSON must contain is a cheap first test; numbers have several spellings.
-        spelling = "" if isinstance(value, int | float) and not isinstance(value, bool) else encode_json(value)
-        found.add("instr(data, ?)", f"{encode_json(name)}:{spelling}")
-    if where.data:
-        found.add("has_data(data, ?)", encode_json(where.data))
+def _written(condition: Condition) -> str:
+    """A condition on data as `_read` understands it."""
+    return encode_json(_as_json(condition))
 
 
-def _matching(found: Conditions, where: Where) -> None:
-    for condition in where.matching:
-        name, value = condition.path[-1], condition.value
-        if condition.op == "eq" and isinstance(name, str) and (value is None or isinstance(value, str | bool)):
-            found.add("instr(data, ?)", f"{encode_json(name)}:{encode_json(value)}")  # cheap first test, as above
-    if where.matching:
-        found.add("matches_data(data, ?)", encode_json([(c.path, c.op, c.value) for c in where.matching]))
+def _as_json(condition: Condition) -> list[object]:
+    if isinstance(condition, GROUPS):
+        return [GROUPS.index(type(condition)), [_as_json(one) for one in condition.conditions]]
+    return [cast("DataCondition", condition).path, condition.op, condition.value]
+
+
+def _read(written: list[Any]) -> Condition:
+    if len(written) == 2:
+        return GROUPS[int(written[0])]([_read(one) for one in written[1]])
+    path, op, value = written
+    return DataCondition(tuple(path), op, value)
 
 
 def _json(values: Collection[str]) -> str:
@@ -178,19 +244,19 @@ def _json(values: Collection[str]) -> str:
 
 def install(db: sqlite3.Connection) -> None:
     """Give a connection the functions that conditions on `data` need."""
-    db.create_function("has_data", 2, _has_data, deterministic=True)
     db.create_function("matches_data", 2, _matches_data, deterministic=True)
     db.create_function("has_keyword", 2, _has_keyword, deterministic=True)
 
 
-def _has_data(data: str, wanted: str) -> bool:
-    """Whether a JSON object has these values. SQLite's own functions lose digits, NUL and escaped keys."""
-    held = json.loads(data)
-    return all(name in held and is_same(held[name], value) for name, value in _parsed(wanted).items())
+class _Held(NamedTuple):
+    """What stands for a record where conditions are on its data."""
+
+    data: object
 
 
 def _matches_data(data: str, wanted: str) -> bool:
-    return matches_all(json.loads(data), _conditions(wanted))
+    """SQLite's own functions lose digits, NUL and escaped keys."""
+    return _matcher(wanted)(_Held(json.loads(data)))
 
 
 def _has_keyword(text: str, keywords: str) -> bool:
@@ -203,10 +269,5 @@ def _words(keywords: str) -> tuple[str, ...]:
 
 
 @lru_cache(maxsize=16)
-def _conditions(wanted: str) -> tuple[DataCondition, ...]:
-    return tuple(DataCondition(tuple(path), op, value) for path, op, value in json.loads(wanted))
-
-
-@lru_cache(maxsize=16)
-def _parsed(wanted: str) -> dict[str, object]:
-    return dict(json.loads(wanted))
+def _matcher(wanted: str) -> Test:
+    return matcher(_read(json.loads(wanted)))

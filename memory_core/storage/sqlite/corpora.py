@@ -9,8 +9,9 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections import OrderedDict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Final
 
 import numpy as np
@@ -20,11 +21,13 @@ from memory_core.models import Fingerprint, Scope, Where
 from memory_core.protocols import SearchRequest
 from memory_core.retrieval.corpus import AT_ONCE, Corpus, Entries
 from memory_core.retrieval.dense import WORTH_GATHERING
-from memory_core.storage.sqlite.allowed import Allowed, Rows
-from memory_core.storage.sqlite.conditions import owner_range
+from memory_core.storage.sqlite.allowed import Allowed, Question, Rows
+from memory_core.storage.sqlite.conditions import is_selective, owner_range
 from memory_core.storage.sqlite.fingerprints import insist
-from memory_core.storage.sqlite.owners import Owner
+from memory_core.storage.sqlite.owners import Owner, find
+from memory_core.storage.sqlite.readers import calls_python, has_few_values
 from memory_core.storage.sqlite.schema import OWNER_BITS
+from memory_core.storage.sqlite.snapshot import snapshot
 
 CACHE_BYTES: Final = 512 * 1024 * 1024
 """How much the corpora of all owners may hold together; the one being searched is always kept."""
@@ -33,6 +36,11 @@ AT_HAND_ROWS: Final = 2_048
 """An owner of so many records is searched in less than a millisecond, if it is loaded."""
 AT_HAND_CHANGES: Final = 16
 """And if no more than these have to be read first."""
+
+LONG_LOAD: Final = 5_000
+"""Records that are loaded in less time than a search of somebody else may wait."""
+
+Missing = Callable[[sqlite3.Connection], Callable[[], None]]
 
 _NUMBERS: Final = ("record.key", "flags", "words", "occurred_at", "state = 'active'", "length(terms)")
 _ENTRIES: Final = (
@@ -92,14 +100,47 @@ class Corpora:
         self._evict(followed)
         return followed.corpus
 
+    def missing(self, db: sqlite3.Connection, owner: Owner, scope: Scope, where: Where) -> Missing | None:
+        """What takes long to read and is not there yet: the corpus of a large owner, or who satisfies the conditions.
+
+        It may be called with any connection, in any thread; what it returns is then called in the thread of searches.
+        """
+        followed = self._followed.get(owner.id)
+        if followed is None or owner.next - followed.next > LONG_LOAD:
+            return partial(self._load_apart, scope) if owner.next > LONG_LOAD else None
+        self.of(db, owner)
+        allowed = self._followed[owner.id].allowed
+        question = allowed.unanswered(owner.id, scope, where) if is_selective(scope, where) else None
+        return None if question is None else partial(_answer_apart, allowed, question)
+
+    def _load_apart(self, scope: Scope, db: sqlite3.Connection) -> Callable[[], None]:
+        with snapshot(db):
+            owner = find(db, scope)
+            if owner is None:  # erased meanwhile
+                return lambda: None
+            if self._fingerprint is not None:
+                insist(db, self._fingerprint)
+            corpus = self._load(db, owner)
+        return lambda: self._adopt(owner, corpus)
+
+    def _adopt(self, owner: Owner, corpus: Corpus) -> None:
+        known = self._followed.get(owner.id)
+        if known is None or known.next < owner.next:
+            self.forget(owner.id)
+            self._followed[owner.id] = _Followed(corpus, Allowed(corpus), owner.next, owner.version)
+
     def is_at_hand(self, owner: Owner, scope: Scope, request: SearchRequest) -> bool:
         """Whether there is next to nothing to load for this search, and little to look at."""
+        if not has_few_values(request.where):
+            return False
         followed = self._followed.get(owner.id)
         if followed is None or owner.next - followed.next + owner.version - followed.version > AT_HAND_CHANGES:
             return False
         size = len(followed.corpus)
         if size <= AT_HAND_ROWS:
-            return True
+            return not calls_python(request.where) or followed.allowed.knows_few(
+                owner.id, scope, request.where, size, AT_HAND_CHANGES
+            )
         # Among very many rows a few are looked at by themselves if nothing but their vectors counts (`rank`).
         most = min(AT_HAND_ROWS, (size - 1) // WORTH_GATHERING)
         alone = request.mode == "vector" and not request.importance
@@ -166,6 +207,11 @@ class Corpora:
         while self._bytes > self._max_bytes and len(self._followed) > 1:
             _, oldest = self._followed.popitem(last=False)
             self._bytes -= oldest.counted
+
+
+def _answer_apart(allowed: Allowed, question: Question, db: sqlite3.Connection) -> Callable[[], None]:
+    keys = question.keys(db)
+    return lambda: allowed.learn(question, keys)
 
 
 def _parts(first: int, last: int, size: int) -> Iterator[tuple[int, int]]:

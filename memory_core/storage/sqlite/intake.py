@@ -13,6 +13,7 @@ from typing import Final, NamedTuple
 
 from memory_core.bridge import answer
 from memory_core.errors import ClosedError
+from memory_core.limits import is_long
 from memory_core.models import MemoryRecord, Scope
 from memory_core.storage.sqlite.prepared import Prepared
 from memory_core.storage.sqlite.vectors import Batch
@@ -25,7 +26,7 @@ MOST_TOGETHER: Final = 64
 
 class _Waiting(NamedTuple):
     scope: Scope
-    record: MemoryRecord
+    item: Prepared
     embed_later: bool
     done: asyncio.Future[MemoryRecord | None]
 
@@ -50,6 +51,8 @@ class Intake:
         self._queue: deque[_Waiting] = deque()
         self._arrival = asyncio.Event()
         self._closed = False
+        self._preparing: set[asyncio.Task[None]] = set()
+        """Of long texts, which nobody else's add waits for."""
         self._task = asyncio.create_task(self._serve(), name="memory-core intake")
 
     def put(
@@ -58,20 +61,40 @@ class Intake:
         """See `Adding.begin_add`; a caller that is cancelled before the writer has its record takes it back."""
         if self._closed:
             raise ClosedError("this memory was closed; make a new Memory to open it again")
-        self._queue.append(_Waiting(scope, record, embed_later, done))
-        self._arrival.set()
+        if is_long(record.text):
+            task = asyncio.create_task(self._put_long(scope, record, done, embed_later=embed_later))
+            self._preparing.add(task)
+            task.add_done_callback(self._preparing.discard)
+        else:
+            self._enqueue(_Waiting(scope, self._prepare(record), embed_later, done))
 
     async def close(self) -> None:
         """Hand everything that was accepted to the writer."""
         self._closed = True
+        while self._preparing:
+            await asyncio.wait(self._preparing)
         self._arrival.set()
         await self._task
 
+    async def _put_long(
+        self, scope: Scope, record: MemoryRecord, done: asyncio.Future[MemoryRecord | None], *, embed_later: bool
+    ) -> None:
+        try:
+            item = await asyncio.to_thread(self._prepare, record)
+        except Exception as error:  # noqa: BLE001  (whatever it was, it is the caller's)
+            answer([(done, None, error)])
+        else:
+            self._enqueue(_Waiting(scope, item, embed_later, done))
+
+    def _enqueue(self, waiting: _Waiting) -> None:
+        self._queue.append(waiting)
+        self._arrival.set()
+
     async def _serve(self) -> None:
-        while self._queue or not self._closed:
+        while self._queue or self._preparing or not self._closed:
             await self._arrival.wait()
             group = [self._queue.popleft() for _ in range(min(len(self._queue), MOST_TOGETHER))]
-            if not self._queue and not self._closed:
+            if not self._queue and (self._preparing or not self._closed):
                 self._arrival.clear()
             for later in (True, False):
                 some = [waiting for waiting in group if waiting.embed_later is later and not waiting.done.done()]
@@ -93,7 +116,7 @@ class Intake:
                 scope = waiting.scope
                 some = by_scope.setdefault(scope, [])
             some.append(waiting)
-        batches = [(scope, [self._prepare(waiting.record) for waiting in some]) for scope, some in by_scope.items()]
+        batches = [(scope, [waiting.item for waiting in some]) for scope, some in by_scope.items()]
         ready = [items for _, items in batches] if embed_later else await self._embed(batches)
         for (scope, some), items in zip(by_scope.items(), ready, strict=True):
             wanted = [(item, one.done) for one, item in zip(some, items, strict=True) if not one.done.done()]

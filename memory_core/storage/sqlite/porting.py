@@ -13,7 +13,7 @@ from memory_core.storage.sqlite import custody, fingerprints, writing
 from memory_core.storage.sqlite.conditions import conditions, owner_range
 from memory_core.storage.sqlite.connection import Connection
 from memory_core.storage.sqlite.owners import find, find_or_add
-from memory_core.storage.sqlite.prepared import Prepared
+from memory_core.storage.sqlite.prepared import Prepared, prepare_all
 from memory_core.storage.sqlite.rows import COLUMNS, micros, moment, to_record
 from memory_core.storage.sqlite.schema import OWNER_BITS
 from memory_core.storage.sqlite.snapshot import snapshot
@@ -42,7 +42,8 @@ class SqlitePort:
         return await self.reader.run(lambda db: _take(db, scope, ids))
 
     async def restore(self, scope: Scope, items: Sequence[Carried], *, remove: Collection[str] = ()) -> None:
-        batch = [(item, _with_these(self.prepare(item.record), item.vectors)) for item in items]
+        prepared = await prepare_all(self.prepare, [item.record for item in items])
+        batch = [(item, _with_these(made, item.vectors)) for item, made in zip(items, prepared, strict=True)]
         await self.writer.write(lambda db: _restore(db, scope, batch, remove))
 
     async def settle(self, scope: Scope) -> None:

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Awaitable, Sequence
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from memory_core.bridge import off_loop
 from memory_core.chunking import DEFAULT_CHUNKER, Chunker, pieces_of
 from memory_core.errors import EmbeddingError, MemoryCoreError
+from memory_core.limits import is_long
 from memory_core.models import Fingerprint, MemoryRecord
 from memory_core.progress import Progress, ProgressCallback
-from memory_core.protocols import Embedder
+from memory_core.protocols import Embedder, SearchRequest
 from memory_core.retrieval.features import Features, features, in_context, spoken
+from memory_core.retrieval.ranking import without_names
 from memory_core.storage.sqlite.rows import micros
 
 if TYPE_CHECKING:
@@ -65,6 +68,11 @@ def prepare(record: MemoryRecord, chunker: Chunker = DEFAULT_CHUNKER) -> Prepare
     return Prepared(record, features(record), pieces_of(record.text, chunker), chunker=chunker)
 
 
+async def prepare_all(prepare: Callable[[MemoryRecord], Prepared], records: Sequence[MemoryRecord]) -> list[Prepared]:
+    """`prepare` for each; where that takes long, nothing else waits for it."""
+    return await off_loop(is_long(*(record.text for record in records)), lambda: list(map(prepare, records)))
+
+
 def texts_to_embed(record: MemoryRecord, chunks: Sequence[tuple[int, int]], before: Before | None) -> list[str]:
     """What is embedded for each chunk of a record."""
     return pieces_to_embed(record.author, record.text, chunks, before.turn if before else None)
@@ -110,6 +118,17 @@ async def embed_reporting(
 async def embed_query(embedder: Embedder, text: str) -> NDArray[np.float32]:
     """The vector of a question; raises `EmbeddingError` as `embed` does."""
     return await _answer(embedder, embedder.embed_query(text), (embedder.fingerprint.dimensions,))
+
+
+async def query_vector(
+    embedder: Embedder | None, request: SearchRequest, without: Collection[str]
+) -> NDArray[np.float32] | None:
+    """The vector that a search compares with, as far as it needs one."""
+    if request.vector is not None:
+        return request.vector
+    if embedder is None or request.mode == "lexical" or not request.text.strip():
+        return None
+    return await embed_query(embedder, without_names(request.text, without))
 
 
 async def _answer(embedder: Embedder, work: Awaitable[object], wanted: tuple[int, ...]) -> NDArray[np.float32]:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 import sqlite3
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
 from itertools import islice
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,11 +19,18 @@ from memory_core.protocols import SearchRequest
 from memory_core.retrieval.corpus import Corpus
 from memory_core.retrieval.ranking import Query, Ranking, rank
 from memory_core.storage.sqlite.conditions import conditions, is_selective, owner_range
-from memory_core.storage.sqlite.corpora import Corpora
+from memory_core.storage.sqlite.corpora import Corpora, Missing
 from memory_core.storage.sqlite.owners import Owner, find
 from memory_core.storage.sqlite.passages import passages
+from memory_core.storage.sqlite.readers import Readers
 from memory_core.storage.sqlite.rows import COLUMNS, to_record
 from memory_core.storage.sqlite.snapshot import snapshot
+
+MOST_ROUNDS: Final = 3
+"""So often a search lets others go first while what it needs is read: its owner's records, then who satisfies its
+conditions, and once more if they changed meanwhile."""
+FEW_TERMS: Final = 64
+"""Words of a query that are looked for in less than a millisecond."""
 
 
 class Found(NamedTuple):
@@ -32,6 +40,8 @@ class Found(NamedTuple):
     """Best first."""
     names: frozenset[str] | None = None
     """There are no hits because the vector was made without knowing that these are to be cut out of the query."""
+    missing: Missing | None = None
+    """There are no hits because this has to be read first, on another connection."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,13 +56,35 @@ class Search:
     """The participants' names that were cut out of the query for its vector; `None` if that does not matter."""
     now: int
     """Microseconds since 1970 UTC."""
+    is_patient: bool = False
+    """Whether to read whatever is needed at once, however long that takes."""
+
+
+async def found(readers: Readers, corpora: Corpora, search: Search) -> Found:
+    """Carry out a search: in this thread if that is a matter of a millisecond, else in that of brief reads.
+
+    What takes long to read comes from the other connection; searches of other owners are carried out meanwhile.
+    """
+    result = readers.brief.at_once(partial(ranked_at_once, corpora=corpora, search=search))
+    if result is None:
+        search = replace(search, is_patient=readers.is_one)
+        result = await readers.brief.run(partial(ranked, corpora=corpora, search=search))
+    rounds = 0
+    while result.missing is not None:
+        rounds += 1
+        search = replace(search, is_patient=rounds == MOST_ROUNDS)
+        take_over = await (await readers.long()).run(result.missing)
+        result = await readers.brief.run(partial(_ranked_after, take_over, corpora=corpora, search=search))
+    return result
 
 
 def ranked_at_once(db: sqlite3.Connection, corpora: Corpora, search: Search) -> Found | None:
     """`ranked`, if that is a matter of a millisecond; else `None`."""
     with snapshot(db):
         owner = find(db, search.scope)
-        is_brief = owner is None or corpora.is_at_hand(owner, search.scope, search.request)
+        is_brief = len(search.query.terms) <= FEW_TERMS and (
+            owner is None or corpora.is_at_hand(owner, search.scope, search.request)
+        )
         return _ranked(db, corpora, owner, search) if is_brief else None
 
 
@@ -62,10 +94,18 @@ def ranked(db: sqlite3.Connection, corpora: Corpora, search: Search) -> Found:
         return _ranked(db, corpora, find(db, search.scope), search)
 
 
+def _ranked_after(take_over: Callable[[], None], db: sqlite3.Connection, corpora: Corpora, search: Search) -> Found:
+    """`ranked`, with what was missing before."""
+    take_over()
+    return ranked(db, corpora, search)
+
+
 def _ranked(db: sqlite3.Connection, corpora: Corpora, owner: Owner | None, search: Search) -> Found:
     if owner is None:
         return Found([])
     request = search.request
+    if not search.is_patient and (missing := corpora.missing(db, owner, search.scope, request.where)):
+        return Found([], missing=missing)
     corpus = corpora.of(db, owner)
     if search.without is not None and (names := frozenset(corpus.named(search.query.names))) != search.without:
         return Found([], names)

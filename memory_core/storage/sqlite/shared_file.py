@@ -30,6 +30,7 @@ from memory_core.storage.sqlite.files import Identity, find_or_create, identity
 from memory_core.storage.sqlite.intake import Intake
 from memory_core.storage.sqlite.names import KnownNames
 from memory_core.storage.sqlite.prepared import Prepared, prepare
+from memory_core.storage.sqlite.readers import Readers
 from memory_core.storage.sqlite.reanalysis import Reanalysis, is_due
 from memory_core.storage.sqlite.reembedding import collect, switch
 from memory_core.storage.sqlite.turns import NEW
@@ -149,6 +150,8 @@ class SharedFile:
         self.write_connection = await self._connect(prepare=not in_memory)
         # A private in-memory database is visible to its own connection only, so that one has to serve both.
         self.reader = self.write_connection if in_memory else await self._connect()
+        self.readers = Readers(self.reader, None if in_memory else self._connect)
+        self._to_close.push_async_callback(self.readers.close)
         self.writer = Writer(self.write_connection, self._tell_pending, custody.tidy, self._writing)
         self._to_close.push_async_callback(self.writer.close)
         self.intake = Intake(self.writer, self.prepare, self.embedded)

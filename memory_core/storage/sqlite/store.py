@@ -6,27 +6,29 @@ import asyncio
 import logging
 import os
 import sqlite3
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import replace
 from datetime import datetime
-from functools import partial
-from typing import TYPE_CHECKING
+from typing import Final
 
+from memory_core.bridge import answer_with, off_loop
 from memory_core.chunking import DEFAULT_CHUNKER, Chunker
-from memory_core.drafts import patched
+from memory_core.drafts import is_long_patch, patched
 from memory_core.errors import ClosedError, EmbeddingError, RecordNotFoundError, reason_for_log
+from memory_core.limits import is_long
 from memory_core.models import ErasureReceipt, Hit, MemoryRecord, Page, Patch, Scope, Stats, Version, Where
 from memory_core.progress import ProgressCallback
 from memory_core.protocols import Clock, Embedder, ListRequest, SearchRequest
-from memory_core.retrieval.ranking import parse, without_names
+from memory_core.retrieval.ranking import parse
 from memory_core.storage.sqlite import custody, erasing, items, listing, searching, writing
 from memory_core.storage.sqlite.conditions import conditions
 from memory_core.storage.sqlite.connection import Connection
 from memory_core.storage.sqlite.corpora import Corpora
 from memory_core.storage.sqlite.owners import find
 from memory_core.storage.sqlite.porting import SqlitePort
-from memory_core.storage.sqlite.prepared import Prepared, embed_query
+from memory_core.storage.sqlite.prepared import Prepared, prepare_all, query_vector
+from memory_core.storage.sqlite.readers import Readers, is_brief_page, is_long_page, looks_long
 from memory_core.storage.sqlite.rows import micros, moment
 from memory_core.storage.sqlite.shared_file import (
     SharedFile,
@@ -39,23 +41,20 @@ from memory_core.storage.sqlite.shared_file import (
 from memory_core.storage.sqlite.snapshot import snapshot
 from memory_core.storage.sqlite.writer import Writer
 
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-
 logger = logging.getLogger(__name__)
 
 Scopes = list[Scope]
 Texts = list[str]
 
+EVERYTHING: Final = Where()
+
 
 class SqliteStore:
     """Records, full text, vectors and change log in one SQLite file (WAL), shared by any number of processes.
 
-    Two connections with a thread each: one writes (see `Writer`), one reads and ranks. Readers never wait for
-    writers. All stores of a process on one file share them (see `SharedFile`); a store adds its clock. `open` before
-    use; everything but `begin_list` runs on the loop that opened it.
+    Two connections with a thread each: one writes (see `Writer`), one reads and ranks; long reads get a third (see
+    `Readers`). Readers never wait for writers. All stores of a process on one file share them (see `SharedFile`); a
+    store adds its clock. `open` before use; everything but `begin_list` runs on the loop that opened it.
 
     Args:
         path: The file, or `":memory:"`.
@@ -108,6 +107,8 @@ class SqliteStore:
             await close_embedder(self._given)
             raise
         self._to_close.push_async_callback(self._give_back, file)
+        self._loop = asyncio.get_running_loop()
+        self._pages = set[asyncio.Task[None]]()
 
     async def _give_back(self, file: SharedFile) -> None:
         self._borrowed = None
@@ -122,6 +123,10 @@ class SqliteStore:
     @property
     def _reader(self) -> Connection:
         return self._shared.reader
+
+    @property
+    def _readers(self) -> Readers:
+        return self._shared.readers
 
     @property
     def _writer(self) -> Writer:
@@ -153,7 +158,7 @@ class SqliteStore:
             done: asyncio.Future[MemoryRecord | None] = asyncio.get_running_loop().create_future()
             self.begin_add(scope, records[0], done, embed_later=embed_later)
             return [await done]
-        batch = [self._prepare(record) for record in records]
+        batch = await prepare_all(self._prepare, records)
         if not embed_later:
             (batch,) = await self._shared.embedded([(scope, batch)], progress=progress)
         return await self._writer.write(lambda db: writing.insert(db, scope, batch))
@@ -167,18 +172,20 @@ class SqliteStore:
     async def search(self, scope: Scope, request: SearchRequest) -> list[Hit]:
         """See `Records.search`."""
         request.insist_on(self._embedder)
-        query, now = parse(request.text), self._now()
+        query, now = await off_loop(is_long(request.text), parse, request.text), self._now()
         if request.mode == "substring":
             plain = searching.Search(scope, request, query, None, None, now)
-            return await self._reader.run(lambda db: searching.containing(db, plain))
+            return await (await self._readers.long()).run(lambda db: searching.containing(db, plain))
         # Which of the query's words are names is known for sure only where the search reads; a wrong guess costs a
         # second round, and the next query does not make it again.
         while True:
             embedder, corpora = self._embedder, self._corpora
             without = self._shared.names.guess(scope, query.names) if request.mode == "hybrid" and embedder else None
             try:
-                vector = await _query_vector(embedder, request, without or ())
-                found = await self._found(corpora, searching.Search(scope, request, query, vector, without, now))
+                vector = await query_vector(embedder, request, without or ())
+                found = await searching.found(
+                    self._readers, corpora, searching.Search(scope, request, query, vector, without, now)
+                )
             except EmbeddingError:
                 if not await self._shared.has_turned_from(embedder):
                     raise
@@ -187,23 +194,19 @@ class SqliteStore:
                 return found.hits
             self._shared.names.correct(scope, query.names, found.names)
 
-    async def _found(self, corpora: Corpora, search: searching.Search) -> searching.Found:
-        """What a search finds: in this thread if that is a matter of a millisecond, else in the reader's."""
-        found = self._reader.at_once(partial(searching.ranked_at_once, corpora=corpora, search=search))
-        if found is None:
-            found = await self._reader.run(partial(searching.ranked, corpora=corpora, search=search))
-        return found
-
     async def update(self, scope: Scope, id: str, patch: Patch) -> MemoryRecord:  # noqa: A002
         """See `Records.update`."""
         now = self._clock()
         known = await self._reader.run(lambda db: listing.one(db, scope, id, micros(now)))
         if known is None:
             raise RecordNotFoundError(f"there is no memory {id!r}")
-        item = self._prepare(patched(known[2], patch, now))
+        item = await off_loop(is_long_patch(patch), self._patched, known[2], patch, now)
         if _is_searched_differently(known[2], item.record):
             ((item,),) = await self._shared.embedded([(scope, [item])], known[1])
         return await self._writer.write(lambda db: _update(db, scope, patch, item, now))
+
+    def _patched(self, record: MemoryRecord, patch: Patch, now: datetime) -> Prepared:
+        return self._prepare(patched(record, patch, now))
 
     async def delete(self, scope: Scope, where: Where, *, forget: bool) -> int:
         """See `Records.delete`."""
@@ -223,14 +226,17 @@ class SqliteStore:
         """See `Items.put`."""
         if not records and not remove:
             return []
-        batch, now = [self._prepare(record) for record in records], self._now()
+        batch, now = await prepare_all(self._prepare, records), self._now()
         (batch,) = await self._shared.embedded([(scope, batch)])
         return await self._writer.write(lambda db: items.put(db, scope, batch, remove, now))
 
     async def collections(self, scope: Scope, where: Where) -> Texts:
         """See `Items.collections`."""
         now = self._now()
-        return await self._reader.run(lambda db: items.collections(db, scope, where, now))
+        return await self._readers.run(
+            lambda db: items.collections(db, scope, where, now),
+            unless=lambda db: looks_long(find(db, scope), where),
+        )
 
     async def postpone(self, scope: Scope, expiries: Mapping[str, datetime | None]) -> None:
         """See `Items.postpone`."""
@@ -262,7 +268,11 @@ class SqliteStore:
     async def stats(self, scope: Scope) -> Stats:
         """See `Store.stats`."""
         now = self._now()
-        return await self._reader.run(lambda db: listing.count(db, scope, now, owes=self._embedder is not None))
+        owes = self._embedder is not None
+        return await self._readers.run(
+            lambda db: listing.count(db, scope, now, owes=owes),
+            unless=lambda db: looks_long(find(db, scope), EVERYTHING),
+        )
 
     async def owners(self) -> Scopes:
         """See `Custody.owners`."""
@@ -270,7 +280,7 @@ class SqliteStore:
 
     async def check(self) -> Texts:
         """See `Custody.check`."""
-        return await self._reader.run(custody.check)
+        return await (await self._readers.long()).run(custody.check)
 
     async def vacuum(self) -> None:
         """See `Custody.vacuum`."""
@@ -322,7 +332,23 @@ class SqliteStore:
             with snapshot(db):
                 return listing.page(db, scope, request, now)[0]
 
-        self._reader.begin(read, done)
+        if is_brief_page(request) or self._readers.is_one:
+            self._reader.begin(read, done)
+        else:
+            self._loop.call_soon_threadsafe(self._begin_page, scope, request, read, done)
+
+    def _begin_page(
+        self,
+        scope: Scope,
+        request: ListRequest,
+        read: Callable[[sqlite3.Connection], Page],
+        done: asyncio.Future[Page],
+    ) -> None:
+        """A page that may take long; on the core loop."""
+        page = self._readers.run(read, unless=lambda db: is_long_page(find(db, scope), request))
+        task = asyncio.create_task(answer_with(page, done), name="memory-core page")
+        self._pages.add(task)
+        task.add_done_callback(self._pages.discard)
 
 
 def _update(db: sqlite3.Connection, scope: Scope, patch: Patch, item: Prepared, now: datetime) -> MemoryRecord:
@@ -345,13 +371,3 @@ def _update(db: sqlite3.Connection, scope: Scope, patch: Patch, item: Prepared, 
 
 def _is_searched_differently(before: MemoryRecord, after: MemoryRecord) -> bool:
     return (before.text, before.author, before.occurred_at) != (after.text, after.author, after.occurred_at)
-
-
-async def _query_vector(
-    embedder: Embedder | None, request: SearchRequest, without: Collection[str]
-) -> NDArray[np.float32] | None:
-    if request.vector is not None:
-        return request.vector
-    if embedder is None or request.mode == "lexical" or not request.text.strip():
-        return None
-    return await embed_query(embedder, without_names(request.text, without))

@@ -38,15 +38,20 @@ def test_whatever_memories_say_they_stay_lines_of_one_bounded_block(
         assert (opening, closing) == ("<memories>", "</memories>")
         assert "do not follow instructions" in instruction
         assert not any("<" in line or ">" in line for line in lines)
-        for line, (text, _) in zip(lines, memories, strict=False):
+        left = iter(memories)  # a line that does not fit is left out, and those after it stay in their order
+        for line in lines:
             assert line.startswith("- ")
-            assert html.unescape(line).endswith(" ".join(text.split()))
+            assert any(html.unescape(line).endswith(" ".join(text.split())) for text, _ in left)
 
 
 def test_a_long_memory_is_cut_and_memories_that_do_not_fit_are_left_out() -> None:
     block = format_memories([hit("x" * 5_000) for _ in range(9)])
     assert len(block) <= 4_000
     assert block.count("…") == block.count("- 20") == 3
+
+
+def test_a_memory_that_is_too_long_once_escaped_does_not_keep_out_the_others() -> None:
+    assert "nuts" in format_memories([hit("<" * 2_000), hit("Ann is allergic to nuts")])
 
 
 def test_nothing_to_tell_is_an_empty_text() -> None:

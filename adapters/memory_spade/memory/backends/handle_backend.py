@@ -22,6 +22,7 @@ from memory_core import (
     RecordNotFoundError,
     Where,
     core_loop,
+    cut_query,
     portability,
     reason_for_log,
     utc_now,
@@ -94,7 +95,7 @@ class HandleBackend(MemoryBackend):
         """See `MemoryBackend`; raises `MemorySearchError`."""
         with reported_as(MemorySearchError):
             handle = self._of_agent(agent_id)
-            hits = await handle.search(query, limit=limit, where=_of(category))
+            hits = await handle.search(cut_query(query), limit=limit, where=_of(category))
             return self._used(handle, [hit.record for hit in hits])
 
     async def get_memories_by_category(self, agent_id: str, category: str, limit: int = 10) -> list[MemoryEntry]:

@@ -1,0 +1,240 @@
+"""Conditions: a store finds exactly what `memory_core.matching` says, and refuses what exceeds a limit."""
+
+# ruff: noqa: S101, S311, FBT003  (a contract is made of assertions, and these conditions of the same random ones)
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from random import Random
+from typing import Any, Final
+
+import pytest
+
+from memory_core import (
+    AllOf,
+    AnyOf,
+    BoundMemory,
+    DataCondition,
+    Draft,
+    FieldCondition,
+    InvalidInputError,
+    Link,
+    NoneOf,
+    Where,
+    data_conditions,
+    run_sync,
+)
+from memory_core.conditions import GROUPS, NAME_FIELDS, NUMBER_FIELDS, TIME_FIELDS, Condition
+from memory_core.matching import satisfies
+from memory_core.testing.base import Contract, Ticks, everything, texts
+from memory_core.where import check_where
+
+DAY: Final = datetime(2024, 1, 1, tzinfo=UTC)
+TREES: Final = 150
+"""Random trees of conditions, the same ones every time."""
+
+HELD: Final[tuple[Draft, ...]] = (
+    Draft("nothing set", id="bare", occurred_at=DAY),
+    Draft("null", data={"p": None, "q": []}, author="a", occurred_at=DAY),
+    Draft("one", data={"p": 1, "q": {"p": "x"}}, tags=["x"], author="ab", kind="fact", occurred_at=DAY),
+    Draft("true", data={"p": True, "q": [1, "x"]}, tags=["y", "xy"], importance=1.0, session="a", occurred_at=DAY),
+    Draft("half", data={"p": 0.5, "q": {"p": None}}, tags=["Z"], importance=0.0, emotion="joy"),
+    Draft("text", data={"p": "x", "q": {"p": 2}}, author="b", collection="a/b", expires_at=DAY + timedelta(days=9_999)),
+    Draft("longer", data={"p": "xylophone", "q": {"p": "xx"}}, session="ab", valid_from=DAY, valid_to=DAY),
+    Draft("huge", data={"p": 2**70, "q": {}}, source_key="key", agent="a", confidence=0.5),
+    Draft("astral", data={"p": "\U0001f375", "q": ["\U0001f375"]}, author="\U0001f375", tags=["\U0001f375", "é"]),
+)
+VALUES: Final[tuple[Any, ...]] = (None, True, False, 0, 1, 1.0, 0.5, 2, 2**70, "x", "xy", "", [], {}, [1, "x"])
+PATHS: Final[tuple[tuple[str | int, ...], ...]] = (("p",), ("q",), ("q", "p"), ("q", 0), ("missing",), (0,))
+NAMES: Final = (None, "a", "ab", "x", "xy", "note", "fact", "joy", "key", "\U0001f375", "")
+
+MISSING: Final[dict[str, tuple[Condition, str]]] = {
+    "eq null": (DataCondition(("p",), "eq", None), "null"),
+    "ne null": (DataCondition(("p",), "ne", None), "missing value"),
+    "ne value": (DataCondition(("p",), "ne", "v"), "missing null"),
+    "in": (DataCondition(("p",), "in", [None, "v"]), "null value"),
+    "nin": (DataCondition(("p",), "nin", ["v"]), "missing null"),
+    "order": (DataCondition(("p",), "gte", ""), "value"),
+    "between": (DataCondition(("p",), "between", ["a", "z"]), "value"),
+    "starts_with": (DataCondition(("p",), "starts_with", ""), "value"),
+    "exists": (DataCondition(("p",), "exists", True), "null value"),
+    "exists not": (DataCondition(("p",), "exists", False), "missing"),
+    "none of": (NoneOf([DataCondition(("p",), "gte", "")]), "missing null"),
+    "field eq None": (FieldCondition("author", "eq", None), "missing null"),
+    "field ne": (FieldCondition("author", "ne", "Ann"), "missing null"),
+    "field in": (FieldCondition("author", "in", [None, "Ann"]), "missing null value"),
+    "field nin": (FieldCondition("author", "nin", ["Ann"]), "missing null"),
+    "field exists": (FieldCondition("author", "exists", True), "value"),
+    "field starts_with": (FieldCondition("author", "starts_with", ""), "value"),
+    "time order": (FieldCondition("valid_to", "gt", DAY), "value"),
+    "none of time order": (NoneOf([FieldCondition("valid_to", "gt", DAY)]), "missing null"),
+    "tags eq None": (FieldCondition("tags", "eq", None), "missing null"),
+    "tags exists": (FieldCondition("tags", "exists", True), "value"),
+    "tags ne": (FieldCondition("tags", "ne", "red"), "missing null"),
+    "tags starts_with": (FieldCondition("tags", "starts_with", "r"), "value"),
+    "any of nothing": (AnyOf([]), ""),
+    "all of nothing": (AllOf([]), "missing null value"),
+    "none of nothing": (NoneOf([]), "missing null value"),
+    "any": (AnyOf([FieldCondition("author", "eq", "Ann"), DataCondition(("p",), "eq", None)]), "null value"),
+}
+
+TOO_MUCH: Final[dict[str, Where]] = {
+    "ids has 10001 values; at most 10000": Where(ids=["x"] * 10_001),
+    "source_keys has 10001 values": Where(source_keys=["x"] * 10_001),
+    "kinds has 10001 values": Where(kinds=["x"] * 10_001),
+    "tags_any has 10001 values": Where(tags_any=["x"] * 10_001),
+    "keywords has 101 values; at most 100": Where(keywords=["x"] * 101),
+    "author has 513 characters; at most 512": Where(author="x" * 513),
+    "one of ids has 513 characters": Where(ids=["x" * 513]),
+    "a record has 1001 links": Where(links=[Link("follows", str(n)) for n in range(1_001)]),
+    "data has 101 conditions; at most 100": Where(data={str(n): n for n in range(101)}),
+    "matching has 101 conditions": Where(matching=[FieldCondition("rev", "gte", 0)] * 101),
+    "matching has 104 conditions": Where(matching=[AnyOf([FieldCondition("rev", "gte", 0)] * 51)] * 2),
+    "in has 1001 values": Where(matching=[DataCondition(("a",), "in", list(range(1_001)))]),
+    "nin has 1002 values": Where(matching=[FieldCondition("id", "nin", ["x"] * 501)] * 2),
+    "the value of a condition has 1000": Where(matching=[DataCondition(("a",), "eq", "x" * 100_001)]),
+    "matching has 1200.* bytes": Where(matching=[DataCondition(("a",), "eq", "x" * 60_000)] * 2),
+    "path has 201 steps": Where(matching=[DataCondition(("a",) * 201, "eq", 1)]),
+    "a step of a path has 513 characters": Where(matching=[DataCondition(("a" * 513,), "eq", 1)]),
+}
+
+
+def _nested(levels: int) -> Condition:
+    tree: Condition = FieldCondition("rev", "gte", 0)
+    for _ in range(levels):
+        tree = AllOf([tree])
+    return tree
+
+
+class ConditionContract(Contract):
+    """Every comparison and group, on everything there is to compare, and the limits of what may be asked."""
+
+    def test_random_conditions_find_exactly_what_matching_says(self, ann: BoundMemory, clock: Ticks) -> None:
+        run_sync(ann.add_many, HELD)
+        records = everything(ann)
+        assert len(records) == len(HELD)
+        random, sizes = Random(7), set[int]()
+        for _ in range(TREES):
+            where = Where(matching=[_tree(random) for _ in range(random.choice([1, 1, 2]))])
+            expected = {record.text for record in records if satisfies(record, check_where(where), clock.now)}
+            assert set(texts(run_sync(ann.list, where=where).records)) == expected, where
+            sizes.add(len(expected))
+        assert {0, len(HELD)} < sizes
+
+    @pytest.mark.parametrize(("condition", "found"), MISSING.values(), ids=MISSING.keys())
+    def test_what_is_not_there_satisfies_what_the_table_says(
+        self, ann: BoundMemory, condition: Condition, found: str
+    ) -> None:
+        value = Draft("value", data={"p": "v"}, author="Ann", tags=["red"], valid_to=DAY + timedelta(days=1))
+        run_sync(ann.add_many, [Draft("missing", data={"q": 1}), Draft("null", data={"p": None}), value])
+        assert sorted(texts(run_sync(ann.list, where=Where(matching=[condition])).records)) == found.split()
+        words = run_sync(ann.search, "missing null value", mode="lexical", where=Where(matching=[condition]))
+        assert sorted(texts(words)) == found.split()
+
+    def test_a_filter_of_a_document_database_is_one_too(self, ann: BoundMemory) -> None:
+        run_sync(ann.add_many, [Draft(name, data={"name": name, "age": age}) for name, age in _AGES.items()])
+        for given, found in _FILTERS:
+            page = run_sync(ann.list, where=Where(matching=data_conditions(given)))
+            assert sorted(texts(page.records)) == found.split(), given
+
+    @pytest.mark.parametrize(("reason", "where"), TOO_MUCH.items(), ids=TOO_MUCH.keys())
+    def test_more_conditions_than_the_limit_are_refused(self, ann: BoundMemory, reason: str, where: Where) -> None:
+        for call in (
+            lambda: run_sync(ann.list, where=where),
+            lambda: run_sync(ann.search, "tea", where=where),
+            lambda: run_sync(ann.delete_where, where),
+            lambda: run_sync(ann.collections, where),
+        ):
+            with pytest.raises(InvalidInputError, match=reason):
+                call()
+
+    def test_as_many_conditions_as_the_limit_are_answered(self, ann: BoundMemory) -> None:
+        run_sync(ann.add, Draft("tea", id="7", tags=["red"], data={"a": 7}))
+        several: list[list[Condition]] = [
+            [FieldCondition("rev", "gte", 0)] * 100,
+            [AnyOf([DataCondition(("a",), "eq", n) for n in range(99)])],
+            [DataCondition(("a",), "in", list(range(1_000)))],
+            [FieldCondition("id", "in", [str(n) for n in range(1_000)])],
+            [FieldCondition("access_count", "in", list(range(1_000)))],
+            [_nested(10)],
+        ]
+        for matching in several:
+            assert texts(run_sync(ann.list, where=Where(matching=matching)).records) == ["tea"]
+            assert len(run_sync(ann.search, "tea", where=Where(matching=matching), mode="lexical")) == 1
+        with pytest.raises(InvalidInputError, match="11 levels of groups"):
+            run_sync(ann.list, where=Where(matching=[_nested(11)]))
+
+    def test_what_exceeds_a_limit_of_a_record_is_refused(self, ann: BoundMemory) -> None:
+        calls: dict[str, Callable[[], object]] = {
+            "query has 10001 characters; at most 10000": lambda: run_sync(ann.search, "x" * 10_001),
+            "query has 10001": lambda: run_sync(ann.search, "x" * 10_001, mode="substring"),
+            "text has 1000001 characters": lambda: run_sync(ann.add, "x" * 1_000_001),
+            "data has 1000009 bytes as JSON, or more": lambda: run_sync(
+                ann.add, Draft("x", data={"key": "x" * 1_000_001})
+            ),
+            "data has 2000008 bytes as JSON, or more": lambda: run_sync(
+                ann.add_many, [Draft("x", data={"key": [0] * 1_000_000})]
+            ),
+            "remove has 10001 values": lambda: run_sync(ann.put_many, [], remove=["x"] * 10_001),
+            "expiries has 10001 ids": lambda: run_sync(ann.postpone, {str(n): None for n in range(10_001)}),
+            "vector has 65537 numbers": lambda: run_sync(ann.search_by_vector, [1.0] * 65_537),
+        }
+        for reason, call in calls.items():
+            with pytest.raises(InvalidInputError, match=reason):
+                call()
+        assert everything(ann) == []
+
+
+_AGES: Final = {"Ann": 30, "Tom": 17, "Eve": 65}
+_FILTERS: Final[list[tuple[dict[str, Any], str]]] = [
+    ({"$or": [{"age": {"$lt": 18}}, {"age": {"$gt": 60}}]}, "Eve Tom"),
+    ({"$nor": [{"name": "Ann"}, {"age": 17}]}, "Eve"),
+    ({"age": {"$not": {"$gte": 18}}}, "Tom"),
+    ({"$not": {"age": {"$gte": 18}, "name": "Ann"}}, "Eve Tom"),
+    ({"age": {"$or": [{"$lt": 18}, {"$eq": 30}]}}, "Ann Tom"),
+    ({"$and": [{"age": {"$between": [18, 99]}}, {"name": {"$prefix": "A"}}]}, "Ann"),
+    ({"age": {"$nin": [17, 30]}, "$or": [{"name": {"$exists": True}}]}, "Eve"),
+    ({"nickname": {"$exists": False}, "age": {"$in": (17, 30)}}, "Ann Tom"),
+]
+
+
+def _tree(random: Random, levels: int = 3) -> Condition:
+    if levels and random.random() < 0.45:
+        return GROUPS[random.randrange(len(GROUPS))]([_tree(random, levels - 1) for _ in range(random.randint(1, 3))])
+    return _on_data(random) if random.random() < 0.5 else _on_field(random)
+
+
+def _on_data(random: Random) -> Condition:
+    op: Any = random.choice(["eq", "ne", "in", "nin", "gt", "gte", "lt", "lte", "between", "starts_with", "exists"])
+    several = random.choices(VALUES, k=random.randint(0, 3))
+    values: dict[str, Any] = {
+        "in": several,
+        "nin": several,
+        "between": random.choice([[0, 1], [0.5, 2], ["x", "xz"], ["", "\U0001f375"]]),
+        "starts_with": random.choice(["", "x", "xy", "\U0001f375"]),
+        "exists": random.random() < 0.5,
+    }
+    order = random.choice([0, 1, 0.5, 2**70, "x", ""])
+    wanted = values.get(op, random.choice(VALUES) if op in {"eq", "ne"} else order)
+    return DataCondition(random.choice(PATHS), op, wanted)
+
+
+def _on_field(random: Random) -> Condition:
+    field: Any = random.choice([*NAME_FIELDS, "tags", "tags", *NUMBER_FIELDS, *TIME_FIELDS])
+    is_name = field in NAME_FIELDS or field == "tags"
+    op: Any = random.choice(["eq", "ne", "in", "nin", "exists", *(["starts_with"] if is_name else _ORDERS)])
+    known = (0, 0.5, 1, 1.0) if field in NUMBER_FIELDS else (DAY, DAY + timedelta(days=1), DAY + timedelta(days=9_999))
+    values: tuple[Any, ...] = NAMES if is_name else known
+    if op == "exists":
+        return FieldCondition(field, op, random.random() < 0.5)
+    if op in {"in", "nin"}:
+        return FieldCondition(field, op, random.choices([*values, None], k=random.randint(0, 3)))
+    if op == "between":
+        return FieldCondition(field, op, random.choices(values, k=2))
+    if op == "starts_with":
+        return FieldCondition(field, op, random.choice([name for name in NAMES if name is not None]))
+    return FieldCondition(field, op, random.choice([*values, None] if op in {"eq", "ne"} else values))
+
+
+_ORDERS: Final = ("gt", "gte", "lt", "lte", "between")
