@@ -91,7 +91,7 @@ def owner_of_calls(memory: BoundMemory, *, has_tokens: bool) -> Owner:
         ScopeError: Nothing says who the user is; at each call, if the token says nothing or somebody else.
     """
     if has_tokens:
-        return lambda: memory.owned_by(_subject())
+        return lambda: memory.bind(user=_subject())
     if memory.scope.user is None:
         raise ScopeError(
             "nothing says whose memories are served: bind the handle to a user, memory.bind(user='ann'), or give tokens"
@@ -99,9 +99,11 @@ def owner_of_calls(memory: BoundMemory, *, has_tokens: bool) -> Owner:
     return lambda: memory
 
 
-def _subject() -> str | None:
+def _subject() -> str:
     token = get_access_token()
-    return None if token is None else token.subject
+    if token is None or token.subject is None:
+        raise ScopeError("the call came with no token that names a user; memories without an owner are never shared")
+    return token.subject
 
 
 def _digest(token: str) -> bytes:
