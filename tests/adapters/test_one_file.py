@@ -145,7 +145,7 @@ def written_by(store: MemoryStore) -> Write:
 @pytest.mark.parametrize(
     "seconds", [1.5, pytest.param(60.0, marks=[pytest.mark.torture, pytest.mark.timeout(600)])], ids=["short", "long"]
 )
-async def test_nothing_is_lost_whoever_opens_the_file(
+async def test_nothing_is_lost_however_many_open_the_file(
     tmp_path: Path, server: XmppServer, container: None, seconds: float
 ) -> None:
     path, link = tmp_path / "memory.db", tmp_path / "link.db"

@@ -1,6 +1,6 @@
 """Adds by several processes to one file, beside the same number of writers in one process.
 
-    python -m tests.benchmarks.processes [seconds]
+    python tests/benchmarks/processes.py [seconds]
 
 Eight processes with 16 writers each, then one process with 128, each in a folder of its own; vectors are given, so that
 only writing is measured. Prints how many adds a second there were, and how long one took.
@@ -48,12 +48,14 @@ class GivenVectors:
         """There is nothing to let go of."""
 
 
-async def write(path: str, name: str, writers: int, until: float) -> list[float]:
-    """Add until the time has come; returns how long each add took, in seconds."""
+async def write(path: str, name: str, writers: int) -> list[float]:
+    """Add until the time has come that standard input names; returns how long each add took, in seconds."""
     took: list[float] = []
     async with Memory(path, embedder=GivenVectors()) as memory:
         ann = memory.bind(user="ann")
         await ann.add(f"{name} begins")
+        print("ready", flush=True)
+        until = float(await asyncio.to_thread(input))
 
         async def add_on(writer: int) -> None:
             number = 0
@@ -70,12 +72,21 @@ async def write(path: str, name: str, writers: int, until: float) -> list[float]
 def measure(processes: int, writers: int, seconds: float) -> list[float]:
     """How long the adds of all processes took."""
     with tempfile.TemporaryDirectory(prefix="memory-core-processes-") as folder:
-        until = time.time() + seconds + 2  # until all of them have started
-        command = [sys.executable, "-m", "tests.benchmarks.processes", "--write", str(Path(folder, "memory.db"))]
+        command = [sys.executable, __file__, "--write", str(Path(folder, "memory.db"))]
         started = [
-            subprocess.Popen([*command, f"p{n}", str(writers), str(until)], stdout=subprocess.PIPE, text=True)
+            subprocess.Popen(
+                [*command, f"p{n}", str(writers)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+            )
             for n in range(processes)
         ]
+        for process in started:
+            if process.stdout is None or process.stdout.readline() != "ready\n":
+                raise RuntimeError("a writing process did not start")
+        until = time.time() + seconds
+        for process in started:
+            if process.stdin is not None:
+                process.stdin.write(f"{until}\n")
+                process.stdin.flush()
         took: list[float] = []
         for process in started:
             said, _ = process.communicate()
@@ -101,7 +112,7 @@ def main(seconds: float) -> None:
 
 if __name__ == "__main__":
     if "--write" in sys.argv:
-        path, name, writers, until = sys.argv[2:]
-        print("\n".join(map(str, asyncio.run(write(path, name, int(writers), float(until))))))
+        path, name, writers = sys.argv[2:]
+        print("\n".join(map(str, asyncio.run(write(path, name, int(writers))))))
     else:
         main(float(sys.argv[1]) if len(sys.argv) > 1 else SECONDS)

@@ -302,3 +302,43 @@ print(len(run_sync(opened.bind(user="bob").list, limit=1000).records), run_sync(
 @pytest.mark.parametrize("count", [15, pytest.param(300, marks=torture)])
 def test_a_child_forked_in_the_middle_of_writes_uses_the_file_safely(tmp_path: Path, count: int) -> None:
     assert python(BUSY_FORKING, tmp_path / "memory.db", count) == f"{count} []\n"
+
+
+LONG_FORKING = """
+import os, sys, threading, time
+from memory_core import Memory, StoreUnavailableError, run_sync, threads
+
+threads.FORK_SECONDS = 0.05
+opened = Memory(sys.argv[1], embedder=None)
+reader = run_sync(opened.ready)._reader
+began, may_end = threading.Event(), threading.Event()
+
+def read(_):
+    began.set()
+    may_end.wait(30)
+
+reading = threading.Thread(target=run_sync, args=(reader.run, read))
+reading.start()
+began.wait(30)
+child = os.fork()
+if child == 0:
+    try:
+        run_sync(Memory(sys.argv[1], embedder=None).open)
+    except StoreUnavailableError as error:
+        assert "was in use as this process was forked" in str(error)
+    else:
+        os._exit(2)
+    with Memory(sys.argv[2], embedder=None) as other:
+        run_sync(other.bind(user="ann").add, "of a child")
+    os._exit(0)
+status = os.waitpid(child, 0)[1]
+may_end.set()
+reading.join()
+run_sync(opened.bind(user="ann").add, "of the parent")
+print(status)
+"""
+
+
+@needs_fork
+def test_a_child_cannot_open_a_file_that_was_being_read_as_it_was_forked(tmp_path: Path) -> None:
+    assert python(LONG_FORKING, tmp_path / "memory.db", tmp_path / "other.db") == "0\n"

@@ -253,7 +253,7 @@ _of_parent: set[Identity] = set()
 async def borrow(path: str | os.PathLike[str], wanted: Wanted) -> SharedFile:
     """The open file for this path; opened now if this process does not have it open.
 
-    Whoever waits for another opener is not concerned by its cancellation or failure, and opens the file itself then.
+    If two open a file at once, the second one waits, and opens it itself if the first one is cancelled or fails.
 
     Raises:
         StorageError: The file cannot be used; nothing was touched.
