@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import sys
+from typing import Any
 
 from mcp import Client
 from mcp.client.stdio import StdioServerParameters
@@ -21,7 +22,8 @@ async def main(path: str, questions: list[str]) -> None:
             transcript.line("Ann", question, color="magenta")
             query = {"query": question, "ranking": "relevance", "nResults": 1}
             found = await client.call_tool("memory_search", query)
-            for result in (found.structured_content or {})["results"]:
+            answer: dict[str, Any] = found.structured_content or {}
+            for result in answer["results"]:
                 transcript.line("assistant", f"You once said: {result['content']}.", color="cyan")
                 transcript.note(f"memory_search, distance {result['distance']:.2f}")
 
