@@ -24,7 +24,6 @@ from memory_core.models import (
     Order,
     Page,
     Patch,
-    Profile,
     Scope,
     Stats,
     Version,
@@ -158,7 +157,7 @@ class BoundMemory:
         limit: int = 10,
         where: Where = EVERYTHING,
         mode: Mode = "hybrid",
-        profile: Profile = "conversation",
+        every_word: bool = False,
         floor: bool = True,
         explain: bool = False,
         diversity: float = 0.0,
@@ -174,10 +173,10 @@ class BoundMemory:
             where: Conditions a hit must satisfy; they apply before the limit.
             mode: `hybrid` (words, meaning and conversation context), `lexical` (without vectors), `vector` (cosine
                 alone) or `substring` (contains the query, ignoring case; newest first).
-            profile: `conversation` looks at a record and the turns around it; `facts` at each record alone; `exact`
-                finds only records that have every word of the query. For `hybrid` and `lexical`.
-            floor: Leave out what is not relevant. `False` returns the best `limit` records however far away they are,
-                those without a vector last.
+            every_word: Find only records that have every word of the query, ranked by words: for codes, names and
+                quotations. For `hybrid` and `lexical`.
+            floor: Leave out what is not relevant: all of it, if nothing stands out from what as many unrelated records
+                would show. `False` returns the best `limit` records however far away they are.
             explain: Fill `Hit.components`.
             diversity: From 0 to 1: how much a hit has to differ from those before it (maximal marginal relevance); at
                 0.5 a word-for-word repetition is worth nothing. For up to 100 hits; scores are relative to the best.
@@ -187,15 +186,14 @@ class BoundMemory:
             importance: Weight of the record's `importance`.
         """
         check_one_of("mode", mode, get_args(Mode))
-        check_one_of("profile", profile, get_args(Profile))
         request = SearchRequest(
             text=check_query(query),
             limit=check_limit(limit),
-            mode="lexical" if profile == "exact" and mode == "hybrid" else mode,
+            mode="lexical" if every_word and mode == "hybrid" else mode,
             where=check_where(where),
             explain=explain,
             floor=floor,
-            profile=profile,
+            every_word=every_word,
             recency=check_unit("recency", recency),
             importance=check_unit("importance", importance),
         )

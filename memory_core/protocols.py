@@ -22,7 +22,6 @@ from memory_core.models import (
     Order,
     Page,
     Patch,
-    Profile,
     Scope,
     Stats,
     Version,
@@ -64,6 +63,16 @@ class Embedder(Protocol):
         ...
 
 
+@runtime_checkable
+class Familiar(Protocol):
+    """What an embedder may have beside the rest: it can tell whether it knows a language."""
+
+    async def familiarity(self, text: str) -> float:
+        """How far it knows the words of a question, from 0 (none) to 1; cosines count by it. Called after
+        `embed_query` of the same text."""
+        ...
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SearchRequest:
     """One search, complete: what every store answers by the same rules."""
@@ -75,9 +84,10 @@ class SearchRequest:
     explain: bool
     floor: bool = True
     """Leave out what is not relevant; without it the best `limit` come back, however far away they are."""
-    profile: Profile = "conversation"
+    every_word: bool = False
+    """Only records that have every word of the text."""
     recency: float = 0.0
-    """Weight of how recent a record is, as `retrieval/profiles.py` says; 0 leaves it out."""
+    """Weight of how recent a record is, as `retrieval/preferences.py` says; 0 leaves it out."""
     importance: float = 0.0
     """Weight of a record's importance; 0 leaves it out."""
     vector: Vector | None = field(default=None, compare=False)

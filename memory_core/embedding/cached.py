@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from memory_core.errors import EmbeddingError, InvalidInputError
 from memory_core.models import Fingerprint
-from memory_core.protocols import Embedder
+from memory_core.protocols import Embedder, Familiar
 
 if TYPE_CHECKING:
     import numpy as np
@@ -75,6 +75,10 @@ class CachedEmbedder:
             vector = await self._inner.embed_query(text)
             self._remember({key: vector.copy()})
         return vector.copy()
+
+    async def familiarity(self, text: str) -> float:
+        """What the inner embedder says; 1 if it cannot tell."""
+        return await self._inner.familiarity(text) if isinstance(self._inner, Familiar) else 1.0
 
     async def close(self) -> None:
         """Forget all vectors and close the inner embedder."""

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from hashlib import blake2b
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Final, NamedTuple, ParamSpec, TypeVar
 
 from memory_core.embedding.model import Pooling, SentenceModel, load
 from memory_core.errors import EmbeddingError, InvalidInputError
@@ -111,13 +111,23 @@ class OnnxEmbedder:
         Raises:
             EmbeddingError: The model's files are missing or damaged, or it was closed meanwhile.
         """
+        return (await self._question(text)).vector.copy()
+
+    async def familiarity(self, text: str) -> float:
+        """How far the vocabulary knows the words of a question; see `WordPiece.familiarity`.
+
+        Raises:
+            EmbeddingError: As for `embed_query`.
+        """
+        return (await self._question(text)).familiarity
+
+    async def _question(self, text: str) -> _Question:
         self._insist_on_process()
-        vector = self._recent.get(text)
-        if vector is None:
-            rows = await self._open_threads().query(self._embed, [self._query_prefix + text])
-            vector = rows[0]
-            self._recent.put(text, vector)
-        return vector.copy()
+        known = self._recent.get(text)
+        if known is None:
+            known = await self._open_threads().query(self._ask, text)
+            self._recent.put(text, known)
+        return known
 
     async def close(self) -> None:
         """Let go of the model and the threads, without waiting for what they still run."""
@@ -140,7 +150,14 @@ class OnnxEmbedder:
                 self._threads = _Threads()
             return self._threads
 
+    def _ask(self, text: str) -> _Question:
+        model = self._loaded()
+        return _Question(model.embed([self._query_prefix + text])[0], model.tokenizer.familiarity(text))
+
     def _embed(self, texts: list[str]) -> NDArray[np.float32]:
+        return self._loaded().embed(texts)
+
+    def _loaded(self) -> SentenceModel:
         with self._loading:
             if self._model is None:
                 self._model = load(
@@ -149,8 +166,7 @@ class OnnxEmbedder:
                     max_tokens=self._max_tokens,
                     pooling=self._pooling,
                 )
-            model = self._model
-        return model.embed(texts)
+            return self._model
 
 
 class _Threads:
@@ -204,26 +220,31 @@ class _Threads:
         return await asyncio.wrap_future(future)
 
 
+class _Question(NamedTuple):
+    vector: NDArray[np.float32]
+    familiarity: float
+
+
 class _Recent:
     """The vectors of the last questions, by a digest of the text: bounded in bytes, and no text is kept."""
 
     def __init__(self, size: int) -> None:
         self._size = size
-        self._vectors: OrderedDict[bytes, NDArray[np.float32]] = OrderedDict()
+        self._questions: OrderedDict[bytes, _Question] = OrderedDict()
         self._lock = threading.Lock()
 
-    def get(self, text: str) -> NDArray[np.float32] | None:
+    def get(self, text: str) -> _Question | None:
         key = _digest(text)
         with self._lock:
-            if key in self._vectors:
-                self._vectors.move_to_end(key)
-            return self._vectors.get(key)
+            if key in self._questions:
+                self._questions.move_to_end(key)
+            return self._questions.get(key)
 
-    def put(self, text: str, vector: NDArray[np.float32]) -> None:
+    def put(self, text: str, question: _Question) -> None:
         with self._lock:
-            self._vectors[_digest(text)] = vector
-            if len(self._vectors) > self._size:
-                self._vectors.popitem(last=False)
+            self._questions[_digest(text)] = question
+            if len(self._questions) > self._size:
+                self._questions.popitem(last=False)
 
 
 def _digest(text: str) -> bytes:

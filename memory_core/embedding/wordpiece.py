@@ -114,6 +114,22 @@ class WordPiece:
         ids.append(self._last)
         return ids
 
+    def familiarity(self, text: str) -> float:
+        """How far the vocabulary knows the words of a text, from 0 to 1.
+
+        It rises from 0 to 1 as the words that are one piece make up a quarter to a half of the letters: English
+        questions have nine tenths there and rarely less than half, German and Spanish ones a quarter to a third,
+        Russian and Chinese ones nothing.
+        """
+        whole = letters = 0
+        for word in self._words(text):
+            if any(map(str.isalpha, word)):
+                letters += len(word)
+                pieces = self._pieces(word)
+                if len(word) > 1 and len(pieces) == 1 and pieces[0] != self._unknown:
+                    whole += len(word)
+        return min(max(4 * whole / letters - 1, 0.0), 1.0) if letters else 1.0
+
     def _words(self, text: str) -> list[str]:
         cleaned = text.translate(self._cleaned)
         if not cleaned.isascii():

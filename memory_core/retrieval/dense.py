@@ -1,18 +1,21 @@
 """The dense arm: exact cosines of one query with all vectors of an owner.
 
-With the `accel` extra (numkong), vectors are also held as int8, four times less memory to read; the best by int8 are
-then scored again with the float32 vectors, so that what is returned is exact.
+Where only the nearest are wanted and with the `accel` extra (numkong), vectors are also held as int8, four times less
+memory to read; the best by int8 are then scored again with the float32 vectors, so that what is returned is exact.
+Where every cosine counts, for the turns around and the session, all of them are computed exactly: what int8 makes of a
+vector depends on those that came with it, and so on what a process has seen before.
 """
 
 from __future__ import annotations
 
 import importlib.util
+import math
 import os
 from collections import deque
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,6 +43,25 @@ WORTH_GATHERING: Final = 8
 """Copying a scattered vector costs about as much as scanning this many in a row."""
 
 
+def chance(count: int) -> float:
+    """About how far the best of so many unrelated texts stands above their mean, in spreads: sqrt(2 ln n).
+
+    The leading term of the expected maximum of n normal variables (Cramer 1946, section 28.6).
+    """
+    return math.sqrt(2 * math.log(count)) if count > 1 else 0.0
+
+
+class _Pieces(NamedTuple):
+    """Where the vectors of each row are."""
+
+    rows: NDArray[np.int64]
+    """Those that have any."""
+    starts: NDArray[np.int64]
+    """The first vector of each."""
+    handicaps: Floats
+    """What each vector has to stand out by, in spreads: nothing for the first of a row."""
+
+
 class Dense:
     """Unit vectors, each belonging to a row; a row may have none, one or several."""
 
@@ -48,6 +70,7 @@ class Dense:
         self._vectors = Column(np.float32, dimensions)
         self._rows = Column(np.int64)
         self._one_each = True
+        self._pieces: _Pieces | None = None
         self._blocks: list[_Block] = []
         """Of the first vectors, in order; all of them full but the last."""
         self._scanned = 0
@@ -75,20 +98,43 @@ class Dense:
         self._one_each = self._one_each and bool((numbers == np.arange(first, first + len(rows))).all())
         self._vectors.extend(_widened(b"".join(blobs)).reshape(len(rows), self._dimensions))
         self._rows.extend(numbers)
+        self._pieces = None
 
-    def cosines(self, vector: Floats, size: int) -> Floats:
-        """The best cosine of each of `size` rows; NaN where a row has no vector."""
-        chunks = self._scan(vector)
+    def cosines(self, vector: Floats, size: int, spread: float = 0.0, nearest: int | None = None) -> Floats:
+        """The best cosine of each of `size` rows; NaN where a row has no vector.
+
+        Args:
+            spread: Of the cosines of unrelated texts. The best of many pieces of a text looks better than the only
+                piece of another one by chance alone, so a piece behind the first one has to stand out by what the best
+                of as many unrelated pieces would; see `chance`. With 0 nothing is taken off.
+            nearest: So many of the best have to be exact, and the rest about right; `None` if all have to be.
+        """
+        vectors = self._vectors.values
+        is_few = nearest is not None and nearest * WORTH_GATHERING <= len(vectors)
+        chunks = self._scan(vector, nearest or 0) if is_few else _all_products(vectors, vector)
         if self._one_each and len(chunks) == size:
             return chunks
-        best: Floats = np.full(size, -np.inf, np.float32)
-        np.maximum.at(best, self._rows.values, chunks)
-        best[np.isneginf(best)] = np.nan
+        pieces = self._pieces_of_rows()
+        if spread:
+            chunks = chunks - np.float32(spread) * pieces.handicaps
+        best: Floats = np.full(size, np.nan, np.float32)
+        if len(chunks):
+            best[pieces.rows] = np.maximum.reduceat(chunks, pieces.starts)
         return best
 
+    def _pieces_of_rows(self) -> _Pieces:
+        if self._pieces is None:
+            rows = self._rows.values
+            starts = np.flatnonzero(np.append(np.ones(min(1, len(rows)), np.bool_), rows[1:] != rows[:-1]))
+            counts = np.diff(starts, append=len(rows))
+            handicaps = np.sqrt(2 * np.log(counts)).astype(np.float32).repeat(counts)
+            handicaps[starts] = 0
+            self._pieces = _Pieces(rows[starts], starts, handicaps)
+        return self._pieces
+
     def cosines_of(self, vector: Floats, rows: NDArray[np.int64]) -> Floats:
-        """The best cosine of each of these rows (ascending) alone; NaN where a row has no vector."""
-        if self._one_each and len(rows) and rows[-1] < len(self._rows):
+        """The best cosine of each of these rows alone; NaN where a row has no vector."""
+        if self._one_each and (not len(rows) or rows.max() < len(self._rows)):
             return _products(self._vectors.values.take(rows, axis=0), vector)
         first = np.searchsorted(self._rows.values, rows, "left")
         counts = np.searchsorted(self._rows.values, rows, "right") - first
@@ -99,7 +145,7 @@ class Dense:
         best[np.isneginf(best)] = np.nan
         return best
 
-    def _scan(self, vector: Floats) -> Floats:
+    def _scan(self, vector: Floats, nearest: int) -> Floats:
         vectors = self._vectors.values
         if len(vectors) < SMALLEST_BLOCK or not _has_numkong():
             return _all_products(vectors, vector)
@@ -108,7 +154,7 @@ class Dense:
         self._scan_blocks(vector, scores)
         if self._packed < len(vectors):
             scores[self._packed :] = _all_products(vectors[self._packed :], vector)
-        best = leading(scores, RESCORED)
+        best = leading(scores, max(RESCORED, 2 * nearest))
         scores[best] = _products(vectors[best], vector)
         return scores
 

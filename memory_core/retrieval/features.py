@@ -11,7 +11,7 @@ from memory_core.retrieval.analysis import ascii_words, asks, index_terms, terms
 from memory_core.retrieval.postings import pack
 from memory_core.retrieval.timex import format_date, has_time_expression, resolve
 
-ANALYSIS: Final = 2
+ANALYSIS: Final = 3
 """Raised whenever a text may get other terms, flags or words than before: what is stored is then analysed anew."""
 
 QUESTION: Final = 1
@@ -19,9 +19,10 @@ QUESTION: Final = 1
 TIMED: Final = 2
 """Flag: the text names a time, so it may answer a question that asks when."""
 
-PREDECESSOR_CHARS: Final = 160
-"""How much of the end of the turn before is embedded with a turn: enough for a question, not enough to drown what
-answers it (160 finds a point more of the development split's evidence at 5 than 320 or all of it)."""
+FROM_USER: Final = 4
+"""Flag: the role is `user`."""
+FROM_ASSISTANT: Final = 8
+"""Flag: the role is `assistant`."""
 
 
 class Features(NamedTuple):
@@ -87,16 +88,11 @@ class _PackedWords(dict[str, bytes]):
 _packed_words: Final = _PackedWords()
 
 
-def spoken(author: str | None, text: str) -> str:
-    """A turn as it is embedded."""
-    return f"{author}: {text}" if author else text
+def is_turn(kind: str, role: str | None) -> bool:
+    """Whether a record is part of its session's conversation; a fact stands alone, whatever session it came from."""
+    return role is not None or kind == "message"
 
 
-def in_context(author: str | None, text: str, before: tuple[str | None, str] | None) -> str:
-    """A turn as it is embedded, after the turn before it (author, text) of the same session, if there is one.
-
-    "Yes, on Friday!" means little without the question it answers.
-    """
-    if before is None:
-        return spoken(author, text)
-    return f"{spoken(before[0], before[1][-PREDECESSOR_CHARS:])}\n{spoken(author, text)}"
+def role_flag(role: str | None) -> int:
+    """The flag of a role, 0 for others."""
+    return {"user": FROM_USER, "assistant": FROM_ASSISTANT}.get(role or "", 0)

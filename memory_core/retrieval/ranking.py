@@ -1,118 +1,75 @@
-"""How hits are ranked: words, meaning and the conversation around a turn, summed into one score.
+"""How hits are ranked: meaning, words and the conversation around a turn, summed into one score.
 
-    own(i)   = LEXICAL * bm25(i) / mean of the three best  +  DENSE * z(cosine(i)) / Z_SPREAD
+The unit is the spread of the cosines of unrelated texts (`unrelated.py`): a score of 3 is what one of a thousand
+unrelated texts reaches by chance.
+
+    own(i)   = known * z(cosine(i))  +  WORDS * coverage(i)
     score(i) = own(i)
-             + answer    * own(turn before)        if the turn before is a question
-             + previous  * own(turn before)
-             + next      * own(turn after)
-             + two away  * own(two before) and own(two after)
-             + SESSION   * best score of a turn of the same session
-             - ASKING    if the text asks something: answers are wanted
-             + SPEAKER   if the query names the author
-             - ELSEWHERE if the query names people, and none of them spoke in the session
-             + TIME      if the query asks when and the text names a time
-             + DATE      * how well the record's date fits a date named in the query
-             + LENGTH    * min(words, 30) / 30 for turns of a session
-             + LIKENESS  * how much of what the best rows have in common the row has (`feedback.py`)
+             + LENT    * own(turn before) * unsaid(i)      if the turn before asks something
+             + LENT    * own(turn after)  * unsaid(i)
+             + SESSION * best of the sums so far in the same session
+             + HINT    if the query names the author
+             + HINT    * how well the record's date fits a date named in the query
+             + HINT    if the query asks when and the text names a time
+             + ROLE    if it is asked in the first person and a user spoke, or what the assistant said and it spoke
+             + LENGTH  * min(words, 30) / 30 for turns
 
-A turn's vector has seen the turn before it, so with vectors little has to flow on; see `Flow`.
+A text's vector has seen nothing but the text. What a turn means beside others comes from their scores: `unsaid` falls
+from 1 to 0 with the length of a turn, so "Yes, on Friday!" is found by the question before it and a page stands for
+itself. Only turns of a session have neighbours (`features.is_turn`); a fact stands alone.
 
-The form and the first constants were found on three development conversations of LoCoMo and checked on its other seven
-and on REALTALK, which neither saw; context is worth about 11 points of recall there, score fusion (rather than rank
-fusion) about 12. What each rule is worth there stands in `docs/retrieval.md`. Records outside any session have
-no neighbours, and those terms are zero for them.
+What each rule is worth, and how the constants were chosen, stands in `docs/retrieval.md`.
 """
 
 from __future__ import annotations
 
 import math
-import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from memory_core.limits import MAX_QUERY_TERMS
-from memory_core.models import Component, Profile
+from memory_core.models import Component
 from memory_core.protocols import SearchRequest
-from memory_core.retrieval.analysis import query_terms
-from memory_core.retrieval.bm25 import bm25
+from memory_core.retrieval.bm25 import DOUBT, Lexical, bm25
 from memory_core.retrieval.corpus import NOBODY, Corpus, Turns
 from memory_core.retrieval.dates import date_fit
 from memory_core.retrieval.dense import WORTH_GATHERING
-from memory_core.retrieval.features import QUESTION, TIMED
-from memory_core.retrieval.feedback import MIN_ROWS, POOL, likeness
-from memory_core.retrieval.profiles import holding_all, preferences
-from memory_core.retrieval.relevance import above_floor, matches
+from memory_core.retrieval.features import FROM_ASSISTANT, FROM_USER, TIMED
+from memory_core.retrieval.preferences import holding_all, preferences
+from memory_core.retrieval.question import Query
+from memory_core.retrieval.relevance import is_answered, stands_out
 from memory_core.retrieval.scores import Scores
-from memory_core.retrieval.timex import DateMention, asks_when, mentioned_dates
-from memory_core.retrieval.top import best, leading
+from memory_core.retrieval.top import best
+from memory_core.retrieval.unrelated import Unrelated
 
 Floats = NDArray[np.float32]
 Rows = NDArray[np.int64]
 Mask = NDArray[np.bool_]
 
-LEXICAL: Final = 0.5
-DENSE: Final = 0.5
-Z_SPREAD: Final = 5.0
-SESSION: Final = 0.2
-SPEAKER: Final = 0.2
-ELSEWHERE: Final = 0.2
-TIME: Final = 0.3
-DATE: Final = 0.3
-LENGTH: Final = 0.15
-ASKING: Final = 0.2
-LIKENESS: Final = 0.3
+WORDS: Final = 8.0
+LENT: Final = 0.5
+SESSION: Final = 0.3
+HINT: Final = 2.0
+ROLE: Final = 4.0
+LENGTH: Final = 2.0
 FULL_LENGTH_WORDS: Final = 30
-PRIOR_ROWS: Final = 8
-PRIOR_MEAN: Final = 0.1
-PRIOR_SPREAD: Final = 0.12
-"""What cosines of unrelated texts look like: steadies the z-score of an owner with a handful of records."""
+
+LEAST_KNOWN: Final = 0.02
+"""What the cosine counts where the embedder knows none of a query's words: enough to order what says the same."""
 
 
 @dataclass(frozen=True, slots=True)
-class Flow:
-    """How much of its own score a turn lends to the turns around it."""
+class Vector:
+    """A query as the embedder sees it."""
 
-    answer: float
-    """To the next turn, if it asks something itself."""
-    previous: float
-    """To the next turn, whatever it is."""
-    next: float
-    """To the turn before."""
-    two_before: float
-    """To the turn after the next one."""
-    two_after: float
-
-
-WITH_VECTORS: Final = Flow(answer=0.4, previous=0.0, next=0.2, two_before=0.1, two_after=0.1)
-"""A turn's vector has seen the turn before it, so that not much is left for the scores to carry."""
-BY_WORDS: Final = Flow(answer=0.5, previous=0.2, next=0.2, two_before=0.2, two_after=0.1)
-
-_WORD: Final = re.compile(r"[^\W_]+")
-
-
-@dataclass(frozen=True, slots=True)
-class Query:
-    """A query, analysed once for all owners it is put to."""
-
-    text: str
-    terms: Sequence[str]
-    names: frozenset[str]
-    """The query's words, lower-case: the names of authors among them are cut out for the dense arm."""
-    asks_when: bool
-    dates: Sequence[DateMention]
-
-
-def parse(text: str) -> Query:
-    """Analyse a query."""
-    names = frozenset(match.lower() for match in _WORD.findall(text))
-    terms = query_terms(text)
-    if len(terms) > MAX_QUERY_TERMS:
-        terms = terms[: MAX_QUERY_TERMS // 2] + terms[-MAX_QUERY_TERMS // 2 :]
-    return Query(text, terms, names, asks_when(text), mentioned_dates(text))
+    values: Floats
+    """Of unit length."""
+    unrelated: Unrelated
+    known: float = 1.0
+    """How far the embedder knows the words of the query, from 0 to 1."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,14 +79,27 @@ class Ranking:
     rows: Rows
     scores: Floats
     cosines: Floats | None
-    """Of the same rows; NaN where a vector is owed."""
+    """Of the same rows; NaN where a vector is pending."""
     components: Sequence[Mapping[str, Component]] | None
+
+
+@dataclass(frozen=True, slots=True)
+class _Evidence:
+    """What speaks for each row, before what speaks for its kind."""
+
+    own: Floats
+    """By itself, the person and the date that the query names included."""
+    in_context: Floats
+    """By itself and by its neighbours."""
+    lexical: Lexical
+    z: Floats | None
+    """Spreads above the mean of unrelated texts; NaN where a vector is pending."""
 
 
 def rank(
     corpus: Corpus,
     query: Query,
-    vector: Floats | None,
+    vector: Vector | None,
     request: SearchRequest,
     *,
     now: int,
@@ -141,111 +111,103 @@ def rank(
     Statistics and context come from all living rows; what may be returned is bounded by `allowed` and by expiry.
 
     Args:
-        vector: The query's unit vector; `None` leaves the dense arm out.
+        vector: `None` leaves meaning out.
         now: Microseconds since 1970 UTC.
         allowed: Rows that satisfy the caller's conditions, ascending; `None` for all active ones.
         importances: Of each row, where the request gives importance a weight.
     """
-    if request.mode == "vector" and allowed is not None and len(allowed) * WORTH_GATHERING < len(corpus):
-        return _nearest(corpus, vector, request, allowed, importances, now)
-    cosines = corpus.dense.cosines(vector, len(corpus)) if corpus.dense and vector is not None else None
-    scores = Scores(len(corpus), explain=request.explain)
     if request.mode == "vector":
-        near = np.full(len(corpus), -1, np.float32) if cosines is None else np.fmax(cosines, np.float32(-1))
-        scores.add_weighted("dense", near, near)
-        relevant = above_floor(near)
-    else:
-        relevant = _score_in_context(corpus, query, cosines, scores, request.profile)
-    present = corpus.present(now)
-    if request.mode != "vector" and request.profile != "exact":
-        among = relevant if present is None else relevant & present
-        _add_likeness(corpus, query, among, max(request.limit, POOL), scores)
+        return _nearest(corpus, vector, request, now=now, allowed=allowed, importances=importances)
+    scores = Scores(len(corpus), explain=request.explain)
+    evidence = _add_evidence(corpus, query, vector, scores)
+    _add_wishes(corpus, query, scores)
     for name, values, weight in preferences(corpus, request, importances, now):
         scores.add(name, values, weight)
-    wanted = relevant if request.floor else None
-    if allowed is None:
-        rows = best(scores.total, _both(corpus.current(now), wanted), request.limit)
-    else:
-        let_through = _both(_at(present, allowed), _at(wanted, allowed))
-        rows = allowed[best(scores.total[allowed], let_through, request.limit)].astype(np.int64)
-    return Ranking(rows, scores.total[rows], None if cosines is None else cosines[rows], scores.explained(rows))
+    rows = _candidates(corpus, allowed, now)
+    if request.every_word:
+        rows = rows[holding_all(corpus, query.terms)[rows]]
+    elif request.floor:
+        rows = _relevant(query, vector, evidence, rows)
+    rows = rows[best(scores.total[rows], corpus.keys.values[rows], request.limit)]
+    cosines = corpus.dense.cosines_of(vector.values, rows) if corpus.dense and vector is not None else None
+    return Ranking(rows, scores.total[rows], cosines, scores.explained(rows))
 
 
 def _nearest(
     corpus: Corpus,
-    vector: Floats | None,
+    vector: Vector | None,
     request: SearchRequest,
-    allowed: NDArray[np.integer[Any]],
-    importances: Floats | None,
+    *,
     now: int,
+    allowed: NDArray[np.integer[Any]] | None,
+    importances: Floats | None,
 ) -> Ranking:
-    """As `rank` for a vector search of few rows: no row's score depends on another's, so the rest is not looked at."""
-    rows = allowed[corpus.alive.values[allowed] & (corpus.expires.values[allowed] > now)].astype(np.int64)
-    cosines = corpus.dense.cosines_of(vector, rows) if corpus.dense and vector is not None else None
+    """As `rank` for a search by vectors alone: no row's score depends on another's, so few are looked at if few may."""
+    rows = _candidates(corpus, allowed, now)
+    if corpus.dense is None or vector is None:
+        cosines = np.full(len(rows), np.nan, np.float32)
+    elif len(rows) * WORTH_GATHERING < len(corpus):
+        cosines = corpus.dense.cosines_of(vector.values, rows)
+    else:
+        cosines = corpus.dense.cosines(vector.values, len(corpus), nearest=len(corpus) - len(rows) + request.limit)[
+            rows
+        ]
+    near = np.fmax(cosines, np.float32(-1))
     scores = Scores(len(rows), explain=request.explain)
-    near = np.full(len(rows), -1, np.float32) if cosines is None else np.fmax(cosines, np.float32(-1))
-    scores.add("dense", near, 1.0)
+    scores.add("cosine", near, 1.0)
     for name, values, weight in preferences(corpus, request, importances, now):
         scores.add(name, values[rows], weight)
-    chosen = best(scores.total, above_floor(near) if request.floor else None, request.limit)
-    found = None if cosines is None else cosines[chosen]
-    return Ranking(rows[chosen], scores.total[chosen], found, scores.explained(chosen))
+    chosen: Rows = np.arange(len(rows))
+    if request.floor and vector is not None:
+        z = (near - np.float32(vector.unrelated.mean)) / np.float32(vector.unrelated.spread)
+        is_known = is_answered(float(z.max(initial=-np.inf)), len(rows))
+        chosen = stands_out(z).nonzero()[0] if is_known else chosen[:0]
+    chosen = chosen[best(scores.total[chosen], corpus.keys.values[rows[chosen]], request.limit)]
+    return Ranking(rows[chosen], scores.total[chosen], cosines[chosen], scores.explained(chosen))
 
 
-def _score_in_context(corpus: Corpus, query: Query, cosines: Floats | None, scores: Scores, profile: Profile) -> Mask:
-    """Fill `scores` by the formula above and say which rows are relevant at all."""
+def _candidates(corpus: Corpus, allowed: NDArray[np.integer[Any]] | None, now: int) -> Rows:
+    """The rows that may be returned, ascending."""
+    if allowed is None:
+        current = corpus.current(now)
+        return np.arange(len(corpus)) if current is None else current.nonzero()[0]
+    present = corpus.present(now)
+    return (allowed if present is None else allowed[present[allowed]]).astype(np.int64)
+
+
+def _add_evidence(corpus: Corpus, query: Query, vector: Vector | None, scores: Scores) -> _Evidence:
+    """Add what speaks for each row and for its neighbours."""
     lexical = bm25(corpus, query.terms)
-    alive = corpus.alive.values if corpus.dead else None
-    scores.add_weighted("lexical", lexical.scores, lexical.scores * np.float32(LEXICAL / _strong(lexical.scores)))
-    if cosines is not None:
-        scores.add_weighted("dense", cosines, _z(cosines, alive, DENSE / Z_SPREAD))
-    own, said = scores.total.copy(), _said_by_named(corpus, query)
-    matched = relevant = matches(lexical, cosines, alive)
-    if profile == "exact":
-        relevant = matched & holding_all(corpus, query.terms)
-    elif corpus.session_count and profile == "conversation":
-        turns = corpus.turns()
-        flow = BY_WORDS if cosines is None else WITH_VECTORS
+    z: Floats | None = None
+    known = 0.0
+    if corpus.dense is not None and vector is not None:
+        known = max(vector.known, LEAST_KNOWN)
+        cosines = corpus.dense.cosines(vector.values, len(corpus), vector.unrelated.spread)
+        z = (cosines - np.float32(vector.unrelated.mean)) / np.float32(vector.unrelated.spread)
+        pending = math.isnan(float(np.add.reduce(z)))
+        scores.add_weighted("cosine", cosines, (np.nan_to_num(z, nan=0.0) if pending else z) * np.float32(known))
+    from_words = lexical.coverage(known * DOUBT)
+    scores.add_weighted("bm25", lexical.scores, from_words * np.float32(WORDS))
+    own = scores.total.copy()
+    turns = corpus.turns() if corpus.session_count else None
+    if turns is not None:
         with scores.ordered(turns.order):
-            _add_neighbours(turns, own if turns.order is None else own[turns.order], flow, scores)
+            _add_neighbours(turns, own if turns.order is None else own[turns.order], scores)
+    in_context = scores.total.copy()
+    if turns is not None:
+        with scores.ordered(turns.order):
             _add_sessions(turns, scores)
-        relevant = _and_neighbours(turns, matched)
-        _add_absence(corpus, said, scores)
-    _add_hints(corpus, query, said, scores)
-    if profile == "conversation":
-        if corpus.session_count:
-            scores.add("length", corpus.derived("fullness", _fullness), LENGTH)
-        scores.add("asks", corpus.derived("asking", _asking), -ASKING)
-    return relevant
+    named = _add_named(corpus, query, scores)
+    return _Evidence(own if named is None else own + np.float32(HINT) * named, in_context, lexical, z)
 
 
-def _add_neighbours(turns: Turns, own: Floats, flow: Flow, scores: Scores) -> None:
-    """Let the turns' own scores flow between the turns of a session."""
-    scores.add_to("previous question", slice(1, None), own[:-1] * turns.answer, flow.answer)
-    if flow.previous:
-        scores.add_to("previous turn", slice(1, None), own[:-1] * turns.next, flow.previous)
-    scores.add_to("next turn", slice(0, -1), own[1:] * turns.next, flow.next)
-    nearby: Floats = np.zeros(len(own), np.float32)
-    nearby[2:] = own[:-2] * turns.two_later * np.float32(flow.two_before)
-    nearby[:-2] += own[2:] * turns.two_later * np.float32(flow.two_after)
-    scores.add_weighted("nearby turns", nearby, nearby)
-
-
-def _and_neighbours(turns: Turns, matched: Mask) -> Mask:
-    """A neighbour of a match is relevant too."""
-    if np.count_nonzero(matched) == len(matched):
-        return matched
-    found = matched if turns.order is None else matched[turns.order]
-    near = found.copy()
-    near[1:] |= found[:-1] & turns.is_followed
-    near[:-1] |= found[1:] & turns.is_followed
-    near[2:] |= found[:-2] & turns.is_followed_by_two
-    near[:-2] |= found[2:] & turns.is_followed_by_two
-    if turns.order is None:
-        return near
-    relevant = matched.copy()
-    relevant[turns.order] = near
-    return relevant
+def _add_neighbours(turns: Turns, own: Floats, scores: Scores) -> None:
+    """Let turns that say little take over from the question before them and from the turn after them."""
+    lent = np.maximum(own, np.float32(0))
+    taken: Floats = np.zeros(len(own), np.float32)
+    taken[1:] = lent[:-1] * turns.from_before
+    taken[:-1] += lent[1:] * turns.from_after
+    scores.add("neighbor", taken, LENT)
 
 
 def _add_sessions(turns: Turns, scores: Scores) -> None:
@@ -253,35 +215,34 @@ def _add_sessions(turns: Turns, scores: Scores) -> None:
     scores.add("session", best_turns.repeat(turns.counts), SESSION)
 
 
-def _add_absence(corpus: Corpus, said: Mask | None, scores: Scores) -> None:
-    """Who holds the conversations of many people asks about those of the people that the query names."""
-    if said is not None:
-        absent = np.ones(corpus.session_count + 1, np.float32)  # the last place is for rows without a session
-        absent[corpus.sessions.values[said]] = 0
-        absent[-1] = 0
-        scores.add("elsewhere", absent.take(corpus.sessions.values), -ELSEWHERE)
-
-
-def _said_by_named(corpus: Corpus, query: Query) -> Mask | None:
-    """The rows of authors that the query names; `None` if it names nobody."""
-    named = [code for codes in corpus.named(query.names).values() for code in codes]
-    return np.isin(corpus.authors.values, named) if named else None
-
-
-def _add_hints(corpus: Corpus, query: Query, said: Mask | None, scores: Scores) -> None:
-    if said is not None:
-        scores.add("speaker", said.astype(np.float32), SPEAKER)
-    if query.asks_when:
-        scores.add("time expression", ((corpus.flags.values & TIMED) > 0).astype(np.float32), TIME)
+def _add_named(corpus: Corpus, query: Query, scores: Scores) -> Floats | None:
+    """Add what the query says of who and when; how well each row fits that."""
+    named: Floats | None = None
+    codes = [code for some in corpus.named(query.names).values() for code in some]
+    if codes:
+        said: Floats = np.isin(corpus.authors.values, codes).astype(np.float32)
+        scores.add("speaker", said, HINT)
+        named = said
     if query.dates:
-        scores.add("date", date_fit(corpus.occurred.values, query.dates), DATE)
+        fit = date_fit(corpus.occurred.values, query.dates)
+        scores.add("date", fit, HINT)
+        named = fit if named is None else named + fit
+    return named
 
 
-def _add_likeness(corpus: Corpus, query: Query, among: Mask, pool: int, scores: Scores) -> None:
-    """Favour rows that share what is telling of the best rows."""
-    if corpus.living >= MIN_ROWS:
-        rows, shared = likeness(corpus, scores.total, among, query.terms, pool)
-        scores.add_at("like the best", rows, shared / _strong(shared), LIKENESS)
+def _add_wishes(corpus: Corpus, query: Query, scores: Scores) -> None:
+    """Add what speaks for a kind of record, whatever it says."""
+    if query.asks_when:
+        scores.add("time", _flagged(corpus, TIMED), HINT)
+    if query.about_user or query.about_assistant:
+        scores.add("role", _flagged(corpus, FROM_USER if query.about_user else FROM_ASSISTANT), ROLE)
+    if corpus.session_count:
+        scores.add("length", corpus.derived("fullness", _fullness), LENGTH)
+
+
+def _flagged(corpus: Corpus, flag: int) -> Floats:
+    flagged: Floats = ((corpus.flags.values & flag) > 0).astype(np.float32)
+    return flagged
 
 
 def _fullness(corpus: Corpus) -> Floats:
@@ -291,55 +252,15 @@ def _fullness(corpus: Corpus) -> Floats:
     return fullness
 
 
-def _asking(corpus: Corpus) -> Floats:
-    asking: Floats = ((corpus.flags.values & QUESTION) > 0).astype(np.float32)
-    return asking
-
-
-def without_names(query: str, names: Collection[str]) -> str:
-    """The query without the participants' names (lower-case), for the dense arm only.
-
-    Every turn of a speaker is close to the speaker's name, so a name hides what the question is about (worth eleven
-    points of recall of that arm).
-    """
-    if not names:
-        return query
-    pattern = "|".join(re.escape(name) for name in sorted(names, key=len, reverse=True))
-    rest = re.sub(rf"\b(?:{pattern})\b(?:['\u2019]s\b)?", "", query, flags=re.IGNORECASE)
-    return " ".join(rest.split()).strip(" ?") or query
-
-
-def _strong(scores: Floats) -> np.float32:
-    """The mean of the three best: divided by it, a strong match is about 1 whatever the query. 1 if all are 0."""
-    of = scores[leading(scores, 3)]
-    if len(of) > 3:
-        of.partition(len(of) - 3)
-        of = of[-3:]
-    total: np.float32 = np.add.reduce(of)
-    return total / np.float32(3) + np.float32(1e-9) if total else np.float32(1)
-
-
-def _z(cosines: Floats, alive: Mask | None, weight: float) -> Floats:
-    """`weight` for each standard deviation above the owner's average; 0 where a vector is owed."""
-    known = cosines if alive is None else cosines[alive]
-    total = float(np.add.reduce(known))
-    is_whole = not math.isnan(total)
-    if not is_whole:
-        known = known[~np.isnan(known)]
-        total = float(known.sum())
-    share = len(known) / (len(known) + PRIOR_ROWS)
-    own_mean = total / len(known) if len(known) else 0.0
-    deviations = known - np.float32(own_mean)
-    own_spread = math.sqrt(float(np.add.reduce(deviations * deviations)) / max(len(known), 1))
-    mean = share * own_mean + (1 - share) * PRIOR_MEAN
-    spread = share * own_spread + (1 - share) * PRIOR_SPREAD
-    z: Floats = (cosines - np.float32(mean)) * np.float32(weight / (spread + 1e-9))
-    return z if is_whole and alive is None else np.nan_to_num(z, copy=False, nan=0.0)
-
-
-def _both(first: Mask | None, second: Mask | None) -> Mask | None:
-    return first if second is None else second if first is None else first & second
-
-
-def _at(mask: Mask | None, rows: NDArray[np.integer[Any]]) -> Mask | None:
-    return None if mask is None else mask[rows]
+def _relevant(query: Query, vector: Vector | None, evidence: _Evidence, rows: Rows) -> Rows:
+    """Those of the rows that are relevant, see `relevance.py`."""
+    z = evidence.z
+    if z is None or vector is None:
+        return rows[evidence.in_context[rows] > 0]
+    relevant = rows[stands_out(evidence.in_context[rows])]
+    pending = np.isnan(z[relevant])
+    if (pending & (evidence.lexical.scores[relevant] > 0)).any():
+        return relevant  # a text whose vector is pending has only its words to speak for it
+    unknown = len(query.proper.intersection(evidence.lexical.missing)) if vector.known >= 1 else 0
+    strongest = float(evidence.own[rows].max(initial=-np.inf))
+    return relevant if is_answered(strongest, len(rows), unknown, max(vector.known, LEAST_KNOWN)) else relevant[:0]

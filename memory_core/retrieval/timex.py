@@ -83,6 +83,7 @@ _TIME_WORDS = frozenset(
 _MAY = re.compile(
     r"\bmay(?:(?=\s{1,3}[0-9])|(?<=\b(?:in|of|by)\smay)|(?<=[0-9]\smay)|(?<=[0-9](?:st|nd|rd|th)\smay))\b"
 )
+_CLOCK = re.compile(r"\b(?:[01]?[0-9]|2[0-3]):[0-5][0-9]\b")
 _BEFORE_A_YEAR = "in|of|during|since|until|till|by|before|after|from|around|year|spring|summer|autumn|fall|winter"
 _DATE = re.compile(
     r"\b(?:(?P<iso>[12][0-9]{3}-[0-9]{2}-[0-9]{2})(?![0-9-])"
@@ -143,6 +144,8 @@ def has_time_expression(text: str, words: Sequence[str] | None = None) -> bool:
     if not _TIME_WORDS.isdisjoint(found):
         return True
     lower = text.lower()
+    if ":" in lower and _CLOCK.search(lower) is not None:
+        return True
     return "may" in lower and _MAY.search(lower) is not None
 
 

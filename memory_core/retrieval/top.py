@@ -12,6 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 _BLOCKS: Final = 64
+DIGITS: Final = 4
+"""Of a score, behind the point."""
 
 
 def leading(values: NDArray[np.float32], count: int) -> NDArray[np.int64]:
@@ -35,15 +37,15 @@ def leading(values: NDArray[np.float32], count: int) -> NDArray[np.int64]:
     return rows
 
 
-def best(values: NDArray[np.float32], mask: NDArray[np.bool_] | None, count: int) -> NDArray[np.int64]:
-    """Positions of the `count` largest of the values that the mask lets through, largest first.
+def best(values: NDArray[np.float32], keys: NDArray[np.int64], count: int) -> NDArray[np.int64]:
+    """Positions of the `count` largest values, largest first; of equals the one of the smaller key comes first.
 
-    Of equals the earlier one comes first.
+    Values that differ by less than `DIGITS` say are equal: what is behind differs with the order in which numbers were
+    added up, and with it the order of hits would.
     """
-    rows: NDArray[np.int64] | None = None
-    if mask is not None and np.count_nonzero(mask) < len(mask):
-        rows = mask.nonzero()[0]  # `np.where` would take several times as long
-        values = values[rows]
-    places = leading(values, count)
-    places = places[(-values[places]).argsort(kind="stable")[:count]]
-    return places if rows is None else rows[places]
+    if not len(values):
+        return np.arange(0)
+    rounded = np.round(values, DIGITS)
+    places = leading(rounded, count)
+    order: NDArray[np.int64] = places[np.lexsort((keys[places], -rounded[places]))[:count]]
+    return order

@@ -111,7 +111,7 @@ class SearchContract(Contract):
         hits = run_sync(ann.search, "tea, Bob!", mode=mode, explain=True)
         assert hits
         for hit in hits:
-            assert hit.components
+            assert hit.components is not None
             assert sum(part.weighted for part in hit.components.values()) == pytest.approx(hit.score, abs=1e-5)
         plain = run_sync(ann.search, "tea, Bob!", mode=mode)
         assert [hit.components for hit in plain] == [None] * len(hits)
@@ -168,19 +168,34 @@ class SearchContract(Contract):
             run_sync(ann.search, "tea", mode="vector")
         assert run_sync(ann.stats).vectors_owed == 0
 
-    def test_the_profile_facts_looks_at_each_record_alone(self, ann: BoundMemory) -> None:
-        turns = ["What did the harbour say?", "Berth fourteen.", "Rain again."]
-        run_sync(ann.add_many, [Draft(text, session="s") for text in turns])
-        for mode in ("hybrid", "lexical"):
-            in_context = texts(run_sync(ann.search, "harbour", mode=mode))
-            alone = run_sync(ann.search, "harbour", mode=mode, profile="facts", explain=True)
-            assert set(in_context) == set(turns)
-            assert texts(alone)[:1] == turns[:1]
-            assert len(alone) == 1 or mode == "hybrid"  # a vector has seen the turn before
-            assert alone[0].components is not None
-            assert set(alone[0].components) <= {"lexical", "dense", "speaker", "time expression", "date"}
+    def test_only_turns_of_a_conversation_have_neighbours(self, ann: BoundMemory) -> None:
+        """What a caller states as a fact stands alone, whatever session it comes from."""
+        texts_of_session = ["What did the harbour office say?", "Berth fourteen.", "Rain again."]
+        run_sync(ann.add_many, [Draft(text, session="notes", kind="fact") for text in texts_of_session])
+        run_sync(ann.add_many, [Draft(text, session="talk", role="user") for text in texts_of_session])
+        hits = run_sync(ann.search, "harbour office", limit=6, floor=False, explain=True)
+        parts = {(hit.record.session, hit.record.text): set(hit.components or {}) for hit in hits}
+        assert all({"neighbor", "session"}.isdisjoint(parts["notes", text]) for text in texts_of_session)
+        assert "neighbor" in parts["talk", "Berth fourteen."]
+        assert all("session" in parts["talk", text] for text in texts_of_session)
 
-    def test_the_profile_exact_finds_what_has_every_word(self, ann: BoundMemory) -> None:
+    def test_an_answer_is_found_by_the_question_before_it(self, ann: BoundMemory) -> None:
+        run_sync(ann.add_many, [Draft(f"note {n} on shipping", session="other", role="user") for n in range(5)])
+        turns = ["What did the harbour office say?", "Berth fourteen.", "Rain again."]
+        run_sync(ann.add_many, [Draft(text, session="talk", role="user") for text in turns])
+        for mode in ("hybrid", "lexical"):
+            found = texts(run_sync(ann.search, "What did the harbour office answer?", mode=mode))
+            assert found[:2] == turns[:2]
+
+    def test_a_question_about_what_the_assistant_said_finds_the_assistant(self, ann: BoundMemory) -> None:
+        spoken = [("user", "I painted the kitchen door green"), ("assistant", "The kitchen door goes well with green")]
+        run_sync(ann.add_many, [Draft(text, role=cast("Any", role)) for role, text in spoken])
+        asked = {"What did I paint in the kitchen?": "user", "What did you say about the kitchen door?": "assistant"}
+        for question, role in asked.items():
+            for mode in ("hybrid", "lexical"):
+                assert run_sync(ann.search, question, mode=mode)[0].record.role == role
+
+    def test_every_word_finds_only_what_has_every_word(self, ann: BoundMemory) -> None:
         add(
             ann,
             "order number 4711 was shipped",
@@ -188,12 +203,12 @@ class SearchContract(Contract):
             "4711",
             Draft("shipped", author="Ann"),
         )
-        found = run_sync(ann.search, "Was order 4711 shipped?", profile="exact")
+        found = run_sync(ann.search, "Was order 4711 shipped?", every_word=True)
         assert texts(found) == ["order number 4711 was shipped"]
         assert found[0].similarity is None
-        assert texts(run_sync(ann.search, "4711", profile="exact", limit=1)) == ["4711"]
-        assert run_sync(ann.search, "order 4713", profile="exact") == []
-        assert run_sync(ann.search, "to be or not to be", profile="exact") == []
+        assert texts(run_sync(ann.search, "4711", every_word=True, limit=1)) == ["4711"]
+        assert run_sync(ann.search, "order 4713", every_word=True) == []
+        assert run_sync(ann.search, "to be or not to be", every_word=True) == []
 
     def test_recency_and_importance_count_when_asked_for(self, ann: BoundMemory, clock: Ticks) -> None:
         old, late = (clock.now - timedelta(hours=hours) for hours in (1000, 1))
@@ -205,7 +220,7 @@ class SearchContract(Contract):
         assert recent[0].record.text == "tea two"
         parts = {hit.record.text: hit.components or {} for hit in recent}
         assert parts["tea two"]["recency"].raw == pytest.approx(0.995, abs=1e-4)
-        assert parts["tea one"]["recency"].weighted == pytest.approx(0.995**1000, abs=1e-4)
+        assert parts["tea one"]["recency"].weighted == pytest.approx(10 * 0.995**1000, abs=1e-4)
         important = run_sync(ann.search, "tea", importance=1.0, explain=True)
         assert important[0].record.text == "tea one"
         assert (important[0].components or {})["importance"].raw == 1.0
@@ -253,7 +268,5 @@ class SearchContract(Contract):
     def test_an_unknown_mode_is_refused(self, ann: BoundMemory) -> None:
         with pytest.raises(InvalidInputError, match="mode must be one of substring"):
             run_sync(ann.search, "tea", mode=cast("Any", "magic"))
-        with pytest.raises(InvalidInputError, match="profile must be one of conversation"):
-            run_sync(ann.search, "tea", profile=cast("Any", "magic"))
         with pytest.raises(InvalidInputError, match="query"):
             run_sync(ann.search, cast("Any", None))

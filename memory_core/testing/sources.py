@@ -79,7 +79,7 @@ class SourceKeyContract(Contract):
         assert stored[0].text == stored[2].text == "half a sentence"
         assert stored[2].role == "user"
         assert sorted(texts(everything(ann))) == ["between", "half a sentence"]
-        assert texts(run_sync(ann.search, "sentence")) == ["half a sentence"]
+        assert texts(run_sync(ann.search, "sentence", mode="lexical")) == ["half a sentence"]
 
     def test_twice_the_same_in_one_batch_is_one_record(self, ann: BoundMemory) -> None:
         one, two = run_sync(ann.add_many, [Draft("tea", source_key="m1"), Draft("tea", source_key="m1")])

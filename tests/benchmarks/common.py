@@ -86,6 +86,7 @@ def drafts(count: int, seed: int) -> list[Draft]:
             " ".join(dice.choices(_VOCABULARY, cum_weights=_WEIGHTS, k=33)),
             author=f"person{number % 3}",
             session=f"session{number // 40}",
+            kind="message",
         )
         for number in range(count)
     ]

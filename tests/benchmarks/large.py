@@ -31,7 +31,7 @@ from memory_core.models import MemoryRecord
 from memory_core.retrieval import dense
 from memory_core.retrieval.analysis import query_terms
 from memory_core.retrieval.bm25 import K1, B
-from memory_core.retrieval.features import in_context, terms_of_record
+from memory_core.retrieval.features import terms_of_record
 
 ROUNDS, ASKED = 5, 20
 PAUSE = 0.5
@@ -63,11 +63,7 @@ def timed(call: Callable[[], object]) -> float:
 
 
 async def measure_dense(handle: BoundMemory, records: list[MemoryRecord], vectors: RememberedVectors) -> None:
-    before = [None, *((record.author, record.text) for record in records)]
-    first = {record.session: row for row, record in reversed(list(enumerate(records)))}  # of each session
-    seen = [None if first[record.session] == row else before[row] for row, record in enumerate(records)]
-    spoken = [in_context(record.author, record.text, turn) for record, turn in zip(records, seen, strict=True)]
-    matrix = np.stack([vectors.vector(text) for text in spoken])
+    matrix = np.stack([vectors.vector(record.text) for record in records])
     asked = questions(ASKED, 1)
     await handle.search(asked[0], mode="vector", floor=False)
     ours: list[float] = []
@@ -130,8 +126,8 @@ async def overlap(handle: BoundMemory, records: list[MemoryRecord], terms: list[
                 times = counts[row][term]
                 scores[row] += idf * times * (K1 + 1) / (times + K1 * (1 - B + B * lengths[row] / average))
         best = {records[row].id for row in np.argsort(-scores, kind="stable")[:10]}
-        hits = await handle.search(question, mode="lexical", profile="facts", floor=False, limit=100, explain=True)
-        hits.sort(key=lambda hit: -(hit.components or {})["lexical"].raw)
+        hits = await handle.search(question, mode="lexical", floor=False, limit=100, explain=True)
+        hits.sort(key=lambda hit: -(hit.components or {})["bm25"].raw)
         shared += len(best & {hit.record.id for hit in hits[:10]})
     return shared / 10 / len(asked)
 

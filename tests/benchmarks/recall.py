@@ -1,6 +1,6 @@
 """Recall of evidence turns on a file in LoCoMo's format, through the public API.
 
-    python tests/benchmarks/recall.py [FILE] [--words] [--together] [--apart] [--int8] [--ablation] [--without RULE ...]
+    python tests/benchmarks/recall.py [FILE] [--words] [--together] [--apart] [--ablation] [--without RULE ...]
 
 LoCoMo (Maharana et al., ACL 2024) is licensed for non-commercial use, so its file is not part of this repository. Every
 turn is a record (text, shared caption, speaker, session, time), every conversation an owner. Recall@k is the share of a
@@ -11,7 +11,6 @@ Without a file it is measured on records that are no conversation, Python's own 
 --words      no vectors: `embedder=None`
 --together   one owner holds all conversations
 --apart      every turn by itself: records of no session
---int8       also with vectors scanned as int8, as those of a large owner are (needs the `accel` extra)
 --without    leave a rule out, any number of times; --ablation leaves out each in turn
 """
 
@@ -33,26 +32,18 @@ from unittest import mock
 
 from memory_core import Draft, Memory
 from memory_core.memory import DEFAULT_EMBEDDER
-from memory_core.retrieval import dense, ranking
+from memory_core.retrieval import ranking
 from python_docs import records
 
 KS: Final = (5, 10, 25)
-SMALL_BLOCK: Final = 64
-"""Vectors of an int8 block with --int8: of a conversation all but the last few are scanned as int8 then, and none
-otherwise."""
 CATEGORIES: Final = {4: "single-hop", 1: "multi-hop", 2: "temporal", 3: "open-domain", 5: "adversarial"}
-_STILL: Final = ranking.Flow(0, 0, 0, 0, 0)
 RULES: Final[Mapping[str, Mapping[str, Any]]] = {
-    "words": {"LEXICAL": 0.0},
-    "meaning": {"DENSE": 0.0},
-    "neighbours": {"WITH_VECTORS": _STILL, "BY_WORDS": _STILL},
+    "words": {"WORDS": 0.0},
+    "doubt": {"DOUBT": 0.0},
+    "neighbours": {"LENT": 0.0},
     "session": {"SESSION": 0.0},
-    "likeness": {"LIKENESS": 0.0},
-    "asking": {"ASKING": 0.0},
-    "speaker": {"SPEAKER": 0.0},
-    "elsewhere": {"ELSEWHERE": 0.0},
-    "time": {"TIME": 0.0},
-    "date": {"DATE": 0.0},
+    "hints": {"HINT": 0.0},
+    "role": {"ROLE": 0.0},
     "length": {"LENGTH": 0.0},
     "floor": {},
 }
@@ -104,6 +95,7 @@ def _turns(name: str, number: int, held: Mapping[str, Any]) -> Iterator[Draft]:
         caption = f" [shares {turn['blip_caption']}]" if turn.get("blip_caption") else ""
         yield Draft(
             turn["text"] + caption,
+            kind="message",
             author=turn["speaker"],
             session=f"{name}/{number}",
             occurred_at=when,
@@ -157,15 +149,10 @@ async def main(arguments: argparse.Namespace) -> None:
             turns = [replace(turn, session=None) if arguments.apart else turn for turn in conversation.turns]
             await memory.bind(app="recall", user=_owner(conversation, together=together)).add_many(turns)
         print(f"{'':28}    n " + " ".join(f"{f'R@{k}':>6}" for k in KS))
-        with mock.patch.object(dense, "_has_numkong", return_value=False):
-            found = await measure(memory, conversations, together=together, without=without)
+        found = await measure(memory, conversations, together=together, without=without)
         for category, recalls in found.items():
             print(line(category, recalls))
         print(overall("all", found))
-        if arguments.int8:
-            with mock.patch.multiple(dense, BLOCK=SMALL_BLOCK, SMALLEST_BLOCK=SMALL_BLOCK):
-                found = await measure(memory, conversations, together=together, without=without)
-            print(overall("all, int8", found))
         for rule in RULES if arguments.ablation else ():
             found = await measure(memory, conversations, together=together, without=[*without, rule])
             print(overall(f"all without {rule}", found), flush=True)
@@ -177,7 +164,6 @@ if __name__ == "__main__":
     parser.add_argument("--words", action="store_true")
     parser.add_argument("--together", action="store_true")
     parser.add_argument("--apart", action="store_true")
-    parser.add_argument("--int8", action="store_true")
     parser.add_argument("--ablation", action="store_true")
     parser.add_argument("--without", action="append", choices=sorted(RULES), default=[])
     asyncio.run(main(parser.parse_args()))

@@ -28,19 +28,15 @@ from recall import KS, Conversation, line, load, measure
 Weights = Mapping[str, float]
 Recalls = Sequence[tuple[float, ...]]
 
-GRID: Final = (0.0, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.4, 0.5)
+GRID: Final = (0.0, 0.25, 0.5, 0.75, 1.0, 1.25, 1.5, 2.0)
+"""Of each weight, in shares of what it is."""
 STEPS: Final = (-1, 1, 2, -2)
 """Of a weight on the grid, in the order in which they are tried."""
 ROUNDS: Final = 3
 LEAST_GAIN: Final = 0.0005
 """Of the mean of recall at 5, 10 and 25: a quarter of a question out of 500."""
-FLOWS: Final = ("answer", "previous", "next", "two_before", "two_after")
-PLAIN: Final[Weights] = {
-    "DENSE": 0.4,
-    **dict.fromkeys(("SESSION", "SPEAKER", "TIME", "DATE", "LIKENESS", "answer"), 0.2),
-    **dict.fromkeys(("ASKING", "LENGTH", "previous", "next", "two_before", "two_after"), 0.1),
-}
-"""The weight of words is 0.5 throughout: the others are relative to it."""
+PLAIN: Final[Weights] = dict.fromkeys(("WORDS", "LENT", "SESSION", "HINT", "LENGTH"), 0.5)
+"""The unit, a spread of the cosines of unrelated texts, stays: the weights are relative to it."""
 
 
 @dataclass
@@ -83,11 +79,7 @@ class Trial:
 
 
 def _constants(weights: Weights) -> dict[str, Any]:
-    flow = ranking.Flow(**{name: weights[name] for name in FLOWS})
-    return {name: weight for name, weight in weights.items() if name not in FLOWS} | {
-        "WITH_VECTORS": flow,
-        "BY_WORDS": flow,
-    }
+    return {name: share * getattr(ranking, name) for name, share in weights.items()}
 
 
 async def main(arguments: argparse.Namespace) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from memory_core.embedding.local import _Recent
+from memory_core.embedding.local import _Question, _Recent
 from memory_core.embedding.minilm import MiniLmEmbedder
 from memory_core.errors import EmbeddingError
 from tests.embedding.texts import varied
@@ -151,9 +151,20 @@ os.wait()
 
 def test_the_least_recent_question_is_forgotten_first() -> None:
     recent = _Recent(2)
-    vector = np.ones(3, np.float32)
+    question = _Question(np.ones(3, np.float32), 1.0)
     for text in ("a", "b"):
-        recent.put(text, vector)
-    assert recent.get("a") is vector
-    recent.put("c", vector)
-    assert [recent.get(text) is vector for text in ("a", "b", "c")] == [True, False, True]
+        recent.put(text, question)
+    assert recent.get("a") is question
+    recent.put("c", question)
+    assert [recent.get(text) is question for text in ("a", "b", "c")] == [True, False, True]
+
+
+async def test_the_vocabulary_tells_which_questions_the_model_knows() -> None:
+    embedder = MiniLmEmbedder()
+    for text in ("Where does my sister live?", "4711", "When is the tax return due?"):
+        assert await embedder.familiarity(text) == 1.0
+    russian = "\u0413\u0434\u0435 \u0436\u0438\u0432\u0451\u0442 \u0441\u0435\u0441\u0442\u0440\u0430?"
+    chinese = "\u6211\u59d0\u59d0\u4f4f\u5728\u54ea\u91cc?"
+    for text in (russian, chinese, "Bis wann muss die Steuererkl\u00e4rung fertig sein?"):
+        assert await embedder.familiarity(text) < 0.5
+    await embedder.close()

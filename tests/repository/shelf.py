@@ -40,9 +40,10 @@ from memory_core.matching import folded, satisfies
 from memory_core.models import STATES, Order
 from memory_core.protocols import Clock, ListRequest, SearchRequest
 from memory_core.retrieval.corpus import Corpus, Entry
-from memory_core.retrieval.features import features
+from memory_core.retrieval.features import features, is_turn, role_flag
 from memory_core.retrieval.passages import best_passage
-from memory_core.retrieval.ranking import parse, rank
+from memory_core.retrieval.question import parse
+from memory_core.retrieval.ranking import rank
 
 Texts = list[tuple[int, str, datetime]]
 """Rev, text, until."""
@@ -367,9 +368,9 @@ def entry(key: int, record: MemoryRecord) -> Entry:
     return Entry(
         key=key,
         terms=found.packed,
-        flags=found.flags,
+        flags=found.flags | role_flag(record.role),
         words=found.words,
-        session=record.session,
+        session=record.session if is_turn(record.kind, record.role) else None,
         author=record.author,
         occurred_at=micros(record.occurred_at),
         expires_at=None if record.expires_at is None else micros(record.expires_at),

@@ -74,8 +74,13 @@ def test_any_texts_have_the_scores_of_the_plain_formula(
     found = bm25(corpus, terms)
     expected = plainly(left, terms)
     assert found.scores.tolist() == pytest.approx([expected.get(key, 0.0) for key in range(len(texts))], rel=1e-5)
-    assert found.best_coverage >= 0.0
     assert (found.ideal > 0.0) == bool(terms)
+    assert set(found.missing) == {term for term in terms if not any(term in text.split() for text in left.values())}
+    plain, doubted = found.coverage(0.0), found.coverage()
+    assert ((doubted <= plain + 1e-6) & (doubted >= 0)).all()
+    whole = [key for key, text in left.items() if terms and set(terms) <= set(text.split())]
+    assert doubted[whole] == pytest.approx(plain[whole], rel=1e-4)
+    assert found.lacking[whole] == pytest.approx([0.0] * len(whole), abs=1e-5)
 
 
 @given(TEXTS, QUERY, st.randoms(use_true_random=False))

@@ -15,39 +15,43 @@ FACTS = [
     for does in ("prunes", "photographs", "sketches", "buys", "sells")
     for what in ("roses in May", "old boats", "a lighthouse", "paper maps", "clocks?")
 ]
-STILL = ranking.Flow(0, 0, 0, 0, 0)
-NO_CONTEXT: dict[str, Any] = {"WITH_VECTORS": STILL, "BY_WORDS": STILL, "SESSION": 0.0, "ELSEWHERE": 0.0}
+NO_CONTEXT: dict[str, Any] = {"LENT": 0.0, "SESSION": 0.0, "LENGTH": 0.0}
 
 
 @pytest.mark.parametrize("with_vectors", [True, False])
-async def test_facts_of_no_session_rank_the_same_without_the_rules_of_conversations(*, with_vectors: bool) -> None:
+async def test_facts_rank_the_same_without_the_rules_of_conversations(*, with_vectors: bool) -> None:
     async with Memory(":memory:", embedder=DEFAULT_EMBEDDER if with_vectors else None) as memory:
         handle = memory.bind(app="demo", user="ann")
-        await handle.add_many(FACTS)
+        await handle.add_many([Draft(fact, kind="fact", session="notes") for fact in FACTS])
         for query in ("Who photographs boats?", "roses", "what does the captain sell"):
             ranked = [(hit.record.text, hit.score) for hit in await handle.search(query, limit=20)]
             with mock.patch.multiple(ranking, **NO_CONTEXT):
                 assert ranked == [(hit.record.text, hit.score) for hit in await handle.search(query, limit=20)]
 
 
-async def test_sessions_in_which_the_named_person_spoke_come_first() -> None:
-    async with Memory(":memory:", embedder=None) as memory:
+@pytest.mark.parametrize("with_vectors", [True, False])
+async def test_a_record_is_a_turn_by_its_role_or_by_its_kind(*, with_vectors: bool) -> None:
+    async with Memory(":memory:", embedder=DEFAULT_EMBEDDER if with_vectors else None) as memory:
         handle = memory.bind(app="demo", user="ann")
-        for session, other in (("one", "Tom"), ("two", "Ines")):
-            await handle.add_many(
-                [
-                    Draft("How was the trip?", author="Nadia", session=session),
-                    Draft("Fine, we saw a lighthouse.", author=other, session=session),
-                    Draft("I love a lighthouse.", author="Nadia", session=session),
-                ]
-            )
-        hits = await handle.search("Which lighthouse did Ines see?", explain=True)
-    assert [hit.record.session for hit in hits[:2]] == ["two", "two"]
-    assert {hit.record.session for hit in hits if "elsewhere" in (hit.components or {})} == {"one"}
+        for session, wish in (("fact", {"kind": "fact"}), ("role", {"role": "tool"}), ("kind", {"kind": "message"})):
+            texts = ("Where does the ferry land?", "At the old pier.")
+            await handle.add_many([Draft(text, session=session, **wish) for text in texts])  # type: ignore[arg-type]
+        hits = await handle.search("Where does the ferry land?", explain=True, floor=False)
+    lent = {hit.record.session for hit in hits if "neighbor" in (hit.components or {})}
+    assert lent == {"role", "kind"}
 
 
-async def test_a_statement_comes_before_a_question_that_says_the_same() -> None:
+async def test_the_less_a_turn_says_the_more_it_takes_over() -> None:
+    answers = ["At the old pier.", "At the old pier. " + "I went on about this and that. " * 12, "No. " * 250]
     async with Memory(":memory:", embedder=None) as memory:
         handle = memory.bind(app="demo", user="ann")
-        await handle.add_many(["You keep bees?", "We keep bees."])
-        assert [hit.record.text for hit in await handle.search("keep bees")] == ["We keep bees.", "You keep bees?"]
+        for session, answer in enumerate(answers):
+            turns = ("Where does the ferry land?", answer)
+            await handle.add_many([Draft(text, session=str(session), role="user") for text in turns])
+        hits = await handle.search("ferry land", explain=True, floor=False)
+    taken = {hit.record.text: (hit.components or {}).get("neighbor") for hit in hits}
+    short, longer, longest = (taken[answer] for answer in answers)
+    assert short is not None
+    assert longer is not None
+    assert short.weighted > longer.weighted > 0
+    assert longest is None

@@ -9,7 +9,7 @@ import pytest
 from numpy.typing import NDArray
 
 from memory_core.retrieval import dense
-from memory_core.retrieval.dense import BLOCK, SHARED_FROM, SMALLEST_BLOCK, Dense, _widened
+from memory_core.retrieval.dense import BLOCK, SHARED_FROM, SMALLEST_BLOCK, Dense, _widened, chance
 
 DIMENSIONS = 48
 
@@ -32,6 +32,19 @@ def test_a_row_has_the_best_cosine_of_its_vectors_and_nan_without_one() -> None:
     found = held.cosines(query, 5)
     assert found[[0, 2, 3]] == pytest.approx([expected[0], max(expected[1:3]), expected[3]], abs=1e-6)
     assert np.isnan(found[[1, 4]]).all()
+
+
+def test_a_piece_behind_the_first_has_to_stand_out_by_what_chance_gives() -> None:
+    vectors, query = unit(6, 1), unit(1, 2)[0]
+    held = Dense(DIMENSIONS)
+    held.extend(blobs(vectors[:3]), [0, 1, 1])
+    held.extend(blobs(vectors[3:]), [1, 1, 2])
+    cosines, spread = vectors @ query, 0.1
+    found = held.cosines(query, 3, spread)
+    assert found[[0, 2]] == pytest.approx(cosines[[0, 5]], abs=1e-6)  # of one piece
+    assert found[1] == pytest.approx(max(cosines[1], max(cosines[2:5]) - spread * chance(4)), abs=1e-6)
+    assert chance(4) == pytest.approx(np.sqrt(2 * np.log(4)))
+    assert chance(1) == chance(0) == 0.0
 
 
 def test_a_few_rows_among_many_have_the_cosines_they_have_among_all() -> None:
@@ -62,11 +75,11 @@ def test_the_best_of_many_vectors_are_exact(scan: str, monkeypatch: pytest.Monke
     for start in range(0, len(vectors), 5_000):  # blocks are made of whatever arrived
         part = vectors[start : start + 5_000]
         held.extend(blobs(part), range(start, start + len(part)))
-        held.cosines(unit(1, 4)[0], start + len(part))
-    held.cosines(unit(1, 4)[0], len(vectors))  # blocks are made of what was scanned before
+        held.cosines(unit(1, 4)[0], start + len(part), nearest=10)
+    held.cosines(unit(1, 4)[0], len(vectors), nearest=10)  # blocks are made of what was scanned before
     for seed in range(5, 15):
         query = unit(1, seed)[0]
-        expected, found = vectors @ query, held.cosines(query, len(vectors))
+        expected, found = vectors @ query, held.cosines(query, len(vectors), nearest=10)
         best = np.argsort(-expected)[:10]
         assert list(np.argsort(-found)[:10]) == list(best)
         assert found[best] == pytest.approx(expected[best], abs=1e-6)
@@ -81,7 +94,7 @@ def test_an_owner_that_grows_is_scanned_as_int8_and_its_best_are_exact() -> None
     for first, size in itertools.pairwise([0, *sizes]):
         held.extend(blobs(vectors[first:size]), range(first, size))
         for _ in range(2):  # the second scan makes blocks of what the first has seen
-            expected, found = vectors[:size] @ query, held.cosines(query, size)
+            expected, found = vectors[:size] @ query, held.cosines(query, size, nearest=10)
             best = np.argsort(-expected)[:10]
             assert list(np.argsort(-found)[:10]) == list(best)
             assert found[best] == pytest.approx(expected[best], abs=1e-6)

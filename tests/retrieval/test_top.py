@@ -22,14 +22,18 @@ def test_the_largest_and_their_equals_are_among_the_leading(numbers: list[int], 
     assert {row for row, number in enumerate(numbers) if number >= smallest} <= set(rows)
 
 
-@given(st.lists(st.tuples(st.integers(-3, 3), st.booleans()), max_size=600), st.integers(1, 12))
-def test_the_best_are_the_largest_of_those_let_through_the_earlier_first(
-    numbers: list[tuple[int, bool]], count: int
+@given(st.lists(st.tuples(st.integers(-3, 3), st.integers(0, 9)), max_size=600), st.integers(1, 12))
+def test_the_best_are_the_largest_and_of_equals_those_of_the_smaller_keys(
+    numbers: list[tuple[int, int]], count: int
 ) -> None:
-    values, mask = np.array([n for n, _ in numbers], np.float32), np.array([is_let for _, is_let in numbers], np.bool_)
-    expected = sorted(np.flatnonzero(mask).tolist(), key=lambda row: (-values[row], row))[:count]
-    assert best(values, mask, count).tolist() == expected
-    assert best(values[mask], None, count).tolist() == [int(mask[:row].sum()) for row in expected]
+    values, keys = np.array([n for n, _ in numbers], np.float32), np.array([key for _, key in numbers], np.int64)
+    expected = sorted(range(len(numbers)), key=lambda row: (-values[row], keys[row], row))[:count]
+    assert best(values, keys, count).tolist() == expected
+
+
+def test_what_numbers_lose_when_they_are_added_up_decides_no_order() -> None:
+    values = np.array([0.30000001, 0.3, 0.29999998], np.float32)
+    assert best(values, np.array([2, 3, 1]), 3).tolist() == [2, 0, 1]
 
 
 def test_few_of_many_are_leading() -> None:

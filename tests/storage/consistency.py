@@ -12,7 +12,7 @@ import numpy as np
 
 from memory_core import Embedder, MemoryRecord
 from memory_core.chunking import split
-from memory_core.retrieval.features import features, in_context, spoken
+from memory_core.retrieval.features import features
 from memory_core.storage.sqlite.rows import COLUMNS, to_record
 from memory_core.storage.sqlite.schema import OWNER_BITS
 
@@ -86,33 +86,19 @@ def _check_chunks(db: sqlite3.Connection, records: dict[int, MemoryRecord], embe
     for key, *rest in db.execute("SELECT record, n, start, stop, vector FROM chunk ORDER BY record, n"):
         assert key in found, "a chunk without a record"
         found[key].append((rest[0], rest[1], rest[2], rest[3]))
-    before = _turns_before(records)
     texts: list[str] = []
     blobs: list[bytes] = []
     for key, chunks in found.items():
         record = records[key]
         assert [(start, stop) for _, start, stop, _ in chunks] == split(record.text)
-        for n, start, stop, vector in chunks:
+        for _, start, stop, vector in chunks:
             if vector is not None:
-                piece = record.text[start:stop]
-                first = in_context(record.author, piece, before[key])
-                texts.append(spoken(record.author, piece) if n else first)
+                texts.append(record.text[start:stop])
                 blobs.append(vector)
     if embedder is not None and texts:
         wanted = asyncio.run(_embed(embedder, texts))
         stale = [text for text, blob, vector in zip(texts, blobs, wanted, strict=True) if blob != vector]
         assert stale == []
-
-
-def _turns_before(records: dict[int, MemoryRecord]) -> dict[int, tuple[str | None, str] | None]:
-    last: dict[tuple[str, str, str], tuple[str | None, str]] = {}
-    before: dict[int, tuple[str | None, str] | None] = {}
-    for key, record in sorted(records.items(), key=lambda item: (item[1].occurred_at, item[0])):
-        session = None if record.session is None else (record.app, record.user, record.session)
-        before[key] = None if session is None else last.get(session)
-        if session is not None:
-            last[session] = (record.author, record.text)
-    return before
 
 
 async def _embed(embedder: Embedder, texts: list[str]) -> list[bytes]:

@@ -15,9 +15,9 @@ from memory_core.lineage import already_superseded, retired, superseded_by
 from memory_core.models import STATES, MemoryRecord, Scope, Where
 from memory_core.progress import ProgressCallback
 from memory_core.protocols import Embedder
-from memory_core.storage.qdrant.changes import Changes, Overwrite, Owed, Rewrite
+from memory_core.storage.qdrant.changes import Changes, Overwrite, Relinked, Rewrite
 from memory_core.storage.qdrant.filters import all_of, any_of, conditions, owned
-from memory_core.storage.qdrant.outline import Outline, Survey, Update, bereaved, outline, predecessors
+from memory_core.storage.qdrant.outline import Outline, Survey, Update, bereaved, moves, outline, predecessors
 from memory_core.storage.qdrant.payload import (
     Point,
     Stored,
@@ -29,9 +29,9 @@ from memory_core.storage.qdrant.payload import (
     to_stored,
     token,
 )
-from memory_core.storage.qdrant.turns import Place, around, place_of, turns
+from memory_core.storage.qdrant.turns import Place, around, place_of
 from memory_core.storage.qdrant.writing import Access, carry_out, removal
-from memory_core.storage.sqlite.prepared import Before, Prepared, Turn, embed_reporting, prepare, texts_to_embed
+from memory_core.storage.sqlite.prepared import Prepared, embed_reporting, prepare, texts_to_embed
 
 logger = logging.getLogger(__name__)
 
@@ -53,13 +53,6 @@ class Joining:
     """The point before each of them that is in a session."""
     changed: Mapping[str, str | None]
     """Stored turns that get a new predecessor."""
-    turns: Mapping[str, Turn]
-    """What was said at each point that is before a new one."""
-
-    def turn_before(self, point: str) -> Turn | None:
-        """What a new record follows."""
-        before = self.before.get(point)
-        return None if before is None else self.turns.get(before)
 
 
 async def survey(access: Access, scope: Scope, batch: Sequence[Prepared], *, ids: bool = True) -> Survey:
@@ -98,17 +91,16 @@ async def with_vectors(
     sort: Sort = outline,
     progress: ProgressCallback | None = None,
 ) -> dict[str, Prepared]:
-    """The new records of the batch by id, with vectors; none (they are owed) if the embedder fails.
+    """The new records of the batch by id, and those that take another's place, with vectors.
 
-    So are those that take another's place and stand alone (turns that do, owe theirs).
+    None, so that they are owed, if the embedder fails.
     """
     seen = (await survey(access, scope, batch, ids=False)).without_expired(now)
     plan = sort(scope, batch, seen)
     wanted = [item for item in plan.new if item.chunks] + plan.replacing(batch)
     if not wanted:
         return {}
-    joining = await _joining(access, scope, plan.new, seen, range(FAR_FUTURE, FAR_FUTURE + len(plan.new)))
-    texts = [texts_to_embed(item.record, item.chunks, _before(joining, point_of(item.record))) for item in wanted]
+    texts = [texts_to_embed(item.record.text, item.chunks) for item in wanted]
     try:
         ends = list(accumulate(map(len, texts)))
         flat = [text for some in texts for text in some]
@@ -116,12 +108,7 @@ async def with_vectors(
     except EmbeddingError as error:
         logger.warning("vectors of %d records are owed: %s", len(wanted), reason_for_log(error))
         return {}
-    return {
-        item.record.id: item._replace(
-            vectors=[next(blobs) for _ in item.chunks], seen=joining.turn_before(point_of(item.record))
-        )
-        for item in wanted
-    }
+    return {item.record.id: item._replace(vectors=[next(blobs) for _ in item.chunks]) for item in wanted}
 
 
 async def add(
@@ -130,7 +117,7 @@ async def add(
     """Write the batch as things stand now.
 
     Args:
-        embedded: From `with_vectors`; a vector that saw another turn than the one before it now is left out.
+        embedded: From `with_vectors`.
 
     Raises:
         DuplicateIdError, SupersededError, ConflictError, StorageError: Nothing of the batch is stored.
@@ -167,10 +154,10 @@ async def add_new(
 ) -> None:
     """Put new records into `changes`, with all that follows from them."""
     scope = changes.scope
-    joining = await _joining(access, scope, new, seen, access.arrivals.take(len(new)))
-    changes.owed += [Owed(point, before) for point, before in joining.changed.items()]
+    joining = _joining(new, seen, access.arrivals.take(len(new)))
+    changes.relinked += [Relinked(point, before) for point, before in joining.changed.items()]
     for item, place in zip(new, joining.places, strict=True):
-        changes.inserts.append(_new_point(scope, _checked(item, embedded, joining, place), place, joining, write))
+        changes.inserts.append(_new_point(scope, _checked(item, embedded), place, joining, write))
 
 
 async def add_update(access: Access, changes: Changes, update: Update, item: Prepared, write: str) -> None:
@@ -184,10 +171,10 @@ async def add_update(access: Access, changes: Changes, update: Update, item: Pre
         payload = {**record_fields(item.record), "_write": write}
         changes.overwrites.append(Overwrite(known.point, payload, update.known.write))
         return
-    before, follows = await moved(access, changes.scope, update)
-    changes.owed += [Owed(point, other) for point, other in follows.items()]
-    if item.vectors and item.seen != await _turn(access, changes.scope, before):
-        item = item.again(item.record)  # what it saw is not what is before it now
+    before, follows = known.before, dict[str, str | None]()
+    if moves(update):
+        before, follows = await moved(access, changes.scope, update)
+    changes.relinked += [Relinked(point, other) for point, other in follows.items()]
     point = to_point(changes.scope, item, replace(known, before=before), debt=None if item.vectors else token())
     changes.rewrites.append(Rewrite(point, update.known.write))
 
@@ -222,18 +209,14 @@ async def moved(access: Access, scope: Scope, update: Update) -> tuple[str | Non
         left = bereaved(await around(points, scope, known.record.session, old, old), [old.point])
     if update.record.session is None:
         return None, left
-    stored = await around(points, scope, update.record.session, new, new)
+    stays = known.record.session == update.record.session  # then its old place may be the one next to the new one
+    span = (min(old, new), max(old, new)) if stays else (new, new)
+    stored = await around(points, scope, update.record.session, *span)
     before, follows = predecessors((place for place in stored if place.point != old.point), [new])
     return before[new.point], {**left, **follows}
 
 
-async def _turn(access: Access, scope: Scope, point: str | None) -> Turn | None:
-    return None if point is None else (await turns(access.of(scope), [point])).get(point)
-
-
-async def _joining(
-    access: Access, scope: Scope, new: Sequence[Prepared], seen: Survey, arrivals: Sequence[int]
-) -> Joining:
+def _joining(new: Sequence[Prepared], seen: Survey, arrivals: Sequence[int]) -> Joining:
     places = [place_of(item.record, seq, point_of(item.record)) for item, seq in zip(new, arrivals, strict=True)]
     by_session: dict[str, list[Place]] = {}
     for item, place in zip(new, places, strict=True):
@@ -245,21 +228,13 @@ async def _joining(
         links, follows = predecessors(seen.places[session], joining)
         before.update(links)
         changed.update(follows)
-    said: dict[str, Turn] = {
-        place.point: (item.record.author, item.record.text) for item, place in zip(new, places, strict=True)
-    }
-    stored = {point for point in before.values() if point is not None} - said.keys()
-    if stored and access.has_vectors:
-        said.update(await turns(access.of(scope), stored))
-    return Joining(places, before, changed, said)
+    return Joining(places, before, changed)
 
 
-def _checked(item: Prepared, embedded: Mapping[str, Prepared], joining: Joining, place: Place) -> Prepared:
+def _checked(item: Prepared, embedded: Mapping[str, Prepared]) -> Prepared:
     """The record with its vectors, unless they were made of something else."""
     made = embedded.get(item.record.id)
-    if made is None or made.record != item.record or made.seen != joining.turn_before(place.point):
-        return item
-    return made
+    return item if made is None or made.record != item.record else made
 
 
 def _new_point(scope: Scope, item: Prepared, place: Place, joining: Joining, write: str) -> Point:
@@ -273,8 +248,3 @@ def _new_point(scope: Scope, item: Prepared, place: Place, joining: Joining, wri
         debt=None,
     )
     return to_point(scope, item, known, debt=None if item.vectors else token())
-
-
-def _before(joining: Joining, point: str) -> Before | None:
-    turn = joining.turn_before(point)
-    return None if turn is None else Before(0, turn)

@@ -50,8 +50,8 @@ class Unlinked:
 
 
 @dataclass(frozen=True, slots=True)
-class Owed:
-    """A turn whose predecessor is another one now: its vectors saw something else."""
+class Relinked:
+    """A turn that follows another one now."""
 
     point: str
     before: str | None
@@ -69,12 +69,12 @@ class Changes:
     unlinked: list[Unlinked] = field(default_factory=list[Unlinked])
     tombstones: list[str] = field(default_factory=list[str])
     """Ids of points in the ledger."""
-    owed: list[Owed] = field(default_factory=list[Owed])
+    relinked: list[Relinked] = field(default_factory=list[Relinked])
 
     def __len__(self) -> int:
         """How many points are concerned; a tombstone without its deletion harms nobody and does not count."""
         written = len(self.inserts) + len(self.rewrites) + len(self.overwrites)
-        return written + len(self.deletions) + len(self.unlinked) + len(self.owed)
+        return written + len(self.deletions) + len(self.unlinked) + len(self.relinked)
 
     def to_json(self) -> str:
         """As text, complete."""
@@ -88,7 +88,7 @@ class Changes:
                 "deletions": [[item.point, item.born] for item in self.deletions],
                 "unlinked": [[item.point, item.links] for item in self.unlinked],
                 "tombstones": self.tombstones,
-                "owed": [[item.point, item.before] for item in self.owed],
+                "relinked": [[item.point, item.before] for item in self.relinked],
             },
             separators=(",", ":"),
         )
@@ -105,7 +105,7 @@ class Changes:
             deletions=[Deletion(*item) for item in held["deletions"]],
             unlinked=[Unlinked(*item) for item in held.get("unlinked", ())],
             tombstones=held["tombstones"],
-            owed=[Owed(*item) for item in held["owed"]],
+            relinked=[Relinked(*item) for item in held["relinked"]],
         )
 
 

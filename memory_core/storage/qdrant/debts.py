@@ -1,7 +1,7 @@
 """What is done in the background: vectors that are owed, records that have expired, writes left behind by the dead.
 
-A vector is owed when a record was added with `embed="later"`, when the embedder failed, or when the turn before it
-changed, went, or arrived late. Meanwhile the record is found by its words. Each reason to owe has a name of its own in
+A vector is owed when a record was added with `embed="later"` or when the embedder failed. Meanwhile the record is found
+by its words. Each reason to owe has a name of its own in
 the payload, and paying names the reason it pays for: what is owed again meanwhile stays owed.
 """
 
@@ -21,9 +21,8 @@ from memory_core.storage.qdrant.filters import Clause, all_of, among, any_of, em
 from memory_core.storage.qdrant.ledger import GRACE
 from memory_core.storage.qdrant.payload import TEXT, Stored, dense, owner_key, to_stored, token
 from memory_core.storage.qdrant.retry import MissingPointError
-from memory_core.storage.qdrant.turns import around, place_of, turns
 from memory_core.storage.qdrant.writing import Access, ConflictError, apply, carry_out, removal
-from memory_core.storage.sqlite.prepared import Before, embed, texts_to_embed
+from memory_core.storage.sqlite.prepared import embed, texts_to_embed
 
 logger = logging.getLogger(__name__)
 
@@ -135,10 +134,7 @@ class Debts:
 
     async def _pay(self, embedder: Embedder, batch: Sequence[Stored]) -> None:
         """Compute and store the vectors of records as they are now."""
-        places = await asyncio.gather(*(self._before(item) for item in batch))
-        said = await turns(self._access.records, {point for point in places if point is not None})
-        befores = [None if point is None or point not in said else Before(0, said[point]) for point in places]
-        texts = [texts_to_embed(item.record, item.spans, before) for item, before in zip(batch, befores, strict=True)]
+        texts = [texts_to_embed(item.record.text, item.spans) for item in batch]
         blobs = iter(await embed(embedder, [text for some in texts for text in some]))
         vectors = [
             models.PointVectors(id=item.point, vector={TEXT: dense([next(blobs) for _ in some])})
@@ -148,23 +144,13 @@ class Debts:
         for n, item in enumerate(batch):
             by_owner.setdefault(owner_key(Scope(item.record.app, item.record.user)), []).append(n)
         for key, mine in by_owner.items():
-            await self._store(key, [(batch[n], vectors[n], places[n]) for n in mine])
+            await self._store(key, [(batch[n], vectors[n]) for n in mine])
 
-    async def _before(self, item: Stored) -> str | None:
-        """The point before a record in its session."""
-        record = item.record
-        if record.session is None:
-            return None
-        scope = Scope(record.app, record.user)
-        here = place_of(record, item.seq, item.point)
-        near = await around(self._access.of(scope), scope, record.session, here, here)
-        return max((place for place in near if place < here), default=here).point if near and near[0] < here else None
-
-    async def _store(self, owner: str, paid: Sequence[tuple[Stored, models.PointVectors, str | None]]) -> None:
+    async def _store(self, owner: str, paid: Sequence[tuple[Stored, models.PointVectors]]) -> None:
         points = self._access.records.for_owner(owner)
-        debts = all_of(any_of("_debt", [item.debt for item, _, _ in paid if item.debt is not None]))
+        debts = all_of(any_of("_debt", [item.debt for item, _ in paid if item.debt is not None]))
         try:
-            await points.write(points.set_vectors([vectors for _, vectors, _ in paid], debts))
+            await points.write(points.set_vectors([vectors for _, vectors in paid], debts))
         except MissingPointError:  # one of them was deleted meanwhile
             if len(paid) == 1:
                 return
@@ -173,9 +159,7 @@ class Debts:
             return
         await points.write(
             *(
-                points.set_fields(
-                    {"_debt": None, "_before": before}, all_of(among([item.point]), same("_debt", item.debt or ""))
-                )
-                for item, _, before in paid
+                points.set_fields({"_debt": None}, all_of(among([item.point]), same("_debt", item.debt or "")))
+                for item, _ in paid
             )
         )

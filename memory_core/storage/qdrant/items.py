@@ -9,10 +9,10 @@ from memory_core.models import STATES, MemoryRecord, Scope, Where
 from memory_core.storage.qdrant import adding
 from memory_core.storage.qdrant.changes import Changes, Overwrite
 from memory_core.storage.qdrant.filters import EVERYTHING, all_of, conditions, up_to
-from memory_core.storage.qdrant.outline import Update, outline_of_put, says_the_same
+from memory_core.storage.qdrant.outline import Update, moves, outline_of_put, says_the_same
 from memory_core.storage.qdrant.payload import Stored, derived_fields, record_fields, stamp, to_stored, token
 from memory_core.storage.qdrant.reach import reachable
-from memory_core.storage.qdrant.writing import Access, carry_out, removal
+from memory_core.storage.qdrant.writing import Access, carry_out, removal, settle
 from memory_core.storage.sqlite.prepared import Prepared
 
 
@@ -42,6 +42,11 @@ async def put(
     records = [record for record in plan.records() if record is not None]
     await adding.retire(access, changes, records, write)
     await carry_out(access, changes, write)
+    moved = [update for update in plan.updates if moves(update)]
+    if moved and len(moved) + len(plan.new) > 1:  # each was placed as if the others had not moved
+        records_moved = [record for update in moved for record in (update.known.record, update.record)]
+        sessions = {record.session for record in records_moved if record.session is not None}
+        await settle(access, scope, sessions)
     return records
 
 

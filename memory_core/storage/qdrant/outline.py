@@ -62,16 +62,12 @@ class Outline:
     """Whether known records are replaced rather than brought up to date."""
 
     def replacing(self, batch: Iterable[Prepared]) -> list[Prepared]:
-        """Those of the batch that replace a record with another text and are no turns."""
+        """Those of the batch that replace a record with another text."""
         if not self.is_put:
             return []
         latest = {item.record.source_key: item for item in batch}
         pairs = [(update.known.record, latest[update.record.source_key]) for update in self.updates]
-        return [
-            item
-            for before, item in pairs
-            if item.chunks and item.record.session is None and not says_the_same(before, item.record)
-        ]
+        return [item for before, item in pairs if item.chunks and before.text != item.record.text]
 
     def records(self) -> list[MemoryRecord | None]:
         """What the caller gets back."""
@@ -176,9 +172,15 @@ def bereaved(stored: Iterable[Place], gone: Iterable[str]) -> dict[str, str | No
     return left
 
 
+def moves(update: Update) -> bool:
+    """Whether a record gets another place among the turns of a session."""
+    before, after = update.known.record, update.record
+    return (before.session, before.occurred_at) != (after.session, after.occurred_at)
+
+
 def says_the_same(before: MemoryRecord, after: MemoryRecord) -> bool:
     """Whether two records outside of any session have the same vectors."""
-    return (before.text, before.author, before.session, after.session) == (after.text, after.author, None, None)
+    return (before.text, before.session, after.session) == (after.text, None, None)
 
 
 def is_searched_differently(before: MemoryRecord, after: MemoryRecord) -> bool:

@@ -49,6 +49,8 @@ NAMES: Final = tuple(field.name for field in fields(MemoryRecord))
 """What `to_record` needs."""
 
 RANKED_FIELDS: Final = (
+    "kind",
+    "role",
     "session",
     "author",
     "occurred_at",
@@ -58,6 +60,7 @@ RANKED_FIELDS: Final = (
     "_terms",
     "_flags",
     "_words",
+    "_pieces",
     "_seq",
     "_before",
 )

@@ -5,9 +5,8 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
-from itertools import groupby, pairwise
-from typing import Any, Final, cast
+from itertools import pairwise
+from typing import Any, cast
 
 import numpy as np
 
@@ -15,7 +14,7 @@ from memory_core.models import Fingerprint, Scope
 from memory_core.storage.porting import Carried, Entry, Tombstones
 from memory_core.storage.qdrant.client import models
 from memory_core.storage.qdrant.collection import Points
-from memory_core.storage.qdrant.filters import all_of, among, any_of, empty, owned
+from memory_core.storage.qdrant.filters import all_of, owned
 from memory_core.storage.qdrant.payload import (
     STORED_FIELDS,
     TEXT,
@@ -28,12 +27,8 @@ from memory_core.storage.qdrant.payload import (
     to_stored,
     token,
 )
-from memory_core.storage.qdrant.writing import Access, portions
+from memory_core.storage.qdrant.writing import Access, portions, settle
 from memory_core.storage.sqlite.prepared import prepare
-
-_TURN: Final = ["session", "occurred_at", "_seq", "_before"]
-MAX_LINKS: Final = 256
-"""How many turns are told their predecessor by one request."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,22 +87,7 @@ class QdrantPort:
 
     async def settle(self, scope: Scope, sessions: Collection[str] | None = None) -> None:
         """Tell each turn, of all sessions or of these, which point is before it."""
-        points = self.access.of(scope)
-        chosen = [] if sessions is None else [any_of("session", sessions)]
-        turns = [
-            (held["session"], datetime.fromisoformat(held["occurred_at"]), held["_seq"], str(record.id), held)
-            for record in await points.all(all_of(owned(scope), *chosen, but_not=[empty("session")]), fields=_TURN)
-            if (held := record.payload)
-        ]
-        turns.sort(key=lambda turn: turn[:4])
-        wrong: dict[str, str | None] = {}
-        for _, session in groupby(turns, key=lambda turn: turn[0]):
-            before: str | None = None
-            for _, _, _, point, held in session:
-                if held.get("_before") != before:
-                    wrong[point] = before
-                before = point
-        await _tell(points, wrong)
+        await settle(self.access, scope, sessions)
 
     async def fingerprint(self) -> Fingerprint | None:
         return self.holds
@@ -148,17 +128,6 @@ def _in_session(items: Sequence[Carried]) -> dict[str, str | None]:
         if (record := item.record).session is not None
     )
     return {later[-1]: turn[-1] for turn, later in pairwise(turns) if turn[0] == later[0]}
-
-
-async def _tell(points: Points, before: dict[str, str | None]) -> None:
-    pairs = list(before.items())
-    for start in range(0, len(pairs), MAX_LINKS):
-        await points.write(
-            *(
-                points.set_fields({"_before": turn}, all_of(among([point])))
-                for point, turn in pairs[start : start + MAX_LINKS]
-            )
-        )
 
 
 def _carried(stored: Stored) -> Carried:

@@ -1,5 +1,8 @@
 """A search: the server picks candidates by words and by meaning, and they are ranked here, by the rules of every store.
 
+A server tells the best cosine of a text's pieces and not which piece it was, so that all of them have to stand out as
+later pieces do (`Dense.cosines`).
+
 At least `CANDIDATES` of each arm are fetched with the turns around them, and as many of the owner's newest records,
 whatever they say, for them to stand out against. The statistics of the ranking (how telling a term is, how much a
 cosine stands out) are those of what was fetched: for an owner of no more records than that the ranking is exact, for a
@@ -10,7 +13,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any, Final
 
@@ -21,9 +24,12 @@ from memory_core.matching import folded
 from memory_core.models import Component, Hit, MemoryRecord, Passage, Scope, Where
 from memory_core.protocols import ListRequest, SearchRequest
 from memory_core.retrieval.corpus import Corpus, Entry
+from memory_core.retrieval.dense import chance
+from memory_core.retrieval.features import is_turn, role_flag
 from memory_core.retrieval.passages import WHOLE_CHARS, best_passage, whole
 from memory_core.retrieval.postings import pack
-from memory_core.retrieval.ranking import Query, Ranking, rank
+from memory_core.retrieval.question import Query
+from memory_core.retrieval.ranking import Ranking, Vector, rank
 from memory_core.storage.qdrant import listing
 from memory_core.storage.qdrant.client import models
 from memory_core.storage.qdrant.collection import PAGE, Points
@@ -41,7 +47,7 @@ from memory_core.storage.qdrant.payload import RANKED_FIELDS, TEXT, WORDS, Store
 from memory_core.storage.qdrant.reach import reachable
 from memory_core.storage.sqlite.rows import micros
 
-Vector = NDArray[np.float32]
+Floats = NDArray[np.float32]
 
 CANDIDATES: Final = 200
 """Fewest candidates an arm gives; twice the limit if that is more."""
@@ -126,7 +132,7 @@ async def ranked(points: Points, search: Search) -> list[Hit]:
     parts = await _passages(points, search, held)
     # A record deleted since the candidates were fetched is left out.
     return [
-        hit(ranking, position, held[point].record, parts[point])
+        hit(ranking, position, held[point].record, parts[point], found.cosines.get(point))
         for position, point in enumerate(chosen)
         if point in held
     ]
@@ -135,12 +141,12 @@ async def ranked(points: Points, search: Search) -> list[Hit]:
 async def _passages(points: Points, search: Search, held: Mapping[str, Stored]) -> dict[str, Passage]:
     """The part of each text that matches best."""
     long = [point for point, item in held.items() if len(item.spans) > 1 and len(item.record.text) > WHOLE_CHARS]
-    cosines: dict[str, Vector] = {}
+    cosines: dict[str, Floats] = {}
     if search.vector is not None and long:
         for record in await points.read(long, fields=False, vectors=[TEXT]):
             rows: Any = record.vector.get(TEXT) if isinstance(record.vector, dict) else None
             if rows:
-                cosines[str(record.id)] = np.asarray(rows, np.float32) @ search.vector
+                cosines[str(record.id)] = np.asarray(rows, np.float32) @ search.vector.values
     parts = {point: whole(item.record.text) for point, item in held.items()}
     for point in long:
         item, near = held[point], cosines.get(point)
@@ -173,7 +179,7 @@ async def _candidates(points: Points, search: Search, reach: Sequence[Clause], *
 
 def _arms(search: Search, where: Sequence[Clause]) -> list[models.QueryRequest]:
     limit = _limit(search)
-    if search.request.profile == "exact":  # however many have some of the words
+    if search.request.every_word:  # however many have some of the words
         where = [*where, *(holding("_terms", term) for term in search.query.terms)]
     arms: list[models.QueryRequest] = []
     if search.query.terms and search.request.mode != "vector":
@@ -212,7 +218,7 @@ def _nearest(
 ) -> models.QueryRequest:
     assert search.vector is not None  # noqa: S101  (the callers looked)
     return models.QueryRequest(
-        query=models.NearestQuery(nearest=[search.vector.tolist()]),
+        query=models.NearestQuery(nearest=[search.vector.values.tolist()]),
         using=TEXT,
         filter=all_of(*where),
         params=None if search.is_local else params,
@@ -273,10 +279,15 @@ def _reaching(reach: Sequence[Clause], some: list[str]) -> models.QueryRequest:
 
 def _rank(search: Search, found: _Found, order: Sequence[str], *, selective: bool) -> Ranking:
     corpus = Corpus(None if search.vector is None else len(_ONES))
-    vectors = [(n, _as_vector(found.cosines[point])) for n, point in enumerate(order) if point in found.cosines]
+    spread = search.vector.unrelated.spread if search.vector is not None and search.request.mode != "vector" else 0.0
+    vectors = [
+        (n, _as_vector(found.cosines[point] - spread * chance(found.rows[point].get("_pieces") or 1)))
+        for n, point in enumerate(order)
+        if point in found.cosines
+    ]
     corpus.extend([_entry(n, found.rows[point]) for n, point in enumerate(order)], vectors)
     allowed = np.array([n for n, point in enumerate(order) if point in found.allowed], np.int64) if selective else None
-    vector = None if search.vector is None else _ONES
+    vector = None if search.vector is None else replace(search.vector, values=_ONES)
     importances = np.array([found.rows[point]["importance"] for point in order], np.float32)
     return rank(
         corpus,
@@ -294,9 +305,9 @@ def _entry(key: int, row: Mapping[str, Any]) -> Entry:
     return Entry(
         key=key,
         terms=pack(row["_terms"].split()),
-        flags=row["_flags"],
+        flags=row["_flags"] | role_flag(row.get("role")),
         words=row["_words"],
-        session=row.get("session"),
+        session=row.get("session") if is_turn(row["kind"], row.get("role")) else None,
         author=row.get("author"),
         occurred_at=micros(datetime.fromisoformat(row["occurred_at"])),
         expires_at=None if expires is None else micros(datetime.fromisoformat(expires)),
@@ -311,9 +322,8 @@ def _as_vector(cosine: float) -> bytes:
     return np.array([high, cosine - float(high)], np.float16).tobytes()
 
 
-def hit(ranking: Ranking, position: int, record: MemoryRecord, part: Passage) -> Hit:
+def hit(ranking: Ranking, position: int, record: MemoryRecord, part: Passage, cosine: float | None) -> Hit:
     """What the caller gets for one row of a ranking."""
-    cosine = None if ranking.cosines is None else float(ranking.cosines[position])
-    similarity = None if cosine is None or np.isnan(cosine) else min(max(cosine, 0.0), 1.0)
+    similarity = None if cosine is None else min(max(cosine, 0.0), 1.0)
     parts = None if ranking.components is None else ranking.components[position]
     return Hit(record, float(ranking.scores[position]), similarity, parts, part)

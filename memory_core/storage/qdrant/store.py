@@ -10,7 +10,7 @@ from contextlib import AsyncExitStack
 from dataclasses import replace
 from datetime import datetime
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final, Self, TypeVar
+from typing import Any, Final, Self, TypeVar
 
 from memory_core.bridge import off_loop
 from memory_core.chunking import DEFAULT_CHUNKER, Chunker
@@ -31,7 +31,8 @@ from memory_core.models import (
 )
 from memory_core.progress import ProgressCallback
 from memory_core.protocols import Clock, Embedder, ListRequest, SearchRequest
-from memory_core.retrieval.ranking import parse, without_names
+from memory_core.retrieval.question import parse
+from memory_core.retrieval.ranking import Vector
 from memory_core.storage.qdrant import adding, items, listing, schema, searching
 from memory_core.storage.qdrant.changes import Changes
 from memory_core.storage.qdrant.client import models
@@ -45,22 +46,16 @@ from memory_core.storage.qdrant.payload import Arrivals, Stored, read_revisions,
 from memory_core.storage.qdrant.porting import QdrantPort
 from memory_core.storage.qdrant.reanalysis import Reanalysis
 from memory_core.storage.qdrant.settings import IN_MEMORY, Layout, Patience, Server, from_uri
-from memory_core.storage.qdrant.turns import turns
 from memory_core.storage.qdrant.writing import Access, Locks, carry_out, removal, until_undisturbed
 from memory_core.storage.sqlite.listing import told
 from memory_core.storage.sqlite.prepared import (
-    Before,
     Prepared,
     embed,
-    embed_query,
     prepare,
     prepare_all,
+    query_vector,
     texts_to_embed,
 )
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
 
 logger = logging.getLogger(__name__)
 
@@ -201,7 +196,7 @@ class QdrantStore:
         now = self._clock()
         if request.mode == "substring":
             return await searching.containing(points, scope, request, now)
-        vector = await self._query_vector(scope, request) if request.mode in ("vector", "hybrid") else None
+        vector = await self._query_vector(scope, request)
         by_owner = self._connection.version >= IDF_BY_OWNER
         query = await off_loop(is_long(request.text), parse, request.text)
         return await searching.ranked(
@@ -228,7 +223,7 @@ class QdrantStore:
         known = await self._one(scope, id)
         made = await off_loop(is_long_patch(patch), self._patched, known.record, patch, now)
         if self._embedder is not None and is_searched_differently(known.record, made.record) and made.chunks:
-            made = await self._embedded(self._embedder, scope, known, made)
+            made = await self._embedded(self._embedder, made)
 
         async def work() -> MemoryRecord:
             current = await self._one(scope, id)
@@ -281,18 +276,13 @@ class QdrantStore:
         return swept
 
     async def erase(self, scope: Scope) -> ErasureReceipt:
-        """See `Store.erase`: deletes, and pays the vectors that saw what went.
+        """See `Store.erase`.
 
         What a server keeps of deleted points in its files until it next tidies up cannot be seen from here, so the
         receipt says `files_clean=False` unless there is no file.
         """
         now = self._clock()
         gone = await self._delete(scope, EVERYTHING, forget=True, expired=True)
-        if self._debts is not None:
-            try:
-                await self._debts.drain(scope)
-            except EmbeddingError as error:  # those vectors are gone already; only their successors have to wait
-                logger.warning("vectors of turns next to erased ones stay owed: %s", reason_for_log(error))
         sessions = {item.record.session for item in gone} - {None}
         return ErasureReceipt(len(gone), len(sessions), now, files_clean=self._server.path == IN_MEMORY)
 
@@ -363,29 +353,20 @@ class QdrantStore:
             raise RecordNotFoundError(f"there is no memory {id!r}")
         return known
 
-    async def _embedded(self, embedder: Embedder, scope: Scope, known: Stored, item: Prepared) -> Prepared:
+    @staticmethod
+    async def _embedded(embedder: Embedder, item: Prepared) -> Prepared:
         """A changed record with vectors, or without (they are owed) if the embedder fails."""
-        before: Before | None = None
-        if item.record.session is not None:
-            point, _ = await adding.moved(self._access, scope, Update(known, item.record))
-            said = await turns(self._access.of(scope), [] if point is None else [point])
-            before = None if point not in said else Before(0, said[point])
-        texts = texts_to_embed(item.record, item.chunks, before)
         try:
-            return item._replace(vectors=await embed(embedder, texts), seen=before.turn if before else None)
+            return item._replace(vectors=await embed(embedder, texts_to_embed(item.record.text, item.chunks)))
         except EmbeddingError as error:
             logger.warning("the vectors of a changed record are owed: %s", reason_for_log(error))
             return item
 
-    async def _query_vector(self, scope: Scope, request: SearchRequest) -> NDArray[np.float32] | None:
-        if request.vector is not None:
-            return request.vector
-        if self._embedder is None or not request.text.strip():
-            return None
-        text = request.text
-        if request.mode == "hybrid":
-            text = without_names(text, await searching.participants(self._access.of(scope), scope))
-        return await embed_query(self._embedder, text)
+    async def _query_vector(self, scope: Scope, request: SearchRequest) -> Vector | None:
+        names: Collection[str] = ()
+        if self._embedder is not None and request.mode != "lexical" and request.vector is None:
+            names = await searching.participants(self._access.of(scope), scope)
+        return await query_vector(self._embedder, request, names)
 
 
 def _server(given: str | os.PathLike[str] | Server | None) -> Server:

@@ -1,13 +1,13 @@
 """Which turn comes before which: by time, then arrival, within one session of one owner.
 
-What the first vector of a turn has seen is the turn before it. A point remembers which one that was, and so a search
-can fetch the neighbours of any number of turns in a few requests.
+A point remembers which one is before it, and so a search can fetch the neighbours of any number of turns in a few
+requests.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
@@ -16,7 +16,6 @@ from memory_core.models import MemoryRecord, Scope
 from memory_core.storage.qdrant.client import models
 from memory_core.storage.qdrant.collection import Points
 from memory_core.storage.qdrant.filters import Clause, all_of, between, beyond, owned, same
-from memory_core.storage.sqlite.prepared import Turn
 
 _FIELDS: Final = ["occurred_at", "_seq"]
 NEAR: Final = 8
@@ -58,12 +57,6 @@ async def around(points: Points, scope: Scope, session: str, first: Place, last:
     before = max((place for place in places if place < first), default=first)
     after = min((place for place in places if place > last), default=last)
     return sorted(place for place in places if before <= place <= after)
-
-
-async def turns(points: Points, ids: Iterable[str]) -> dict[str, Turn]:
-    """Author and text of these points."""
-    found = await points.read(list(ids), fields=["author", "text"])
-    return {str(record.id): (held.get("author"), held["text"]) for record in found if (held := record.payload)}
 
 
 async def _at_edge(

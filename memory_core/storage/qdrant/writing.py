@@ -16,13 +16,13 @@ from weakref import WeakValueDictionary
 from memory_core.chunking import DEFAULT_CHUNKER, Chunker
 from memory_core.errors import DuplicateIdError, StoreUnavailableError, SupersededError
 from memory_core.models import RELATIONS, Scope
-from memory_core.storage.qdrant.changes import Changes, Deletion, Overwrite, Owed, Unlinked
+from memory_core.storage.qdrant.changes import Changes, Deletion, Overwrite, Relinked, Unlinked
 from memory_core.storage.qdrant.client import models
 from memory_core.storage.qdrant.collection import PAGE, Points
-from memory_core.storage.qdrant.filters import all_of, among, any_of, between, owned, same
+from memory_core.storage.qdrant.filters import all_of, among, any_of, empty, owned, same
 from memory_core.storage.qdrant.ledger import Ledger
 from memory_core.storage.qdrant.outline import bereaved
-from memory_core.storage.qdrant.payload import TEXT, WORDS, Arrivals, Point, Stored, owner_key, sparse, token
+from memory_core.storage.qdrant.payload import WORDS, Arrivals, Point, Stored, owner_key, sparse, token
 from memory_core.storage.qdrant.turns import Place, around
 
 T = TypeVar("T")
@@ -30,6 +30,7 @@ T = TypeVar("T")
 MAX_POINTS: Final = 128
 MAX_CHARS: Final = 4_000_000
 """Most points and characters of text of one upsert; with terms and vectors it stays far below 32 MB."""
+_TURN: Final = ("session", "occurred_at", "_seq", "_before")
 MAX_CONFLICTS: Final = 8
 """How often a write is planned anew because another process was faster."""
 
@@ -116,7 +117,7 @@ async def apply(access: Access, changes: Changes) -> None:
     for start in range(0, len(changes.overwrites), MAX_POINTS):
         overwritten = changes.overwrites[start : start + MAX_POINTS]
         await points.write(*(operation for item in overwritten for operation in _overwriting(points, item)))
-    await owe(access, points, changes.owed)
+    await relink(points, changes.relinked)
 
 
 def _overwriting(points: Points, item: Overwrite) -> list[models.UpdateOperation]:
@@ -128,19 +129,30 @@ def _overwriting(points: Points, item: Overwrite) -> list[models.UpdateOperation
     return operations
 
 
-async def owe(access: Access, points: Points, owed: Sequence[Owed]) -> None:
-    """Note who comes before these turns now, and that their vectors saw somebody else."""
-    for start in range(0, len(owed), MAX_POINTS):
-        some = owed[start : start + MAX_POINTS]
-        here = among([item.point for item in some])
-        operations: list[models.UpdateOperation] = [
-            points.set_fields({"_before": item.before}, all_of(among([item.point]))) for item in some
-        ]
-        # The debt before the vectors go: should this stop half-way, a stale vector is one that is going to be replaced.
-        operations.append(points.set_fields({"_debt": token()}, all_of(here, between("_pieces", 1, None))))
-        if access.has_vectors:
-            operations.append(points.drop_vectors(TEXT, all_of(here)))
-        await points.write(*operations)
+async def relink(points: Points, relinked: Sequence[Relinked]) -> None:
+    """Note who comes before these turns now."""
+    for start in range(0, len(relinked), MAX_POINTS):
+        some = relinked[start : start + MAX_POINTS]
+        await points.write(*(points.set_fields({"_before": item.before}, all_of(among([item.point]))) for item in some))
+
+
+async def settle(access: Access, scope: Scope, sessions: Collection[str] | None = None) -> None:
+    """Tell each turn, of all sessions or of these, which point is before it."""
+    points = access.of(scope)
+    chosen = [] if sessions is None else [any_of("session", sessions)]
+    turns = [
+        (held["session"], held["occurred_at"], held["_seq"], str(record.id), held.get("_before"))
+        for record in await points.all(all_of(owned(scope), *chosen, but_not=[empty("session")]), fields=_TURN)
+        if (held := record.payload)
+    ]
+    relinked: list[Relinked] = []
+    last: tuple[str, str] | None = None
+    for session, _, _, point, before in sorted(turns, key=lambda turn: turn[:4]):
+        follows = last[1] if last is not None and last[0] == session else None
+        if before != follows:
+            relinked.append(Relinked(point, follows))
+        last = session, point
+    await relink(points, relinked)
 
 
 async def removal(access: Access, scope: Scope, going: Collection[Stored]) -> Changes:
@@ -154,7 +166,7 @@ async def removal(access: Access, scope: Scope, going: Collection[Stored]) -> Ch
     for session, places in by_session.items():
         stored = await around(points, scope, session, min(places), max(places))
         left = bereaved(stored, [place.point for place in places])
-        changes.owed += [Owed(point, before) for point, before in left.items()]
+        changes.relinked += [Relinked(point, before) for point, before in left.items()]
     changes.unlinked = await _unlinked(points, scope, going)
     return changes
 

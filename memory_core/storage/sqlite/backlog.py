@@ -1,7 +1,7 @@
 """Vectors that are owed: computed in the background, in batches, until none is left.
 
-A vector is owed when a record was added with `embed="later"`, when the embedder failed, or when the turn before it
-changed, went, or arrived late. Meanwhile the record is found by its words.
+A vector is owed when a record was added with `embed="later"` or when the embedder failed. Meanwhile the record is found
+by its words.
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ import logging
 import sqlite3
 import threading
 from collections.abc import Iterable
-from functools import partial
 from typing import Final
 
 from memory_core.encoding import encode_json
@@ -22,7 +21,7 @@ from memory_core.protocols import Embedder
 from memory_core.storage.sqlite.connection import Connection
 from memory_core.storage.sqlite.fingerprints import insist
 from memory_core.storage.sqlite.owners import note_changes
-from memory_core.storage.sqlite.prepared import embed, pieces_to_embed
+from memory_core.storage.sqlite.prepared import embed, texts_to_embed
 from memory_core.storage.sqlite.schema import OWNER_BITS
 from memory_core.storage.sqlite.snapshot import snapshot
 from memory_core.storage.sqlite.writer import Writer
@@ -30,8 +29,6 @@ from memory_core.storage.sqlite.writer import Writer
 logger = logging.getLogger(__name__)
 
 BATCH: Final = 256
-_END: Final = (1 << 63) - 1
-"""A key above all others."""
 FIRST_PAUSE_SECONDS: Final = 1.0
 LONGEST_PAUSE_SECONDS: Final = 60.0
 LULL_SECONDS: Final = 0.03
@@ -39,17 +36,7 @@ LONGEST_WAIT_SECONDS: Final = 0.5
 """Writes that follow each other more closely than a lull go before a further batch, but never make it wait longer."""
 
 
-_TURNS: Final = """
-WITH turn AS MATERIALIZED (
-    SELECT key, author, text, (
-        SELECT before.key FROM record AS before WHERE before.owner = record.owner AND before.session = record.session
-        AND (before.occurred_at, before.key) < (record.occurred_at, record.key)
-        ORDER BY before.occurred_at DESC, before.key DESC LIMIT 1
-    ) AS before
-    FROM record WHERE key IN (SELECT value FROM json_each(?))
-)
-SELECT turn.*, record.author, record.text FROM turn LEFT JOIN record ON record.key = turn.before
-"""
+_TEXTS: Final = "SELECT key, text FROM record WHERE key IN (SELECT value FROM json_each(?))"
 _SPANS: Final = (
     "SELECT record, start, stop FROM chunk WHERE record IN (SELECT value FROM json_each(?)) ORDER BY record, n"
 )
@@ -72,18 +59,6 @@ class Backlog:
     def wake(self) -> None:
         """Say that vectors may be owed."""
         self._wake.set()
-
-    async def complete(self, owner: int) -> None:
-        """Compute the vectors that this owner lacks now, and none that its writers or others lack later.
-
-        Raises:
-            EmbeddingError: The embedder still fails.
-        """
-        last: Piece | None = (owner << OWNER_BITS, -1)
-        stop = await self._reader.run(lambda db: _next_key(db, owner))
-        while last is not None:
-            last, texts = await self._reader.run(partial(_next_batch, after=last, stop=stop))
-            await self._compute(texts)
 
     async def close(self) -> None:
         """Stop; what is still owed is paid by the next process that opens the file."""
@@ -120,7 +95,7 @@ class Backlog:
 
     async def _pay(self) -> int:
         """One batch; returns how many were owed."""
-        _, texts = await self._reader.run(_next_batch)
+        texts = await self._reader.run(_next_batch)
         await self._compute(texts)
         return len(texts)
 
@@ -130,23 +105,10 @@ class Backlog:
             await self._writer.write(lambda db: _store(db, self._embedder.fingerprint, texts, blobs))
 
 
-def _next_key(db: sqlite3.Connection, owner: int) -> int:
-    """The key of the owner's next record; one that is below all of them if the owner is gone."""
-    row = db.execute("SELECT next FROM owner WHERE id = ?", (owner,)).fetchone()
-    return (owner << OWNER_BITS) + (row[0] if row else 0)
-
-
-def _next_batch(
-    db: sqlite3.Connection, after: Piece = (0, -1), stop: int = _END
-) -> tuple[Piece | None, dict[Piece, str]]:
-    """What to embed next of the records below the key `stop`, after the piece `after`; and the last of it, if any."""
+def _next_batch(db: sqlite3.Connection) -> dict[Piece, str]:
     with snapshot(db):
-        pieces: list[Piece] = db.execute(
-            "SELECT record, n FROM chunk WHERE vector IS NULL AND (record, n) > (?, ?) AND record < ? "
-            "ORDER BY record, n LIMIT ?",
-            (*after, stop, BATCH),
-        ).fetchall()
-        return max(pieces, default=None), texts_of(db, pieces)
+        owed = db.execute("SELECT record, n FROM chunk WHERE vector IS NULL ORDER BY record, n LIMIT ?", (BATCH,))
+        return texts_of(db, owed.fetchall())
 
 
 def texts_of(db: sqlite3.Connection, pieces: Iterable[Piece]) -> dict[Piece, str]:
@@ -156,10 +118,7 @@ def texts_of(db: sqlite3.Connection, pieces: Iterable[Piece]) -> dict[Piece, str
     spans: dict[int, list[tuple[int, int]]] = {}
     for key, start, stop in db.execute(_SPANS, (keys,)):
         spans.setdefault(key, []).append((start, stop))
-    whole: dict[int, list[str]] = {}
-    for key, author, text, before, *turn in db.execute(_TURNS, (keys,)):
-        seen = None if before is None else (turn[0], turn[1])
-        whole[key] = pieces_to_embed(author, text, spans.get(key, ()), seen)
+    whole = {key: texts_to_embed(text, spans.get(key, ())) for key, text in db.execute(_TEXTS, (keys,))}
     return {(key, n): whole[key][n] for key, n in wanted if n < len(whole.get(key, ()))}
 
 

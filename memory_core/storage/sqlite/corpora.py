@@ -21,6 +21,7 @@ from memory_core.models import Fingerprint, Scope, Where
 from memory_core.protocols import SearchRequest
 from memory_core.retrieval.corpus import AT_ONCE, Corpus, Entries
 from memory_core.retrieval.dense import WORTH_GATHERING
+from memory_core.retrieval.features import FROM_ASSISTANT, FROM_USER
 from memory_core.storage.sqlite.allowed import Allowed, Question, Rows
 from memory_core.storage.sqlite.conditions import is_selective, owner_range
 from memory_core.storage.sqlite.fingerprints import insist
@@ -42,10 +43,13 @@ LONG_LOAD: Final = 5_000
 
 Missing = Callable[[sqlite3.Connection], Callable[[], None]]
 
-_NUMBERS: Final = ("record.key", "flags", "words", "occurred_at", "state = 'active'", "length(terms)")
+_FLAGS: Final = f"flags | CASE role WHEN 'user' THEN {FROM_USER} WHEN 'assistant' THEN {FROM_ASSISTANT} ELSE 0 END"
+_SESSION: Final = "CASE WHEN role IS NOT NULL OR kind = 'message' THEN session END"
+"""See `features.is_turn`."""
+_NUMBERS: Final = ("record.key", _FLAGS, "words", "occurred_at", "state = 'active'", "length(terms)")
 _ENTRIES: Final = (
     f"SELECT {', '.join(f'group_concat({number})' for number in _NUMBERS)}, CAST(group_concat(terms, '') AS BLOB), "
-    "json_group_array(session), json_group_array(author), json_group_array(expires_at) "
+    f"json_group_array({_SESSION}), json_group_array(author), json_group_array(expires_at) "
     "FROM record CROSS JOIN lexical ON lexical.key = record.key WHERE record.key BETWEEN ? AND ?"
 )
 """What `Entries` needs of a range of keys, in one row: 10,000 rows of it take twice as long. In the order of the keys,

@@ -1,7 +1,7 @@
 """Single adds on their way to the writer.
 
-Adds that arrive while others are embedded are prepared and embedded together, in one call: for a model that is faster
-by the batch, and for turns of one session it decides which of them comes before which.
+Adds that arrive while others are embedded are prepared and embedded together, in one call, for models that are faster
+by the batch.
 """
 
 from __future__ import annotations

@@ -62,8 +62,8 @@ def _replace(db: sqlite3.Connection, owner: Owner, known: tuple[int, MemoryRecor
 
 
 def _kept_vectors(db: sqlite3.Connection, key: int, before: MemoryRecord, after: MemoryRecord) -> Sequence[bytes]:
-    """The vectors of a record that still says the same; those of a turn depend on the turn before and are owed."""
-    if (before.text, before.author, before.session) != (after.text, after.author, None):
+    """The vectors of a record that still says the same."""
+    if before.text != after.text:
         return ()
     vectors = [vector for (vector,) in db.execute("SELECT vector FROM chunk WHERE record = ? ORDER BY n", (key,))]
     return () if None in vectors else vectors

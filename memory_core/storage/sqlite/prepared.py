@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Awaitable, Callable, Collection, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from memory_core.bridge import off_loop
@@ -13,32 +12,22 @@ from memory_core.errors import EmbeddingError, MemoryCoreError
 from memory_core.limits import is_long
 from memory_core.models import Fingerprint, MemoryRecord
 from memory_core.progress import Progress, ProgressCallback
-from memory_core.protocols import Embedder, SearchRequest
-from memory_core.retrieval.features import Features, features, in_context, spoken
-from memory_core.retrieval.ranking import without_names
-from memory_core.storage.sqlite.rows import micros
+from memory_core.protocols import Embedder, Familiar, SearchRequest
+from memory_core.retrieval.features import Features, features
+from memory_core.retrieval.question import without_names
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from memory_core.retrieval.ranking import Vector
+    from memory_core.retrieval.unrelated import Unrelated
+
 TEXTS_AT_ONCE: Final = 256
 """Texts that are embedded between two reports: enough to keep all cores busy, and a second or less."""
 
-Turn = tuple[str | None, str]
-"""Author and text."""
-
-
-@dataclass(frozen=True, slots=True)
-class Before:
-    """The turn before another one in its session, by `occurred_at` and then arrival."""
-
-    occurred_at: int
-    turn: Turn
-
-    @classmethod
-    def of(cls, record: MemoryRecord) -> Before:
-        return cls(micros(record.occurred_at), (record.author, record.text))
+_unrelated: Final[dict[Fingerprint, Unrelated]] = {}
+"""By embedder; a fingerprint says which texts get which vectors."""
 
 
 class Prepared(NamedTuple):
@@ -48,8 +37,6 @@ class Prepared(NamedTuple):
     features: Features
     chunks: Sequence[tuple[int, int]]
     vectors: Sequence[bytes] = ()
-    seen: Turn | None = None
-    """The turn before that the first vector has seen."""
     made_by: Fingerprint | None = None
     """Whose vectors they are; not set for vectors that come from the file itself."""
     chunker: Chunker = DEFAULT_CHUNKER
@@ -58,9 +45,9 @@ class Prepared(NamedTuple):
         """Another record, or a newer version of this one, in the same way."""
         return prepare(record, self.chunker)
 
-    def embedded(self, vectors: Sequence[bytes], seen: Turn | None, made_by: Fingerprint) -> Prepared:
+    def embedded(self, vectors: Sequence[bytes], made_by: Fingerprint) -> Prepared:
         """The same with its vectors."""
-        return Prepared(self.record, self.features, self.chunks, vectors, seen, made_by, self.chunker)
+        return Prepared(self.record, self.features, self.chunks, vectors, made_by, self.chunker)
 
 
 def prepare(record: MemoryRecord, chunker: Chunker = DEFAULT_CHUNKER) -> Prepared:
@@ -73,17 +60,9 @@ async def prepare_all(prepare: Callable[[MemoryRecord], Prepared], records: Sequ
     return await off_loop(is_long(*(record.text for record in records)), lambda: list(map(prepare, records)))
 
 
-def texts_to_embed(record: MemoryRecord, chunks: Sequence[tuple[int, int]], before: Before | None) -> list[str]:
-    """What is embedded for each chunk of a record."""
-    return pieces_to_embed(record.author, record.text, chunks, before.turn if before else None)
-
-
-def pieces_to_embed(author: str | None, text: str, chunks: Sequence[tuple[int, int]], before: Turn | None) -> list[str]:
-    """What is embedded for each chunk: the first one follows the turn before."""
-    if not chunks:
-        return []
-    (start, stop), *others = chunks
-    return [in_context(author, text[start:stop], before), *(spoken(author, text[start:stop]) for start, stop in others)]
+def texts_to_embed(text: str, chunks: Sequence[tuple[int, int]]) -> list[str]:
+    """What is embedded for each chunk of a record: nothing but its own text."""
+    return [text[start:stop] for start, stop in chunks]
 
 
 async def embed(embedder: Embedder, texts: Sequence[str]) -> list[bytes]:
@@ -115,20 +94,35 @@ async def embed_reporting(
     return blobs
 
 
-async def embed_query(embedder: Embedder, text: str) -> NDArray[np.float32]:
-    """The vector of a question; raises `EmbeddingError` as `embed` does."""
-    return await _answer(embedder, embedder.embed_query(text), (embedder.fingerprint.dimensions,))
+async def embed_query(embedder: Embedder, text: str) -> Vector:
+    """A question as the embedder sees it; raises `EmbeddingError` as `embed` does."""
+    from memory_core.retrieval.ranking import Vector  # noqa: PLC0415  (only stores that embed need it)
+
+    values = await _answer(embedder, embedder.embed_query(text), (embedder.fingerprint.dimensions,))
+    known = await embedder.familiarity(text) if isinstance(embedder, Familiar) else 1.0
+    return Vector(values, await unrelated_to(embedder), known)
 
 
-async def query_vector(
-    embedder: Embedder | None, request: SearchRequest, without: Collection[str]
-) -> NDArray[np.float32] | None:
-    """The vector that a search compares with, as far as it needs one."""
-    if request.vector is not None:
-        return request.vector
-    if embedder is None or request.mode == "lexical" or not request.text.strip():
+async def unrelated_to(embedder: Embedder) -> Unrelated:
+    """What the embedder says of unrelated texts, asked once a process; raises `EmbeddingError` as `embed` does."""
+    from memory_core.retrieval.unrelated import TEXTS, unrelated  # noqa: PLC0415  (only stores that embed need it)
+
+    fingerprint = embedder.fingerprint
+    if fingerprint not in _unrelated:
+        work = embedder.embed_documents(list(TEXTS))
+        _unrelated[fingerprint] = unrelated(await _answer(embedder, work, (len(TEXTS), fingerprint.dimensions)))
+    return _unrelated[fingerprint]
+
+
+async def query_vector(embedder: Embedder | None, request: SearchRequest, without: Collection[str]) -> Vector | None:
+    """What a search compares with, as far as it needs a vector."""
+    from memory_core.retrieval.ranking import Vector  # noqa: PLC0415  (only stores that embed need it)
+
+    if embedder is None or request.mode == "lexical":
         return None
-    return await embed_query(embedder, without_names(request.text, without))
+    if request.vector is not None:
+        return Vector(request.vector, await unrelated_to(embedder))
+    return await embed_query(embedder, without_names(request.text, without)) if request.text.strip() else None
 
 
 async def _answer(embedder: Embedder, work: Awaitable[object], wanted: tuple[int, ...]) -> NDArray[np.float32]:

@@ -2,7 +2,7 @@
 
 The vectors of the new embedder are collected in a table of their own, batch by batch, each batch durable: whoever is
 interrupted goes on where it stopped, in this process or another. Triggers take a vector out again when its text
-changes or goes or gets another turn before it, whichever process does that. At the end one transaction puts the new
+changes or goes, whichever process does that. At the end one transaction puts the new
 vectors in the place of the old ones; what was written last has its vector owed and is paid by the backlog.
 
 The table exists only meanwhile, so it is not part of the schema.

@@ -17,7 +17,8 @@ from memory_core.matching import folded
 from memory_core.models import Component, Hit, MemoryRecord, Passage, Scope
 from memory_core.protocols import SearchRequest
 from memory_core.retrieval.corpus import Corpus
-from memory_core.retrieval.ranking import Query, Ranking, rank
+from memory_core.retrieval.question import Query
+from memory_core.retrieval.ranking import Ranking, Vector, rank
 from memory_core.storage.sqlite.conditions import conditions, is_selective, owner_range
 from memory_core.storage.sqlite.corpora import Corpora, Missing
 from memory_core.storage.sqlite.owners import Owner, find
@@ -51,7 +52,7 @@ class Search:
     scope: Scope
     request: SearchRequest
     query: Query
-    vector: NDArray[np.float32] | None
+    vector: Vector | None
     without: frozenset[str] | None
     """The participants' names that were cut out of the query for its vector; `None` if that does not matter."""
     now: int
@@ -123,7 +124,7 @@ def _ranked(db: sqlite3.Connection, corpora: Corpora, owner: Owner | None, searc
     )
     records = _records(db, search.scope, corpus.keys.values[ranking.rows].tolist())
     texts = {key: record.text for key, record in records.items()}
-    found = passages(db, texts, search.query.terms, search.vector)
+    found = passages(db, texts, search.query.terms, None if search.vector is None else search.vector.values)
     return Found(_hits(ranking, list(records.values()), list(found.values())))
 
 

@@ -33,7 +33,6 @@ from memory_core.storage.sqlite.prepared import Prepared, prepare
 from memory_core.storage.sqlite.readers import Readers
 from memory_core.storage.sqlite.reanalysis import Reanalysis, is_due
 from memory_core.storage.sqlite.reembedding import collect, switch
-from memory_core.storage.sqlite.turns import NEW
 from memory_core.storage.sqlite.vectors import Batch, with_vectors
 from memory_core.storage.sqlite.writer import Writer
 from memory_core.storage.sqlite.writer_queue import WriterQueue
@@ -122,12 +121,12 @@ class SharedFile:
             )
 
     async def embedded(
-        self, batches: Sequence[Batch], key: int = NEW, *, progress: ProgressCallback | None = None
+        self, batches: Sequence[Batch], *, progress: ProgressCallback | None = None
     ) -> list[list[Prepared]]:
         """The batches with vectors, as far as there is an embedder and it works."""
         if self.embedder is None:
             return [list(batch) for _, batch in batches]
-        return await with_vectors(self.embedder, self.reader, batches, key, progress=progress)
+        return await with_vectors(self.embedder, self.reader, batches, progress=progress)
 
     async def alone(self, work: Callable[[sqlite3.Connection], T]) -> T:
         """Run work that takes the write lock by itself, when it is the turn of this process."""

@@ -15,12 +15,12 @@ from typing import Final
 from memory_core.bridge import answer_with, off_loop
 from memory_core.chunking import DEFAULT_CHUNKER, Chunker
 from memory_core.drafts import is_long_patch, patched
-from memory_core.errors import ClosedError, EmbeddingError, RecordNotFoundError, reason_for_log
+from memory_core.errors import ClosedError, EmbeddingError, RecordNotFoundError
 from memory_core.limits import is_long
 from memory_core.models import ErasureReceipt, Hit, MemoryRecord, Page, Patch, Scope, Stats, Version, Where
 from memory_core.progress import ProgressCallback
 from memory_core.protocols import Clock, Embedder, ListRequest, SearchRequest
-from memory_core.retrieval.ranking import parse
+from memory_core.retrieval.question import parse
 from memory_core.storage.sqlite import custody, erasing, items, listing, searching, writing
 from memory_core.storage.sqlite.conditions import conditions
 from memory_core.storage.sqlite.connection import Connection
@@ -180,7 +180,8 @@ class SqliteStore:
         # second round, and the next query does not make it again.
         while True:
             embedder, corpora = self._embedder, self._corpora
-            without = self._shared.names.guess(scope, query.names) if request.mode == "hybrid" and embedder else None
+            cuts_names = embedder is not None and request.mode != "lexical" and request.vector is None
+            without = self._shared.names.guess(scope, query.names) if cuts_names else None
             try:
                 vector = await query_vector(embedder, request, without or ())
                 found = await searching.found(
@@ -202,7 +203,7 @@ class SqliteStore:
             raise RecordNotFoundError(f"there is no memory {id!r}")
         item = await off_loop(is_long_patch(patch), self._patched, known[2], patch, now)
         if _is_searched_differently(known[2], item.record):
-            ((item,),) = await self._shared.embedded([(scope, [item])], known[1])
+            ((item,),) = await self._shared.embedded([(scope, [item])])
         return await self._writer.write(lambda db: _update(db, scope, patch, item, now))
 
     def _patched(self, record: MemoryRecord, patch: Patch, now: datetime) -> Prepared:
@@ -252,12 +253,11 @@ class SqliteStore:
         return swept
 
     async def erase(self, scope: Scope) -> ErasureReceipt:
-        """See `Store.erase`: deletes, computes the vectors that saw what went, and leaves no trace in any file."""
+        """See `Store.erase`: deletes, and leaves no trace in any file."""
         now = self._clock()
         records, sessions, owner = await self._writer.write(lambda db: erasing.remove(db, scope))
         if owner is not None:
             await self._reader.run(lambda _: self._corpora.forget(owner))
-            await self._replace_what_saw_it(owner)
         clean = await self._shared.alone(erasing.scrub)
         return ErasureReceipt(records, sessions, now, clean)
 
@@ -290,15 +290,6 @@ class SqliteStore:
         """See `Store.versions`."""
         now = self._now()
         return await self._reader.run(lambda db: listing.versions(db, scope, id, now))
-
-    async def _replace_what_saw_it(self, owner: int) -> None:
-        backlog = self._shared.backlog
-        if backlog is None:
-            return
-        try:
-            await backlog.complete(owner)
-        except EmbeddingError as error:  # those vectors are gone already; only their successors have to wait
-            logger.warning("vectors of turns next to erased ones are computed later: %s", reason_for_log(error))
 
     async def reembed(self, embedder: Embedder, progress: ProgressCallback | None = None) -> int:
         """See `Memory.reembed`."""

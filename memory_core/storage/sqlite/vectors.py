@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Sequence
+import sqlite3
+from collections.abc import Sequence
 from itertools import islice
 
 from memory_core.errors import EmbeddingError, reason_for_log
-from memory_core.models import Fingerprint, Scope
+from memory_core.models import Scope
 from memory_core.progress import ProgressCallback
 from memory_core.protocols import Embedder
 from memory_core.storage.sqlite.connection import Connection
-from memory_core.storage.sqlite.prepared import Before, Prepared, embed_reporting, texts_to_embed
-from memory_core.storage.sqlite.turns import NEW, is_placed, turns_before
+from memory_core.storage.sqlite.owners import find
+from memory_core.storage.sqlite.prepared import Prepared, embed_reporting, texts_to_embed
+from memory_core.storage.sqlite.writing import by_sources
 
 logger = logging.getLogger(__name__)
 
@@ -21,50 +23,48 @@ Batch = tuple[Scope, Sequence[Prepared]]
 
 
 async def with_vectors(
-    embedder: Embedder,
-    reader: Connection,
-    batches: Sequence[Batch],
-    key: int = NEW,
-    *,
-    progress: ProgressCallback | None = None,
+    embedder: Embedder, reader: Connection, batches: Sequence[Batch], *, progress: ProgressCallback | None = None
 ) -> list[list[Prepared]]:
     """The batches with vectors, from one call of the embedder.
 
-    If the embedder fails they come back as they were (vectors owed), since text is never lost.
+    Records without text have none, and those that are stored already, word for word, keep theirs. If the embedder
+    fails they come back as they were (vectors owed), since text is never lost.
 
     Args:
-        key: Of the one record of all batches, if it is stored already and about to change.
         progress: Called with the records whose vectors are computed so far.
     """
-    befores = await _befores(reader, batches, key)
+    kept = await _stored(reader, batches)
+    wanted: list[Prepared] = []
     texts: list[str] = []
     ends: list[int] = []
-    for (_, batch), before in zip(batches, befores, strict=True):
-        for item in batch:
-            if item.record.id in before:
-                texts += texts_to_embed(item.record, item.chunks, before[item.record.id])
-            ends.append(len(texts))
+    for item in (item for _, batch in batches for item in batch):
+        if item.chunks and item.record.id not in kept:
+            wanted.append(item)
+            texts += texts_to_embed(item.record.text, item.chunks)
+        ends.append(len(texts))
     if not texts:
         return [list(batch) for _, batch in batches]
     try:
-        blobs = await embed_reporting(embedder, texts, ends, progress)
+        blobs = iter(await embed_reporting(embedder, texts, ends, progress))
     except EmbeddingError as error:
         logger.warning("%d vectors are owed: %s", len(texts), reason_for_log(error))
         return [list(batch) for _, batch in batches]
-    made_by, left = embedder.fingerprint, iter(blobs)
-    return [
-        [_embedded(item, before[item.record.id], left, made_by) if item.record.id in before else item for item in batch]
-        for (_, batch), before in zip(batches, befores, strict=True)
-    ]
+    made_by = embedder.fingerprint
+    made = {item.record.id: item.embedded(list(islice(blobs, len(item.chunks))), made_by) for item in wanted}
+    return [[made.get(item.record.id, item) for item in batch] for _, batch in batches]
 
 
-def _embedded(item: Prepared, before: Before | None, blobs: Iterator[bytes], made_by: Fingerprint) -> Prepared:
-    vectors = list(islice(blobs, len(item.chunks)))
-    return item.embedded(vectors, before.turn if before else None, made_by)
+async def _stored(reader: Connection, batches: Sequence[Batch]) -> set[str]:
+    """The ids of records whose source keys are stored with the same text; in at most one hop."""
+    if any(item.record.source_key is not None for _, batch in batches for item in batch):
+        found = await reader.run(lambda db: [_stored_of(db, scope, batch) for scope, batch in batches])
+        return {id for some in found for id in some}  # noqa: A001
+    return set()
 
 
-async def _befores(reader: Connection, batches: Sequence[Batch], key: int) -> list[dict[str, Before | None]]:
-    """For each batch the records that need vectors (by id) and the turn before each; in at most one hop."""
-    if any(is_placed(item) for _, batch in batches for item in batch):
-        return await reader.run(lambda db: [turns_before(db, scope, batch, key) for scope, batch in batches])
-    return [dict.fromkeys((item.record.id for item in batch if item.chunks), None) for _, batch in batches]
+def _stored_of(db: sqlite3.Connection, scope: Scope, batch: Sequence[Prepared]) -> set[str]:
+    owner = find(db, scope)
+    sources = [item.record.source_key for item in batch if item.record.source_key is not None]
+    known = by_sources(db, scope, owner.id, sources) if owner is not None and sources else {}
+    texts = {source: record.text for source, (_, record) in known.items()}
+    return {item.record.id for item in batch if texts.get(item.record.source_key or "") == item.record.text}

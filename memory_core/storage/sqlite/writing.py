@@ -18,7 +18,6 @@ from memory_core.lineage import already_superseded, retired, superseded_by
 from memory_core.models import STATES, Link, MemoryRecord, Scope, Where
 from memory_core.storage.sqlite.conditions import Conditions, conditions
 from memory_core.storage.sqlite.fingerprints import held
-from memory_core.storage.sqlite.owing import owe_appended, owe_around, owe_turns_after
 from memory_core.storage.sqlite.owners import Owner, begin_append, begin_write, note_changes
 from memory_core.storage.sqlite.prepared import Prepared
 from memory_core.storage.sqlite.rows import COLUMNS, micros, to_record, to_row
@@ -118,7 +117,6 @@ def append(db: sqlite3.Connection, owner: Owner, new: Sequence[Prepared], *, has
     if not has_keys:
         db.execute("UPDATE owner SET next = next + ? WHERE id = ?", (len(new), owner.id))
     _write(db, owner.id, keys, new)
-    note_changes(db, owner.id, owe_appended(db, owner.id, keys, new))
 
 
 def retire(db: sqlite3.Connection, scope: Scope, owner: int, new: Iterable[MemoryRecord]) -> None:
@@ -167,20 +165,15 @@ def merged(item: Prepared, later: Prepared) -> Prepared:
 
 def rewrite(db: sqlite3.Connection, owner: int, key: int, item: Prepared) -> None:
     """Write a changed record over its row, with everything derived from it."""
-    changed = {key, *owe_turns_after(db, owner, [key])}
     _unindex(db, [key])
     db.execute("DELETE FROM chunk WHERE record = ?", (key,))
     db.execute(f"UPDATE record SET {_SET} WHERE key = ?", (*to_row(item.record), key))
     _derive(db, [key], [item])
-    changed.update(owe_around(db, owner, [(key, item)]))
-    note_changes(db, owner, sorted(changed))
+    note_changes(db, owner, [key])
 
 
 def restore(db: sqlite3.Connection, owner: Owner, items: Sequence[Prepared]) -> list[int]:
-    """Write records as they are, over those of the same ids, and return their keys.
-
-    No vector is owed for it: whoever restores brings the turns around along, and their vectors.
-    """
+    """Write records as they are, over those of the same ids, and return their keys."""
     rows = db.execute(
         "SELECT id, key FROM record WHERE owner = ? AND id IN (SELECT value FROM json_each(?))",
         (owner.id, encode_json([item.record.id for item in items])),
@@ -207,19 +200,18 @@ def overwrite_fields(db: sqlite3.Connection, owner: int, key: int, record: Memor
 
 
 def delete(db: sqlite3.Connection, scope: Scope, owner: int, found: Conditions, *, forget: bool) -> int:
-    """Delete what satisfies the conditions; vectors that saw a deleted turn are owed."""
+    """Delete what satisfies the conditions."""
     rows = db.execute(f"SELECT key, source_key, id FROM record WHERE {found.sql}", found.parameters).fetchall()
     if not rows:
         return 0
     keys = [key for key, _, _ in rows]
     if forget:
         Tombstones(db, scope).bury([source for _, source, _ in rows if source is not None])
-    changed = owe_turns_after(db, owner, keys)
     _unindex(db, keys)
     ids = [(key,) for key in keys]
     db.executemany("DELETE FROM chunk WHERE record = ?", ids)
     db.executemany("DELETE FROM record WHERE key = ?", ids)
-    changed += _unlink(db, owner, {id for _, _, id in rows})  # noqa: A001
+    changed = _unlink(db, owner, {id for _, _, id in rows})  # noqa: A001
     note_changes(db, owner, keys + changed)
     return len(keys)
 

@@ -83,9 +83,9 @@ def test_little_is_lost_where_the_server_is_approximate(both: tuple[BoundMemory,
 
 
 @pytest.mark.slow
-def test_the_profile_exact_is_exact_however_many_share_a_word(both: tuple[BoundMemory, BoundMemory]) -> None:
+def test_every_word_is_exact_however_many_share_a_word(both: tuple[BoundMemory, BoundMemory]) -> None:
     """Hundreds of short records match better by one word; the one that has both is long."""
     for handle in both:
-        (hit,) = run_sync(handle.search, "contract 4711", profile="exact")
+        (hit,) = run_sync(handle.search, "contract 4711", every_word=True)
         assert "contract" in hit.record.text
         assert "4711" in hit.record.text

@@ -13,8 +13,6 @@ import pytest
 
 from memory_core import BoundMemory, Draft, Hit, Memory, MemoryRecord, Patch, Where, run_sync
 from memory_core.chunking import split
-from memory_core.retrieval.features import in_context, spoken
-from memory_core.retrieval.relevance import MIN_COSINE
 from memory_core.storage.qdrant.payload import TEXT, point_of
 from memory_core.storage.qdrant.store import QdrantStore
 from memory_core.testing import Ticks
@@ -150,17 +148,17 @@ def test_a_life_leads_to_the_same_memories_and_the_same_ranking(pair: tuple[Memo
 def assert_congruent(one: list[Hit], other: list[Hit], *, query: str) -> None:
     """The same hits with nearly the same scores; records whose scores are nearly the same may change places."""
     ours, theirs = ({hit.record.id: hit for hit in hits} for hits in (one, other))
-    for odd in ours.keys() ^ theirs.keys():  # these words make cosines that lie on the very floor
-        assert (ours | theirs)[odd].similarity == pytest.approx(MIN_COSINE, abs=1e-3), query
+    assert ours.keys() == theirs.keys(), query
     for hit in one:
-        if hit.record.id in theirs:
-            assert theirs[hit.record.id].score == pytest.approx(hit.score, abs=2e-3), (query, hit)
-    scores = [[hit.score for hit in hits][: min(len(one), len(other))] for hits in (one, other)]
-    assert scores[0] == pytest.approx(scores[1], abs=5e-3), query
+        assert theirs[hit.record.id].score == pytest.approx(hit.score, abs=2e-2), (query, hit)
+    scores = [[hit.score for hit in hits] for hits in (one, other)]
+    assert scores[0] == pytest.approx(scores[1], abs=2e-2), query
 
 
 @pytest.mark.parametrize("seed", range(20 if THOROUGH else 1))
-def test_every_vector_saw_the_turn_that_is_before_it_now(loopback: Loopback, connect: Open, seed: int) -> None:
+def test_every_turn_knows_the_one_before_it_and_every_vector_is_of_its_text(
+    loopback: Loopback, connect: Open, seed: int
+) -> None:
     ann = connect().bind(user="ann")
     Life(ann, seed=seed).live(40)
     settle(loopback)
@@ -175,13 +173,11 @@ def test_every_vector_saw_the_turn_that_is_before_it_now(loopback: Loopback, con
         payload, vectors = held[record.id]
         assert payload.get("_before") == (before and point_of(before)), record
         if record.text:
-            np.testing.assert_allclose(vectors[TEXT], expected(record, before), atol=1e-3)
+            np.testing.assert_allclose(vectors[TEXT], expected(record), atol=1e-3)
 
 
-def expected(record: MemoryRecord, before: MemoryRecord | None) -> list[list[float]]:
+def expected(record: MemoryRecord) -> list[list[float]]:
     embedder = WordEmbedder()
-    turn = None if before is None else (before.author, before.text)
-    pieces = [record.text[start:stop] for start, stop in split(record.text)]
-    texts = [in_context(record.author, pieces[0], turn), *(spoken(record.author, piece) for piece in pieces[1:])]
+    texts = [record.text[start:stop] for start, stop in split(record.text)]
     rows: list[list[float]] = [embedder._vector(text).astype(np.float16).tolist() for text in texts]
     return rows

@@ -1,17 +1,9 @@
-"""What a caller may ask of the ranking: which profile it follows, and whether recency and importance count.
-
-| profile | for | what counts |
-|---|---|---|
-| `conversation` | turns, and anything else | all of `ranking.py` |
-| `facts` | statements that stand alone | words, meaning, names and dates of the record; no neighbours, no length |
-| `exact` | codes, names, quotations | only records that have every word of the query; no meaning, no neighbours |
+"""What a caller may wish for beside relevance: recency, importance, and records that have every word.
 
 Recency and importance are those of Park et al. 2023, "Generative Agents: Interactive Simulacra of Human Behavior",
-section 4.2: a score that decays by a factor of 0.995 an hour, and the importance of 0 to 1 that a record was given;
-each is added with the weight that the caller chooses. That paper counts from the last access, we from `occurred_at`, so
-that reading changes no ranking. In conversations recency finds no more of the evidence (a bonus of 0.2 cost 0.8 points
-of recall at 5 on the held-out conversations of LoCoMo, one of 0.05 0.2), and whether importance helps depends on who
-gave it, so both are off unless asked for.
+section 4.2: a score that decays by a factor of 0.995 an hour, and the importance of 0 to 1 that a record was given. At
+a weight of 1 each adds up to `SCALE`, about what separates a good hit from a fair one. That paper counts from the last
+access, we from `occurred_at`, so that reading changes no ranking.
 """
 
 from __future__ import annotations
@@ -29,6 +21,8 @@ Floats = NDArray[np.float32]
 Mask = NDArray[np.bool_]
 
 DECAY_PER_HOUR: Final = 0.995
+SCALE: Final = 10.0
+"""Of recency and importance at a weight of 1, in the unit of the score; by cosine alone it is 1."""
 _HOUR: Final = 3_600_000_000
 """Microseconds."""
 
@@ -42,12 +36,13 @@ def preferences(
         importances: Of each row; not needed unless the request gives importance a weight.
         now: Microseconds since 1970 UTC.
     """
+    scale = 1.0 if request.mode == "vector" else SCALE
     found: list[tuple[str, Floats, float]] = []
     if request.recency:
         hours = np.maximum(now - corpus.occurred.values, 0) / _HOUR
-        found.append(("recency", np.power(DECAY_PER_HOUR, hours).astype(np.float32), request.recency))
+        found.append(("recency", np.power(DECAY_PER_HOUR, hours).astype(np.float32), scale * request.recency))
     if request.importance and importances is not None:
-        found.append(("importance", importances, request.importance))
+        found.append(("importance", importances, scale * request.importance))
     return found
 
 

@@ -1,0 +1,112 @@
+"""What a query says about what it wants: its words, the people and dates it names, whose words it asks for."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from memory_core.limits import MAX_QUERY_TERMS
+from memory_core.retrieval.analysis import query_terms
+from memory_core.retrieval.timex import DateMention, asks_when, has_time_expression, mentioned_dates
+
+_WORD: Final = re.compile(r"[^\W_]+")
+_CAPITAL: Final = re.compile(r"(?<![^\W_])[^\W\d_a-z][^\W_]*")
+_SENTENCE_STARTS: Final = (".", "?", "!", ":", '"', "\u201c")
+_ENGLISH: Final = frozenset(
+    [
+        *["what", "when", "where", "why", "how", "which", "who"],
+        *["did", "does", "do", "would", "could", "is", "are", "the", "of"],
+    ]
+)
+"""Words of English questions; in other languages a capital letter need not mean a name."""
+_FORM: Final = re.compile(
+    r"\b(?:what|which)\s(?P<form>(?:kind|type|sort)s?\sof)\b"
+    r"|\b(?:is|are|was|were)\s(?:\w+\s){1,4}(?P<called>called)\b",
+    re.IGNORECASE,
+)
+"""Words that say what form the answer has, not what it is about: "What kind of ...", "What is ... called?"."""
+_FORM_WORDS: Final = ("kind", "type", "sort", "called")
+_FIRST_PERSON: Final = frozenset(("i", "me", "my", "mine", "myself"))
+_SECOND_PERSON: Final = frozenset(("you", "your", "assistant"))
+_ASSISTANT: Final = re.compile(
+    r"\b(?:(?:did|have|had|were) you"
+    r"|you (?:(?:had|have|have already) )?(?:\w+ed|said|told|gave|wrote|put|made|found|say|suggest|recommend|mean)"
+    r"|assistant"
+    r"|your (?:answer|advice|suggestions?|recommendations?|reply|explanation|plan|proposal))\b",
+    re.IGNORECASE,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """A query, analysed once for all owners it is put to."""
+
+    text: str
+    terms: Sequence[str]
+    names: frozenset[str]
+    """The query's words, lower-case: the names of authors among them are cut out before it is embedded."""
+    proper: frozenset[str]
+    """The terms that are written as names: with a capital letter inside an English sentence, dates left out."""
+    asks_when: bool
+    dates: Sequence[DateMention]
+    about_user: bool
+    """It is asked in the first person: "Where did I park?" is answered by what the user said."""
+    about_assistant: bool
+    """It asks what the assistant said: "What did you recommend?"."""
+
+
+def parse(text: str) -> Query:
+    """Analyse a query."""
+    words = frozenset(match.lower() for match in _WORD.findall(text))
+    is_to_assistant = not words.isdisjoint(_SECOND_PERSON) and _ASSISTANT.search(text) is not None
+    terms = query_terms(_subject(text))
+    if len(terms) > MAX_QUERY_TERMS:
+        terms = terms[: MAX_QUERY_TERMS // 2] + terms[-MAX_QUERY_TERMS // 2 :]
+    return Query(
+        text,
+        terms,
+        words,
+        frozenset() if words.isdisjoint(_ENGLISH) else _proper(text),
+        asks_when(text),
+        mentioned_dates(text),
+        about_user=not is_to_assistant and not words.isdisjoint(_FIRST_PERSON),
+        about_assistant=is_to_assistant,
+    )
+
+
+def without_names(query: str, names: Collection[str]) -> str:
+    """The query without the participants' names (lower-case), as it is embedded.
+
+    Every turn of a speaker is close to the speaker's name, so a name hides what the question is about (worth eleven
+    points of recall by cosine).
+    """
+    if not names:
+        return query
+    pattern = "|".join(re.escape(name) for name in sorted(names, key=len, reverse=True))
+    rest = re.sub(rf"\b(?:{pattern})\b(?:['\u2019]s\b)?", "", query, flags=re.IGNORECASE)
+    return " ".join(rest.split()).strip(" ?") or query
+
+
+def _subject(text: str) -> str:
+    """The query without words that only say which form the answer has."""
+    if not any(word in text for word in _FORM_WORDS):
+        return text
+    for match in _FORM.finditer(text):
+        start, stop = match.span(match.lastgroup or 0)
+        text = text[:start] + " " * (stop - start) + text[stop:]
+    return text
+
+
+def _proper(text: str) -> frozenset[str]:
+    """The terms of words with a capital letter inside a sentence, months and days left out."""
+    if text[1:].islower():
+        return frozenset()
+    found: set[str] = set()
+    for match in _CAPITAL.finditer(text):
+        before = text[: match.start()].rstrip()
+        is_inside = before and not before.endswith(_SENTENCE_STARTS)
+        if is_inside and match[0][0].isupper() and not has_time_expression(f"in {match[0]}"):
+            found.update(query_terms(match[0]))
+    return frozenset(found)
