@@ -98,7 +98,8 @@ async def over_http(url: str, token: str | None = None) -> AsyncIterator[Caller]
 async def http_beside(handle: BoundMemory, tokens: TokenVerifier | None = None, *hosts: str) -> AsyncIterator[str]:
     """A server on this test's own loop; its address."""
     app = http_app(memory_server(handle, tokens=tokens), hosts=hosts)
-    with socket.create_server(("127.0.0.1", 0)) as listening:
+    with socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP) as listening:
+        listening.bind(("127.0.0.1", 0))
         config = uvicorn.Config(app, log_level="warning", timeout_keep_alive=120, timeout_graceful_shutdown=1)
         server = uvicorn.Server(config)
         task = asyncio.create_task(server.serve(sockets=[listening]))

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from calling import Caller, http_beside, in_process, over_http
+from calling import Caller, http_beside, http_server, in_process, over_http
 from mcp.shared.exceptions import MCPError
 
 from memory_core import BoundMemory, Memory
@@ -188,8 +188,7 @@ LONGEST: dict[str, Any] = {
 async def test_a_search_beside_a_client_with_the_longest_queries_takes_less_than_50_ms(tmp_path: Path) -> None:
     """The 99th percentile, with the default embedder; for a machine that does nothing else."""
     async with AsyncExitStack() as stack:
-        memory = await stack.enter_async_context(Memory(tmp_path / "default.db"))
-        url = await stack.enter_async_context(http_beside(memory.bind(app="demo", user="ann")))
+        url = await stack.enter_async_context(http_server(tmp_path / "default.db", "--user", "ann"))
         quick, slow = [await stack.enter_async_context(over_http(url)) for _ in range(2)]
         for start in range(0, 1_000, 100):
             batch = [{"content": f"Ann saw bird {n}", "metadata": {"type": "fact"}} for n in range(start, start + 100)]
