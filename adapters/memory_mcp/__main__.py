@@ -23,6 +23,8 @@ except ImportError as error:
 _KEEP_ALIVE_SECONDS: Final = 120
 """How long an idle connection stays open. An agent thinks for longer than uvicorn's 5 seconds between two calls, and a
 call that goes out as the server hangs up fails."""
+_BACKLOG: Final = 2_048
+"""Connections that may wait to be accepted, as uvicorn has it."""
 _GRACE_SECONDS: Final = 2
 """How long a server that ends waits for clients that keep a stream open."""
 
@@ -66,6 +68,7 @@ async def _serve_http(app: Starlette, host: str, port: int) -> None:
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             listening.bind((host, port))
+            listening.listen(_BACKLOG)
         except OSError as cause:
             raise InvalidInputError(f"{host} port {port} cannot be listened at: {cause.strerror}") from cause
         shown = f"[{host}]" if family == socket.AF_INET6 else host

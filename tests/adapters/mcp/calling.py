@@ -100,6 +100,7 @@ async def http_beside(handle: BoundMemory, tokens: TokenVerifier | None = None, 
     app = http_app(memory_server(handle, tokens=tokens), hosts=hosts)
     with socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP) as listening:
         listening.bind(("127.0.0.1", 0))
+        listening.listen()
         config = uvicorn.Config(app, log_level="warning", timeout_keep_alive=120, timeout_graceful_shutdown=1)
         server = uvicorn.Server(config)
         task = asyncio.create_task(server.serve(sockets=[listening]))
