@@ -16,13 +16,16 @@ from typing import TYPE_CHECKING, Any, Final
 from memory_core.arguments import Arguments, ToolInputError
 from memory_core.bridge import core_loop, on_core, run_sync
 from memory_core.capture.triggers import Detection, LastMessages, TriggerDetector
-from memory_core.capture.turns import Message, turn_drafts
+from memory_core.capture.turns import turn_drafts
 from memory_core.chunking import Chunker, SentenceChunker, TokenChunker
 from memory_core.conditions import AllOf, AnyOf, Comparison, DataCondition, FieldCondition, NoneOf
+from memory_core.conversing import recall_with
 from memory_core.drafts import check_draft, complete
 from memory_core.embedding.threaded import ThreadedEmbedder
 from memory_core.errors import (
     ClosedError,
+    ConflictError,
+    DamagedStoreError,
     DuplicateIdError,
     EmbeddingError,
     FingerprintError,
@@ -31,6 +34,8 @@ from memory_core.errors import (
     MemoryCoreError,
     NewerStoreError,
     NotAStoreError,
+    QuotaExceededError,
+    ReadOnlyError,
     RecordNotFoundError,
     ScopeError,
     StorageError,
@@ -42,7 +47,8 @@ from memory_core.errors import (
 from memory_core.filters import data_conditions
 from memory_core.handle import BoundMemory
 from memory_core.hits import Hits
-from memory_core.memory import DEFAULT_EMBEDDER, Memory
+from memory_core.memory import Memory
+from memory_core.messages import Message, ToolCall
 from memory_core.models import (
     Component,
     Draft,
@@ -63,10 +69,15 @@ from memory_core.models import (
     utc_now,
 )
 from memory_core.operating import Operator
+from memory_core.owned import owned_by
 from memory_core.plain import UNSET
 from memory_core.progress import Progress, ProgressCallback, progress_bar
 from memory_core.prompt import cut_query, remembered_block
 from memory_core.protocols import Embedder, Store, Summarizer
+from memory_core.quota import Quota
+from memory_core.recalled import Considered, Recalled, RecallOptions
+from memory_core.resending import known_messages, said
+from memory_core.settings import DEFAULT_EMBEDDER
 from memory_core.tools import (
     FORGET_MEMORY,
     LIST_MEMORIES,
@@ -128,6 +139,9 @@ __all__ = [
     "ClosedError",
     "Comparison",
     "Component",
+    "ConflictError",
+    "Considered",
+    "DamagedStoreError",
     "DataCondition",
     "Detection",
     "Draft",
@@ -158,6 +172,11 @@ __all__ = [
     "Patch",
     "Progress",
     "ProgressCallback",
+    "Quota",
+    "QuotaExceededError",
+    "ReadOnlyError",
+    "RecallOptions",
+    "Recalled",
     "RecordNotFoundError",
     "Role",
     "Scope",
@@ -172,6 +191,7 @@ __all__ = [
     "ThreadedEmbedder",
     "TokenChunker",
     "Tool",
+    "ToolCall",
     "ToolContext",
     "ToolInputError",
     "ToolResult",
@@ -184,11 +204,15 @@ __all__ = [
     "core_loop",
     "cut_query",
     "data_conditions",
+    "known_messages",
     "on_core",
+    "owned_by",
     "progress_bar",
     "reason_for_log",
+    "recall_with",
     "remembered_block",
     "run_sync",
+    "said",
     "turn_drafts",
     "utc_now",
 ]

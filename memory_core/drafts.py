@@ -9,7 +9,7 @@ from typing import Any, Final, TypeVar, cast
 
 from memory_core.checks import check_key, check_listed, check_text, check_texts, check_time, check_unit, shown
 from memory_core.encoding import check_json, least_bytes
-from memory_core.errors import InvalidInputError, ScopeError
+from memory_core.errors import ConflictError, InvalidInputError, ScopeError
 from memory_core.ids import new_id
 from memory_core.limits import (
     MAX_DATA_BYTES,
@@ -174,6 +174,26 @@ def patched(record: MemoryRecord, patch: Patch, now: datetime) -> MemoryRecord:
     changed = replace(record, updated_at=now, version=record.version + 1, **changes)
     _content(changed.text, changed.data)
     return changed
+
+
+def check_version(value: object) -> int | None:
+    """Return `value` if it can be the version of a record, or if it is `None`."""
+    if value is None or (isinstance(value, int) and not isinstance(value, bool)):
+        return value
+    raise InvalidInputError(f"expected_version takes the version of a record, a whole number, not {shown(value)}")
+
+
+def insist_on_version(record: MemoryRecord, expected: int | None) -> None:
+    """Refuse to change a record that is not the one its caller has read; `None` expects nothing.
+
+    Raises:
+        ConflictError: It was changed since.
+    """
+    if expected is not None and record.version != expected:
+        raise ConflictError(
+            f"the memory {record.id!r} has version {record.version} now, not {expected}; read it again, apply your "
+            "change to what it says, and update that version"
+        )
 
 
 def as_draft(given: object) -> Draft:

@@ -8,10 +8,14 @@ MemoryCoreError
 ├── ForgottenError                   the source key was deleted on purpose; add it under another key
 ├── DuplicateIdError                 the owner already has a record of this id
 ├── SupersededError                  another record has superseded this one already; supersede that one
+├── ConflictError                    the record has changed since it was read; read it again
+├── QuotaExceededError               the owner has used up what the memory grants each owner
 ├── StorageError
 │   ├── NotAStoreError               the file is something else
 │   ├── NewerStoreError              the file was written by a newer version of this library
 │   ├── StoreUnavailableError        cannot be opened, read or written right now
+│   ├── DamagedStoreError            what was read is not what was written; restore a backup
+│   ├── ReadOnlyError                a write to a memory that was opened for reading
 │   └── ClosedError                  the memory was closed, or opened before a fork
 ├── EmbeddingError                   the embedder failed; nothing was lost
 │   └── FingerprintError             the vectors on disk were made by another embedder
@@ -28,6 +32,8 @@ from traceback import extract_tb
 
 __all__ = [
     "ClosedError",
+    "ConflictError",
+    "DamagedStoreError",
     "DuplicateIdError",
     "EmbeddingError",
     "FingerprintError",
@@ -36,6 +42,8 @@ __all__ = [
     "MemoryCoreError",
     "NewerStoreError",
     "NotAStoreError",
+    "QuotaExceededError",
+    "ReadOnlyError",
     "RecordNotFoundError",
     "ScopeError",
     "StorageError",
@@ -74,6 +82,14 @@ class SupersededError(MemoryCoreError):
     """Another record has taken this one's place already; supersede that one."""
 
 
+class ConflictError(MemoryCoreError):
+    """The record is of another version than the caller expects: somebody changed it meanwhile. Nothing was written."""
+
+
+class QuotaExceededError(MemoryCoreError):
+    """The owner would hold more than the memory's `Quota` allows; the message tells how full it is."""
+
+
 class StorageError(MemoryCoreError):
     """The store could not do its work; what was acknowledged before is safe."""
 
@@ -88,6 +104,14 @@ class NewerStoreError(StorageError):
 
 class StoreUnavailableError(StorageError):
     """The store cannot be opened, read or written right now."""
+
+
+class DamagedStoreError(StorageError):
+    """What was read is not what was written; `Operator.check` lists the damage, and a backup repairs it."""
+
+
+class ReadOnlyError(StorageError):
+    """The memory was opened with `read_only=True` and changes nothing."""
 
 
 class ClosedError(StorageError):

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Final, Literal, Self, TypeVar, get_args
 
 from memory_core.bridge import off_loop, on_core
 from memory_core.checks import check_key, check_limit, check_one_of, check_query, check_unit, is_later, shown
-from memory_core.drafts import as_list, check_expiries, complete, complete_all, complete_items, is_long
+from memory_core.conversing import Conversing
+from memory_core.drafts import as_list, check_expiries, check_version, complete, complete_all, complete_items, is_long
 from memory_core.errors import ForgottenError, RecordNotFoundError, ScopeError
 from memory_core.hints import with_hints
 from memory_core.hits import Hits
@@ -44,7 +45,7 @@ _ANY_STATE: Final = Where(states=STATES)
 
 
 @with_hints("add", "add_many", "bind", "list", "search")
-class BoundMemory:
+class BoundMemory(Conversing):
     """The memories of one owner. Isolation lives here: every operation carries the handle's scope.
 
     All methods are coroutines that may be awaited on any event loop; `run_sync(handle.search, "tea")` calls one from
@@ -93,17 +94,6 @@ class BoundMemory:
                 )
         return BoundMemory(self._memory, replace(self._scope, **narrower)) if narrower else self
 
-    def owned_by(self, user: object) -> BoundMemory:
-        """The handle for the user a framework names on this call.
-
-        An open handle takes that user; a handle that fixes one accepts only the same, so that a shared handle never
-        mixes two people.
-
-        Raises:
-            ScopeError: The framework named nobody (missing, empty, not a string), or somebody else.
-        """
-        return self.bind(user=check_key("user", user, ScopeError))
-
     async def add(self, entry: str | Draft, *, embed: Literal["now", "later"] = "now") -> MemoryRecord:
         """Remember one thing; returns when it is on disk.
 
@@ -119,6 +109,7 @@ class BoundMemory:
             InvalidInputError: A field cannot be stored; the message names it.
             ForgottenError: The `source_key` was deleted on purpose.
             DuplicateIdError: The owner already has a record of the draft's id.
+            QuotaExceededError: The owner would hold more than the memory allows; for `add_many` and `put_many`, too.
         """
         record = await off_loop(is_long([entry]), complete, entry, self._scope, self._memory.clock())
         stored = await self._memory.add_one(self._scope, record, embed_later=is_later(embed))
@@ -246,15 +237,19 @@ class BoundMemory:
         page = await self.list(where=replace(_ANY_STATE, ids=(check_key("id", id),)), limit=1)
         return page.records[0] if page.records else None
 
-    async def update(self, id: str, patch: Patch) -> MemoryRecord:  # noqa: A002
+    async def update(self, id: str, patch: Patch, *, expected_version: int | None = None) -> MemoryRecord:  # noqa: A002
         """Change a record and return it; a new text makes a new `rev` and is searchable when this returns.
+
+        Args:
+            expected_version: The record's `version` when it was read: nothing is written if it has changed since.
 
         Raises:
             RecordNotFoundError: The owner has no such record.
+            ConflictError: The record is not of the expected version.
             InvalidInputError: A new value cannot be stored.
         """
-        check_key("id", id)
-        return await self._run(lambda store, scope: store.update(scope, id, patch))
+        known, expected = check_key("id", id), check_version(expected_version)
+        return await self._run(lambda store, scope: store.update(scope, known, patch, expected_version=expected))
 
     async def supersede(self, id: str, entry: str | Draft) -> MemoryRecord:  # noqa: A002
         """Put a new record in the place of one that is no longer true; returns the new one.
@@ -291,11 +286,7 @@ class BoundMemory:
         return chain
 
     async def delete(self, id: str) -> None:  # noqa: A002
-        """Delete a record. Its `source_key`, if any, stays forgotten: adding it again is refused.
-
-        Raises:
-            RecordNotFoundError: The owner has no such record.
-        """
+        """Delete a record or raise `RecordNotFoundError`. Adding its `source_key` again is refused from then on."""
         if not await self.delete_where(replace(_ANY_STATE, ids=(check_key("id", id),))):
             raise RecordNotFoundError(f"there is no memory {id!r}")
 

@@ -23,11 +23,11 @@ import time
 import weakref
 from collections.abc import Awaitable
 from functools import partial
+from pathlib import Path
 from types import TracebackType
 from typing import Final, NoReturn, Self
 
 from memory_core.bridge import OF_PARENT, CoreLoop, core_loop, on_core, promised, run_sync
-from memory_core.checks import shown
 from memory_core.chunking import DEFAULT_CHUNKER, Chunker
 from memory_core.errors import ClosedError, InvalidInputError, reason_for_log
 from memory_core.handle import BoundMemory
@@ -35,23 +35,14 @@ from memory_core.hints import with_hints
 from memory_core.models import MemoryRecord, Page, Scope, utc_now
 from memory_core.operating import Operator
 from memory_core.progress import ProgressCallback
-from memory_core.protocols import Adding, Clock, Embedder, Listing, ListRequest, Reembedding, Store
+from memory_core.protocols import Adding, BackingUp, Clock, Embedder, Listing, ListRequest, Reembedding, Store
+from memory_core.quota import Quota
+from memory_core.settings import DEFAULT_EMBEDDER, Default, insist_on_file, insist_on_kinds, made
 
 logger = logging.getLogger(__name__)
 
 EXIT_SECONDS: Final = 1.0
 """How long an interpreter that ends waits for memories nobody closed; what was acknowledged is safe anyway."""
-
-
-class Default:
-    """The type of `DEFAULT_EMBEDDER`."""
-
-    def __repr__(self) -> str:
-        return "DEFAULT_EMBEDDER"
-
-
-DEFAULT_EMBEDDER: Final = Default()
-"""all-MiniLM-L6-v2, quantised to int8 and run offline on the CPU."""
 
 
 @with_hints("bind")
@@ -67,9 +58,13 @@ class Memory:
         chunker: How long texts are cut, so that every part of them is found by its meaning; for a file, and for what is
             written from now on.
         clock: The present moment, aware; tests inject their own.
+        quota: What each owner may hold; a write beyond it raises `QuotaExceededError`. For a file.
+        read_only: Open an existing file without changing anything: every write raises `ReadOnlyError`, reads are not
+            counted, and nothing works in the background.
 
     Raises:
-        InvalidInputError: The store is neither the path of a file nor a `Store`, or the embedder is none.
+        InvalidInputError: The store is neither the path of a file nor a `Store`, or the embedder is not an embedder; or
+            an argument is for files only.
     """
 
     def __init__(
@@ -79,10 +74,15 @@ class Memory:
         embedder: Embedder | Default | None = DEFAULT_EMBEDDER,
         chunker: Chunker = DEFAULT_CHUNKER,
         clock: Clock = utc_now,
+        quota: Quota | None = None,
+        read_only: bool = False,
     ) -> None:
-        _insist_on_kinds(store, embedder)
+        insist_on_kinds(store, embedder)
+        insist_on_file(store, quota, read_only=read_only)
         self.clock = clock
         self._chunker = chunker
+        self._quota = quota
+        self._read_only = read_only
         self._given = store
         self._embedder = embedder
         self._store: Store | None = None
@@ -159,6 +159,59 @@ class Memory:
             InvalidInputError: The store cannot do this; a SQLite file can.
         """
         return await on_core(self._reembed, embedder, progress)
+
+    async def backup(
+        self, path: str | os.PathLike[str], *, overwrite: bool = False, progress: ProgressCallback | None = None
+    ) -> Path:
+        """Copy the whole memory, as it is at one moment, to a memory file of mode 0600; returns its full path.
+
+        Searches and writes go on meanwhile. The copy is checked as by `Operator.check` and on disk before it appears
+        under its name: an interrupted call leaves nothing there, at most a file called `.NAME.…` beside it.
+
+        Args:
+            path: Of the copy.
+            overwrite: Replace a memory file that is there already and that nobody has open.
+            progress: Told how many pages of the file are copied.
+
+        Raises:
+            InvalidInputError: There is a file at the path, or the store is not a file or in memory.
+            DamagedStoreError: The memory is damaged, so a copy would be; it was not made.
+            StorageError: The copy cannot be written.
+        """
+
+        async def on_store() -> Path:
+            store = await self.ready()
+            if not isinstance(store, BackingUp):
+                raise InvalidInputError(f"use the snapshots of its server to back up a {type(store).__name__}")
+            return await store.backup(path, overwrite=overwrite, progress=progress)
+
+        return await on_core(on_store)
+
+    @staticmethod
+    async def restore(
+        backup: str | os.PathLike[str],
+        path: str | os.PathLike[str],
+        *,
+        overwrite: bool = False,
+        progress: ProgressCallback | None = None,
+    ) -> Path:
+        """Make a memory file from a backup, which stays as it is, in the way of `backup`; returns its full path.
+
+        Args:
+            backup: A file that `backup` made, or any memory file that nobody writes to.
+            path: Where the memory is to be.
+            overwrite: Replace the memory file that is there now; all of its content is lost.
+            progress: Told how many pages are copied.
+
+        Raises:
+            InvalidInputError: There is a file at the path.
+            StoreUnavailableError: The file at the path is open somewhere.
+            DamagedStoreError: The backup is damaged.
+            StorageError: The backup cannot be read, or the file cannot be written.
+        """
+        from memory_core.storage.sqlite.backup import restore  # noqa: PLC0415  (numpy)
+
+        return await on_core(partial(restore, backup, path, overwrite=overwrite, progress=progress))
 
     async def close(self) -> None:
         """Finish accepted writes and let go of files and models. Closing twice is fine.
@@ -279,8 +332,15 @@ class Memory:
         # Imported at the first use: numpy and onnxruntime must not burden `import memory_core`.
         from memory_core.storage.sqlite.store import SqliteStore  # noqa: PLC0415
 
-        embedder = None if self._embedder is None else _made(self._embedder)
-        return SqliteStore(self._given, embedder=embedder, clock=self.clock, chunker=self._chunker)
+        embedder = None if self._embedder is None else made(self._embedder)
+        return SqliteStore(
+            self._given,
+            embedder=embedder,
+            clock=self.clock,
+            chunker=self._chunker,
+            quota=self._quota,
+            read_only=self._read_only,
+        )
 
     async def _reembed(self, embedder: Embedder | Default, progress: ProgressCallback | None) -> int:
         store = await self.ready()
@@ -289,41 +349,17 @@ class Memory:
                 f"a {type(store).__name__} cannot be re-embedded in place; copy its records to a store made with the "
                 "new embedder"
             )
-        began, made_with = time.perf_counter(), _made(embedder)
+        began, made_with = time.perf_counter(), made(embedder)
         logger.info("re-embedding %s with %s", self._place(), made_with.fingerprint.name)
-        made = await store.reembed(made_with, progress)
+        count = await store.reembed(made_with, progress)
         self._embedder = made_with
-        logger.info("re-embedded %s: %d vectors in %.1f s", self._place(), made, time.perf_counter() - began)
-        return made
+        logger.info("re-embedded %s: %d vectors in %.1f s", self._place(), count, time.perf_counter() - began)
+        return count
 
     def _place(self) -> str:
         """Where it is kept, as a log and a `repr` show it; never the address of a server, which may hold a key."""
         given = self._given
         return repr(os.fspath(given)) if isinstance(given, str | os.PathLike) else type(given).__name__
-
-
-def _insist_on_kinds(store: object, embedder: object) -> None:
-    """Refuse here what would fail at the first use with a message about an attribute."""
-    if not isinstance(store, str | os.PathLike) and not callable(getattr(store, "open", None)):
-        raise InvalidInputError(f"a memory is kept at a path or in a Store, not in {shown(store)}")
-    scheme, is_url, _ = store.partition("://") if isinstance(store, str) else ("", "", "")
-    if is_url and scheme in {"qdrant", "qdrant+https"}:  # not quoted: it may hold a key
-        raise InvalidInputError("that is the address of a server: Memory(QdrantStore.from_uri(address, embedder=...))")
-    if is_url and scheme.replace("+", "").isalnum():
-        raise InvalidInputError(
-            f"a memory is kept at a path, and that is a URL ({scheme}://…); give the path of the file alone, such as "
-            'Memory("memory.db"), or a Store'
-        )
-    if isinstance(embedder, type) or not (isinstance(embedder, Default | None) or hasattr(embedder, "embed_query")):
-        raise InvalidInputError(f"embedder takes an embedder, such as MiniLmEmbedder(), or None, not {shown(embedder)}")
-
-
-def _made(embedder: Embedder | Default) -> Embedder:
-    if not isinstance(embedder, Default):
-        return embedder
-    from memory_core.embedding.minilm import MiniLmEmbedder  # noqa: PLC0415  (numpy and onnxruntime)
-
-    return MiniLmEmbedder()
 
 
 _open_memories: weakref.WeakSet[Memory] = weakref.WeakSet()

@@ -307,6 +307,7 @@ class Stats(Value):
     average_confidence: float | None
     vectors_owed: int
     """Texts whose vector is still to be computed; they are found by their words meanwhile."""
+    bytes: int | None  # of texts, data, tags and links; `None` if the store cannot tell
 
 
 @dataclass(frozen=True, slots=True)
@@ -317,8 +318,7 @@ class ErasureReceipt(Value):
     sessions: int
     at: datetime
     files_clean: bool
-    """Freed pages are overwritten and the write-ahead log is empty. `False` when another process was still
-    reading an older state: erase again (it then removes 0 records) once that reader is done."""
+    """Nothing is left in freed pages and logs; `False` while another reader needs an older state: erase again later."""
 
 
 @dataclass(frozen=True, slots=True)

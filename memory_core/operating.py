@@ -13,6 +13,7 @@ from memory_core.bridge import on_core
 from memory_core.handle import EVERYTHING, BoundMemory
 from memory_core.hits import Hits
 from memory_core.models import Hit, Mode, Scope, Stats, Where
+from memory_core.owned import owned_by
 from memory_core.protocols import Store
 
 if TYPE_CHECKING:
@@ -33,7 +34,7 @@ class Operator:
 
     def handle(self, owner: Scope) -> BoundMemory:
         """The handle of one of `owners()`, which does everything else."""
-        return self._memory.bind(app=owner.app).owned_by(owner.user)
+        return owned_by(self._memory.bind(app=owner.app), owner.user)
 
     async def stats(self) -> Mapping[Scope, Stats]:
         """What each owner has."""

@@ -6,10 +6,12 @@ Implementations need not import or inherit anything from here; having the method
 
 from __future__ import annotations
 
+import os
 from asyncio import Future
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from memory_core.errors import InvalidInputError
@@ -138,6 +140,15 @@ class Reembedding(Protocol):
 
 
 @runtime_checkable
+class BackingUp(Protocol):
+    """What a store may have beside the rest: a copy of itself in a file."""
+
+    async def backup(self, path: str | os.PathLike[str], *, overwrite: bool, progress: ProgressCallback | None) -> Path:
+        """See `Memory.backup`."""
+        ...
+
+
+@runtime_checkable
 class Listing(Protocol):
     """What a store may have beside `Records.list`, for callers on other loops than the memory's own."""
 
@@ -181,8 +192,20 @@ class Records(Protocol):
         """Records that satisfy the request, without ranking."""
         ...
 
-    async def update(self, scope: Scope, id: str, patch: Patch) -> MemoryRecord:  # noqa: A002  (the record's own word)
-        """Change a record; raises `RecordNotFoundError`."""
+    async def update(
+        self,
+        scope: Scope,
+        id: str,  # noqa: A002  (the record's own word)
+        patch: Patch,
+        *,
+        expected_version: int | None,
+    ) -> MemoryRecord:
+        """Change a record, if it is of the expected version or none is given: compared and written in one step.
+
+        Raises:
+            RecordNotFoundError: There is no such record.
+            ConflictError: It is of another version (`drafts.insist_on_version`).
+        """
         ...
 
     async def delete(self, scope: Scope, where: Where, *, forget: bool) -> int:

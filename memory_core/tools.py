@@ -12,16 +12,22 @@ from dataclasses import dataclass, field
 from typing import Final, Literal
 
 from memory_core.arguments import Arguments, ToolInputError
+from memory_core.conversing import recall_with
 from memory_core.errors import MemoryCoreError
 from memory_core.handle import BoundMemory
 from memory_core.models import Draft, Json, MemoryRecord, Patch, Where
 from memory_core.prompt import cut_query, excerpt, quoted
+from memory_core.recalled import RecallOptions
 
 CATEGORIES: Final = ("fact", "pattern", "preference", "capability")
 """The kinds of long-term memory the tools offer to a model."""
 
 MAX_SHOWN_CHARS: Final = 1_000
 """Longest excerpt of one memory in a tool's answer."""
+
+
+_NO_BLOCK: Final = 100_000_000
+"""Characters of a block that nobody looks at, for as many memories as are wanted."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,8 +110,16 @@ async def _store(context: ToolContext, given: Arguments) -> ToolResult:
 
 async def _search(context: ToolContext, given: Arguments) -> ToolResult:
     query, limit = cut_query(given.text("query")), given.count("limit", 10)
-    hits = await context.memory.search(query, limit=limit, where=_of_category(given))
-    records = [hit.record for hit in hits]
+    options = RecallOptions(
+        max_chars=_NO_BLOCK,
+        limit=limit,
+        where=_of_category(given),
+        shows_query=False,
+        latest_first=False,
+        neighbours=False,
+    )
+    recalled = await recall_with(context.memory, query, options)  # says nothing twice, where a search does
+    records = [hit.record for hit in recalled.hits]
     return _listing(
         records, f"Found {len(records)} memories for {_quoted(query)}", f"No memories found for {_quoted(query)}."
     )

@@ -27,10 +27,10 @@ from typing import Any, Final
 from memory_adk.capture import Capture
 from memory_adk.convert import ECHO, content_text, said
 from memory_adk.echo import is_echo
-from memory_adk.recall import block, in_prompt, recall, show
+from memory_adk.recall import in_prompt, recall, show
 from memory_adk.service import MemoryService
 from memory_adk.tools import recalled_by
-from memory_core import MemoryCoreError, reason_for_log
+from memory_core import MemoryCoreError, RecallOptions, reason_for_log
 
 logger = logging.getLogger(__name__)
 
@@ -63,9 +63,9 @@ class MemoryPlugin(BasePlugin):
         service: Whose runners to serve; by default every runner whose memory service is a `MemoryService`. A nested
             runner, such as `AgentTool` makes, has a memory of its own and is left alone.
         capture: Whether to remember.
-        recall: Whether to add what is remembered to the prompt.
-        recall_results: Most memories a turn gets.
-        recall_chars: Most characters of text they have together.
+        recall: Whether to add what is remembered to the prompt, or how: budget, conditions, mode and the rest.
+        recall_results: Most memories a turn gets, unless `recall` says how.
+        recall_chars: Most characters of the block they make, unless `recall` says how.
         name: ADK's name for the plugin.
     """
 
@@ -74,16 +74,16 @@ class MemoryPlugin(BasePlugin):
         service: MemoryService | None = None,
         *,
         capture: bool = True,
-        recall: bool = True,
+        recall: bool | RecallOptions = True,
         recall_results: int = RECALL_RESULTS,
         recall_chars: int = RECALL_CHARS,
         name: str = "memory",
     ) -> None:
         super().__init__(name)
         self._service = service
-        self._recalls = recall
-        self._results = recall_results
-        self._chars = recall_chars
+        self._recalls = recall is not False
+        usual = RecallOptions(max_chars=recall_chars, limit=recall_results)
+        self._options = recall if isinstance(recall, RecallOptions) else usual
         self._turns: dict[str, _Turn] = {}
         self._capture = Capture(on=capture)
 
@@ -193,16 +193,15 @@ class MemoryPlugin(BasePlugin):
         session = invocation_context.session
         try:
             async with asyncio.timeout(RECALL_SECONDS):
-                entries = await recall(
+                recalled = await recall(
                     service.handle(session.app_name, session.user_id),
                     query,
-                    max_results=self._results,
-                    max_chars=self._chars,
+                    self._options,
                     without_events=in_prompt(session.events),
                 )
         except (MemoryCoreError, TimeoutError) as error:
             reason = "the memory is too slow" if isinstance(error, TimeoutError) else reason_for_log(error)
             logger.warning("nothing is recalled for session %s: %s", session.id, reason)
             return ""
-        turn.recalled.extend(content_text(entry.content) for entry in entries)
-        return block(entries)
+        turn.recalled.extend(record.text for record in recalled.records)
+        return recalled.text

@@ -23,9 +23,9 @@ from typing import Final
 
 from memory_adk.convert import event_drafts
 from memory_adk.entries import checked_entries, entry_draft, put
-from memory_adk.recall import MOST_HITS, recall
+from memory_adk.recall import MOST_HITS, find
 from memory_adk.rewind import ANY_STATE, forget_undone, resolve_rewinds
-from memory_core import BoundMemory, Draft, InvalidInputError, Memory, RecordNotFoundError, ScopeError, Where
+from memory_core import BoundMemory, Draft, InvalidInputError, Memory, RecordNotFoundError, ScopeError, Where, owned_by
 
 MAX_RESULTS: Final = 10
 MAX_CHARS: Final = 8_000
@@ -78,8 +78,8 @@ class MemoryService(BaseMemoryService):
             ScopeError: A name is missing or empty, or the service belongs to another user.
         """
         if isinstance(self._memory, BoundMemory):
-            return self._memory.owned_by(user_id)
-        return self._memory.bind(app=app_name if self._app_name is None else self._app_name).owned_by(user_id)
+            return owned_by(self._memory, user_id)
+        return owned_by(self._memory.bind(app=app_name if self._app_name is None else self._app_name), user_id)
 
     async def add_session_to_memory(self, session: Session) -> None:
         """Remember what a session says; turns that were undone by a rewind are forgotten.
@@ -167,7 +167,7 @@ class MemoryService(BaseMemoryService):
             MemoryCoreError: The owner cannot be used, or the store failed.
         """
         handle = self.handle(app_name, user_id)
-        entries = await recall(handle, query, max_results=self._max_results, max_chars=self._max_chars)
+        entries = await find(handle, query, max_results=self._max_results, max_chars=self._max_chars)
         return SearchMemoryResponse(memories=entries)
 
     async def delete_memory(self, *, app_name: str, user_id: str, memory_id: str | None = None) -> None:

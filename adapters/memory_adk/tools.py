@@ -16,7 +16,7 @@ from datetime import timedelta
 from typing import Any, Final, cast
 
 from memory_adk.convert import content_text, description
-from memory_adk.recall import EVERYTHING, recall
+from memory_adk.recall import EVERYTHING, find
 from memory_adk.service import MAX_CHARS, MemoryService
 from memory_core import Arguments, Draft, Json, MemoryCoreError, ScopeError, Tool, ToolContext, ToolResult, Where
 
@@ -67,7 +67,7 @@ def recalled_by(tool: BaseTool, result: object) -> list[str]:
 
 async def _search(context: ToolContext, given: Arguments) -> ToolResult:
     query, days = given.text("query"), given.number("time_window_days", above=0)
-    entries = await recall(
+    entries = await find(
         context.memory,
         query,
         max_results=given.count("max_results", DEFAULT_RESULTS),

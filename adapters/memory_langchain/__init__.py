@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from memory_langchain.history import MemoryChatMessageHistory
     from memory_langchain.middleware import MemoryMiddleware
     from memory_langchain.namespaces import id_of_label, namespace_label
-    from memory_langchain.recall import format_memories
     from memory_langchain.retriever import MemoryRetriever
     from memory_langchain.runnable import MemoryRunnable, with_memory
     from memory_langchain.scope import CallScope, ScopeResolver
@@ -47,7 +46,6 @@ __all__ = [
     "MemoryVectorStore",
     "ModelSummarizer",
     "ScopeResolver",
-    "format_memories",
     "id_of_label",
     "memory_tools",
     "namespace_label",
@@ -66,7 +64,6 @@ _HOME: Final = {
     "MemoryVectorStore": "vectorstore",
     "ModelSummarizer": "summaries",
     "ScopeResolver": "scope",
-    "format_memories": "recall",
     "id_of_label": "namespaces",
     "memory_tools": "tools",
     "namespace_label": "namespaces",

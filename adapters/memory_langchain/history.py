@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from itertools import takewhile
 from typing import TYPE_CHECKING, Final
 
-from memory_core import BoundMemory, Draft, Memory, MemoryRecord, Where, on_core, run_sync
+from memory_core import BoundMemory, Draft, Memory, MemoryRecord, Role, Where, known_messages, on_core, run_sync, said
 from memory_langchain.messages import (
     MESSAGE_KIND,
     SUMMARY_DATA,
     SUMMARY_KIND,
     key_of_message,
     message_id,
+    role_of,
+    searchable_text,
     to_draft,
     to_message,
 )
@@ -31,6 +33,8 @@ _SHORT_PAGE: Final = 64
 """Where only what came lately is wanted."""
 _LONG_CHARS: Final = 20_000
 """What is longer is found by its words at once and by its meaning a little later: no turn waits seconds for vectors."""
+_MOST: Final = 10_000
+"""Most records of one page."""
 _OTHER_WRITERS: Final = 20
 """How many turns others may have added to a conversation while one turn of an agent runs."""
 
@@ -139,18 +143,33 @@ async def clear(scope: CallScope) -> None:
         await scope.memory.delete_where(where, forget=False)
 
 
-async def capture(scope: CallScope, messages: Sequence[BaseMessage]) -> None:
+async def capture(scope: CallScope, messages: Sequence[BaseMessage], *, thread: Sequence[BaseMessage]) -> None:
     """Append those messages that the conversation does not hold yet and that nobody deleted from it.
 
     Unlike `write`, for messages that come by again and again (the thread of an agent): what was changed or deleted
-    through any framework stays as it is.
+    through any framework stays as it is. A thread that a client sends again without ids has others every time; its
+    messages are known by where they stand in it, so one that holds a single message is new.
+
+    Args:
+        messages: What to append, all of it of the thread.
+        thread: All that the conversation shows now, in order.
     """
-    where = _turns(scope)
-    page = await scope.memory.list(where=where, order="newest", limit=len(messages) + _OTHER_WRITERS)
-    known = {message_id(record) for record in page.records} - {None}
-    drafts = [_draft(message, scope) for message in messages if message.id is None or message.id not in known]
-    if drafts:
-        await _append(scope, drafts)
+    limit = min(2 * len(thread) + _OTHER_WRITERS, _MOST)
+    page = await scope.memory.list(where=_turns(scope), order="newest", limit=limit)
+    ids = {message_id(record) for record in page.records} & {message.id for message in thread} - {None}
+    stored = [_recognised(record.role, record.text, message_id(record), ids) for record in reversed(page.records)]
+    shown = [message for message in thread if searchable_text(message).strip()]
+    given = [_recognised(role_of(message), searchable_text(message), message.id, ids) for message in shown]
+    known = known_messages(given, stored, is_complete=page.cursor is None) if len(given) > 1 else ()
+    by_place = {id(shown[place]) for place in known}
+    fresh = [message for message in messages if not (message.id in ids or id(message) in by_place)]
+    if fresh:
+        await _append(scope, [_draft(message, scope) for message in fresh])
+
+
+def _recognised(role: Role | None, text: str, identity: str | None, ids: Collection[str | None]) -> tuple[str, ...]:
+    """What a message is recognised by: its id where both sides have it, else what it says."""
+    return ("id", str(identity)) if identity in ids else said(role, text)
 
 
 async def _append(scope: CallScope, drafts: Sequence[Draft]) -> None:

@@ -92,7 +92,7 @@ def to_draft(message: object, scope: CallScope, *, source_key: str | None) -> Dr
         raise TypeError(f"a message of type {message.type!r} cannot be made again; the types are {sorted(_TYPES)}")
     return Draft(
         searchable_text(message),
-        role=_ROLES.get(message.role.casefold() if isinstance(message, ChatMessage) else message.type),
+        role=role_of(message),
         kind=MESSAGE_KIND,
         author=_author(message, scope),
         agent=scope.agent,
@@ -100,6 +100,11 @@ def to_draft(message: object, scope: CallScope, *, source_key: str | None) -> Dr
         source_key=source_key,
         data={_DATA_KEY: {"type": message.type, "data": _fields(message)}},
     )
+
+
+def role_of(message: BaseMessage) -> Role | None:
+    """Who speaks in a message."""
+    return _ROLES.get(message.role.casefold() if isinstance(message, ChatMessage) else message.type)
 
 
 def to_message(record: MemoryRecord) -> BaseMessage:

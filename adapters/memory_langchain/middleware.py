@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
-from memory_core import BoundMemory, Hit, Memory, MemoryRecord, Tool, on_core, run_sync
+from memory_core import BoundMemory, Memory, MemoryRecord, Recalled, RecallOptions, Tool, on_core, run_sync
 from memory_langchain.history import capture
-from memory_langchain.messages import message_id
-from memory_langchain.recall import MAX_PROMPT_CHARS, format_memories, recall
+from memory_langchain.messages import message_id, searchable_text
+from memory_langchain.recall import DEFAULT_RECALL, recall
 from memory_langchain.scope import CallScope, ScopeResolver
 from memory_langchain.tools import DEFAULT_TOOLS, memory_tools
 from memory_langchain.turns import with_memories
@@ -50,7 +50,7 @@ class MemoryMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
         k: How many memories to recall at most; 0 recalls none.
         capture: Keep what was said. It needs a conversation (`thread_id`); without, a run needs none.
         tools: The agent's memory tools; empty for none.
-        max_chars: The recalled text is at most this long.
+        recall: How to recall: budget, conditions, mode and the rest.
         user_id: The user, unless a run names one; see `memory_langchain.scope`.
         agent_id: The agent, unless a run names one.
 
@@ -65,7 +65,7 @@ class MemoryMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
         k: int = 4,
         capture: bool = True,
         tools: Sequence[Tool] = DEFAULT_TOOLS,
-        max_chars: int = MAX_PROMPT_CHARS,
+        recall: RecallOptions = DEFAULT_RECALL,
         user_id: str | None = None,
         agent_id: str | None = None,
     ) -> None:
@@ -75,7 +75,7 @@ class MemoryMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
         self._scopes = ScopeResolver(memory, user_id=user_id, agent_id=agent_id)
         self._k = k
         self._captures = capture
-        self._max_chars = max_chars
+        self._recall = recall
         self.tools = memory_tools(memory, tools=tools, user_id=user_id, agent_id=agent_id)
 
     @override
@@ -90,39 +90,39 @@ class MemoryMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
         self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], Awaitable[ModelResponse[Any]]]
     ) -> ModelResponse[Any]:
         """As `wrap_model_call`."""
-        hits = await on_core(self._enter, self._scope(request.runtime), request.messages)
-        return await handler(self._filled(request, hits))
+        recalled = await on_core(self._enter, self._scope(request.runtime), request.messages)
+        return await handler(self._filled(request, recalled))
 
     @override
     def after_agent(self, state: AgentState[Any], runtime: Runtime[Any]) -> None:
         """Keep the turn."""
         if self._captures:
-            run_sync(capture, self._scope(runtime), spoken(state["messages"]))
+            run_sync(capture, self._scope(runtime), spoken(state["messages"]), thread=state["messages"])
 
     @override
     async def aafter_agent(self, state: AgentState[Any], runtime: Runtime[Any]) -> None:
         """As `after_agent`."""
         if self._captures:
-            await on_core(capture, self._scope(runtime), spoken(state["messages"]))
+            await on_core(capture, self._scope(runtime), spoken(state["messages"]), thread=state["messages"])
 
     def _scope(self, runtime: Runtime[Any]) -> CallScope:
         return self._scopes.resolve(ensure_config(), context=runtime.context, needs_session=self._captures)
 
-    async def _enter(self, scope: CallScope, messages: Sequence[BaseMessage]) -> list[Hit]:
+    async def _enter(self, scope: CallScope, messages: Sequence[BaseMessage]) -> Recalled:
         if self._captures and messages and isinstance(messages[-1], HumanMessage):
-            await capture(scope, spoken(messages))
-        shown = {message.id for message in messages if message.id is not None}
+            await capture(scope, spoken(messages), thread=messages)
+        ids = {message.id for message in messages if message.id is not None}
+        texts = {searchable_text(message) for message in messages}  # a client may send it again under other ids
 
         def is_shown(record: MemoryRecord) -> bool:
-            return record.session == scope.session and message_id(record) in shown
+            return record.session == scope.session and (message_id(record) in ids or record.text in texts)
 
-        return await recall(scope, _question(messages), k=self._k, is_shown=is_shown, shown=len(shown))
+        return await recall(scope, _question(messages), self._recall, k=self._k, is_shown=is_shown)
 
-    def _filled(self, request: ModelRequest[Any], hits: Sequence[Hit]) -> ModelRequest[Any]:
-        memories = format_memories(hits, max_chars=self._max_chars)
-        if not memories:
+    def _filled(self, request: ModelRequest[Any], recalled: Recalled) -> ModelRequest[Any]:
+        if not recalled:
             return request
-        return request.override(system_message=with_memories(request.system_message, memories))
+        return request.override(system_message=with_memories(request.system_message, recalled.text))
 
 
 def spoken(messages: Sequence[BaseMessage]) -> list[BaseMessage]:

@@ -7,7 +7,8 @@ from collections.abc import AsyncGenerator, AsyncIterator, Iterator
 from contextlib import aclosing
 from typing import TYPE_CHECKING, Any, cast
 
-from memory_core import BoundMemory, Memory, Summarizer, on_core, run_sync
+from memory_core import BoundMemory, Memory, RecallOptions, Summarizer, on_core, run_sync
+from memory_langchain.recall import DEFAULT_RECALL
 from memory_langchain.scope import ScopeResolver
 from memory_langchain.turns import Plan, Turn, joined
 
@@ -214,6 +215,7 @@ def with_memory(  # noqa: PLR0913  (the keywords that users of `RunnableWithMess
     memories_key: str | None = None,
     output_key: str | None = None,
     k: int = 4,
+    recall: RecallOptions = DEFAULT_RECALL,
     history_limit: int | None = None,
     summarizer: Summarizer | None = None,
     keep_partial: bool = False,
@@ -238,7 +240,8 @@ def with_memory(  # noqa: PLR0913  (the keywords that users of `RunnableWithMess
         history_key: Of the history the chain gets.
         memories_key: Of the memories the chain gets.
         output_key: Of the answer, if the chain returns a dict of several keys without `"output"`.
-        k: How many memories to recall at most.
+        k: How many memories to recall at most; 0 recalls none.
+        recall: How to recall: budget, conditions, mode and the rest.
         history_limit: Show only so many messages, the newest ones; all by default.
         summarizer: Tell what the limit hides as a summary, such as `ModelSummarizer(model)` writes: now and then a turn
             begins with one more call of that model. No message is deleted for it.
@@ -250,7 +253,7 @@ def with_memory(  # noqa: PLR0913  (the keywords that users of `RunnableWithMess
     Raises:
         ScopeError: A default is empty or contradicts the handle; at each call, if user or conversation is missing.
     """
-    plan = Plan(input_key, history_key, memories_key, output_key, k, history_limit, keep_partial, summarizer)
+    plan = Plan(input_key, history_key, memories_key, output_key, k, history_limit, keep_partial, summarizer, recall)
     return MemoryRunnable(coerce_to_runnable(chain), ScopeResolver(memory, user_id, session_id, agent_id), plan)
 
 

@@ -23,7 +23,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, cast
 
-from memory_core import BoundMemory, Memory, ScopeError
+from memory_core import BoundMemory, Memory, ScopeError, owned_by
 
 if TYPE_CHECKING:
     from langchain_core.runnables import RunnableConfig
@@ -76,7 +76,7 @@ class ScopeResolver:
             if value is not None:
                 as_key(name, value)
         if self.user_id is not None:
-            self.handle.owned_by(as_key("user_id", self.user_id))
+            owned_by(self.handle, as_key("user_id", self.user_id))
 
     @property
     def handle(self) -> BoundMemory:
@@ -121,7 +121,7 @@ class ScopeResolver:
             )
         if authenticated is not None and user != authenticated:
             raise ScopeError(f"the run is authenticated as {authenticated!r} and asks for the memory of {user!r}")
-        return given.owned_by(user)
+        return owned_by(given, user)
 
     @staticmethod
     def _named(

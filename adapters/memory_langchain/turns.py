@@ -7,10 +7,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, cast
 
-from memory_core import Hit, MemoryCoreError, MemoryRecord, Summarizer, reason_for_log
+from memory_core import MemoryCoreError, MemoryRecord, Recalled, RecallOptions, Summarizer, reason_for_log
 from memory_langchain.history import read, write
 from memory_langchain.messages import searchable_text, to_message, to_messages
-from memory_langchain.recall import format_memories, recall
+from memory_langchain.recall import DEFAULT_RECALL, NOTHING, recall
 from memory_langchain.scope import CallScope
 from memory_langchain.summaries import read_summarized, summary_message
 
@@ -37,6 +37,7 @@ class Plan:
     history_limit: int | None
     keep_partial: bool
     summarizer: Summarizer | None = None
+    recall: RecallOptions = DEFAULT_RECALL
 
     def __post_init__(self) -> None:
         if self.k < 0 or (self.history_limit is not None and self.history_limit < 0):
@@ -86,7 +87,7 @@ class Turn:
     summary: MemoryRecord | None = None
     """Of what is older than the history."""
     history: list[MemoryRecord] = field(default_factory=list[MemoryRecord])
-    hits: list[Hit] = field(default_factory=list[Hit])
+    recalled: Recalled = NOTHING
     chunks: list[object] = field(default_factory=list[object])
     """What was streamed so far."""
     sent: list[BaseMessage] = field(default_factory=list[BaseMessage])
@@ -112,8 +113,8 @@ class Turn:
         elif plan.wants_history:
             self.history = await read(self.scope, plan.history_limit)
         shown = {record.id for record in (*self.history, *([self.summary] if self.summary else []))}
-        self.hits = await recall(
-            self.scope, query, k=plan.recalls, is_shown=lambda record: record.id in shown, shown=len(shown)
+        self.recalled = await recall(
+            self.scope, query, plan.recall, k=plan.recalls, is_shown=lambda record: record.id in shown
         )
 
     def chain_input(self) -> object:
@@ -121,7 +122,7 @@ class Turn:
         plan, history = self.plan, [to_message(record) for record in self.history]
         if self.summary is not None:
             history.insert(0, summary_message(self.summary))
-        memories = format_memories(self.hits)
+        memories = self.recalled.text
         if plan.merges:
             self.sent = in_order(self.question, history, memories)
         named = _named(self.given)

@@ -17,8 +17,9 @@ except ImportError as error:
 
 import copy
 import logging
+from collections.abc import Collection
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from slixmpp import JID
@@ -32,10 +33,12 @@ from memory_core import (
     UPDATE_MEMORY,
     Arguments,
     MemoryCoreError,
+    RecallOptions,
     Tool,
     ToolContext,
     cut_query,
     reason_for_log,
+    recall_with,
     remembered_block,
 )
 from memory_spade.conversation import session_of
@@ -187,19 +190,26 @@ async def begin(agent: MemoryMixin, context: ContextManager, conversation_id: st
     peer = str(JID(sender).bare) or None if isinstance(sender, str) else None
     session = session_of(conversation_id, peer)
     noted: list[str] = []
-    memories: list[str] = []
+    memories = ""
     try:
         notes = agent.home.notes(peer) if agent.inject_memories else None
         if notes is not None:
             noted = await notes.aget_information(session, last=MAX_NOTES)
         if agent.agent_base_memory is not None and agent.inject_memories:
-            hits = await agent.home.base(peer).search(said, limit=agent.inject_memories)
-            memories = [hit.record.text for hit in hits if hit.record.text not in noted]
+            options = recall_options(agent, noted)
+            memories = (await recall_with(agent.home.base(peer), said, options)).text
     except MemoryCoreError as error:
         reason = reason_for_log(error)  # without the traceback, whose messages may quote
         logger.error("an agent answers without its memory: %s", reason)  # noqa: TRY400
-    block = remembered_block(noted, memories)
+    block = "\n".join(filter(None, (remembered_block(noted, []), memories)))
     return Turn(agent=agent.address, conversation_id=conversation_id, session=session, peer=peer, block=block)
+
+
+def recall_options(agent: MemoryMixin, noted: Collection[str]) -> RecallOptions:
+    """How an agent recalls: as it was made to, without what its notes say anyway."""
+    given = agent.recall_options
+    limit = agent.inject_memories if given.limit is None else given.limit
+    return replace(given, limit=limit, without=lambda record: record.text in noted or given.without(record))
 
 
 def _reminded(context: ContextManager, turn: Turn) -> ContextManager:

@@ -15,7 +15,7 @@ from asyncio import Task
 from collections import deque
 from typing import TYPE_CHECKING, Any, Final
 
-from memory_core import BoundMemory, Memory, core_loop
+from memory_core import BoundMemory, Memory, RecallOptions, core_loop
 from memory_spade.arguments import check_arguments
 from memory_spade.conversation import invented_thread, sender_of
 from memory_spade.memory import MemoryBackend
@@ -25,6 +25,8 @@ from memory_spade.memory.home import Home, Owner
 if TYPE_CHECKING:
     from spade_llm.tools import LLMTool
 
+DEFAULT_RECALL: Final = RecallOptions()
+"""How memories are recalled for a prompt unless somebody says otherwise."""
 MAX_INVENTED: Final = 1_000
 """Of so many messages without a thread, the last ones, spade_llm keeps the conversation."""
 
@@ -48,6 +50,7 @@ class MemoryMixin(Agent):
         memory_editing: Offer the model `update_memory` and `forget_memory` too.
         inject_memories: Before each call of the model, put the notes of the conversation and at most this many
             long-term memories that fit the last message into the prompt, for that call only. 0 puts nothing there.
+        recall: How they are recalled: budget, conditions, mode and the rest.
 
     Raises:
         TypeError: A flag has a wrong value or place, a keyword is unknown, or the class has its bases in the wrong
@@ -63,7 +66,7 @@ class MemoryMixin(Agent):
                     f"flags to itself; write class {cls.__name__}(MemoryMixin, {base.__name__})"
                 )
 
-    def __init__(
+    def __init__(  # noqa: PLR0913  (a keyword for each wish an agent may have, none of them needed)
         self,
         *args: Any,  # they belong to the agent class behind, whichever that is
         interaction_memory: Flag = False,
@@ -73,6 +76,7 @@ class MemoryMixin(Agent):
         owner: Owner = "agent",
         memory_editing: bool = False,
         inject_memories: int = 5,
+        recall: RecallOptions = DEFAULT_RECALL,
         **kwargs: Any,
     ) -> None:
         check_arguments(type(self), MemoryMixin, args, kwargs)
@@ -94,6 +98,7 @@ class MemoryMixin(Agent):
         self.interaction_memory: Any = self.home.notes(None)
         self.agent_base_memory: Any = self.home.base_door
         self.inject_memories = inject_memories
+        self.recall_options = recall
         self._invented: deque[str] = deque()
         core_loop()  # starts a thread: better now than inside a coroutine
         if self._has_model():

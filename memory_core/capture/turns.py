@@ -4,32 +4,15 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import KW_ONLY, dataclass, field
-from datetime import datetime
+from dataclasses import dataclass, field
 from typing import Final
 
 from memory_core.limits import MAX_TEXT_CHARS
+from memory_core.messages import MESSAGE_KIND, Message
 from memory_core.models import Draft, Json, Role
 
 USER_QUERY: Final = "user_query"
 CONVERSATION_TURN: Final = "conversation_turn"
-MESSAGE: Final = "message"
-
-
-@dataclass(frozen=True, slots=True)
-class Message:
-    """One message of a conversation."""
-
-    text: str
-    _: KW_ONLY
-    role: Role = "user"
-    author: str | None = None
-    """Who wrote it, where that says more than the role."""
-    at: datetime | None = None
-    """When, aware."""
-    key: str | None = None
-    """Its id within the session. With one, the same conversation can be captured again and nothing is doubled; an
-    exchange that has grown since takes the new text."""
 
 
 @dataclass(slots=True)
@@ -51,6 +34,9 @@ def turn_drafts(
     without an answer there is none. It has no role: two speak in it, and it carries its own context. Every other draft
     has the role of its message. Answers before any question, what tools returned and instructions become a `message`
     each. Blank texts are left out, and what is longer than a memory can be is cut.
+
+    With ids, the same conversation can be captured again and nothing is doubled; an exchange that has grown since takes
+    the new text.
 
     Args:
         messages: In order, of one session.
@@ -81,7 +67,7 @@ def _turns(messages: Iterable[Message]) -> Iterator[_Turn]:
 
 
 def _alone(message: Message, session: str | None, data: Mapping[str, Json]) -> Draft:
-    kind = USER_QUERY if message.role == "user" else MESSAGE
+    kind = USER_QUERY if message.role == "user" else MESSAGE_KIND
     return Draft(
         message.text.strip()[:MAX_TEXT_CHARS],
         role=message.role,
@@ -89,7 +75,7 @@ def _alone(message: Message, session: str | None, data: Mapping[str, Json]) -> D
         author=message.author or message.role,
         agent=message.author if message.role == "assistant" else None,
         session=session,
-        occurred_at=message.at,
+        occurred_at=message.occurred_at,
         source_key=_source_key(kind, session, message),
         data=data,
     )
@@ -104,7 +90,7 @@ def _exchange(
         kind=CONVERSATION_TURN,
         agent=answered[-1].author,
         session=session,
-        occurred_at=asked[0].at,
+        occurred_at=asked[0].occurred_at,
         source_key=_source_key(CONVERSATION_TURN, session, asked[0]),
         data={**data, "user_message": question, "agent_response": answer},
     )
@@ -115,6 +101,6 @@ def _joined(messages: Sequence[Message]) -> str:
 
 
 def _source_key(kind: str, session: str | None, message: Message) -> str | None:
-    if message.key is None:
+    if message.id is None:
         return None
-    return f"{kind}:" + hashlib.sha256(f"{session or ''}\0{message.key}".encode()).hexdigest()
+    return f"{kind}:" + hashlib.sha256(f"{session or ''}\0{message.id}".encode()).hexdigest()

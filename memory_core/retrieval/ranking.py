@@ -198,7 +198,9 @@ def _add_evidence(corpus: Corpus, query: Query, vector: Vector | None, scores: S
         with scores.ordered(turns.order):
             _add_sessions(turns, scores)
     named = _add_named(corpus, query, scores)
-    return _Evidence(own if named is None else own + np.float32(HINT) * named, in_context, lexical, z)
+    if named is not None:
+        own += np.float32(HINT) * named
+    return _Evidence(own, in_context, lexical, z)
 
 
 def _add_neighbours(turns: Turns, own: Floats, scores: Scores) -> None:

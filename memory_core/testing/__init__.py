@@ -23,6 +23,7 @@ for _module in (
     "base",
     "chunker",
     "conditions",
+    "conversations",
     "embedder",
     "items",
     "listings",

@@ -24,6 +24,7 @@ from memory_core import (
     Scope,
     ScopeError,
     Where,
+    owned_by,
     run_sync,
 )
 from memory_core.testing.base import Contract, add, texts
@@ -266,7 +267,7 @@ class OwnerContract(Contract):
     @pytest.mark.parametrize("bad", ["", " ", "\n", None, 5, b"ann", "x" * 513, "\ud800", "ann\0"], ids=repr)
     def test_an_owner_nobody_named_is_refused(self, memory: Memory, bad: Any) -> None:
         with pytest.raises(ScopeError, match="user"):
-            memory.bind(app="contract").owned_by(bad)
+            owned_by(memory.bind(app="contract"), bad)
         with pytest.raises(ScopeError, match="app"):
             memory.bind(app=bad, user="ann")
         if bad is not None:
@@ -276,11 +277,11 @@ class OwnerContract(Contract):
                     memory.bind(**keys)
 
     def test_a_fixed_owner_accepts_only_itself(self, memory: Memory, ann: BoundMemory) -> None:
-        assert ann.owned_by("ann").scope == ann.scope
-        assert memory.bind(app="contract").owned_by("ann").scope == ann.scope
+        assert owned_by(ann, "ann").scope == ann.scope
+        assert owned_by(memory.bind(app="contract"), "ann").scope == ann.scope
         for other in ("bob", "Ann", "ann ", ""):
             with pytest.raises(ScopeError):
-                ann.owned_by(other)
+                owned_by(ann, other)
         with pytest.raises(ScopeError, match="belongs to session 's1'"):
             ann.bind(session="s1").bind(session="s2")
 

@@ -5,14 +5,17 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import suppress
 from dataclasses import fields, replace
 from datetime import UTC, datetime, timedelta
+from typing import cast
 
 import pytest
 
 from memory_core import (
     BoundMemory,
     ClosedError,
+    ConflictError,
     Draft,
     DuplicateIdError,
     InvalidInputError,
@@ -26,6 +29,7 @@ from memory_core import (
 )
 from memory_core.testing.base import Contract, Ticks, add, everything, texts
 
+COUNTERS = 8
 ALL_STATES = Where(states=("active", "compacted", "archived"))
 
 
@@ -192,6 +196,39 @@ class RecordContract(Contract):
         assert run_sync(ann.update, record.id, Patch(kind="fact")).tier == "high"
         assert run_sync(ann.update, record.id, Patch(tier="raw")).tier == "raw"
         assert run_sync(ann.update, record.id, Patch(kind="summary")).tier == "raw"  # it was chosen, so it stays
+
+    def test_an_update_of_the_version_that_was_read_is_written(self, ann: BoundMemory) -> None:
+        record = run_sync(ann.add, "tea")
+        changed = run_sync(ann.update, record.id, Patch(text="coffee"), expected_version=record.version)
+        assert (changed.text, changed.version) == ("coffee", record.version + 1)
+
+    def test_an_update_of_another_version_is_a_conflict_and_changes_nothing(self, ann: BoundMemory) -> None:
+        record = run_sync(ann.add, "tea")
+        changed = run_sync(ann.update, record.id, Patch(text="coffee"))
+        for patch in (Patch(text="water"), Patch(tags=["cold"])):
+            with pytest.raises(ConflictError, match="version 2 now, not 1"):
+                run_sync(ann.update, record.id, patch, expected_version=record.version)
+        assert run_sync(ann.get, record.id) == changed
+
+    def test_of_many_who_count_with_expected_versions_none_is_lost(self, ann: BoundMemory) -> None:
+        record = run_sync(ann.add, Draft("a counter", data={"count": 0}))
+
+        async def count() -> None:
+            while True:
+                read = await ann.get(record.id)
+                assert read is not None
+                data = {"count": cast("int", read.data["count"]) + 1}
+                with suppress(ConflictError):
+                    await ann.update(record.id, Patch(data=data), expected_version=read.version)
+                    return
+
+        async def count_together() -> None:
+            await asyncio.gather(*(count() for _ in range(COUNTERS)))
+
+        run_sync(count_together)
+        counted = run_sync(ann.get, record.id)
+        assert counted is not None
+        assert (counted.data, counted.version) == ({"count": COUNTERS}, COUNTERS + 1)
 
     def test_a_refused_update_changes_nothing(self, ann: BoundMemory) -> None:
         (record,) = add(ann, "tea")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from memory_core.testing.conditions import ConditionContract
+from memory_core.testing.conversations import ConversationContract
 from memory_core.testing.items import ItemContract
 from memory_core.testing.listings import ListingContract
 from memory_core.testing.operating import OperatorContract
@@ -16,6 +17,7 @@ from memory_core.testing.vectors import VectorContract
 
 
 class StoreContract(
+    ConversationContract,
     RecordContract,
     SourceKeyContract,
     ItemContract,

@@ -64,7 +64,7 @@ def raw(path: Path, records: Sequence[MemoryRecord], vectors: KnownVectors, batc
             db.execute("UPDATE owner SET next = next + ? WHERE id = 1", (len(some),))
             db.executemany(f"INSERT INTO record (key, owner, {COLUMNS}) VALUES (?, ?, {MARKS})", [r[0] for r in some])
             db.executemany("INSERT INTO lexical VALUES (?, ?, ?, ?)", [r[1] for r in some])
-            db.executemany("INSERT INTO chunk VALUES (?, ?, ?, ?, ?)", [r[2] for r in some])
+            db.executemany("INSERT INTO chunk VALUES (?, ?, ?, ?, ?, ?, ?)", [r[2] for r in some])
             db.execute("COMMIT")
         return len(tables) / (time.perf_counter() - start)
 
@@ -76,7 +76,7 @@ def rows_of(record: MemoryRecord, vectors: KnownVectors, seq: int) -> tuple[tupl
     return (
         (key, 1, *to_row(record)),
         (key, item.features.packed, item.features.flags, item.features.words),
-        (key, 0, 0, len(record.text), vector),
+        (key, 0, 0, len(record.text), 0, vector, 0),
     )
 
 

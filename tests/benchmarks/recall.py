@@ -31,8 +31,8 @@ from typing import Any, Final
 from unittest import mock
 
 from memory_core import Draft, Memory
-from memory_core.memory import DEFAULT_EMBEDDER
 from memory_core.retrieval import ranking
+from memory_core.settings import DEFAULT_EMBEDDER
 from python_docs import records
 
 KS: Final = (5, 10, 25)

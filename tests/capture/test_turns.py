@@ -7,16 +7,16 @@ from memory_core import Message, check_draft, turn_drafts
 from memory_core.models import ROLES
 
 CONVERSATIONS = st.lists(st.tuples(st.sampled_from(ROLES), st.text(alphabet="ab \n")), max_size=12).map(
-    lambda said: [Message(text, role=role, key=str(number)) for number, (role, text) in enumerate(said)]
+    lambda said: [Message(text, role=role, id=str(number)) for number, (role, text) in enumerate(said)]
 )
 
 
 def test_an_exchange_is_a_question_with_all_its_answers() -> None:
     said = [
-        Message("Which tea?", author="ann", key="1"),
-        Message("Jasmine.", role="assistant", author="waiter", key="2"),
-        Message("Or mint.", role="assistant", author="cook", key="3"),
-        Message("Mint then", key="4"),
+        Message("Which tea?", author="ann", id="1"),
+        Message("Jasmine.", role="assistant", author="waiter", id="2"),
+        Message("Or mint.", role="assistant", author="cook", id="3"),
+        Message("Mint then", id="4"),
     ]
     query, turn, unanswered = turn_drafts(said, session="s1", data={"invocation_id": "i"})
     assert (query.kind, query.text, query.author, query.session) == ("user_query", "Which tea?", "ann", "s1")
@@ -32,10 +32,10 @@ def test_an_exchange_is_a_question_with_all_its_answers() -> None:
 
 def test_what_tools_returned_and_instructions_are_messages_beside_the_exchange() -> None:
     said = [
-        Message("Be brief", role="system", key="1"),
-        Message("Which tea?", key="2"),
-        Message("jasmine, mint", role="tool", author="menu", key="3"),
-        Message("Mint.", role="assistant", author="waiter", key="4"),
+        Message("Be brief", role="system", id="1"),
+        Message("Which tea?", id="2"),
+        Message("jasmine, mint", role="tool", author="menu", id="3"),
+        Message("Mint.", role="assistant", author="waiter", id="4"),
     ]
     drafts = turn_drafts(said)
     assert [(draft.role, draft.kind, draft.author, draft.text) for draft in drafts] == [

@@ -15,7 +15,6 @@ from memory_core import BoundMemory, Memory, Operator, testing
 
 REFERENCE = Path(__file__).parents[2] / "docs" / "reference"
 PAGE_OF = {
-    "owned_by": "bind",
     "open": "memory",
     "close": "memory",
     "ready": None,

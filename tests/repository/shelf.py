@@ -34,7 +34,7 @@ from memory_core import (
     utc_now,
 )
 from memory_core.chunking import DEFAULT_CHUNKER, pieces_of
-from memory_core.drafts import patched
+from memory_core.drafts import insist_on_version, patched
 from memory_core.lineage import already_superseded, retired, superseded_by
 from memory_core.matching import folded, satisfies
 from memory_core.models import STATES, Order
@@ -242,11 +242,12 @@ class ShelfStore:
             cursor = f"{order}/{value!r}/{arrival}"
         return Page(tuple(copied(shelf.records[record.id]) for record in shown), cursor)
 
-    async def update(self, scope: Scope, id: str, patch: Patch) -> MemoryRecord:  # noqa: A002
+    async def update(self, scope: Scope, id: str, patch: Patch, *, expected_version: int | None) -> MemoryRecord:  # noqa: A002
         with self._writing(scope) as shelf:
             found = shelf.matching(scope, replace(ANY_STATE, ids=(id,)), self._clock())
             if not found:
                 raise RecordNotFoundError(f"there is no memory {id!r}")
+            insist_on_version(found[0], expected_version)
             record = patched(found[0], patch, self._clock())
             shelf.write(record)
             return copied(record)
@@ -294,6 +295,7 @@ class ShelfStore:
             average_importance=mean([record.importance for record in found]),
             average_confidence=mean([record.confidence for record in found]),
             vectors_owed=0,
+            bytes=None,
         )
 
     async def versions(self, scope: Scope, id: str) -> Versions:  # noqa: A002

@@ -6,8 +6,8 @@ from unittest import mock
 import pytest
 
 from memory_core import Draft, Memory
-from memory_core.memory import DEFAULT_EMBEDDER
 from memory_core.retrieval import ranking
+from memory_core.settings import DEFAULT_EMBEDDER
 
 FACTS = [
     f"{who} {does} {what}"

@@ -42,11 +42,11 @@ def test_a_query_says_whose_words_it_asks_for(query: str, user: bool, assistant:
     ("query", "names"),
     [
         ("What did Caroline paint in Lisbon?", {"carolin", "lisbon"}),
-        ("Did it rain? Caroline was there, of course.", set()),
-        ("Where is the car", set()),
-        ("Wo finde ich das Passwort des Druckers?", set()),
-        ("caroline", set()),
-        ("What did we plan for Monday, May 7?", set()),
+        ("Did it rain? Caroline was there, of course.", set[str]()),
+        ("Where is the car", set[str]()),
+        ("Wo finde ich das Passwort des Druckers?", set[str]()),
+        ("caroline", set[str]()),
+        ("What did we plan for Monday, May 7?", set[str]()),
     ],
 )
 def test_names_are_capitals_inside_an_english_sentence(query: str, names: set[str]) -> None:

@@ -13,7 +13,7 @@ import pytest
 from memory_core import Memory, run_sync
 from memory_core.retrieval.features import ANALYSIS
 from memory_core.retrieval.postings import pack
-from memory_core.storage.sqlite import reanalysis
+from memory_core.storage.sqlite import meta, reanalysis
 from tests.storage.consistency import assert_consistent
 
 OWNERS, EACH = 3, 7
@@ -29,7 +29,7 @@ def make_older(path: Path, *said: object) -> None:
         db.execute("UPDATE lexical SET terms = ?", (pack(["old"]),))
         db.execute("DELETE FROM meta WHERE name = 'analysis'")
         if said:
-            db.execute("INSERT INTO meta VALUES ('analysis', ?)", (json.dumps(said),))
+            meta.put(db, "analysis", json.dumps(said))
 
 
 def progress(db: sqlite3.Connection) -> object:

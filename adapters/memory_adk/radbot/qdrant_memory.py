@@ -20,7 +20,7 @@ from memory_adk.convert import content_text, description
 from memory_adk.entries import tags_of
 from memory_adk.radbot.embedding import get_embedding_model
 from memory_adk.radbot.turns import drafts_of
-from memory_adk.recall import EVERYTHING, recall
+from memory_adk.recall import EVERYTHING, find
 from memory_adk.service import MAX_CHARS, MemoryService
 from memory_adk.tools import DEFAULT_RESULTS
 from memory_core import (
@@ -202,7 +202,7 @@ class QdrantMemoryService(MemoryService):
             since = None if from_time is None else from_time.astimezone(UTC)
             where = Where(since=since, kinds=(memory_type,) if memory_type else ())
         handle = self.handle(self._app, user_id)
-        entries = run_sync(recall, handle, query, max_results=limit, max_chars=MAX_CHARS, where=where)
+        entries = run_sync(find, handle, query, max_results=limit, max_chars=MAX_CHARS, where=where)
         return [_found(entry) for entry in entries]
 
     def clear_user_memory(self, user_id: str) -> int:

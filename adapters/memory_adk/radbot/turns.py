@@ -55,8 +55,8 @@ def _message(event: Event, session: str | None) -> Message:
         said(event),
         role=role_of(event) or "assistant",
         author=event.author.strip() or None,
-        at=moment(event.timestamp),
-        key=event_key(event, session, said(event)),
+        occurred_at=moment(event.timestamp),
+        id=event_key(event, session, said(event)),
     )
 
 

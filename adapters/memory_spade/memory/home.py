@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final, Literal
 
-from memory_core import BoundMemory, ClosedError, ScopeError, portability
+from memory_core import BoundMemory, ClosedError, ScopeError, owned_by, portability
 from memory_spade.memory.agent_base_memory import AgentBaseMemory
 from memory_spade.memory.backends.backend_handle import BackendHandle
 from memory_spade.memory.backends.handle_backend import HandleBackend
@@ -102,11 +102,11 @@ class Home:
         if self._owner == "agent":
             if handle.scope.user is not None:
                 return handle
-            handle = handle.owned_by(portability.identity(self._jid))
+            handle = owned_by(handle, portability.identity(self._jid))
             return handle if handle.scope.collection is not None else handle.bind(collection=collection)
         if peer is None:
             raise ScopeError("no conversation is running, so it is open whose memory this is")
         try:
-            return handle.owned_by(peer if isinstance(self._owner, str) else self._owner(peer))
+            return owned_by(handle, peer if isinstance(self._owner, str) else self._owner(peer))
         except LookupError as error:  # a stranger must not end a behaviour, as SPADE does after any other error
             raise ScopeError(f"owner knows no user for {peer!r}") from error

@@ -137,6 +137,7 @@ async def count(points: Points, scope: Scope, now: datetime, *, owes: bool) -> S
         average_importance=sum(item["importance"] for item in held) / len(held),
         average_confidence=sum(item["confidence"] for item in held) / len(held),
         vectors_owed=sum(item["_pieces"] for item in held if owes and item.get("_debt") is not None),
+        bytes=None,
     )
 
 

@@ -22,8 +22,8 @@ from memory_core.retrieval.bm25 import K1, B
 from memory_core.retrieval.features import ANALYSIS, Features, features, terms_of_record
 from memory_core.storage.qdrant.client import models
 from memory_core.storage.sqlite.prepared import Prepared
+from memory_core.storage.sqlite.revisions import REVISIONS_KEPT
 from memory_core.storage.sqlite.rows import link_keys, to_links
-from memory_core.storage.sqlite.schema import REVISIONS_KEPT
 
 TEXT: Final = "text"
 """The dense vector: one row for each piece of the text, so that a record is one point; the best row counts."""

@@ -14,7 +14,7 @@ from typing import Any, Final, Self, TypeVar
 
 from memory_core.bridge import off_loop
 from memory_core.chunking import DEFAULT_CHUNKER, Chunker
-from memory_core.drafts import is_long_patch, patched
+from memory_core.drafts import insist_on_version, is_long_patch, patched
 from memory_core.errors import EmbeddingError, RecordNotFoundError, reason_for_log
 from memory_core.limits import is_long
 from memory_core.models import (
@@ -217,7 +217,7 @@ class QdrantStore:
             return await self._write(scope, read_and_touch)
         return (await listing.page(points, scope, request, now))[0]
 
-    async def update(self, scope: Scope, id: str, patch: Patch) -> MemoryRecord:  # noqa: A002
+    async def update(self, scope: Scope, id: str, patch: Patch, *, expected_version: int | None) -> MemoryRecord:  # noqa: A002
         """See `Records.update`."""
         now = self._clock()
         known = await self._one(scope, id)
@@ -227,6 +227,7 @@ class QdrantStore:
 
         async def work() -> MemoryRecord:
             current = await self._one(scope, id)
+            insist_on_version(current.record, expected_version)  # the write goes through only if this is still current
             record = patched(current.record, patch, now)
             if record is current.record:
                 return record

@@ -13,12 +13,14 @@ import sqlite3
 import threading
 from collections.abc import Iterable
 from typing import Final
+from zlib import crc32
 
 from memory_core.encoding import encode_json
 from memory_core.errors import EmbeddingError, StorageError, reason_for_log
 from memory_core.models import Fingerprint
 from memory_core.protocols import Embedder
 from memory_core.storage.sqlite.connection import Connection
+from memory_core.storage.sqlite.damage import explaining
 from memory_core.storage.sqlite.fingerprints import insist
 from memory_core.storage.sqlite.owners import note_changes
 from memory_core.storage.sqlite.prepared import embed, texts_to_embed
@@ -113,6 +115,11 @@ def _next_batch(db: sqlite3.Connection) -> dict[Piece, str]:
 
 def texts_of(db: sqlite3.Connection, pieces: Iterable[Piece]) -> dict[Piece, str]:
     """What has to be embedded for each of these pieces, as the file stands now; nothing for those that are gone."""
+    with explaining("a text or its pieces"):
+        return _texts_of(db, pieces)
+
+
+def _texts_of(db: sqlite3.Connection, pieces: Iterable[Piece]) -> dict[Piece, str]:
     wanted = list(pieces)
     keys = encode_json(sorted({key for key, _ in wanted}))
     spans: dict[int, list[tuple[int, int]]] = {}
@@ -126,12 +133,12 @@ def _store(db: sqlite3.Connection, made_by: Fingerprint, embedded: dict[Piece, s
     """Store the vectors of texts that are still what was embedded, if the file still wants that embedder's."""
     insist(db, made_by)
     texts = texts_of(db, embedded)
-    rows: list[tuple[bytes, int, int]] = []
+    rows: list[tuple[bytes, int, int, int]] = []
     paid: dict[int, set[int]] = {}
     for ((key, n), text), blob in zip(embedded.items(), blobs, strict=True):
         if texts.get((key, n)) == text:
-            rows.append((blob, key, n))
+            rows.append((blob, crc32(blob), key, n))
             paid.setdefault(key >> OWNER_BITS, set()).add(key)
-    db.executemany("UPDATE chunk SET vector = ? WHERE record = ? AND n = ?", rows)
+    db.executemany("UPDATE chunk SET vector = ?, vector_digest = ? WHERE record = ? AND n = ?", rows)
     for owner, keys in paid.items():
         note_changes(db, owner, sorted(keys))

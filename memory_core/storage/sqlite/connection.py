@@ -16,6 +16,7 @@ import aiosqlite
 from memory_core.bridge import answer
 from memory_core.errors import ClosedError, StoreUnavailableError
 from memory_core.storage.sqlite.conditions import install
+from memory_core.storage.sqlite.damage import Reading, reading
 from memory_core.storage.sqlite.files import BUSY_MS, Identity, explained, identity, prepare_file
 from memory_core.storage.sqlite.schema import migrate
 from memory_core.threads import ForkGate, keep_for_ever, mark_own_thread
@@ -37,8 +38,10 @@ inside_sqlite: Final = ForkGate()
 class Connection(aiosqlite.Connection):
     """An aiosqlite connection that runs a whole unit of work in one hop to its thread, or in none."""
 
-    def __init__(self, connector: Callable[[], sqlite3.Connection]) -> None:
+    def __init__(self, connector: Callable[[], sqlite3.Connection], reading: Reading = reading) -> None:
         super().__init__(connector, _ROWS_AT_ONCE)
+        self._reading = reading
+        """How work is run."""
         self._in_use = threading.Lock()
         """Held by whichever thread is working with the file."""
         self._is_closing = False
@@ -78,7 +81,7 @@ class Connection(aiosqlite.Connection):
         asyncio._set_running_loop(None)  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]  # see below
         try:
             with inside_sqlite.work(), explained("the store"):
-                return work(self._connection)
+                return self._reading(work, self._connection)
         finally:
             # Whoever polices blocking calls (LangGraph's development server does) looks for a running loop. This one
             # serves memories alone, and how long it may stand still for them is decided here.
@@ -126,7 +129,7 @@ class Connection(aiosqlite.Connection):
 
     def _do(self, work: Callable[[sqlite3.Connection], T], db: sqlite3.Connection) -> T:
         with self._in_use, inside_sqlite.work(), explained("the store"):
-            return work(db)
+            return self._reading(work, db)
 
 
 class _Job:

@@ -24,6 +24,7 @@ from memory_core.retrieval.dense import WORTH_GATHERING
 from memory_core.retrieval.features import FROM_ASSISTANT, FROM_USER
 from memory_core.storage.sqlite.allowed import Allowed, Question, Rows
 from memory_core.storage.sqlite.conditions import is_selective, owner_range
+from memory_core.storage.sqlite.damage import explaining
 from memory_core.storage.sqlite.fingerprints import insist
 from memory_core.storage.sqlite.owners import Owner, find
 from memory_core.storage.sqlite.readers import calls_python, has_few_values
@@ -177,7 +178,9 @@ class Corpora:
             ).fetchall()
             if len({version for version, _ in rows}) != owner.version - followed.version:
                 return False  # the outbox was trimmed in between
-            self._reread(db, corpus, sorted({key for _, key in rows}), owner.id << OWNER_BITS | followed.next)
+            with explaining("the list of changes"):
+                keys = sorted({int(key) for _, key in rows})
+            self._reread(db, corpus, keys, owner.id << OWNER_BITS | followed.next)
         if owner.next != followed.next:
             first, _ = owner_range(owner.id)
             self._read(db, corpus, first | followed.next, first | owner.next)
@@ -193,6 +196,10 @@ class Corpora:
 
     def _read(self, db: sqlite3.Connection, corpus: Corpus, first: int, last: int) -> None:
         """Append what these keys hold."""
+        with explaining("what the store knows of the words and vectors of its records"):
+            self._append(db, corpus, first, last)
+
+    def _append(self, db: sqlite3.Connection, corpus: Corpus, first: int, last: int) -> None:
         parts = [db.execute(_ENTRIES, part).fetchone() for part in _parts(first, last, _ENTRIES_AT_ONCE)]
         entries = _entries([part for part in parts if part[0] is not None])
         if entries is None:

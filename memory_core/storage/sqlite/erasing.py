@@ -8,7 +8,7 @@ from typing import Final
 
 from memory_core.errors import reason_for_log
 from memory_core.models import STATES, Scope, Where
-from memory_core.storage.sqlite import writing
+from memory_core.storage.sqlite import meta, writing
 from memory_core.storage.sqlite.conditions import conditions
 from memory_core.storage.sqlite.files import BUSY_MS
 from memory_core.storage.sqlite.owners import find
@@ -18,6 +18,8 @@ logger = logging.getLogger(__name__)
 PATIENCE_MS: Final = 1_000
 """How long an erasure waits for readers of older states, of this process or others; writers wait with it."""
 
+_SLACK: Final = "slack"
+"""In `meta`: the file has to be written anew to complete an erasure."""
 _BEFORE_EVERYTHING: Final = -(1 << 63)
 """As the present moment it makes expired records count, which must go too."""
 
@@ -35,7 +37,7 @@ def remove(db: sqlite3.Connection, scope: Scope) -> tuple[int, int, int | None]:
         f"SELECT count(DISTINCT session) FROM record WHERE {found.sql}",
         found.parameters,
     ).fetchone()
-    db.execute("INSERT OR IGNORE INTO meta VALUES ('slack', 1)")  # for `scrub`, even if this process ends before it
+    meta.put(db, _SLACK, 1)  # for `scrub`, even if this process ends before it
     records = writing.delete(db, scope, owner.id, found, forget=True)
     if scope.agent is None and scope.session is None and scope.collection is None:
         db.execute("DELETE FROM outbox WHERE owner = ?", (owner.id,))
@@ -49,7 +51,7 @@ def scrub(db: sqlite3.Connection) -> bool:
     Deleted rows are overwritten as they go (`secure_delete`), but two things outlive them: copies in the slack of pages
     that were split until the file is written anew, and older pages in the write-ahead log until it is cut off.
     """
-    if db.execute("SELECT 1 FROM meta WHERE name = 'slack'").fetchone() is not None:
+    if meta.get(db, _SLACK) is not None:
         try:
             write_anew(db)
         except sqlite3.OperationalError as error:  # such as a full disk; the mark makes the next erasure try again
@@ -70,4 +72,4 @@ def write_anew(db: sqlite3.Connection) -> None:
         db.execute("VACUUM")
     finally:
         db.execute("PRAGMA temp_store = MEMORY")
-    db.execute("DELETE FROM meta WHERE name = 'slack'")
+    meta.remove(db, _SLACK)

@@ -17,7 +17,8 @@ from tempfile import NamedTemporaryFile
 from typing import Final, NamedTuple
 from urllib.parse import quote
 
-from memory_core.errors import NotAStoreError, StoreUnavailableError
+from memory_core.errors import DamagedStoreError, NotAStoreError, StoreUnavailableError
+from memory_core.storage.sqlite.damage import damaged, is_undecodable
 from memory_core.storage.sqlite.schema import APPLICATION_ID, check_version, migrate
 
 BUSY_MS: Final = 30_000
@@ -47,10 +48,14 @@ def explained(what: str) -> Generator[None]:
         yield
     except sqlite3.IntegrityError:
         raise
+    except UnicodeDecodeError as error:  # SQLite quotes a damaged schema in its message, and sqlite3 cannot decode that
+        raise damaged(f"the schema of {what}") from error
     except (OSError, sqlite3.OperationalError) as error:
+        if isinstance(error, sqlite3.Error) and is_undecodable(error):
+            raise damaged(f"text in {what}") from error
         raise StoreUnavailableError(f"{what} cannot be used: {error}") from error
     except sqlite3.DatabaseError as error:
-        raise StoreUnavailableError(f"{what} is damaged ({error}); restore it from a backup") from error
+        raise DamagedStoreError(f"{what} is damaged ({error}); restore it from a backup") from error
 
 
 def real_path(path: Path) -> Path:
@@ -88,6 +93,13 @@ def find_or_create(path: Path) -> tuple[Path, Identity]:
         if not path.exists():
             path.parent.mkdir(parents=True, exist_ok=True)
             create(path)
+    return find(path)
+
+
+def find(path: Path) -> tuple[Path, Identity]:
+    """The real path of a file that is there and which one it is; raises what `find_or_create` raises."""
+    with explained(f"the memory file {str(path)!r}"):
+        path = real_path(path)
         found = path.stat()
         if not stat.S_ISREG(found.st_mode):
             raise NotAStoreError(f"{str(path)!r} is not a file; give the path of a memory file")

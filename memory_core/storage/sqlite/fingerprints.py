@@ -9,12 +9,13 @@ from functools import lru_cache
 
 from memory_core.errors import FingerprintError
 from memory_core.models import Fingerprint
+from memory_core.storage.sqlite import meta
 
 
 def held(db: sqlite3.Connection, name: str = "fingerprint") -> Fingerprint | None:
     """The embedder whose vectors searches read, if there is any (or another fingerprint kept in `meta`)."""
-    row = db.execute("SELECT value FROM meta WHERE name = ?", (name,)).fetchone()
-    return None if row is None else _parsed(row[0])
+    value = meta.get(db, name)
+    return None if value is None else _parsed(str(value))
 
 
 @lru_cache(maxsize=8)
@@ -24,7 +25,7 @@ def _parsed(text: str) -> Fingerprint:
 
 def hold(db: sqlite3.Connection, fingerprint: Fingerprint, name: str = "fingerprint") -> None:
     """Make it the one the file holds."""
-    db.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (name, json.dumps(asdict(fingerprint))))
+    meta.put(db, name, json.dumps(asdict(fingerprint)))
 
 
 def claim(db: sqlite3.Connection, wanted: Fingerprint) -> None:

@@ -15,6 +15,7 @@ from memory_core.bridge import answer
 from memory_core.errors import ClosedError
 from memory_core.limits import is_long
 from memory_core.models import MemoryRecord, Scope
+from memory_core.quota import Quota
 from memory_core.storage.sqlite.prepared import Prepared
 from memory_core.storage.sqlite.vectors import Batch
 from memory_core.storage.sqlite.writer import Writer
@@ -28,6 +29,7 @@ class _Waiting(NamedTuple):
     scope: Scope
     item: Prepared
     embed_later: bool
+    quota: Quota | None
     done: asyncio.Future[MemoryRecord | None]
 
 
@@ -56,17 +58,23 @@ class Intake:
         self._task = asyncio.create_task(self._serve(), name="memory-core intake")
 
     def put(
-        self, scope: Scope, record: MemoryRecord, done: asyncio.Future[MemoryRecord | None], *, embed_later: bool
+        self,
+        scope: Scope,
+        record: MemoryRecord,
+        done: asyncio.Future[MemoryRecord | None],
+        *,
+        embed_later: bool,
+        quota: Quota | None,
     ) -> None:
         """See `Adding.begin_add`; a caller that is cancelled before the writer has its record takes it back."""
         if self._closed:
             raise ClosedError("this memory was closed; make a new Memory to open it again")
         if is_long(record.text):
-            task = asyncio.create_task(self._put_long(scope, record, done, embed_later=embed_later))
+            task = asyncio.create_task(self._put_long(scope, record, done, embed_later=embed_later, quota=quota))
             self._preparing.add(task)
             task.add_done_callback(self._preparing.discard)
         else:
-            self._enqueue(_Waiting(scope, self._prepare(record), embed_later, done))
+            self._enqueue(_Waiting(scope, self._prepare(record), embed_later, quota, done))
 
     async def close(self) -> None:
         """Hand everything that was accepted to the writer."""
@@ -77,14 +85,20 @@ class Intake:
         await self._task
 
     async def _put_long(
-        self, scope: Scope, record: MemoryRecord, done: asyncio.Future[MemoryRecord | None], *, embed_later: bool
+        self,
+        scope: Scope,
+        record: MemoryRecord,
+        done: asyncio.Future[MemoryRecord | None],
+        *,
+        embed_later: bool,
+        quota: Quota | None,
     ) -> None:
         try:
             item = await asyncio.to_thread(self._prepare, record)
         except Exception as error:  # noqa: BLE001  (whatever it was, it is the caller's)
             answer([(done, None, error)])
         else:
-            self._enqueue(_Waiting(scope, item, embed_later, done))
+            self._enqueue(_Waiting(scope, item, embed_later, quota, done))
 
     def _enqueue(self, waiting: _Waiting) -> None:
         self._queue.append(waiting)
@@ -108,17 +122,18 @@ class Intake:
             answer([(waiting.done, None, error) for waiting in group])
 
     async def _hand_over(self, group: Sequence[_Waiting], *, embed_later: bool) -> None:
-        by_scope: dict[Scope, list[_Waiting]] = {}
+        by_scope: dict[tuple[Scope, Quota | None], list[_Waiting]] = {}
+        last: _Waiting | None = None
         some: list[_Waiting] = []
-        scope: Scope | None = None
         for waiting in group:
-            if waiting.scope is not scope:  # neighbours mostly come through one handle
-                scope = waiting.scope
-                some = by_scope.setdefault(scope, [])
+            if last is None or waiting.scope is not last.scope or waiting.quota is not last.quota:
+                some = by_scope.setdefault((waiting.scope, waiting.quota), [])  # neighbours mostly share a handle
             some.append(waiting)
-        batches = [(scope, [waiting.item for waiting in some]) for scope, some in by_scope.items()]
+            last = waiting
+        batches = [(scope, [waiting.item for waiting in some]) for (scope, _), some in by_scope.items()]
         ready = [items for _, items in batches] if embed_later else await self._embed(batches)
-        for (scope, some), items in zip(by_scope.items(), ready, strict=True):
+        for ((scope, quota), some), items in zip(by_scope.items(), ready, strict=True):
             wanted = [(item, one.done) for one, item in zip(some, items, strict=True) if not one.done.done()]
             if wanted:
-                self._writer.enqueue(Adds(scope, [item for item, _ in wanted]), [done for _, done in wanted])
+                adds = Adds(scope, [item for item, _ in wanted], quota)
+                self._writer.enqueue(adds, [done for _, done in wanted])

@@ -11,9 +11,10 @@ from typing import Final
 from memory_core.models import STATES, MemoryRecord, Scope, Where
 from memory_core.storage.sqlite import writing
 from memory_core.storage.sqlite.conditions import conditions
+from memory_core.storage.sqlite.damage import has_whole_vector
 from memory_core.storage.sqlite.owners import Owner, find, find_or_add, note_changes
 from memory_core.storage.sqlite.prepared import Prepared
-from memory_core.storage.sqlite.rows import micros
+from memory_core.storage.sqlite.rows import COLUMNS, to_record
 from memory_core.storage.sqlite.snapshot import snapshot
 
 _BEFORE_EVERYTHING: Final = -(1 << 63)
@@ -65,8 +66,12 @@ def _kept_vectors(db: sqlite3.Connection, key: int, before: MemoryRecord, after:
     """The vectors of a record that still says the same."""
     if before.text != after.text:
         return ()
-    vectors = [vector for (vector,) in db.execute("SELECT vector FROM chunk WHERE record = ? ORDER BY n", (key,))]
-    return () if None in vectors else vectors
+    rows = db.execute("SELECT vector, vector_digest FROM chunk WHERE record = ? ORDER BY n", (key,)).fetchall()
+    return (
+        [vector for vector, _ in rows]
+        if all(vector and has_whole_vector(vector, digest) for vector, digest in rows)
+        else ()
+    )
 
 
 def collections(db: sqlite3.Connection, scope: Scope, where: Where, now: int) -> list[str]:
@@ -89,11 +94,15 @@ def postpone(db: sqlite3.Connection, scope: Scope, expiries: Mapping[str, dateti
     if owner is None:
         return
     found = conditions(owner.id, scope, Where(states=STATES, ids=tuple(expiries)), now)
-    rows = db.execute(f"SELECT key, id, expires_at FROM record WHERE {found.sql}", found.parameters).fetchall()
-    wanted = {id: None if moment is None else micros(moment) for id, moment in expiries.items()}  # noqa: A001
-    changes = [(wanted[id], key) for key, id, expires in rows if wanted[id] != expires]  # noqa: A001
-    db.executemany("UPDATE record SET expires_at = ?, version = version + 1 WHERE key = ?", changes)
-    note_changes(db, owner.id, sorted(key for _, key in changes))
+    rows = db.execute(f"SELECT {COLUMNS}, key FROM record WHERE {found.sql}", found.parameters).fetchall()
+    records = [(row[-1], to_record(row, scope.app, scope.user or "")) for row in rows]
+    changes = [
+        (key, replace(record, expires_at=expiries[record.id], version=record.version + 1))
+        for key, record in records
+        if record.expires_at != expiries[record.id]
+    ]
+    writing.overwrite_columns(db, changes, "expires_at", "version")
+    note_changes(db, owner.id, sorted(key for key, _ in changes))
 
 
 def sweep(db: sqlite3.Connection, scope: Scope, now: int) -> int:

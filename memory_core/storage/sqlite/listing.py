@@ -6,16 +6,23 @@ import base64
 import json
 import sqlite3
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import datetime
 from typing import Any, Final
 
 from memory_core.errors import InvalidInputError
 from memory_core.models import STATES, MemoryRecord, Order, Page, Scope, Stats, Version, Where
 from memory_core.protocols import ListRequest
+from memory_core.storage.sqlite import revisions
 from memory_core.storage.sqlite.conditions import conditions
+from memory_core.storage.sqlite.damage import explaining
 from memory_core.storage.sqlite.owners import find
 from memory_core.storage.sqlite.rows import COLUMNS, moment, to_record
 from memory_core.storage.sqlite.snapshot import snapshot
+from memory_core.storage.sqlite.usage import SIZE
+from memory_core.storage.sqlite.writing import overwrite_columns
+
+Records = tuple[MemoryRecord, ...]
 
 _ORDERS: Final[dict[Order, tuple[str, str, str]]] = {
     "newest": ("occurred_at", "<", "DESC"),
@@ -28,7 +35,7 @@ _ORDERS: Final[dict[Order, tuple[str, str, str]]] = {
 MAX_CURSOR_CHARS: Final = 256
 _HUGE: Final = 1 << 63
 
-EMPTY: Final = Stats(0, {}, {}, {}, 0, None, None, None, None, 0)
+EMPTY: Final = Stats(0, {}, {}, {}, 0, None, None, None, None, 0, 0)
 
 
 def page(db: sqlite3.Connection, scope: Scope, request: ListRequest, now: int) -> tuple[Page, list[int]]:
@@ -49,8 +56,8 @@ def page(db: sqlite3.Connection, scope: Scope, request: ListRequest, now: int) -
         [*found.parameters, request.limit + 1],
     ).fetchall()
     shown = rows[: request.limit]
-    cursor = _encode(request.order, *shown[-1][-2:]) if len(rows) > len(shown) else None
     records = tuple(to_record(row, scope.app, scope.user or "") for row in shown)
+    cursor = _encode(request.order, *shown[-1][-2:]) if len(rows) > len(shown) else None
     return Page(records, cursor), [row[-1] for row in shown]
 
 
@@ -70,8 +77,7 @@ def versions(db: sqlite3.Connection, scope: Scope, id: str, now: int) -> list[Ve
         known = one(db, scope, id, now)
         if known is None:
             return []
-        rows = db.execute("SELECT rev, text, until FROM revision WHERE record = ? ORDER BY rev", (known[1],)).fetchall()
-    return told(known[2], [(rev, text, moment(until)) for rev, text, until in rows])
+        return told(known[2], revisions.of(db, known[1], id))
 
 
 def told(record: MemoryRecord, earlier: Sequence[tuple[int, str, datetime]]) -> list[Version]:
@@ -84,11 +90,11 @@ def told(record: MemoryRecord, earlier: Sequence[tuple[int, str, datetime]]) -> 
     return [*found, Version(record.id, record.rev, record.text, since, None)]
 
 
-def touch(db: sqlite3.Connection, keys: list[int], now: int) -> None:
-    """Count a read. No follower needs to know: nothing that is searched changed."""
-    db.executemany(
-        "UPDATE record SET accessed_at = ?, access_count = access_count + 1 WHERE key = ?", [(now, key) for key in keys]
-    )
+def touch(db: sqlite3.Connection, keys: Sequence[int], records: Sequence[MemoryRecord], now: int) -> Records:
+    """Count a read of these records and return them. No follower needs to know: nothing that is searched changed."""
+    read = tuple(replace(one, accessed_at=moment(now), access_count=one.access_count + 1) for one in records)
+    overwrite_columns(db, zip(keys, read, strict=True), "accessed_at", "access_count")
+    return read
 
 
 def count(db: sqlite3.Connection, scope: Scope, now: int, *, owes: bool) -> Stats:
@@ -104,7 +110,7 @@ def count(db: sqlite3.Connection, scope: Scope, now: int, *, owes: bool) -> Stat
         found = conditions(owner.id, scope, Where(states=STATES), now)
         total = db.execute(
             "SELECT count(*), count(DISTINCT session), min(occurred_at), max(occurred_at), avg(importance), "
-            f"avg(confidence) FROM record WHERE {found.sql}",
+            f"avg(confidence), sum({SIZE}) FROM record WHERE {found.sql}",
             found.parameters,
         ).fetchone()
         (owed,) = db.execute(
@@ -120,19 +126,21 @@ def count(db: sqlite3.Connection, scope: Scope, now: int, *, owes: bool) -> Stat
             )
             for column in ("kind", "tier", "state")
         }
-    records, sessions, oldest, newest, importance, confidence = total
-    return Stats(
-        records,
-        by["kind"],
-        by["tier"],
-        by["state"],
-        sessions,
-        None if oldest is None else moment(oldest),
-        None if newest is None else moment(newest),
-        importance,
-        confidence,
-        owed if owes else 0,
-    )
+    records, sessions, oldest, newest, importance, confidence, size = total
+    with explaining("a moment of a record"):
+        return Stats(
+            records,
+            by["kind"],
+            by["tier"],
+            by["state"],
+            sessions,
+            None if oldest is None else moment(oldest),
+            None if newest is None else moment(newest),
+            importance,
+            confidence,
+            owed if owes else 0,
+            size or 0,
+        )
 
 
 def _encode(order: Order, value: float, key: int) -> str:

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from memory_core.models import Scope
+from memory_core.storage.sqlite.damage import damaged
+from memory_core.storage.sqlite.usage import UNCHANGED, Usage
 
 OUTBOX_KEPT: Final = 50_000
 """Changes kept for followers; one that fell further behind reads its owner anew."""
@@ -26,7 +29,20 @@ def find(db: sqlite3.Connection, scope: Scope) -> Owner | None:
     row = db.execute(
         "SELECT id, next, version FROM owner WHERE app = ? AND user = ?", (scope.app, scope.user)
     ).fetchone()
-    return None if row is None else Owner(*row)
+    return None if row is None else _owner(row)
+
+
+def named(db: sqlite3.Connection, owner: int) -> tuple[str, str]:
+    """The app and the user of an owner's number."""
+    row = db.execute("SELECT app, user FROM owner WHERE id = ?", (owner,)).fetchone()
+    return ("", "") if row is None else row
+
+
+def _owner(row: Sequence[object]) -> Owner:
+    id, following, version = row  # noqa: A001
+    if not (isinstance(id, int) and isinstance(following, int) and isinstance(version, int)):
+        raise damaged("the row of an owner")
+    return Owner(id, following, version)
 
 
 def begin_write(db: sqlite3.Connection, scope: Scope, now: int) -> tuple[Owner, bool]:
@@ -36,20 +52,21 @@ def begin_write(db: sqlite3.Connection, scope: Scope, now: int) -> tuple[Owner, 
         "FROM owner WHERE app = ? AND user = ?",
         (now, scope.app, scope.user),
     ).fetchone()
-    return (find_or_add(db, scope), False) if row is None else (Owner(*row[:3]), bool(row[3]))
+    return (find_or_add(db, scope), False) if row is None else (_owner(row[:3]), bool(row[3]))
 
 
-def begin_append(db: sqlite3.Connection, scope: Scope, now: int, count: int) -> tuple[Owner, bool]:
-    """`begin_write` for so many new records, whose keys are taken in the same question: from `next` on."""
+def begin_append(db: sqlite3.Connection, scope: Scope, now: int, new: Usage) -> tuple[Owner, bool]:
+    """`begin_write` for new records, which are counted and get their keys in the same question: from `next` on."""
     row = db.execute(
-        "UPDATE owner SET next = next + :count WHERE app = :app AND user = :user RETURNING id, next - :count, version, "
+        "UPDATE owner SET next = next + :count, records = records + :count, bytes = bytes + :bytes "
+        "WHERE app = :app AND user = :user RETURNING id, next - :count, version, "
         "EXISTS (SELECT 1 FROM record WHERE record.owner = owner.id AND expires_at <= :now)",
-        {"count": count, "app": scope.app, "user": scope.user, "now": now},
+        {"count": new.records, "bytes": new.bytes, "app": scope.app, "user": scope.user, "now": now},
     ).fetchone()
     if row is None:
         find_or_add(db, scope)
-        return begin_append(db, scope, now, count)
-    return Owner(*row[:3]), bool(row[3])
+        return begin_append(db, scope, now, new)
+    return _owner(row[:3]), bool(row[3])
 
 
 def find_or_add(db: sqlite3.Connection, scope: Scope) -> Owner:
@@ -62,12 +79,26 @@ def find_or_add(db: sqlite3.Connection, scope: Scope) -> Owner:
     return found
 
 
-def note_changes(db: sqlite3.Connection, owner: int, keys: list[int]) -> None:
-    """Tell followers that these records changed or went: one new version, one outbox row each."""
+def take_keys(db: sqlite3.Connection, owner: int, new: Usage) -> None:
+    """Count so many new records, whose keys are those from `next` on."""
+    db.execute(
+        "UPDATE owner SET next = next + ?, records = records + ?, bytes = bytes + ? WHERE id = ?",
+        (new.records, *new, owner),
+    )
+
+
+def note_changes(db: sqlite3.Connection, owner: int, keys: list[int], grown: Usage = UNCHANGED) -> None:
+    """Tell followers that these records changed or went: one new version, one outbox row each.
+
+    Args:
+        grown: By how much the owner holds more than before; negative for less.
+    """
     if not keys:
         return
     (version,) = db.execute(
-        "UPDATE owner SET version = version + 1 WHERE id = ? RETURNING version", (owner,)
+        "UPDATE owner SET version = version + 1, records = records + ?, bytes = bytes + ? WHERE id = ? "
+        "RETURNING version",
+        (*grown, owner),
     ).fetchone()
     db.executemany("INSERT INTO outbox (owner, version, key) VALUES (?, ?, ?)", [(owner, version, k) for k in keys])
     _forget_oldest_changes(db)

@@ -8,13 +8,14 @@ from dataclasses import dataclass, replace
 
 from memory_core.encoding import encode_json
 from memory_core.models import STATES, Fingerprint, MemoryRecord, Scope, Where
-from memory_core.storage.porting import Carried, Entry, Position, Revision, Tombstones
-from memory_core.storage.sqlite import custody, fingerprints, writing
+from memory_core.storage.porting import Carried, Entry, Position, Tombstones
+from memory_core.storage.sqlite import custody, fingerprints, meta, revisions, writing
 from memory_core.storage.sqlite.conditions import conditions, owner_range
 from memory_core.storage.sqlite.connection import Connection
+from memory_core.storage.sqlite.damage import damaged_record, has_whole_vector
 from memory_core.storage.sqlite.owners import find, find_or_add
 from memory_core.storage.sqlite.prepared import Prepared, prepare_all
-from memory_core.storage.sqlite.rows import COLUMNS, micros, moment, to_record
+from memory_core.storage.sqlite.rows import COLUMNS, to_record
 from memory_core.storage.sqlite.schema import OWNER_BITS
 from memory_core.storage.sqlite.snapshot import snapshot
 from memory_core.storage.sqlite.writer import Writer
@@ -78,15 +79,11 @@ class SqlitePort:
 def read(db: sqlite3.Connection, scope: Scope, rows: str, parameters: Sequence[object]) -> Iterator[Carried]:
     """The records whose keys a condition on `record` chooses, by arrival, without vectors."""
     chosen = f"FROM record WHERE {rows}"
-    earlier: dict[int, list[Revision]] = {}
-    for key, rev, text, until in db.execute(
-        f"SELECT record, rev, text, until FROM revision WHERE record IN (SELECT key {chosen}) ORDER BY record, rev",
-        parameters,
-    ):
-        earlier.setdefault(key, []).append((rev, text, moment(until)))
     for row in db.execute(f"SELECT {COLUMNS}, key {chosen} ORDER BY key", parameters):
         record = to_record(row, scope.app, scope.user or "")
-        yield Carried(record, row[-1] & _SEQ, tuple(earlier.get(row[-1], ())))
+        if not isinstance(row[-1], int):
+            raise damaged_record(record.id)
+        yield Carried(record, row[-1] & _SEQ, revisions.of(db, row[-1], record.id))
 
 
 def with_vectors(db: sqlite3.Connection, owner: int, items: Sequence[Carried]) -> list[Carried]:
@@ -94,8 +91,10 @@ def with_vectors(db: sqlite3.Connection, owner: int, items: Sequence[Carried]) -
     found: list[Carried] = []
     for item in items:
         key = owner << OWNER_BITS | item.seq
-        rows = db.execute("SELECT vector FROM chunk WHERE record = ? ORDER BY n", (key,)).fetchall()
-        vectors = tuple(vector for (vector,) in rows)
+        rows = db.execute("SELECT vector, vector_digest FROM chunk WHERE record = ? ORDER BY n", (key,)).fetchall()
+        if any(not has_whole_vector(*row) for row in rows):
+            raise damaged_record(item.record.id)
+        vectors = tuple(vector for vector, _ in rows)
         found.append(item if None in vectors else replace(item, vectors=vectors))
     return found
 
@@ -167,23 +166,17 @@ def _restore(
         gone = conditions(owner.id, scope, Where(states=STATES, ids=tuple(remove)), _BEFORE_EVERYTHING)
         writing.delete(db, scope, owner.id, gone, forget=False)
     keys = writing.restore(db, owner, [item for _, item in batch])
-    db.executemany("DELETE FROM revision WHERE record = ?", [(key,) for key in keys])
-    db.executemany(
-        "INSERT INTO revision VALUES (?, ?, ?, ?)",
-        [
-            (key, rev, text, micros(until))
-            for key, (item, _) in zip(keys, batch, strict=True)
-            for rev, text, until in item.revisions
-        ],
-    )
+    for key, (item, _) in zip(keys, batch, strict=True):
+        revisions.replace(db, key, item.revisions)
 
 
 def _tombstones(db: sqlite3.Connection) -> Tombstones:
     with snapshot(db):
-        (secret,) = db.execute("SELECT value FROM meta WHERE name = 'tombstone_key'").fetchone()
-        return Tombstones(secret, frozenset(digest for (digest,) in db.execute("SELECT digest FROM tombstone")))
+        return Tombstones(
+            meta.tombstone_key(db), frozenset(digest for (digest,) in db.execute("SELECT digest FROM tombstone"))
+        )
 
 
 def _adopt(db: sqlite3.Connection, tombstones: Tombstones) -> None:
-    db.execute("UPDATE meta SET value = ? WHERE name = 'tombstone_key'", (tombstones.secret,))
+    meta.put(db, meta.TOMBSTONE_KEY, tombstones.secret)
     db.executemany("INSERT OR IGNORE INTO tombstone VALUES (?)", [(digest,) for digest in tombstones.digests])

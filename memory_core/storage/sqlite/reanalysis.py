@@ -14,7 +14,8 @@ from typing import Final
 
 from memory_core.errors import StorageError, reason_for_log
 from memory_core.retrieval.features import ANALYSIS, features
-from memory_core.storage.sqlite.owners import note_changes
+from memory_core.storage.sqlite import meta
+from memory_core.storage.sqlite.owners import named, note_changes
 from memory_core.storage.sqlite.rows import COLUMNS, to_record
 from memory_core.storage.sqlite.schema import NAME_OF_ANALYSIS, note_analysis
 from memory_core.storage.sqlite.writer import Writer
@@ -44,7 +45,7 @@ class Reanalysis:
 
 def is_due(db: sqlite3.Connection) -> bool:
     """Whether rows are left that this version would analyse differently; not where a newer one has begun."""
-    version, following = _progress(db)
+    version, following = progress(db)
     return version < ANALYSIS or (version == ANALYSIS and following is not None)
 
 
@@ -52,13 +53,13 @@ def renew(db: sqlite3.Connection) -> bool:
     """Analyse the next batch; inside a write transaction. Returns whether that was not the last one."""
     if not is_due(db):
         return False
-    version, following = _progress(db)
+    version, following = progress(db)
     start = following if version == ANALYSIS else 0
     query = f"SELECT {COLUMNS}, owner, key FROM record WHERE key >= ? ORDER BY key LIMIT ?"
     rows = db.execute(query, (start, BATCH)).fetchall()
     changed: dict[int, list[int]] = {}
     for *row, owner, key in rows:
-        found = features(to_record(tuple(row), "", ""))
+        found = features(to_record(tuple(row), *named(db, owner)))
         columns = (found.packed, found.flags, found.words)
         if db.execute("SELECT terms, flags, words FROM lexical WHERE key = ?", (key,)).fetchone() != columns:
             db.execute("INSERT OR REPLACE INTO lexical VALUES (?, ?, ?, ?)", (key, *columns))
@@ -70,10 +71,10 @@ def renew(db: sqlite3.Connection) -> bool:
     return not is_last
 
 
-def _progress(db: sqlite3.Connection) -> tuple[int, int | None]:
+def progress(db: sqlite3.Connection) -> tuple[int, int | None]:
     """The version, and the key from which on rows do not have it yet; `None` if all have."""
-    row = db.execute("SELECT value FROM meta WHERE name = ?", (NAME_OF_ANALYSIS,)).fetchone()
-    version, following = (_FIRST, None) if row is None else json.loads(row[0])
+    value = meta.get(db, NAME_OF_ANALYSIS)
+    version, following = (_FIRST, None) if value is None else json.loads(str(value))
     return version, following
 
 

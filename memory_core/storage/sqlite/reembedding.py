@@ -12,11 +12,13 @@ from __future__ import annotations
 
 import sqlite3
 from typing import Final
+from zlib import crc32
 
 from memory_core.errors import FingerprintError
 from memory_core.models import Fingerprint
 from memory_core.progress import Progress, ProgressCallback
 from memory_core.protocols import Embedder
+from memory_core.storage.sqlite import meta
 from memory_core.storage.sqlite.backlog import BATCH, Piece, texts_of
 from memory_core.storage.sqlite.connection import Connection
 from memory_core.storage.sqlite.fingerprints import held, hold
@@ -34,7 +36,10 @@ _TARGET: Final = "reembedding"
 
 _FORGET: Final = "BEGIN DELETE FROM renewal WHERE record = old.record AND n = old.n; END"
 _CREATE: Final = (
-    "CREATE TABLE renewal (record INTEGER, n INTEGER, vector BLOB NOT NULL, PRIMARY KEY (record, n)) WITHOUT ROWID",
+    (
+        "CREATE TABLE renewal (record INTEGER, n INTEGER, vector BLOB NOT NULL, vector_digest INTEGER NOT NULL, "
+        "PRIMARY KEY (record, n)) WITHOUT ROWID"
+    ),
     f"CREATE TRIGGER renewal_gone AFTER DELETE ON chunk {_FORGET}",
     f"CREATE TRIGGER renewal_owed AFTER UPDATE OF vector ON chunk WHEN new.vector IS NULL {_FORGET}",
 )
@@ -46,7 +51,8 @@ _MISSING_FROM: Final = (
 )
 _MISSING: Final = f"SELECT record, n {_MISSING_FROM} ORDER BY record, n LIMIT ?"
 _REPLACE: Final = (
-    "UPDATE chunk SET vector = (SELECT vector FROM renewal WHERE renewal.record = chunk.record AND renewal.n = chunk.n)"
+    "UPDATE chunk SET (vector, vector_digest) = "
+    "(SELECT vector, vector_digest FROM renewal WHERE renewal.record = chunk.record AND renewal.n = chunk.n)"
 )
 
 
@@ -123,9 +129,11 @@ def _keep(db: sqlite3.Connection, target: Fingerprint, embedded: dict[Piece, str
         return 0
     texts = texts_of(db, embedded)
     rows = [
-        (*piece, blob) for (piece, text), blob in zip(embedded.items(), blobs, strict=True) if texts.get(piece) == text
+        (*piece, blob, crc32(blob))
+        for (piece, text), blob in zip(embedded.items(), blobs, strict=True)
+        if texts.get(piece) == text
     ]
-    db.executemany("INSERT OR REPLACE INTO renewal VALUES (?, ?, ?)", rows)
+    db.executemany("INSERT OR REPLACE INTO renewal VALUES (?, ?, ?, ?)", rows)
     return len(rows)
 
 
@@ -135,7 +143,7 @@ def _switch(db: sqlite3.Connection, target: Fingerprint) -> None:
     drop_gone, drop_owed, drop_table = _DROP
     for statement in (drop_gone, drop_owed, _REPLACE, drop_table):
         db.execute(statement)
-    db.execute("DELETE FROM meta WHERE name = ?", (_TARGET,))
+    meta.remove(db, _TARGET)
     hold(db, target)
     for (owner,) in db.execute("SELECT id FROM owner").fetchall():
         # Followers look at the fingerprint when the version has changed. Record 0 of an owner does not exist.

@@ -6,10 +6,12 @@ import json
 from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
+from zlib import crc32
 
 from memory_core.encoding import encode_json
 from memory_core.making import OpenRecord, sealed
 from memory_core.models import Link, MemoryRecord
+from memory_core.storage.sqlite.damage import damaged_record, form
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND: Final = timedelta(microseconds=1)
@@ -17,9 +19,12 @@ _MICROSECOND: Final = timedelta(microseconds=1)
 COLUMNS: Final = (
     "id, text, role, kind, tier, author, data, tags, importance, confidence, emotion, created_at, updated_at, "
     "accessed_at, occurred_at, access_count, expires_at, valid_from, valid_to, state, source_key, rev, version, agent, "
-    "session, collection, links"
+    "session, collection, links, digest"
 )
-"""The columns of `record` that a caller sees, in the order of `to_row` and `to_record`."""
+"""The columns of `record` that a caller sees, and their digest, in the order of `to_row` and `to_record`."""
+NAMES: Final = tuple(COLUMNS.split(", "))
+_SEEN: Final = len(NAMES) - 1
+_FORM: Final = form(2 + _SEEN)
 
 
 Row = tuple[Any, ...]
@@ -49,6 +54,11 @@ def to_links(keys: Iterable[str]) -> tuple[Link, ...]:
 
 def to_row(record: MemoryRecord) -> Row:
     """The values of `COLUMNS`."""
+    row = _values(record)
+    return (*row, crc32((_FORM % (record.app, record.user, *row)).encode()))  # `digest`, which every add waits for
+
+
+def _values(record: MemoryRecord) -> Row:
     created_at = micros(record.created_at)
     return (
         record.id,
@@ -82,7 +92,13 @@ def to_row(record: MemoryRecord) -> Row:
 
 
 def to_record(row: Row, app: str, user: str) -> MemoryRecord:
-    """The record of a row that starts with `COLUMNS`."""
+    """The record of a row that starts with `COLUMNS`.
+
+    Raises:
+        DamagedStoreError: The row, or the name of its owner, is not as it was written.
+    """
+    if not is_whole(row, app, user):
+        raise damaged_record(row[0])
     created_at = moment(row[11])
     record = OpenRecord(
         id=row[0],
@@ -116,6 +132,12 @@ def to_record(row: Row, app: str, user: str) -> MemoryRecord:
         user=user,
     )
     return sealed(record)
+
+
+def is_whole(row: Row, app: str, user: str) -> bool:
+    """Whether a row that starts with `COLUMNS` is as it was written for this owner."""
+    seen = _FORM % (app, user, *row[:_SEEN])
+    return bool(crc32(seen.encode("utf-8", "surrogateescape")) == row[_SEEN])
 
 
 def _optional_micros(value: datetime | None) -> int | None:

@@ -8,7 +8,7 @@ every table: a scan of one owner reads pages that hold nothing else.
 | `owner` | app, user, next seq, version | `version` grows with every change that is not an append: readers compare it |
 | `record` | the memories | the truth; everything below is derived from it in the same transaction |
 | `lexical` | hashed terms of each record | what a search of words reads, see `retrieval/postings.py` |
-| `revision` | the texts a record had before | kept by triggers, whoever changes the record |
+| `revision` | the texts a record had before | they go with the record, by a trigger |
 | `chunk` | pieces of the text with their vectors | a NULL vector is owed |
 | `outbox` | what changed, in order | in-memory indexes of any process follow it, external ones later |
 | `tombstone` | keyed hashes of forgotten source keys | blocks re-ingestion without keeping what was deleted |
@@ -25,6 +25,7 @@ import sqlite3
 from typing import Final
 
 from memory_core.errors import NewerStoreError
+from memory_core.storage.sqlite import meta
 
 logger = logging.getLogger(__name__)
 
@@ -34,11 +35,9 @@ APPLICATION_ID: Final = 0x4D454D43
 OWNER_BITS: Final = 32
 NAME_OF_ANALYSIS: Final = "analysis"
 """In `meta`: the version of the analysis (`features.ANALYSIS`), and from which key on rows do not have it yet."""
-REVISIONS_KEPT: Final = 20
-"""How many earlier texts of a record are kept, the latest ones."""
 
-_M001: Final = f"""
-CREATE TABLE meta (name TEXT PRIMARY KEY, value BLOB NOT NULL) WITHOUT ROWID;
+_M001: Final = """
+CREATE TABLE meta (name TEXT PRIMARY KEY, value BLOB NOT NULL, digest INTEGER NOT NULL) WITHOUT ROWID;
 
 CREATE TABLE owner (
     id INTEGER PRIMARY KEY AUTOINCREMENT,   -- never used twice: caches of other processes go by it
@@ -46,6 +45,8 @@ CREATE TABLE owner (
     user TEXT NOT NULL,
     next INTEGER NOT NULL DEFAULT 1,
     version INTEGER NOT NULL DEFAULT 0,
+    records INTEGER NOT NULL DEFAULT 0,     -- how many, expired ones included
+    bytes INTEGER NOT NULL DEFAULT 0,       -- of what they say, see `usage.py`
     UNIQUE (app, user)
 );
 
@@ -78,7 +79,8 @@ CREATE TABLE record (
     agent TEXT,
     session TEXT,
     collection TEXT,
-    links TEXT NOT NULL
+    links TEXT NOT NULL,
+    digest INTEGER NOT NULL                 -- of the owner's names and all columns that a caller sees
 );
 CREATE UNIQUE INDEX record_id ON record (owner, id);
 CREATE UNIQUE INDEX record_source ON record (owner, source_key) WHERE source_key IS NOT NULL;
@@ -93,12 +95,9 @@ CREATE TABLE revision (
     rev INTEGER NOT NULL,
     text TEXT NOT NULL,
     until INTEGER NOT NULL,                 -- when another text took its place
+    digest INTEGER NOT NULL,
     PRIMARY KEY (record, rev)
 ) WITHOUT ROWID;
-CREATE TRIGGER record_rewritten AFTER UPDATE OF text ON record WHEN old.text <> new.text BEGIN
-    INSERT OR REPLACE INTO revision VALUES (old.key, old.rev, old.text, new.updated_at);;
-    DELETE FROM revision WHERE record = old.key AND rev <= old.rev - {REVISIONS_KEPT};;
-END;
 CREATE TRIGGER record_gone AFTER DELETE ON record BEGIN
     DELETE FROM revision WHERE record = old.key;;
 END;
@@ -115,7 +114,9 @@ CREATE TABLE chunk (
     n INTEGER NOT NULL,
     start INTEGER NOT NULL,
     stop INTEGER NOT NULL,
+    digest INTEGER NOT NULL,                -- of the columns before it
     vector BLOB,                            -- float16, unit length
+    vector_digest INTEGER,
     PRIMARY KEY (record, n)
 ) WITHOUT ROWID;
 CREATE INDEX chunk_owed ON chunk (record, n) WHERE vector IS NULL;
@@ -136,7 +137,7 @@ def m001_create(db: sqlite3.Connection) -> None:
     """All tables, empty."""
     for statement in _statements(_M001):
         db.execute(statement)
-    db.execute("INSERT INTO meta VALUES ('tombstone_key', ?)", (secrets.token_bytes(32),))
+    meta.put(db, meta.TOMBSTONE_KEY, secrets.token_bytes(32))
 
 
 MIGRATIONS: Final = (m001_create,)
@@ -156,7 +157,7 @@ def note_analysis(db: sqlite3.Connection, following: int | None) -> None:
     """Say that terms are those of this version; from the key `following` on not yet."""
     from memory_core.retrieval.features import ANALYSIS  # noqa: PLC0415  (20 ms, for new files only)
 
-    db.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (NAME_OF_ANALYSIS, json.dumps([ANALYSIS, following])))
+    meta.put(db, NAME_OF_ANALYSIS, json.dumps([ANALYSIS, following]))
 
 
 def migrate(db: sqlite3.Connection) -> None:

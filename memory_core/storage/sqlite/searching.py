@@ -21,6 +21,7 @@ from memory_core.retrieval.question import Query
 from memory_core.retrieval.ranking import Ranking, Vector, rank
 from memory_core.storage.sqlite.conditions import conditions, is_selective, owner_range
 from memory_core.storage.sqlite.corpora import Corpora, Missing
+from memory_core.storage.sqlite.damage import explaining
 from memory_core.storage.sqlite.owners import Owner, find
 from memory_core.storage.sqlite.passages import passages
 from memory_core.storage.sqlite.readers import Readers
@@ -141,7 +142,8 @@ def containing(db: sqlite3.Connection, search: Search) -> list[Hit]:
             f"SELECT {COLUMNS}, key FROM record WHERE {found.sql} ORDER BY occurred_at DESC, key DESC",
             found.parameters,
         )
-        matching = islice((row for row in rows if needle in folded(row[1])), search.request.limit)
+        with explaining("the text of a record"):
+            matching = list(islice((row for row in rows if needle in folded(row[1])), search.request.limit))
         records = {row[-1]: _owned(row, search.scope) for row in matching}
         texts = {key: record.text for key, record in records.items()}
         parts = passages(db, texts, [needle], None, reach=len(needle) - 1)
@@ -151,8 +153,9 @@ def containing(db: sqlite3.Connection, search: Search) -> list[Hit]:
 def _importances(db: sqlite3.Connection, corpus: Corpus, owner: int) -> NDArray[np.float32]:
     found = np.zeros(len(corpus), np.float32)
     rows = db.execute("SELECT key, importance FROM record WHERE key BETWEEN ? AND ?", owner_range(owner))
-    for key, importance in rows:
-        found[corpus.row_of[key]] = importance
+    with explaining("the importance of a record"):
+        for key, importance in rows:
+            found[corpus.row_of[key]] = importance
     return found
 
 
@@ -161,7 +164,8 @@ def _records(db: sqlite3.Connection, scope: Scope, keys: list[int]) -> dict[int,
     rows = db.execute(f"SELECT {COLUMNS}, key FROM record WHERE key IN ({marks})", keys).fetchall()
     app, user = scope.app, scope.user or ""
     by_key = {row[-1]: to_record(row, app, user) for row in rows}
-    return {key: by_key[key] for key in keys}
+    with explaining("a key of a record"):
+        return {key: by_key[key] for key in keys}
 
 
 def _owned(row: tuple[object, ...], scope: Scope) -> MemoryRecord:

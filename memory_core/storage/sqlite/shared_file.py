@@ -10,8 +10,8 @@ import asyncio
 import logging
 import os
 import sqlite3
-from collections.abc import Callable, Generator, Sequence
-from contextlib import AsyncExitStack, contextmanager
+from collections.abc import AsyncGenerator, Callable, Generator, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Literal, NamedTuple, TypeVar
@@ -30,6 +30,7 @@ from memory_core.storage.sqlite.files import Identity, find_or_create, identity
 from memory_core.storage.sqlite.intake import Intake
 from memory_core.storage.sqlite.names import KnownNames
 from memory_core.storage.sqlite.prepared import Prepared, prepare
+from memory_core.storage.sqlite.read_connection import connect_for_reading
 from memory_core.storage.sqlite.readers import Readers
 from memory_core.storage.sqlite.reanalysis import Reanalysis, is_due
 from memory_core.storage.sqlite.reembedding import collect, switch
@@ -131,6 +132,19 @@ class SharedFile:
     async def alone(self, work: Callable[[sqlite3.Connection], T]) -> T:
         """Run work that takes the write lock by itself, when it is the turn of this process."""
         return await self.write_connection.run(partial(self._in_turn, work))
+
+    @asynccontextmanager
+    async def second_reader(self) -> AsyncGenerator[Connection]:
+        """A connection for long work that reads; searches do not wait for it, but in a database in memory."""
+        if self.path == IN_MEMORY:
+            yield self.write_connection
+            return
+        connection = await connect_for_reading(Path(self.path))
+        self.connections.append(connection)
+        try:
+            yield connection
+        finally:
+            await self._disconnect(connection)
 
     async def reembed(self, embedder: Embedder, progress: ProgressCallback | None) -> int:
         """See `Memory.reembed`."""

@@ -6,30 +6,34 @@ import asyncio
 import logging
 import os
 import sqlite3
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import replace
 from datetime import datetime
+from functools import partial
+from pathlib import Path
 from typing import Final
 
 from memory_core.bridge import answer_with, off_loop
 from memory_core.chunking import DEFAULT_CHUNKER, Chunker
-from memory_core.drafts import is_long_patch, patched
+from memory_core.drafts import insist_on_version, is_long_patch, patched
 from memory_core.errors import ClosedError, EmbeddingError, RecordNotFoundError
 from memory_core.limits import is_long
 from memory_core.models import ErasureReceipt, Hit, MemoryRecord, Page, Patch, Scope, Stats, Version, Where
 from memory_core.progress import ProgressCallback
 from memory_core.protocols import Clock, Embedder, ListRequest, SearchRequest
+from memory_core.quota import Quota
 from memory_core.retrieval.question import parse
-from memory_core.storage.sqlite import custody, erasing, items, listing, searching, writing
+from memory_core.storage.sqlite import backup, checking, custody, erasing, items, listing, searching, writing
 from memory_core.storage.sqlite.conditions import conditions
 from memory_core.storage.sqlite.connection import Connection
 from memory_core.storage.sqlite.corpora import Corpora
 from memory_core.storage.sqlite.owners import find
 from memory_core.storage.sqlite.porting import SqlitePort
 from memory_core.storage.sqlite.prepared import Prepared, prepare_all, query_vector
+from memory_core.storage.sqlite.read_only import borrow_for_reading
 from memory_core.storage.sqlite.readers import Readers, is_brief_page, is_long_page, looks_long
-from memory_core.storage.sqlite.rows import micros, moment
+from memory_core.storage.sqlite.rows import micros
 from memory_core.storage.sqlite.shared_file import (
     SharedFile,
     Synchronous,
@@ -39,6 +43,8 @@ from memory_core.storage.sqlite.shared_file import (
     give_back,
 )
 from memory_core.storage.sqlite.snapshot import snapshot
+from memory_core.storage.sqlite.updating import is_searched_differently, update
+from memory_core.storage.sqlite.usage import within
 from memory_core.storage.sqlite.writer import Writer
 
 logger = logging.getLogger(__name__)
@@ -61,6 +67,8 @@ class SqliteStore:
         embedder: Closed with the store; `None` keeps a store without vectors.
         synchronous: `FULL` survives power loss at any moment; `NORMAL` survives the death of the process only.
         chunker: Cuts the texts that are written from here on.
+        quota: What each owner may hold.
+        read_only: Refuse every write, and leave the file as it is.
     """
 
     def __init__(
@@ -71,10 +79,14 @@ class SqliteStore:
         clock: Clock,
         synchronous: Synchronous = "FULL",
         chunker: Chunker = DEFAULT_CHUNKER,
+        quota: Quota | None = None,
+        read_only: bool = False,
     ) -> None:
         self._path = path
         self._given = embedder
         self._clock = clock
+        self._quota = quota
+        self._read_only = read_only
         self._wanted = Wanted(embedder, chunker, synchronous)
         self._borrowed: SharedFile | None = None
         self._to_close = AsyncExitStack()
@@ -100,9 +112,13 @@ class SqliteStore:
         """
         await asyncio.shield(asyncio.create_task(self._to_close.aclose(), name="memory-core close"))
 
+    @property
+    def _borrow(self) -> Callable[[str | os.PathLike[str], Wanted], Awaitable[SharedFile]]:
+        return borrow_for_reading if self._read_only else borrow
+
     async def _open(self) -> None:
         try:
-            self._borrowed = file = await borrow(self._path, self._wanted)
+            self._borrowed = file = await self._borrow(self._path, self._wanted)
         except BaseException:  # a cancelled caller included
             await close_embedder(self._given)
             raise
@@ -161,13 +177,13 @@ class SqliteStore:
         batch = await prepare_all(self._prepare, records)
         if not embed_later:
             (batch,) = await self._shared.embedded([(scope, batch)], progress=progress)
-        return await self._writer.write(lambda db: writing.insert(db, scope, batch))
+        return await self._writer.write(within(self._quota, scope, lambda db: writing.insert(db, scope, batch)))
 
     def begin_add(
         self, scope: Scope, record: MemoryRecord, done: asyncio.Future[MemoryRecord | None], *, embed_later: bool
     ) -> None:
         """See `Adding.begin_add`."""
-        self._shared.intake.put(scope, record, done, embed_later=embed_later)
+        self._shared.intake.put(scope, record, done, embed_later=embed_later, quota=self._quota)
 
     async def search(self, scope: Scope, request: SearchRequest) -> list[Hit]:
         """See `Records.search`."""
@@ -195,16 +211,18 @@ class SqliteStore:
                 return found.hits
             self._shared.names.correct(scope, query.names, found.names)
 
-    async def update(self, scope: Scope, id: str, patch: Patch) -> MemoryRecord:  # noqa: A002
+    async def update(self, scope: Scope, id: str, patch: Patch, *, expected_version: int | None) -> MemoryRecord:  # noqa: A002
         """See `Records.update`."""
         now = self._clock()
         known = await self._reader.run(lambda db: listing.one(db, scope, id, micros(now)))
         if known is None:
             raise RecordNotFoundError(f"there is no memory {id!r}")
+        insist_on_version(known[2], expected_version)  # before its vectors are computed
         item = await off_loop(is_long_patch(patch), self._patched, known[2], patch, now)
-        if _is_searched_differently(known[2], item.record):
+        if is_searched_differently(known[2], item.record):
             ((item,),) = await self._shared.embedded([(scope, [item])])
-        return await self._writer.write(lambda db: _update(db, scope, patch, item, now))
+        change = partial(update, scope=scope, patch=patch, item=item, now=now, expected_version=expected_version)
+        return await self._writer.write(within(self._quota, scope, change))
 
     def _patched(self, record: MemoryRecord, patch: Patch, now: datetime) -> Prepared:
         return self._prepare(patched(record, patch, now))
@@ -229,7 +247,7 @@ class SqliteStore:
             return []
         batch, now = await prepare_all(self._prepare, records), self._now()
         (batch,) = await self._shared.embedded([(scope, batch)])
-        return await self._writer.write(lambda db: items.put(db, scope, batch, remove, now))
+        return await self._writer.write(within(self._quota, scope, lambda db: items.put(db, scope, batch, remove, now)))
 
     async def collections(self, scope: Scope, where: Where) -> Texts:
         """See `Items.collections`."""
@@ -280,7 +298,13 @@ class SqliteStore:
 
     async def check(self) -> Texts:
         """See `Custody.check`."""
-        return await (await self._readers.long()).run(custody.check)
+        async with self._shared.second_reader() as reader:
+            return await reader.run(checking.check)
+
+    async def backup(self, path: str | os.PathLike[str], *, overwrite: bool, progress: ProgressCallback | None) -> Path:
+        """See `BackingUp.backup`."""
+        async with self._shared.second_reader() as reader:
+            return await backup.copy(reader, path, overwrite=overwrite, progress=progress)
 
     async def vacuum(self) -> None:
         """See `Custody.vacuum`."""
@@ -300,7 +324,7 @@ class SqliteStore:
 
     async def list(self, scope: Scope, request: ListRequest) -> Page:
         """See `Records.list`."""
-        if not request.touch:
+        if not request.touch or self._read_only:
             page: asyncio.Future[Page] = asyncio.get_running_loop().create_future()
             self.begin_list(scope, request, page)
             return await page
@@ -308,10 +332,7 @@ class SqliteStore:
 
         def read_and_touch(db: sqlite3.Connection) -> Page:
             page, keys = listing.page(db, scope, request, now)
-            listing.touch(db, keys, now)
-            at = moment(now)
-            read = (replace(r, accessed_at=at, access_count=r.access_count + 1) for r in page.records)
-            return Page(tuple(read), page.cursor)
+            return replace(page, records=listing.touch(db, keys, page.records, now))
 
         return await self._writer.write(read_and_touch)
 
@@ -340,25 +361,3 @@ class SqliteStore:
         task = asyncio.create_task(answer_with(page, done), name="memory-core page")
         self._pages.add(task)
         task.add_done_callback(self._pages.discard)
-
-
-def _update(db: sqlite3.Connection, scope: Scope, patch: Patch, item: Prepared, now: datetime) -> MemoryRecord:
-    """Apply a patch to the record as it is now, which may be newer than the one that was prepared."""
-    known = listing.one(db, scope, item.record.id, micros(now))
-    if known is None:
-        raise RecordNotFoundError(f"there is no memory {item.record.id!r}")
-    owner, key, before = known
-    record = patched(before, patch, now)
-    if record is before:
-        return record
-    if not _is_searched_differently(before, record):
-        writing.overwrite_fields(db, owner, key, record)
-    elif record == item.record:
-        writing.rewrite(db, owner, key, item)
-    else:
-        writing.rewrite(db, owner, key, item.again(record))
-    return record
-
-
-def _is_searched_differently(before: MemoryRecord, after: MemoryRecord) -> bool:
-    return (before.text, before.author, before.occurred_at) != (after.text, after.author, after.occurred_at)

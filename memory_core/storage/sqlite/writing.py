@@ -11,17 +11,22 @@ from dataclasses import dataclass, replace
 from functools import cache
 from itertools import chain
 from typing import Final
+from zlib import crc32
 
 from memory_core.encoding import encode_json
 from memory_core.errors import DuplicateIdError
 from memory_core.lineage import already_superseded, retired, superseded_by
 from memory_core.models import STATES, Link, MemoryRecord, Scope, Where
+from memory_core.quota import Quota
+from memory_core.storage.sqlite import meta, revisions
 from memory_core.storage.sqlite.conditions import Conditions, conditions
+from memory_core.storage.sqlite.damage import damaged, explaining, piece_digest
 from memory_core.storage.sqlite.fingerprints import held
-from memory_core.storage.sqlite.owners import Owner, begin_append, begin_write, note_changes
+from memory_core.storage.sqlite.owners import Owner, begin_append, begin_write, note_changes, take_keys
 from memory_core.storage.sqlite.prepared import Prepared
-from memory_core.storage.sqlite.rows import COLUMNS, micros, to_record, to_row
+from memory_core.storage.sqlite.rows import COLUMNS, NAMES, micros, to_record, to_row
 from memory_core.storage.sqlite.schema import OWNER_BITS
+from memory_core.storage.sqlite.usage import SIZE, Usage, usage_of, within
 
 _STATEMENT_ROWS: Final = (64, 32, 16, 8, 4, 2, 1)
 """How many rows one statement inserts: few different statements, which a connection keeps prepared."""
@@ -35,7 +40,7 @@ class Tombstones:
 
     def __init__(self, db: sqlite3.Connection, scope: Scope) -> None:
         self._db = db
-        (self._secret,) = db.execute("SELECT value FROM meta WHERE name = 'tombstone_key'").fetchone()
+        self._secret = meta.tombstone_key(db)
         self._owner = f"{len(scope.app)}:{scope.app}{scope.user}\0"
 
     def bury(self, source_keys: Sequence[str]) -> None:
@@ -62,13 +67,14 @@ class Adds:
 
     scope: Scope
     items: Sequence[Prepared]
+    quota: Quota | None = None
 
     def __call__(self, db: sqlite3.Connection) -> list[MemoryRecord | None]:
-        return insert(db, self.scope, self.items)
+        return within(self.quota, self.scope, lambda db: insert(db, self.scope, self.items))(db)
 
     def apart(self) -> list[Adds]:
         """The same, caller by caller."""
-        return [Adds(self.scope, [item]) for item in self.items]
+        return [Adds(self.scope, [item], self.quota) for item in self.items]
 
 
 def insert(db: sqlite3.Connection, scope: Scope, batch: Sequence[Prepared]) -> list[MemoryRecord | None]:
@@ -76,7 +82,10 @@ def insert(db: sqlite3.Connection, scope: Scope, batch: Sequence[Prepared]) -> l
     now = micros(batch[0].record.created_at)
     sources = [item.record.source_key for item in batch if item.record.source_key is not None]
     # Without source keys all of them are new.
-    owner, has_expired = begin_write(db, scope, now) if sources else begin_append(db, scope, now, len(batch))
+    if sources:
+        owner, has_expired = begin_write(db, scope, now)
+    else:
+        owner, has_expired = begin_append(db, scope, now, usage_of(item.record for item in batch))
     if has_expired:
         sweep(db, scope, owner.id, now)
     known = by_sources(db, scope, owner.id, sources) if sources else {}
@@ -115,7 +124,7 @@ def append(db: sqlite3.Connection, owner: Owner, new: Sequence[Prepared], *, has
         return
     keys = [owner.id << OWNER_BITS | seq for seq in range(owner.next, owner.next + len(new))]
     if not has_keys:
-        db.execute("UPDATE owner SET next = next + ? WHERE id = ?", (len(new), owner.id))
+        take_keys(db, owner.id, usage_of(item.record for item in new))
     _write(db, owner.id, keys, new)
 
 
@@ -167,9 +176,9 @@ def rewrite(db: sqlite3.Connection, owner: int, key: int, item: Prepared) -> Non
     """Write a changed record over its row, with everything derived from it."""
     _unindex(db, [key])
     db.execute("DELETE FROM chunk WHERE record = ?", (key,))
-    db.execute(f"UPDATE record SET {_SET} WHERE key = ?", (*to_row(item.record), key))
+    grown = _overwrite(db, key, item.record)
     _derive(db, [key], [item])
-    note_changes(db, owner, [key])
+    note_changes(db, owner, [key], grown)
 
 
 def restore(db: sqlite3.Connection, owner: Owner, items: Sequence[Prepared]) -> list[int]:
@@ -181,55 +190,75 @@ def restore(db: sqlite3.Connection, owner: Owner, items: Sequence[Prepared]) -> 
     known: dict[str, int] = dict(rows.fetchall())
     new = [item for item in items if item.record.id not in known]
     first = owner.id << OWNER_BITS | owner.next
-    db.execute("UPDATE owner SET next = next + ? WHERE id = ?", (len(new), owner.id))
+    take_keys(db, owner.id, usage_of(item.record for item in new))
     _write(db, owner.id, range(first, first + len(new)), new)
     old = [(known[item.record.id], item) for item in items if item.record.id in known]
     _unindex(db, [key for key, _ in old])
     db.executemany("DELETE FROM chunk WHERE record = ?", [(key,) for key, _ in old])
-    db.executemany(f"UPDATE record SET {_SET} WHERE key = ?", [(*to_row(item.record), key) for key, item in old])
+    grown = [_overwrite(db, key, item.record) for key, item in old]
     _derive(db, [key for key, _ in old], [item for _, item in old])
-    note_changes(db, owner.id, sorted(known.values()))
+    note_changes(db, owner.id, sorted(known.values()), Usage(0, sum(more.bytes for more in grown)))
     keys = iter(range(first, first + len(new)))
     return [known[item.record.id] if item.record.id in known else next(keys) for item in items]
 
 
 def overwrite_fields(db: sqlite3.Connection, owner: int, key: int, record: MemoryRecord) -> None:
     """Write a record whose searchable parts did not change."""
+    note_changes(db, owner, [key], _overwrite(db, key, record))
+
+
+def overwrite_columns(db: sqlite3.Connection, changed: Iterable[tuple[int, MemoryRecord]], *names: str) -> None:
+    """Write records of which only these columns changed, and their digests: indexes of others stay as they are."""
+    wanted = [NAMES.index(name) for name in (*names, "digest")]
+    rows = [(*(row[at] for at in wanted), key) for key, record in changed for row in [to_row(record)]]
+    columns = ", ".join(f"{NAMES[at]} = ?" for at in wanted)
+    db.executemany(f"UPDATE record SET {columns} WHERE key = ?", rows)
+
+
+def _overwrite(db: sqlite3.Connection, key: int, record: MemoryRecord) -> Usage:
+    """Write a record over its row, whose text is kept if it differs; returns by how much it grew."""
+    rev, text, before = db.execute(f"SELECT rev, text, {SIZE} FROM record WHERE key = ?", (key,)).fetchone()
+    if text != record.text:
+        revisions.keep(db, key, rev, text, record.updated_at)
     db.execute(f"UPDATE record SET {_SET} WHERE key = ?", (*to_row(record), key))
-    note_changes(db, owner, [key])
+    return Usage(0, usage_of([record]).bytes - before)
 
 
 def delete(db: sqlite3.Connection, scope: Scope, owner: int, found: Conditions, *, forget: bool) -> int:
     """Delete what satisfies the conditions."""
-    rows = db.execute(f"SELECT key, source_key, id FROM record WHERE {found.sql}", found.parameters).fetchall()
+    rows = db.execute(f"SELECT key, source_key, id, {SIZE} FROM record WHERE {found.sql}", found.parameters).fetchall()
     if not rows:
         return 0
-    keys = [key for key, _, _ in rows]
+    keys = [row[0] for row in rows]
     if forget:
-        Tombstones(db, scope).bury([source for _, source, _ in rows if source is not None])
+        Tombstones(db, scope).bury([source for _, source, _, _ in rows if source is not None])
     _unindex(db, keys)
     ids = [(key,) for key in keys]
     db.executemany("DELETE FROM chunk WHERE record = ?", ids)
     db.executemany("DELETE FROM record WHERE key = ?", ids)
-    changed = _unlink(db, owner, {id for _, _, id in rows})  # noqa: A001
-    note_changes(db, owner, keys + changed)
+    unlinked, saved = _unlink(db, scope, owner, {id for _, _, id, _ in rows})  # noqa: A001
+    note_changes(db, owner, keys + unlinked, Usage(-len(keys), -sum(row[-1] for row in rows) - saved))
     return len(keys)
 
 
-def _unlink(db: sqlite3.Connection, owner: int, gone: Collection[str]) -> list[int]:
-    """Take links to deleted records out of those that stay; returns their keys."""
+def _unlink(db: sqlite3.Connection, scope: Scope, owner: int, gone: Collection[str]) -> tuple[list[int], int]:
+    """Take links to deleted records out of those that stay; returns their keys and how many bytes that saves."""
     linked = db.execute("SELECT key, links FROM record WHERE owner = ? AND links <> '[]'", (owner,)).fetchall()
-    changed: list[int] = []
-    for key, links in linked if gone else ():
-        held: list[str] = json.loads(links)
-        left = [link for link in held if link.partition(":")[2] not in gone]
-        if len(left) < len(held):
-            db.execute(
-                "UPDATE record SET links = ?, version = version + 1 WHERE key = ?",
-                (json.dumps(left, separators=(",", ":")), key),
-            )
-            changed.append(key)
-    return changed
+    with explaining("the links of a record"):
+        keys = [key for key, links in linked if any(link.partition(":")[2] in gone for link in json.loads(links))]
+    before = [(key, record_at(db, scope, key)) for key in keys]
+    after = [
+        (key, replace(old, links=tuple(one for one in old.links if one.id not in gone), version=old.version + 1))
+        for key, old in before
+    ]
+    overwrite_columns(db, after, "links", "version")
+    return keys, usage_of(old for _, old in before).bytes - usage_of(new for _, new in after).bytes
+
+
+def record_at(db: sqlite3.Connection, scope: Scope, key: int) -> MemoryRecord:
+    """The record of a key."""
+    row = db.execute(f"SELECT {COLUMNS} FROM record WHERE key = ?", (key,)).fetchone()
+    return to_record(row, scope.app, scope.user or "")
 
 
 def by_source(db: sqlite3.Connection, scope: Scope, owner: int, source: str) -> tuple[int, MemoryRecord] | None:
@@ -293,6 +322,8 @@ def _write(db: sqlite3.Connection, owner: int, keys: Sequence[int], items: Seque
     except sqlite3.IntegrityError as error:
         ids = [item.record.id for item in items]
         taken = next((given for given in ids if ids.count(given) > 1 or _has_id(db, owner, given, keys[0])), None)
+        if taken is None:
+            raise damaged("the row of an owner") from error  # its next key is in use
         raise DuplicateIdError(f"there is a record of id {taken!r} already; update it, or leave the id out") from error
     _derive(db, keys, items)
 
@@ -308,11 +339,12 @@ def _derive(db: sqlite3.Connection, keys: Sequence[int], items: Sequence[Prepare
     lexical = [(key, item.features.packed, item.features.flags, item.features.words) for key, item in pairs]
     insert_rows(db, "lexical", lexical)
     wanted = (None, held(db)) if any(item.made_by for item in items) else (None,)  # it may change while we embed
-    chunks = [
-        (key, n, start, stop, item.vectors[n] if item.vectors and item.made_by in wanted else None)
-        for key, item in pairs
-        for n, (start, stop) in enumerate(item.chunks)
-    ]
+    chunks: list[tuple[object, ...]] = []
+    for key, item in pairs:
+        vectors = item.vectors if item.made_by in wanted else ()
+        for n, (start, stop) in enumerate(item.chunks):
+            vector = (vectors[n], crc32(vectors[n])) if vectors else (None, None)
+            chunks.append((key, n, start, stop, piece_digest(key, n, start, stop), *vector))
     insert_rows(db, "chunk", chunks)
 
 

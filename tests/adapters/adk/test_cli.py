@@ -43,7 +43,7 @@ root_agent = LlmAgent(name="helper", model=model)
 app = App(name="pretty_name", root_agent=root_agent, plugins=PLUGINS)
 """
 EXAMPLE = Path(__file__).parents[3] / "examples" / "adk_web"
-TEA = "user: My favourite tea is jasmine"
+TEA = 'user: "My favourite tea is jasmine"'
 
 
 @dataclass
@@ -166,7 +166,7 @@ def test_servers_and_adk_run_share_a_memory_on_one_file_and_end_when_they_are_in
 def test_the_plugin_can_be_added_on_the_command_line(started: Started) -> None:
     address = started.api_server.address()
     talk(address, "s1", "I sail in June", app="plain", user="bob")
-    assert "user: I sail in June" in talk(address, "s2", "When do I sail?", app="plain", user="bob")
+    assert 'user: "I sail in June"' in talk(address, "s2", "When do I sail?", app="plain", user="bob")
 
 
 async def test_a_uri_is_refused_by_what_is_wrong_with_it_also_when_adk_makes_the_service(tmp_path: Path) -> None:

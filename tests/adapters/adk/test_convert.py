@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 from memory_adk.convert import ECHO, content_text, event_drafts, labels, moment, said, shortened
 from memory_adk.echo import is_echo
-from memory_adk.recall import block, end_of_history, in_prompt
-from tests.adapters.adk.agents import entry_of, said_event
+from memory_adk.recall import end_of_history, in_prompt
+from tests.adapters.adk.agents import said_event
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 RETURNED = types.Part(function_response=types.FunctionResponse(name="f", response={}))
@@ -110,14 +110,6 @@ def test_an_answer_that_mostly_repeats_what_was_recalled_is_an_echo(
 def test_a_repeated_memory_is_an_echo_unless_it_has_no_words(text: str, others: list[str]) -> None:
     has_words = any(character.isalnum() or character == "_" for character in text)
     assert is_echo(text, "What?", [text, *others]) == has_words
-
-
-@given(st.lists(st.text(alphabet="<>/&\nPAST_CONVERSATIONS a"), min_size=1, max_size=4))
-def test_quoted_memories_never_close_their_block_and_take_a_line_each(memories: list[str]) -> None:
-    quoted = block([entry_of(text, author=text) for text in memories])
-    assert quoted.count("<PAST_CONVERSATIONS>") == quoted.count("</PAST_CONVERSATIONS>") == 1
-    assert quoted.endswith("\n</PAST_CONVERSATIONS>")
-    assert len(quoted.splitlines()) == len(memories) + 3
 
 
 def test_what_a_compaction_summarised_is_not_in_the_prompt_any_more() -> None:

@@ -69,7 +69,7 @@ async def told_and_asked(service: MemoryService, user: str | None) -> str:
 
 
 async def test_over_a2a_an_authenticated_user_is_recalled_in_another_conversation(service: MemoryService) -> None:
-    assert "user: My favourite tea is jasmine" in await told_and_asked(service, "ann@example.com")
+    assert 'user: "My favourite tea is jasmine"' in await told_and_asked(service, "ann@example.com")
 
 
 async def test_over_a2a_strangers_have_a_memory_for_each_conversation(service: MemoryService) -> None:

@@ -410,7 +410,7 @@ async def test_what_matches_nothing_finds_nothing(service: MemoryService) -> Non
 
 
 async def test_at_most_ten_results_and_a_bounded_text_are_returned(service: MemoryService) -> None:
-    events = [said_event(f"tea note {n} " + "tea leaves " * (500 if n % 2 else 1), at=n) for n in range(30)]
+    events = [said_event(f"tea note {n} " + "tea leaves " * (500 if n > 4 else 1), at=n) for n in range(30)]
     await service.add_session_to_memory(session_with(*events))
     results = await texts(service, "tea")
     assert len(results) == 10

@@ -51,7 +51,7 @@ def test_a_prompt_may_ask_for_recalled_memories(ann: BoundMemory) -> None:
     model = echo()
     chain: Any = LLMChain(llm=model, prompt=prompt, memory=conversation)
     chain.invoke({"question": "Which tea?", "language": "English"})
-    assert "ann: Ann drinks jasmine tea" in model.prompts[0][0].text
+    assert 'ann: "Ann drinks jasmine tea"' in model.prompts[0][0].text
     assert saved(ann)[0] == "Which tea?"
 
 

@@ -44,7 +44,7 @@ def test_history_and_memories_reach_the_prompt_and_the_turn_is_saved_once(ann: B
     chain.invoke({"question": "hello"}, MONDAY)
     chain.invoke({"question": "Which tea?"}, MONDAY)
     system, *rest = model.prompts[1]
-    assert "ann: Ann drinks jasmine tea" in system.text
+    assert 'ann: "Ann drinks jasmine tea"' in system.text
     assert texts(rest) == [("human", "hello"), ("ai", "you said hello"), ("human", "Which tea?")]
     assert saved(ann) == ["hello", "you said hello", "Which tea?", "you said Which tea?"]
 
@@ -62,7 +62,7 @@ def test_what_stands_in_the_history_is_not_recalled_as_well(ann: BoundMemory) ->
     chain.invoke({"question": "Which tea?"}, MONDAY)
     assert texts(model.prompts[1])[0] == ("system", "Help.")
     chain.invoke({"question": "Which tea?"}, TUESDAY)
-    assert "ann: I like green tea" in model.prompts[2][0].text
+    assert 'ann: "I like green tea"' in model.prompts[2][0].text
 
 
 def test_what_the_history_limit_hides_can_be_recalled(ann: BoundMemory) -> None:

@@ -66,8 +66,16 @@ class BackendHandle(BoundMemory):
         """See `BoundMemory.list`; one page."""
         return Page(tuple(map(self._record, await self._listed(_category(where), limit))), None)
 
-    async def update(self, id: str, patch: Patch) -> MemoryRecord:  # noqa: A002  (the core's word)
+    async def update(
+        self,
+        id: str,  # noqa: A002  (the core's word)
+        patch: Patch,
+        *,
+        expected_version: int | None = None,
+    ) -> MemoryRecord:
         """See `BoundMemory.update`; only the text can be changed, and only id and text of what returns are right."""
+        if expected_version is not None:
+            raise InvalidInputError("a backend of your own counts no versions; leave expected_version out")
         if not isinstance(patch.text, str):
             raise InvalidInputError("a backend of your own can only be given a new text for a memory")
         if not await self._kept.update_memory(id, content=patch.text):

@@ -1,0 +1,170 @@
+"""A conversation as frameworks hand it over, as one kind of value: pure functions.
+
+A message is a `Message`, a pair `("user", "Which tea do I like?")`, or a mapping as chat APIs pass it:
+`{"role": "user", "content": "Which tea do I like?"}`.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass
+from datetime import datetime
+from typing import Any, Final, cast
+
+from memory_core.checks import check_key, check_text, check_time, shown
+from memory_core.errors import InvalidInputError
+from memory_core.models import ROLES, Json, Role
+
+_ROLE_NAMES: Final[Mapping[str, Role]] = {
+    **{role: role for role in ROLES},
+    "human": "user",
+    "ai": "assistant",
+    "model": "assistant",
+    "function": "tool",
+    "developer": "system",
+}
+"""The names that chat APIs and frameworks have for the four roles."""
+
+_PAIR: Final = 2
+
+MESSAGE_KIND: Final = "message"
+"""The kind of every message of a conversation."""
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCall:
+    """A call of a tool that the model asked for."""
+
+    name: str
+    arguments: Mapping[str, Json]
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """One message of a conversation: `Message("Which tea do I like?", author="Ann")`."""
+
+    text: str
+    _: KW_ONLY
+    role: Role = "user"
+    author: str | None = None
+    """Who wrote it, where that says more than the role: the name of a person, an agent or a tool."""
+    occurred_at: datetime | None = None
+    """When, aware."""
+    id: str | None = None
+    """Its id within the session. A message with an id is recognised by it, one without by its place in the
+    conversation."""
+    tool_calls: Sequence[ToolCall] = ()
+    """What the model called; the results are messages of the role `tool`."""
+
+
+def read_messages(given: object) -> list[Message]:
+    """The messages of a conversation, in order, each with a text or a tool call; instructions are left out.
+
+    Raises:
+        InvalidInputError: Something is not a message; the error says which, counted from 0.
+    """
+    wrong = given  # not narrowed by the next line, which leaves type checkers with half a type
+    if isinstance(given, str | Mapping | Message) or not isinstance(given, Iterable):
+        raise InvalidInputError(
+            f"a conversation is a list of messages, such as [('user', 'I like tea')], not {shown(wrong)}"
+        )
+    messages: list[Message] = []
+    for place, item in enumerate(cast("Iterable[object]", given)):
+        try:
+            message = _message(item)
+        except InvalidInputError as error:
+            raise type(error)(f"message {place}: {error}") from error
+        if message.role != "system" and message.text.strip():
+            messages.append(message)
+    return messages
+
+
+def _message(item: object) -> Message:
+    wrong = item
+    if isinstance(item, Message):
+        return _checked(item)
+    if isinstance(item, Mapping):
+        return _from_mapping(cast("Mapping[str, object]", item))
+    if isinstance(item, tuple | list) and len(cast("Sequence[object]", item)) == _PAIR:
+        role, text = cast("Sequence[object]", item)
+        return _checked(Message(_text_of(text), role=_role(role)))
+    raise InvalidInputError(
+        f"a message is a Message, a pair such as ('user', 'I like tea') or a mapping with 'role' and 'content', "
+        f"not {shown(wrong)}"
+    )
+
+
+def _from_mapping(item: Mapping[str, object]) -> Message:
+    if "role" not in item:
+        raise InvalidInputError(f"a mapping needs a 'role' ({', '.join(ROLES)}), which is missing in {shown(item)}")
+    return _checked(
+        Message(
+            _text_of(item.get("content", item.get("text"))),
+            role=_role(item["role"]),
+            author=_optional_text(item.get("name", item.get("author"))),
+            occurred_at=cast("datetime | None", item.get("occurred_at")),  # `_checked` looks at it
+            id=_optional_text(item.get("id")),
+            tool_calls=_calls(item.get("tool_calls")),
+        )
+    )
+
+
+def _checked(message: Message) -> Message:
+    check_text("the text", message.text)
+    _role(message.role)
+    if message.author is not None:
+        check_key("the author", message.author)
+    if message.id is not None:
+        check_key("the id", message.id)
+    if message.occurred_at is not None:
+        check_time("occurred_at", message.occurred_at)
+    return message
+
+
+def _role(given: object) -> Role:
+    role = _ROLE_NAMES.get(given.casefold()) if isinstance(given, str) else None
+    if role is None:
+        raise InvalidInputError(f"the role must be one of {', '.join(_ROLE_NAMES)}, not {shown(given)}")
+    return role
+
+
+def _text_of(content: object) -> str:
+    """The text of a message: what of its parts is text, a line each. Images and other parts are left out."""
+    if content is None:
+        return ""
+    if isinstance(content, str):
+        return content
+    if isinstance(content, Mapping):
+        text = cast("Mapping[str, object]", content).get("text")
+        return text if isinstance(text, str) else ""
+    if isinstance(content, Sequence):
+        return "\n".join(filter(None, map(_text_of, cast("Sequence[object]", content))))
+    raise InvalidInputError(f"the content must be a text or a list of parts, not {shown(content)}")
+
+
+def _optional_text(given: object) -> str | None:
+    return None if given is None or given == "" else check_text("a name or id", given)
+
+
+def _calls(given: object) -> tuple[ToolCall, ...]:
+    """Tool calls as chat APIs write them: `{"function": {"name": ..., "arguments": "{...}"}}`, or without the shell."""
+    if not isinstance(given, Sequence) or isinstance(given, str):
+        return ()
+    calls = (cast("Any", call) for call in cast("Sequence[object]", given) if isinstance(call, Mapping))
+    inner = (call["function"] if isinstance(call.get("function"), Mapping) else call for call in calls)
+    return tuple(
+        ToolCall(call["name"], _arguments(call.get("arguments", call.get("args"))))
+        for call in inner
+        if isinstance(call.get("name"), str)
+    )
+
+
+def _arguments(written: object) -> Mapping[str, Json]:
+    given: object = written
+    if isinstance(written, str):
+        try:
+            given = json.loads(written)
+        except ValueError:  # a model wrote it
+            return {"arguments": written}
+    return dict(cast("Mapping[str, Json]", given)) if isinstance(given, Mapping) else {}

@@ -1,0 +1,99 @@
+"""A file that is opened for reading only: nothing in it or beside it changes, and nothing works in the background."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sqlite3
+from collections.abc import Callable, Sequence
+from contextlib import nullcontext
+from functools import partial
+from pathlib import Path
+from typing import Any, NoReturn, TypeVar
+
+from memory_core.errors import ReadOnlyError, StoreUnavailableError
+from memory_core.progress import ProgressCallback
+from memory_core.protocols import Embedder
+from memory_core.storage.sqlite import fingerprints
+from memory_core.storage.sqlite.connection import IN_MEMORY, Connection
+from memory_core.storage.sqlite.files import find
+from memory_core.storage.sqlite.intake import Intake
+from memory_core.storage.sqlite.prepared import Prepared
+from memory_core.storage.sqlite.read_connection import connect_for_reading
+from memory_core.storage.sqlite.readers import Readers
+from memory_core.storage.sqlite.shared_file import SharedFile, Wanted
+from memory_core.storage.sqlite.vectors import Batch
+from memory_core.storage.sqlite.writer import Work, Writer
+from memory_core.threads import in_thread
+
+T = TypeVar("T")
+
+
+class ReadOnlyFile(SharedFile):
+    """A `SharedFile` of one store that refuses every write before anything is done for it."""
+
+    is_read_only = True
+
+    async def _open(self) -> None:
+        self.reader = self.write_connection = connection = await self._connect()
+        self.readers = Readers(connection, self._connect)
+        self._to_close.push_async_callback(self.readers.close)
+        self.writer = _Refusing(connection, _nothing, _nothing, nullcontext)
+        self.intake = Intake(self.writer, self.prepare, self.embedded)
+        self._to_close.push_async_callback(self.intake.close)
+        if self.embedder is not None:
+            wanted = self.embedder.fingerprint
+            await self.reader.run(lambda db: fingerprints.insist(db, wanted))
+
+    async def _connect(self, *, prepare: bool = False) -> Connection:  # noqa: ARG002
+        connection = await connect_for_reading(Path(self.path))
+        self._to_close.push_async_callback(self._disconnect, connection)
+        self.connections.append(connection)
+        return connection
+
+    async def embedded(
+        self,
+        batches: Sequence[Batch],  # noqa: ARG002
+        *,
+        progress: ProgressCallback | None = None,  # noqa: ARG002
+    ) -> list[list[Prepared]]:
+        """Refuse: only what is about to be written is embedded here."""
+        refuse()
+
+    async def alone(self, work: Callable[[sqlite3.Connection], T]) -> T:  # noqa: ARG002
+        """Refuse: what takes the write lock would write."""
+        refuse()
+
+    async def reembed(self, embedder: Embedder, progress: ProgressCallback | None) -> int:  # noqa: ARG002
+        """Refuse."""
+        refuse()
+
+
+class _Refusing(Writer):
+    def enqueue(self, work: Work, done: Sequence[asyncio.Future[Any]]) -> None:  # noqa: ARG002
+        refuse()
+
+
+def refuse() -> NoReturn:
+    """Raise what every write to such a file raises."""
+    raise ReadOnlyError("this memory was opened with read_only=True; open it without that to change anything")
+
+
+def _nothing(*_: object) -> None:
+    pass
+
+
+async def borrow_for_reading(path: str | os.PathLike[str], wanted: Wanted) -> SharedFile:
+    """The file at a path, opened for this store alone; see `borrow`.
+
+    Raises:
+        StorageError: There is none, or it cannot be used as it is.
+        FingerprintError: Its vectors were made by another embedder.
+    """
+    if os.fspath(path) == IN_MEMORY:
+        raise StoreUnavailableError("':memory:' is empty when it is opened, so there is nothing to read")
+    name, _ = await in_thread(partial(find, Path(path)))
+    file = ReadOnlyFile(str(name), None, wanted)
+    await file.open()
+    file.users += 1
+    return file

@@ -1,0 +1,45 @@
+"""The change of one record, inside the writer's transaction."""
+
+from __future__ import annotations
+
+import sqlite3
+from datetime import datetime
+
+from memory_core.drafts import insist_on_version, patched
+from memory_core.errors import RecordNotFoundError
+from memory_core.models import MemoryRecord, Patch, Scope
+from memory_core.storage.sqlite import listing, writing
+from memory_core.storage.sqlite.prepared import Prepared
+from memory_core.storage.sqlite.rows import micros
+
+
+def update(
+    db: sqlite3.Connection,
+    *,
+    scope: Scope,
+    patch: Patch,
+    item: Prepared,
+    now: datetime,
+    expected_version: int | None,
+) -> MemoryRecord:
+    """Apply a patch to the record as it is now, which may be newer than the one that was prepared."""
+    known = listing.one(db, scope, item.record.id, micros(now))
+    if known is None:
+        raise RecordNotFoundError(f"there is no memory {item.record.id!r}")
+    owner, key, before = known
+    insist_on_version(before, expected_version)
+    record = patched(before, patch, now)
+    if record is before:
+        return record
+    if not is_searched_differently(before, record):
+        writing.overwrite_fields(db, owner, key, record)
+    elif record == item.record:
+        writing.rewrite(db, owner, key, item)
+    else:
+        writing.rewrite(db, owner, key, item.again(record))
+    return record
+
+
+def is_searched_differently(before: MemoryRecord, after: MemoryRecord) -> bool:
+    """Whether a search may find the changed record by other words or vectors, or elsewhere among the turns."""
+    return (before.text, before.author, before.occurred_at) != (after.text, after.author, after.occurred_at)

@@ -1,0 +1,88 @@
+"""How much an owner holds, which its row counts, and the refusal of writes beyond a quota."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable, Iterable
+from typing import Final, NamedTuple, TypeVar
+
+from memory_core.encoding import encode_json
+from memory_core.errors import QuotaExceededError
+from memory_core.models import MemoryRecord, Scope
+from memory_core.quota import Quota
+from memory_core.storage.sqlite.rows import link_keys
+
+T = TypeVar("T")
+
+SIZE: Final = "(length(CAST(text AS BLOB)) + length(data) + length(tags) + length(links))"
+"""The bytes of a row of `record`: of what its user wrote. All but texts are kept in ASCII."""
+
+_PAIR: Final = 2
+"""What `{}` and `[]` take."""
+_EMPTY: Final = 3 * _PAIR
+"""What a record takes that says nothing."""
+
+
+class Usage(NamedTuple):
+    """What an owner holds, or by how much that changes."""
+
+    records: int = 0
+    bytes: int = 0
+
+
+UNCHANGED: Final = Usage()
+
+
+def usage_of(records: Iterable[MemoryRecord]) -> Usage:
+    """What some records take; their bytes are those of `SIZE`."""
+    count = size = 0
+    for record in records:
+        count += 1
+        size += _size(record)
+    return Usage(count, size)
+
+
+def used(db: sqlite3.Connection, scope: Scope) -> Usage:
+    """What the owner of a scope holds."""
+    row = db.execute("SELECT records, bytes FROM owner WHERE app = ? AND user = ?", (scope.app, scope.user)).fetchone()
+    return Usage(*row) if row else Usage()
+
+
+def within(
+    quota: Quota | None, scope: Scope, work: Callable[[sqlite3.Connection], T]
+) -> Callable[[sqlite3.Connection], T]:
+    """`work`, which a write transaction undoes if the owner then holds more than the quota allows, and than before."""
+    if quota is None:
+        return work
+
+    def guarded(db: sqlite3.Connection) -> T:
+        before = used(db, scope)
+        result = work(db)
+        _insist(quota, scope, before, used(db, scope))
+        return result
+
+    return guarded
+
+
+def _insist(quota: Quota, scope: Scope, before: Usage, after: Usage) -> None:
+    for unit, most, held, wanted in (
+        ("records", quota.records, before.records, after.records),
+        ("bytes", quota.bytes, before.bytes, after.bytes),
+    ):
+        if most is not None and wanted > most and wanted > held:
+            raise QuotaExceededError(
+                f"{scope.app}/{scope.user} holds {held:,} of {most:,} {unit} and would hold {wanted:,}; delete some "
+                "memories, or open the memory with a larger Quota"
+            )
+
+
+def _size(record: MemoryRecord) -> int:
+    text = record.text
+    size = _EMPTY + (len(text) if text.isascii() else len(text.encode()))
+    if record.data:
+        size += len(encode_json(record.data)) - _PAIR
+    if record.tags:
+        size += len(encode_json(record.tags)) - _PAIR
+    if record.links:
+        size += len(encode_json(link_keys(record.links))) - _PAIR
+    return size

@@ -1,0 +1,131 @@
+"""How much of a prompt the evidence takes: `recall` beside lists of hits, on every corpus of `tests/corpora`.
+
+    python tests/benchmarks/budget.py [CORPUS ...] [--tokens 500 1000 2000 4000] [--floor]
+
+A question counts where all its evidence stands in a block of so many tokens. Beside the block of `recall` stand the
+same budgets filled with the whole texts of BM25's, cosine's and their rank fusion's list (see `breadth.py`), and of the
+default search's list, each as "author: text" on a line of its own; a text that does not fit is passed over, as in the
+block. In a block a long text counts as present with the passage that is shown of it, in a list it has to fit whole.
+
+A token is estimated as four characters, rounded up for each line: about right for English with the models of today, too
+few for other languages, the same for everybody here.
+
+--floor   keep the default search's floor; without it every budget is filled, for recall and for the lists alike
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import sys
+import tempfile
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from statistics import fmean
+from typing import Final
+
+import numpy as np
+
+from memory_core import BoundMemory, Draft, Memory, MiniLmEmbedder
+
+sys.path.insert(0, str(Path(__file__).parents[2]))  # a script finds only what is in its own folder
+
+from breadth import BASELINES, Baselines
+from tests.corpora.loading import CORPORA, Owner, owners
+
+BUDGETS: Final = (500, 1_000, 2_000, 4_000)
+SYSTEMS: Final = ("recall", "search", *BASELINES)
+_LISTED: Final = 500
+"""How many hits a list has: more than the largest budget holds."""
+_FULL: Final = 8
+"""Tokens of the shortest line."""
+
+Shares = Mapping[str, Mapping[int, Sequence[bool]]]
+"""By system and budget, for each question, whether all its evidence is there."""
+
+
+def tokens(text: str) -> int:
+    """An estimate: four characters are a token."""
+    return (len(text) + 3) // 4
+
+
+def within(order: Iterable[int], costs: Sequence[int], budget: int) -> set[int]:
+    """The texts of a list that fit, best first."""
+    held: set[int] = set()
+    for at in order:
+        if costs[at] <= budget:
+            held.add(at)
+            budget -= costs[at]
+        elif budget < _FULL:
+            break
+    return held
+
+
+async def blocks(handle: BoundMemory, question: str, budgets: Sequence[int], *, floor: bool) -> dict[int, set[str]]:
+    """By budget the source keys of what stands in the block."""
+    held: dict[int, set[str]] = {}
+    for budget in budgets:
+        block = await handle.recall(question, max_chars=None, max_tokens=budget, count_tokens=tokens, floor=floor)
+        if tokens(block.text) > budget:
+            raise AssertionError(f"a block of {tokens(block.text)} tokens for a budget of {budget}: {question!r}")
+        held[budget] = {str(record.source_key) for record in block.records}
+    return held
+
+
+async def measure(memory: Memory, owner: Owner, corpus: str, budgets: Sequence[int], *, floor: bool) -> Shares:
+    """Which questions of an owner have all their evidence in which budget."""
+    handle = memory.bind(app=corpus, user=owner.name)
+    await handle.add_many(owner.records)
+    embedder = MiniLmEmbedder()
+    texts, keys = [draft.text for draft in owner.records], [str(draft.source_key) for draft in owner.records]
+    place = {key: at for at, key in enumerate(keys)}
+    costs = [tokens(_line(draft)) for draft in owner.records]
+    baselines = Baselines(texts, np.asarray(await embedder.embed_documents(texts), np.float32))
+    shares: defaultdict[str, defaultdict[int, list[bool]]] = defaultdict(lambda: defaultdict(list))
+    for question in owner.questions:
+        found = await handle.search(question.text, limit=_LISTED, floor=floor)
+        lists = {"search": [place[str(hit.record.source_key)] for hit in found]}
+        lists |= baselines.rank(question.text, np.asarray(await embedder.embed_query(question.text), np.float32))
+        held = await blocks(handle, question.text, budgets, floor=floor)
+        for budget in budgets:
+            shares["recall"][budget].append(set(question.evidence) <= held[budget])
+            for system, order in lists.items():
+                present = {keys[at] for at in within(order, costs, budget)}
+                shares[system][budget].append(set(question.evidence) <= present)
+    await embedder.close()
+    return shares
+
+
+def report(title: str, parts: Sequence[Shares], budgets: Sequence[int]) -> None:
+    count = sum(len(part["recall"][budgets[0]]) for part in parts)
+    print(f"\n{title}: {count} questions, share with all evidence in a block of so many tokens")
+    print(f"{'':8}" + "".join(f"{budget:8,}" for budget in budgets))
+    for system in SYSTEMS:
+        means = (fmean(one for part in parts for one in part[system][budget]) for budget in budgets)
+        print(f"{system:8}" + "".join(f"{100 * mean:8.1f}" for mean in means), flush=True)
+
+
+def _line(draft: Draft) -> str:
+    return f"{draft.author or ''}: {draft.text}\n"
+
+
+async def main(chosen: Sequence[str], budgets: Sequence[int], *, floor: bool) -> None:
+    every: list[Shares] = []
+    for corpus in chosen:
+        with tempfile.TemporaryDirectory() as folder:
+            async with Memory(Path(folder) / "budget.db") as memory:
+                parts = [await measure(memory, owner, corpus, budgets, floor=floor) for owner in owners(corpus)]
+        report(corpus, parts, budgets)
+        every += parts
+    if len(chosen) > 1:
+        report("all", every, budgets)
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("corpora", nargs="*", metavar="CORPUS", help=", ".join(CORPORA))
+    parser.add_argument("--tokens", nargs="+", type=int, default=list(BUDGETS))
+    parser.add_argument("--floor", action="store_true")
+    arguments = parser.parse_args()
+    asyncio.run(main(arguments.corpora or list(CORPORA), sorted(arguments.tokens), floor=arguments.floor))

@@ -1,0 +1,48 @@
+"""Of several values of one thing, the one that holds now comes first."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from datetime import timedelta
+from itertools import islice
+
+import pytest
+
+from memory_core import BoundMemory, Memory, Message
+from tests.recall.people import START, Person, people
+
+QUESTIONS = ("Where do I live now?", "Which city is my home?", "What is my job?", "What is our pet called?")
+
+
+@pytest.mark.parametrize("count", [6, pytest.param(50, marks=pytest.mark.torture)])
+async def test_the_current_value_comes_first(count: int) -> None:
+    first = asked = 0
+    async with Memory(":memory:", clock=lambda: START + timedelta(days=900)) as memory:
+        for person in islice(people(), count):
+            ann = memory.bind(app="chat", user=person.name)
+            for session, said in enumerate(visits(person)):
+                await ann.remember(said, session=f"visit {session}")
+            for question, values in zip(QUESTIONS, values_of(person), strict=True):
+                asked += 1
+                first += await comes_first(ann, question, values)
+    assert first >= 0.95 * asked, f"{first} of {asked}"
+
+
+async def comes_first(ann: BoundMemory, question: str, values: Sequence[str]) -> bool:
+    """Whether the first line that names one of the values, of which the last one holds, names that one."""
+    block = await ann.recall(question, max_chars=1_500, floor=False)
+    naming = [line for line in block.text.splitlines() if any(value in line for value in values)]
+    return bool(naming) and values[-1] in naming[0]
+
+
+def visits(person: Person) -> Iterator[list[Message]]:
+    """What a person said, three exchanges at a time."""
+    for at in range(0, len(person.turns), 3):
+        said: list[Message] = []
+        for text, answer, when in person.turns[at : at + 3]:
+            said += [Message(text, occurred_at=when), Message(answer, role="assistant", occurred_at=when)]
+        yield said
+
+
+def values_of(person: Person) -> tuple[Sequence[str], ...]:
+    return person.cities, person.cities, person.jobs, person.pets
