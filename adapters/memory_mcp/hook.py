@@ -60,7 +60,7 @@ def _messages(transcript: Path) -> Iterator[Message]:
     except (OSError, UnicodeDecodeError) as cause:
         raise InvalidInputError(f"the transcript {str(transcript)!r} cannot be read: {cause}") from cause
     for line in lines:
-        entry = _object(line) if line.strip() else {}
+        entry: Event = _object(line) if line.strip() else {}
         message = entry.get("message")
         role = _ROLES.get(entry.get("type"))
         if role is None or not isinstance(message, Mapping) or entry.get("isMeta") or entry.get("isSidechain"):
