@@ -6,6 +6,7 @@
 | the same in a program | `memory_server` |
 | it over HTTP | `http_app` |
 | users told apart by their tokens | `StaticTokens` |
+| what a client's hooks run | `run_hook` |
 
 Every name is imported at its first use.
 """
@@ -16,12 +17,13 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
+    from memory_mcp.hook import run_hook
     from memory_mcp.owners import StaticTokens
     from memory_mcp.server import http_app, memory_server
 
-__all__ = ["StaticTokens", "http_app", "memory_server"]
+__all__ = ["StaticTokens", "http_app", "memory_server", "run_hook"]
 
-_HOME: Final = {"StaticTokens": "owners", "http_app": "server", "memory_server": "server"}
+_HOME: Final = {"StaticTokens": "owners", "http_app": "server", "memory_server": "server", "run_hook": "hook"}
 
 
 def __getattr__(name: str) -> object:

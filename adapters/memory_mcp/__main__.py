@@ -11,6 +11,7 @@ from ipaddress import ip_address
 from typing import Final, NoReturn
 
 from memory_core import InvalidInputError, Memory, MemoryCoreError
+from memory_mcp.hook import run_hook
 from memory_mcp.owners import StaticTokens
 from memory_mcp.server import http_app, memory_server
 
@@ -30,14 +31,28 @@ _GRACE_SECONDS: Final = 2
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Serve until the client closes standard input or, over HTTP, until a signal."""
+    """Serve until the client closes standard input or, over HTTP, until a signal; or answer one event as a hook."""
     given = _parser().parse_args(arguments)
     try:
-        asyncio.run(serve(given))
+        asyncio.run(answer(given) if given.action == "hook" else serve(given))
     except MemoryCoreError as failure:
-        _end(str(failure))
+        _end(str(failure), status=1 if given.action == "hook" else 2)  # for a hook, 2 would stop the client's turn
     except KeyboardInterrupt:
         pass  # Ctrl-C is how a server in a terminal is stopped
+
+
+async def answer(given: argparse.Namespace) -> None:
+    """Do what the event on standard input asks for, and write what the model shall see to standard output.
+
+    Raises:
+        InvalidInputError: It is no event.
+        StorageError: The memory cannot be opened.
+    """
+    if given.user is None:
+        raise InvalidInputError("a hook serves one user; say who it is with --user")
+    async with Memory(given.db) as memory:
+        handle = memory.bind(app=given.app, user=given.user)
+        sys.stdout.write(await run_hook(handle, await asyncio.to_thread(sys.stdin.read)))
 
 
 async def serve(given: argparse.Namespace) -> None:
@@ -85,6 +100,7 @@ async def _serve_http(app: Starlette, host: str, port: int) -> None:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser("memory-mcp", description="Serve a memory to MCP clients, over stdio or HTTP.")
+    parser.add_argument("action", nargs="?", choices=("serve", "hook"), default="serve", help="hook: see docs/mcp.md")
     parser.add_argument("--db", required=True, metavar="FILE", help="where the memories are; made when missing")
     parser.add_argument("--user", help="whose memories are served; with --tokens, every token says it")
     parser.add_argument("--app", default="default", help="which app's (default: %(default)s)")
@@ -114,9 +130,9 @@ def _is_loopback(host: str) -> bool:
         return host == "localhost"
 
 
-def _end(reason: str) -> NoReturn:
+def _end(reason: str, status: int) -> NoReturn:
     sys.stderr.write(f"memory-mcp: {reason}\n")
-    sys.exit(2)
+    sys.exit(status)
 
 
 if __name__ == "__main__":

@@ -66,13 +66,11 @@ class MemoryResources:
         topic: str = Field(default="", max_length=MAX_QUERY_CHARS, description="What the conversation will be about"),
     ) -> str:
         """Prime a conversation with what the memory knows, about a topic or of most importance."""
-        handle = self.owner()
+        handle, nothing = self.owner(), "Nothing is remembered about this yet."
         if topic.strip():
-            records = [hit.record for hit in await handle.search(topic, limit=20)]
-        else:
-            records = list((await handle.list(order="importance", limit=20)).records)
-        block = remembered_block([], [record.text for record in records if record.text])
-        return block or "Nothing is remembered about this yet."
+            return (await handle.recall(topic)).text or nothing
+        records = (await handle.list(order="importance", limit=20)).records
+        return remembered_block([], [record.text for record in records if record.text]) or nothing
 
 
 def _narrower(handle: BoundMemory, collection: str) -> BoundMemory:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Annotated, Any, Final
 
-from memory_core import BoundMemory, MemoryCoreError, StorageError
+from memory_core import BoundMemory, MemoryCoreError, Message, StorageError
 from memory_mcp.operations import change, conditions, shelf, store, supersede
 from memory_mcp.owners import Owner
 from memory_mcp.showing import (
@@ -34,8 +34,12 @@ from memory_mcp.values import (
     ListOrder,
     MemoryId,
     Metadata,
+    Name,
     Query,
     Ranking,
+    RecallAnswer,
+    RememberAnswer,
+    SaidMessage,
     SearchAnswer,
     ShownVersion,
     StoredMemory,
@@ -76,6 +80,8 @@ class MemoryTools:
     def all(self) -> list[Tool]:
         """Every tool, ready for a server."""
         return [
+            _tool(self.memory_recall, "Recall what is known", _READS),
+            _tool(self.memory_remember, "Remember a conversation", _ADDS),
             _tool(self.memory_store, "Store a memory", _ADDS),
             _tool(self.memory_store_many, "Store several memories", _ADDS),
             _tool(self.memory_search, "Search memories", _READS),
@@ -85,6 +91,32 @@ class MemoryTools:
             _tool(self.memory_supersede, "Replace what is no longer true", _ADDS),
             _tool(self.memory_delete, "Delete a memory", _CHANGES),
         ]
+
+    async def memory_recall(
+        self,
+        query: Query,
+        maxChars: Annotated[int, Field(ge=200, le=20_000, description="Longest block")] = 4_000,  # noqa: N803  (as the others)
+    ) -> Annotated[CallToolResult, RecallAnswer]:
+        """Recall what is remembered about a question, or about a message to be answered, from all collections and
+        conversations, as one block that is ready to read. Call it before you answer."""
+        recalled = await self.owner().recall(query, max_chars=maxChars)
+        answer = RecallAnswer(block=recalled.text, ids=[record.id for record in recalled.records])
+        return _answer(answer, recalled.text or "Nothing is remembered about this.")
+
+    async def memory_remember(
+        self,
+        messages: Annotated[list[SaidMessage], Field(min_length=1, max_length=MAX_BATCH)],
+        session: Annotated[Name | None, Field(description="Which conversation")] = None,
+    ) -> Annotated[CallToolResult, RememberAnswer]:
+        """Remember what was said in a conversation. Every message is kept once, also if the whole conversation is
+        handed over again."""
+        said = [
+            Message(one.content, role=one.role, author=one.name, id=one.id, occurred_at=one.timestamp)
+            for one in messages
+        ]
+        records = await self.owner().remember(said, session=session)
+        answer = RememberAnswer(ids=[record.id for record in records], count=len(records))
+        return _answer(answer, f"{answer.count} messages are remembered.")
 
     async def memory_store(
         self,

@@ -113,6 +113,33 @@ class Entry(Given):
     id: MemoryId | None = None
 
 
+class SaidMessage(Given):
+    """One message of a conversation."""
+
+    role: Annotated[Literal["user", "assistant", "tool"], Field(description="Who spoke")]
+    content: Annotated[Content, Field(description="What was said")]
+    name: Annotated[Name | None, Field(description="Name of who spoke")] = None
+    id: Annotated[Name | None, Field(description="ID of the message within the conversation")] = None
+    timestamp: Annotated[AwareDatetime | None, Field(description="When it was said")] = None
+
+
+class RecallAnswer(BaseModel):
+    """What is remembered, for a prompt."""
+
+    block: str
+    """Empty if nothing is remembered."""
+    ids: list[str]
+    """Of the memories in it."""
+
+
+class RememberAnswer(BaseModel):
+    """The memories of a conversation."""
+
+    ids: list[str]
+    """Of all messages, in order, also of those that were known."""
+    count: int
+
+
 class ShownMetadata(BaseModel):
     """Metadata of a stored memory; memories of other frameworks have types of their own."""
 

@@ -21,7 +21,7 @@ from memory_mcp import StaticTokens
 
 TOOLS = (
     *("memory_store", "memory_store_many", "memory_search", "memory_list", "memory_history"),
-    *("memory_update", "memory_supersede", "memory_delete"),
+    *("memory_update", "memory_supersede", "memory_delete", "memory_recall", "memory_remember"),
 )
 
 
@@ -86,7 +86,20 @@ HOSTILE: tuple[Any, ...] = (
 )
 ARGUMENTS = (
     *("content", "metadata", "collection", "id", "memories", "query", "nResults", "filter", "ranking", "order"),
-    *("limit", "cursor", "user", "app", "owner", "_scope", "self", "context", "__proto__"),
+    *(
+        "messages",
+        "maxChars",
+        "session",
+        "limit",
+        "cursor",
+        "user",
+        "app",
+        "owner",
+        "_scope",
+        "self",
+        "context",
+        "__proto__",
+    ),
 )
 FIELDS = ("type", "user", "importance", "confidence", "emotion", "tags", "minImportance", "since", "until", "app")
 
@@ -101,6 +114,7 @@ def hostile_calls(count: int, seed: int = 16) -> Iterator[tuple[str, dict[str, A
         "memories": [{"content": "Ann rows", "metadata": {"type": "fact"}}],
         "filter": {"user": "bob"},
         "id": "bobs-secret",
+        "messages": [{"role": "user", "content": "secret"}],
     }
 
     def value(name: str) -> Any:

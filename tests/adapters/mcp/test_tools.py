@@ -208,7 +208,7 @@ async def test_tools_say_what_they_do_to_the_memory(ann: BoundMemory) -> None:
         hints = {name: tool.annotations for name, tool in tools.items()}
         assert all(hint is not None and hint.open_world_hint is False for hint in hints.values())
         reading = {name for name, hint in hints.items() if hint and hint.read_only_hint}
-        assert reading == {"memory_search", "memory_list", "memory_history"}
+        assert reading == {"memory_recall", "memory_search", "memory_list", "memory_history"}
         assert {name for name, hint in hints.items() if hint and hint.destructive_hint} == {
             "memory_update",
             "memory_delete",
@@ -217,7 +217,7 @@ async def test_tools_say_what_they_do_to_the_memory(ann: BoundMemory) -> None:
             assert tool.description
             assert tool.input_schema["additionalProperties"] is False
             assert tool.output_schema is not None
-            assert "memory_search" in str(call.client.instructions)
+            assert "memory_recall" in str(call.client.instructions)
 
 
 async def test_reading_tools_change_nothing(ann: BoundMemory) -> None:
