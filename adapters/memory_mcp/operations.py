@@ -82,10 +82,11 @@ async def change(handle: BoundMemory, memory_id: str, content: str | None, chang
         given["text"] = content
     if not given:
         raise InvalidInputError("nothing to change: give 'content', 'metadata', or both")
-    if _USER in given:
-        old = await _known(handle, memory_id)
-        given["data"] = _about(old.data, given.pop(_USER))
-    return await handle.update(memory_id, Patch(**given))
+    if _USER not in given:
+        return await handle.update(memory_id, Patch(**given))
+    old = await _known(handle, memory_id)
+    data = _about(old.data, given.pop(_USER))
+    return await handle.update(memory_id, Patch(**given, data=data), expected_version=old.version)
 
 
 async def supersede(handle: BoundMemory, memory_id: str, content: str, changes: Changes | None) -> MemoryRecord:
