@@ -20,7 +20,7 @@ export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-22s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-demo: $(VENV)/.demo  ## one memory, three frameworks; INPUT=conversation.jsonl and QUESTIONS=questions.txt are yours to give
+demo: $(VENV)/.demo  ## one memory, four frameworks; INPUT=conversation.jsonl and QUESTIONS=questions.txt are yours to give
 	@$(PY) examples/one_memory.py $(if $(INPUT),--input "$(INPUT)") $(if $(QUESTIONS),--questions "$(QUESTIONS)")
 
 install: $(VENV)/.dev  ## make the environment of the checks, which they do by themselves
@@ -53,6 +53,10 @@ check-style: $(VENV)/.dev
 test-langchain-versions:  ## the LangChain tests on the oldest and the newest supported versions; a few minutes
 	@.ci/langchain-versions
 
+.PHONY: test-mcp-clients
+test-mcp-clients: $(VENV)/.dev  ## agents of LangChain and SPADE use the memory over MCP; a few minutes
+	@.ci/mcp-clients "$(abspath $(PY))"
+
 format: $(VENV)/.dev  ## rewrite the code the way `make test` wants it
 	$(VENV)/bin/ruff check --fix .
 	$(VENV)/bin/ruff format .
@@ -71,7 +75,7 @@ $(VENV)/pyvenv.cfg:
 
 $(VENV)/.demo: $(VENV)/pyvenv.cfg pyproject.toml $(CONSTRAINTS)
 	@echo "installing what the demo needs into $(VENV) (once; a minute or so)"
-	@$(INSTALL) --editable '.[spade-llm,adk,langchain,cli]'
+	@$(INSTALL) --editable '.[spade-llm,adk,langchain,mcp,cli]'
 	@$(COMPILE)
 	@touch $@
 

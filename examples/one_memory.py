@@ -1,4 +1,4 @@
-"""One memory, three frameworks: what a SPADE agent is told, an ADK runner and a LangChain chain remember.
+"""One memory, four frameworks: what a SPADE agent is told, ADK, LangChain and an MCP client remember.
 
 python examples/one_memory.py
 python examples/one_memory.py --input conversation.jsonl --questions questions.txt
@@ -30,13 +30,14 @@ def main(
     questions: Annotated[Path | None, typer.Option(help="Questions to ask, one a line.")] = None,
     store: Annotated[Path | None, typer.Option(help="The memory file; for a conversation .demo/NAME.db.")] = None,
 ) -> None:
-    """Show three frameworks with one memory, or put your own conversation in and ask."""
+    """Show four frameworks with one memory, or put your own conversation in and ask."""
     if input is None:
-        from demo import day  # noqa: PLC0415  (three frameworks take seconds to import; a conversation needs none)
+        from demo import day  # noqa: PLC0415  (four frameworks take seconds to import; a conversation needs none)
 
         with tempfile.TemporaryDirectory() as folder:
             path = store or Path(folder) / "ann.db"
             asyncio.run(day.told_and_asked(path))
+            day.asked_at_four(path)
             day.next_morning(path)
     else:
         asked = [] if questions is None else read_questions(questions)

@@ -1,4 +1,4 @@
-"""A day with one memory: breakfast with SPADE, noon with Google ADK, two o'clock with LangChain."""
+"""A day with one memory: breakfast with SPADE, noon with Google ADK, two o'clock with LangChain, four with MCP."""
 
 from __future__ import annotations
 
@@ -48,9 +48,22 @@ async def told_and_asked(path: Path) -> None:
         transcript.why("Why that one?", hits)
 
 
+def asked_at_four(path: Path) -> None:
+    """A desktop assistant asks an MCP server what the others stored."""
+    transcript.scene(
+        "Four o'clock, MCP", "a desktop assistant starts memory-mcp on the same file and calls memory_search"
+    )
+    run("demo.assistant", str(path), "Where did I leave my spare key?")
+
+
 def next_morning(path: Path) -> None:
     """Everything of yesterday has ended; a process that knows only the file finds all of it."""
     transcript.scene("Next morning, plain Python", "all of that has ended; a new process opens the file")
-    examples = str(Path(__file__).parents[1])
-    command = [sys.executable, "-m", "demo.reader", str(path), *ASKED_NEXT_MORNING]
-    subprocess.run(command, check=True, env={**os.environ, "PYTHONPATH": examples})  # noqa: S603  (our own reader)
+    run("demo.reader", str(path), *ASKED_NEXT_MORNING)
+
+
+def run(*module: str) -> None:
+    """Run a module of the examples in a process of its own, which prints to the same terminal."""
+    command = [sys.executable, "-m", *module]
+    paths = [str(Path(__file__).parents[1]), *filter(None, [os.environ.get("PYTHONPATH")])]
+    subprocess.run(command, check=True, env={**os.environ, "PYTHONPATH": os.pathsep.join(paths)})  # noqa: S603  (our own)

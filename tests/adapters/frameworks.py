@@ -24,12 +24,14 @@ from google.adk.memory.memory_entry import MemoryEntry
 from google.adk.runners import Runner
 from google.adk.sessions import InMemorySessionService
 from langchain_core.messages import HumanMessage, ToolMessage
+from mcp import Client
 from spade.container import Container
 
 from memory_adk import MemoryService, MemoryToolset
 from memory_adk.testing import ScriptedLlm, user_says
 from memory_core import BoundMemory, Memory
 from memory_langchain import MemoryChatMessageHistory, MemoryRetriever, memory_tools
+from memory_mcp import memory_server
 from memory_spade import MemoryLLMAgent
 from memory_spade.testing.peer import Peer
 from memory_spade.testing.provider import Request, ScriptedProvider, ToolCall
@@ -159,7 +161,38 @@ class LangChain:
             raise RefusedError(str(answer.content))
 
 
-FRAMEWORKS = ("spade", "adk", "langchain")
+class Mcp:
+    """A client of the MCP SDK, connected anew for each thing it does."""
+
+    def __init__(self, handle: BoundMemory) -> None:
+        self._handle = handle
+        self._server = memory_server(handle)
+
+    async def write(self, text: str) -> str:
+        return str((await self._use("memory_store", content=text, metadata={"type": "fact"}))["id"])
+
+    async def find(self, query: str) -> list[str]:
+        found = await self._use("memory_search", query=query, collection="*", ranking="relevance", nResults=10)
+        return [result["id"] for result in found["results"]]
+
+    async def update(self, memory_id: str, text: str) -> None:
+        await self._use("memory_update", id=memory_id, content=text)
+
+    async def delete(self, memory_id: str) -> None:
+        await self._use("memory_delete", id=memory_id)
+
+    async def erase(self) -> None:
+        await self._handle.erase()
+
+    async def _use(self, tool: str, **arguments: Any) -> dict[str, Any]:
+        async with Client(self._server) as client:
+            result = await client.call_tool(tool, arguments)
+        if result.is_error:
+            raise RefusedError(str(result.content))
+        return dict(result.structured_content or {})
+
+
+FRAMEWORKS = ("spade", "adk", "langchain", "mcp")
 
 
 @contextmanager
@@ -180,6 +213,8 @@ async def opened(name: str, handle: BoundMemory, server: XmppServer | None = Non
         yield Adk(handle)
     elif name == "langchain":
         yield LangChain(handle)
+    elif name == "mcp":
+        yield Mcp(handle)
     else:
         assert server is not None
         number = uuid.uuid4().hex[:8]
@@ -210,7 +245,7 @@ def obey(request: Request) -> str | ToolCall:
 
 
 def _ids(text: str) -> list[str]:
-    return re.findall(r"\bID ([0-9a-zA-Z-]+)", text)
+    return re.findall(r"\bID ([\w-]+)", text)
 
 
 async def serve(path: str, app: str) -> None:

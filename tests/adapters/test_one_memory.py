@@ -1,4 +1,4 @@
-"""One handle given to SPADE, ADK and LangChain is one memory; two owners are two, whatever the framework."""
+"""One handle given to SPADE, ADK, LangChain and MCP clients is one memory; two owners are two."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ async def memory(tmp_path: Path) -> AsyncIterator[Memory]:
 
 @pytest_asyncio.fixture
 async def ann(memory: Memory, server: XmppServer, container: None) -> AsyncIterator[dict[str, Framework]]:
-    """All three frameworks on Ann's handle."""
+    """Every framework on Ann's handle."""
     async with AsyncExitStack() as stack:
         yield await everywhere(stack, memory.bind(app="demo", user="ann"), server)
 
@@ -141,8 +141,9 @@ async def test_another_process_sees_and_makes_the_same_changes(
 
 
 async def _changes_are_seen(here: dict[str, Framework], there: Callable[..., Awaitable[Any]]) -> None:
-    written = {via: await framework.write(fact) for (via, framework), fact in zip(here.items(), FACTS, strict=True)}
-    for memory_id, fact in zip(written.values(), FACTS, strict=True):
+    facts = (*FACTS, "Jo's bicycle is blue")
+    written = {via: await framework.write(fact) for (via, framework), fact in zip(here.items(), facts, strict=True)}
+    for memory_id, fact in zip(written.values(), facts, strict=True):
         assert (await there("find", fact))[0] == memory_id
     added = await there("write", "Tom plays the tuba")
     await there("update", written["adk"], "The spare key hangs behind the mill")
@@ -152,4 +153,4 @@ async def _changes_are_seen(here: dict[str, Framework], there: Callable[..., Awa
         assert (await framework.find("mill"))[:1] == [written["adk"]]
         assert await framework.find("passport") == []
     await there("erase")
-    assert [await framework.find("tuba spare key peanuts") for framework in here.values()] == [[], [], []]
+    assert [await framework.find("tuba spare key peanuts") for framework in here.values()] == [[] for _ in here]

@@ -1,0 +1,177 @@
+"""What the tools do, on the handle of whoever calls: documented values in, records out."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Mapping, Sequence
+from dataclasses import fields, replace
+from typing import Any, Final
+
+from memory_core import (
+    BoundMemory,
+    Draft,
+    DuplicateIdError,
+    InvalidInputError,
+    Json,
+    MemoryRecord,
+    Patch,
+    RecordNotFoundError,
+    Where,
+)
+from memory_mcp.showing import milliseconds
+from memory_mcp.values import EVERY_COLLECTION, Changes, Entry, Filter
+
+_KEY: Final = "memory_store:"
+"""What the source key of a stored memory begins with: storing under an id again replaces that memory."""
+_USER: Final = "user"
+"""Key in a record's data: whom the memory is about. Whose it is says the handle."""
+_NEVER_NULL: Final = ("type", "importance", "confidence", "tags")
+
+
+def shelf(handle: BoundMemory, collection: str) -> BoundMemory:
+    """The part of a handle that is the collection a client named.
+
+    Raises:
+        ScopeError: The handle is bound to another collection.
+    """
+    return handle if collection == EVERY_COLLECTION else handle.bind(collection=collection)
+
+
+def conditions(wanted: Filter | None) -> Where:
+    """What a client's filter asks for."""
+    if wanted is None:
+        return Where()
+    return Where(
+        kinds=() if wanted.type is None else (wanted.type,),
+        data={} if wanted.user is None else {_USER: wanted.user},
+        emotion=wanted.emotion,
+        min_importance=wanted.minImportance,
+        min_confidence=wanted.minConfidence,
+        tags_all=tuple(wanted.tags),
+        since=wanted.since,
+        until=wanted.until,
+    )
+
+
+async def store(handle: BoundMemory, entries: Sequence[Entry]) -> list[MemoryRecord]:
+    """Store memories, all or nothing; a known id is replaced.
+
+    Raises:
+        DuplicateIdError: An id belongs to a memory of another collection or, in a batch, to one of another framework.
+    """
+    drafts = [_draft(handle, entry) for entry in entries]
+    try:
+        return await handle.put_many(drafts)
+    except DuplicateIdError as cause:
+        if len(drafts) == 1:
+            return [await _replace(handle, drafts[0])]
+        raise DuplicateIdError(
+            f"{cause}; nothing was stored. Use memory_update for what others stored, and name the collection of an id"
+        ) from cause
+
+
+async def change(handle: BoundMemory, memory_id: str, content: str | None, changes: Changes | None) -> MemoryRecord:
+    """Change what is given about a memory.
+
+    Raises:
+        InvalidInputError: Nothing is given, or null for what every memory has.
+        RecordNotFoundError: There is no such memory.
+    """
+    given = _given(changes)
+    if content is not None:
+        given["text"] = content
+    if not given:
+        raise InvalidInputError("nothing to change: give 'content', 'metadata', or both")
+    if _USER not in given:
+        return await handle.update(memory_id, Patch(**given))
+    old = await _known(handle, memory_id)
+    data = _about(old.data, given.pop(_USER))
+    return await handle.update(memory_id, Patch(**given, data=data), expected_version=old.version)
+
+
+async def supersede(handle: BoundMemory, memory_id: str, content: str, changes: Changes | None) -> MemoryRecord:
+    """Put a new memory in the place of one that is no longer true; what is not given is as it was.
+
+    Raises:
+        RecordNotFoundError: There is no such memory.
+        SupersededError: Another memory has taken its place already.
+    """
+    given = _given(changes)
+    old = await _known(handle, memory_id)
+    fresh_id = _new_id(handle)
+    draft = Draft(
+        content,
+        id=fresh_id,
+        source_key=_KEY + fresh_id,
+        kind=old.kind,
+        author=old.author,
+        data=_about(old.data, given.pop(_USER, old.data.get(_USER))),
+        tags=old.tags,
+        importance=old.importance,
+        confidence=old.confidence,
+        emotion=old.emotion,
+        collection=old.collection,
+    )
+    return await handle.supersede(memory_id, replace(draft, **given))
+
+
+def _draft(handle: BoundMemory, entry: Entry) -> Draft:
+    meta = entry.metadata
+    memory_id = entry.id or _new_id(handle)
+    return Draft(
+        entry.content,
+        id=memory_id,
+        source_key=_KEY + memory_id,
+        kind=meta.type,
+        data=_about({}, meta.user),
+        tags=tuple(meta.tags),
+        importance=meta.importance,
+        confidence=meta.confidence,
+        emotion=meta.emotion,
+    )
+
+
+async def _replace(handle: BoundMemory, draft: Draft) -> MemoryRecord:
+    """Replace a memory that has the draft's id and was not stored by this server."""
+    memory_id = str(draft.id)
+    try:
+        old = await _known(handle, memory_id)
+    except RecordNotFoundError as cause:
+        raise DuplicateIdError(
+            f"the id {memory_id!r} belongs to a memory of another collection; name that one, or take another id"
+        ) from cause
+    names = {item.name for item in fields(Patch)} & {"text", "kind", "tags", "importance", "confidence", "emotion"}
+    given: dict[str, Any] = {name: getattr(draft, name) for name in names}
+    data = _about(old.data, draft.data.get(_USER))
+    return await handle.update(memory_id, Patch(**given, data=data, occurred_at=handle.memory.clock()))
+
+
+def _given(changes: Changes | None) -> dict[str, Any]:
+    """The changes by the names that drafts and patches have for them, and `user`."""
+    if changes is None:
+        return {}
+    given: dict[str, Any] = {name: getattr(changes, name) for name in changes.model_fields_set}
+    for name in _NEVER_NULL:
+        if name in given and given[name] is None:
+            raise InvalidInputError(f"{name!r} cannot be null; leave it out to keep what it is")
+    if "type" in given:
+        given["kind"] = given.pop("type")
+    return given
+
+
+async def _known(handle: BoundMemory, memory_id: str) -> MemoryRecord:
+    record = await handle.get(memory_id)
+    if record is None:
+        raise RecordNotFoundError(f"there is no memory {memory_id!r}")
+    return record
+
+
+def _about(data: Mapping[str, Json], user: Any) -> dict[str, Json]:
+    """`data` with whom the memory is about."""
+    others = {key: value for key, value in data.items() if key != _USER}
+    return others if user is None else {**others, _USER: user}
+
+
+def _new_id(handle: BoundMemory) -> str:
+    """`mem_TIMESTAMP`, as documented, and something that tells memories of one millisecond apart."""
+    return f"mem_{milliseconds(handle.memory.clock())}_{secrets.token_hex(8)}"

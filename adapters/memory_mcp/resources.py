@@ -1,0 +1,94 @@
+"""What a client can read without calling a tool: collections, memories, and a prompt that says what is known."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Awaitable
+from dataclasses import dataclass
+from typing import Final, TypeVar
+from urllib.parse import quote
+
+from memory_core import BoundMemory, MemoryCoreError, StorageError, remembered_block
+from memory_mcp.owners import Owner
+from memory_mcp.showing import stored
+from memory_mcp.values import MAX_QUERY_CHARS, MAX_RESULTS
+
+try:
+    from mcp.server.mcpserver import MCPServer
+    from mcp.server.mcpserver.exceptions import ResourceError, ResourceNotFoundError
+    from pydantic import Field
+except ImportError as error:
+    raise ImportError("`memory_mcp` needs the MCP SDK: pip install 'memory-core[mcp]'") from error
+
+T = TypeVar("T")
+
+COLLECTIONS: Final = "memory://collections"
+_JSON: Final = "application/json"
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryResources:
+    """The resources and the prompt of one server."""
+
+    owner: Owner
+
+    def register(self, server: MCPServer) -> None:
+        """Add them to a server."""
+        server.resource(COLLECTIONS, name="collections", title="Collections", mime_type=_JSON)(self.collections)
+        server.resource(f"{COLLECTIONS}/{{collection}}", name="collection", title="A collection", mime_type=_JSON)(
+            self.collection
+        )
+        server.resource("memory://memories/{id}", name="memory", title="A memory", mime_type=_JSON)(self.memory)
+        server.prompt(name="what_is_known", title="What is known")(self.what_is_known)
+
+    async def collections(self) -> str:
+        """The collections that hold memories, each with the address of its resource."""
+        names = await _read(self.owner().collections())
+        return _json([{"name": name, "uri": f"{COLLECTIONS}/{quote(name, safe='')}"} for name in names])
+
+    async def collection(self, collection: str) -> str:
+        """The newest memories of a collection."""
+        handle = self.owner()
+        page = await _read(_narrower(handle, collection).list(limit=MAX_RESULTS))
+        if not page.records and collection not in await _read(handle.collections()):
+            raise ResourceNotFoundError(f"there is no collection {collection!r}")
+        return _json([stored(record).model_dump(mode="json", exclude_none=True) for record in page.records])
+
+    async def memory(self, id: str) -> str:  # noqa: A002  (as in the tools)
+        """One memory with all of its text."""
+        record = await _read(self.owner().get(id))
+        if record is None:
+            raise ResourceNotFoundError(f"there is no memory {id!r}")
+        return _json(stored(record, whole=True).model_dump(mode="json", exclude_none=True))
+
+    async def what_is_known(
+        self,
+        topic: str = Field(default="", max_length=MAX_QUERY_CHARS, description="What the conversation will be about"),
+    ) -> str:
+        """Prime a conversation with what the memory knows, about a topic or of most importance."""
+        handle, nothing = self.owner(), "Nothing is remembered about this yet."
+        if topic.strip():
+            return (await handle.recall(topic)).text or nothing
+        records = (await handle.list(order="importance", limit=20)).records
+        return remembered_block([], [record.text for record in records if record.text]) or nothing
+
+
+def _narrower(handle: BoundMemory, collection: str) -> BoundMemory:
+    try:
+        return handle.bind(collection=collection)
+    except MemoryCoreError as cause:
+        raise ResourceNotFoundError(str(cause)) from cause
+
+
+async def _read(work: Awaitable[T]) -> T:
+    """What went wrong with the request, as the SDK passes it on; of the storage it says nothing."""
+    try:
+        return await work
+    except StorageError:
+        raise
+    except MemoryCoreError as cause:
+        raise ResourceError(str(cause)) from cause
+
+
+def _json(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False, indent=1)

@@ -1,0 +1,288 @@
+"""The tools: names, descriptions and schemas as clients see them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Annotated, Any, Final
+
+from memory_core import BoundMemory, MemoryCoreError, Message, StorageError
+from memory_mcp.operations import change, conditions, shelf, store, supersede
+from memory_mcp.owners import Owner
+from memory_mcp.showing import (
+    found,
+    line_of,
+    lines_of,
+    milliseconds,
+    stored,
+    text_of_history,
+    text_of_search,
+    text_of_stored,
+)
+from memory_mcp.values import (
+    MAX_BATCH,
+    BatchAnswer,
+    Changes,
+    Collection,
+    Content,
+    DeleteAnswer,
+    Entry,
+    Filter,
+    HistoryAnswer,
+    Limit,
+    ListAnswer,
+    ListOrder,
+    MemoryId,
+    Metadata,
+    Name,
+    Query,
+    Ranking,
+    RecallAnswer,
+    RememberAnswer,
+    SaidMessage,
+    SearchAnswer,
+    ShownVersion,
+    StoredMemory,
+    SupersedeAnswer,
+)
+
+try:
+    from mcp.server.mcpserver import Context
+    from mcp.server.mcpserver.exceptions import ToolError, UnexpectedToolError
+    from mcp.server.mcpserver.tools import Tool
+    from mcp_types import CallToolResult, TextContent, ToolAnnotations
+    from pydantic import BaseModel, Field, ValidationError
+    from typing_extensions import override
+except ImportError as error:
+    raise ImportError("`memory_mcp` needs the MCP SDK: pip install 'memory-core[mcp]'") from error
+
+Calls = Context[Any, Any]  # the SDK's context of a call, generic over what this server does not use
+
+_READS: Final = ToolAnnotations(
+    read_only_hint=True, destructive_hint=False, idempotent_hint=True, open_world_hint=False
+)
+_ADDS: Final = ToolAnnotations(
+    read_only_hint=False, destructive_hint=False, idempotent_hint=False, open_world_hint=False
+)
+_CHANGES: Final = ToolAnnotations(
+    read_only_hint=False, destructive_hint=True, idempotent_hint=True, open_world_hint=False
+)
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryTools:
+    """The tools of one server; each method is one of them."""
+
+    owner: Owner
+    collection: str
+    """Where calls read and write that name no collection."""
+
+    def all(self) -> list[Tool]:
+        """Every tool, ready for a server."""
+        return [
+            _tool(self.memory_recall, "Recall what is known", _READS),
+            _tool(self.memory_remember, "Remember a conversation", _ADDS),
+            _tool(self.memory_store, "Store a memory", _ADDS),
+            _tool(self.memory_store_many, "Store several memories", _ADDS),
+            _tool(self.memory_search, "Search memories", _READS),
+            _tool(self.memory_list, "List memories", _READS),
+            _tool(self.memory_history, "Show what a memory said before", _READS),
+            _tool(self.memory_update, "Change a memory", _CHANGES),
+            _tool(self.memory_supersede, "Replace what is no longer true", _ADDS),
+            _tool(self.memory_delete, "Delete a memory", _CHANGES),
+        ]
+
+    async def memory_recall(
+        self,
+        query: Query,
+        maxChars: Annotated[int, Field(ge=200, le=20_000, description="Longest block")] = 4_000,  # noqa: N803  (as the others)
+    ) -> Annotated[CallToolResult, RecallAnswer]:
+        """Recall what is remembered about a question, or about a message to be answered, from all collections and
+        conversations, as one block that is ready to read. Call it before you answer."""
+        recalled = await self.owner().recall(query, max_chars=maxChars)
+        answer = RecallAnswer(block=recalled.text, ids=[record.id for record in recalled.records])
+        return _answer(answer, recalled.text or "Nothing is remembered about this.")
+
+    async def memory_remember(
+        self,
+        messages: Annotated[list[SaidMessage], Field(min_length=1, max_length=MAX_BATCH)],
+        session: Annotated[Name | None, Field(description="Which conversation")] = None,
+    ) -> Annotated[CallToolResult, RememberAnswer]:
+        """Remember what was said in a conversation. Every message is kept once, also if the whole conversation is
+        handed over again."""
+        said = [
+            Message(one.content, role=one.role, author=one.name, id=one.id, occurred_at=one.timestamp)
+            for one in messages
+        ]
+        records = await self.owner().remember(said, session=session)
+        answer = RememberAnswer(ids=[record.id for record in records], count=len(records))
+        return _answer(answer, f"{answer.count} messages are remembered.")
+
+    async def memory_store(
+        self,
+        content: Content,
+        metadata: Metadata,
+        collection: Collection | None = None,
+        id: MemoryId | None = None,  # noqa: A002  (the document's word)
+    ) -> Annotated[CallToolResult, StoredMemory]:
+        """Store a semantic memory or insight with structured metadata. Be specific and concise, 1 to 3 sentences; do
+        not store secrets. Storing under a known id replaces that memory."""
+        (record,) = await store(self._shelf(collection), [Entry(content=content, metadata=metadata, id=id)])
+        memory = stored(record, whole=True)
+        return _answer(memory, text_of_stored(memory))
+
+    async def memory_store_many(
+        self,
+        memories: Annotated[list[Entry], Field(min_length=1, max_length=MAX_BATCH)],
+        context: Calls,
+        collection: Collection | None = None,
+    ) -> Annotated[CallToolResult, BatchAnswer]:
+        """Store several memories at once: all of them or, on an error, none."""
+        shelved, total = self._shelf(collection), len(memories)
+        await context.report_progress(0, total, "computing vectors")
+        records = await store(shelved, memories)
+        await context.report_progress(total, total, "stored")
+        answer = BatchAnswer(memories=[stored(record) for record in records], count=len(records))
+        return _answer(answer, lines_of(f"Stored {answer.count} memories", answer.memories))
+
+    async def memory_search(
+        self,
+        query: Query,
+        collection: Collection | None = None,
+        nResults: Limit = 5,  # noqa: N803  (the document's word)
+        filter: Filter | None = None,  # noqa: A002  (the document's word)
+        ranking: Annotated[
+            Ranking,
+            Field(
+                description='"distance" gives the nearest memories however far away they are; "relevance" also counts '
+                "words and context, and leaves out what does not answer the query"
+            ),
+        ] = "distance",
+    ) -> Annotated[CallToolResult, SearchAnswer]:
+        """Search semantic memories for relevant context. Use natural language; filters combine. Results have a
+        distance: lower is more similar."""
+        hits = await self._shelf(collection).search(
+            query,
+            limit=nResults,
+            where=conditions(filter),
+            mode="vector" if ranking == "distance" else "hybrid",
+            floor=ranking == "relevance",
+        )
+        results = [found(hit) for hit in hits]
+        answer = SearchAnswer(results=results, query=query, count=len(results))
+        return _answer(answer, text_of_search(answer))
+
+    async def memory_list(
+        self,
+        collection: Collection | None = None,
+        filter: Filter | None = None,  # noqa: A002  (as in `memory_search`)
+        order: Annotated[
+            ListOrder, Field(description="By age, by importance, or by the last time it was read")
+        ] = "newest",
+        limit: Limit = 20,
+        cursor: Annotated[str | None, Field(max_length=2_000, description="Of the page before")] = None,
+    ) -> Annotated[CallToolResult, ListAnswer]:
+        """List memories without a query, a page at a time; `since` and `until` of the filter are a window of time."""
+        page = await self._shelf(collection).list(where=conditions(filter), order=order, limit=limit, cursor=cursor)
+        memories = [stored(record) for record in page.records]
+        answer = ListAnswer(memories=memories, count=len(memories), cursor=page.cursor)
+        footing = "" if page.cursor is None else f"More with cursor {page.cursor}"
+        return _answer(answer, lines_of(f"{answer.count} memories", memories, footing))
+
+    async def memory_history(
+        self,
+        id: MemoryId,  # noqa: A002  (as in `memory_store`)
+    ) -> Annotated[CallToolResult, HistoryAnswer]:
+        """Show what a memory said before it was changed or superseded, oldest first."""
+        versions = [
+            ShownVersion(
+                id=one.id,
+                content=one.text,
+                since=milliseconds(one.since),
+                until=None if one.until is None else milliseconds(one.until),
+            )
+            for one in await self.owner().history(id)
+        ]
+        answer = HistoryAnswer(id=id, versions=versions)
+        return _answer(answer, text_of_history(answer))
+
+    async def memory_update(
+        self,
+        id: MemoryId,  # noqa: A002  (as in `memory_store`)
+        content: Content | None = None,
+        metadata: Changes | None = None,
+    ) -> Annotated[CallToolResult, StoredMemory]:
+        """Correct a memory: change its content, its metadata, or both. For what was true and is no longer there is
+        memory_supersede."""
+        memory = stored(await change(self.owner(), id, content, metadata), whole=True)
+        return _answer(memory, f"Updated {line_of(memory)}")
+
+    async def memory_supersede(
+        self,
+        id: MemoryId,  # noqa: A002  (as in `memory_store`)
+        content: Content,
+        metadata: Changes | None = None,
+    ) -> Annotated[CallToolResult, SupersedeAnswer]:
+        """Put a new memory in the place of one that is no longer true. Searches find the new one only; the old one
+        stays in the history."""
+        record = await supersede(self.owner(), id, content, metadata)
+        answer = SupersedeAnswer.model_validate({**stored(record, whole=True).model_dump(), "supersedes": id})
+        return _answer(answer, f"Now {line_of(answer)}")
+
+    async def memory_delete(
+        self,
+        id: MemoryId,  # noqa: A002  (as in `memory_store`)
+    ) -> Annotated[CallToolResult, DeleteAnswer]:
+        """Delete a memory for good, for example because somebody asked to be forgotten."""
+        await self.owner().delete(id)
+        return _answer(DeleteAnswer(id=id), "Deleted.")
+
+    def _shelf(self, collection: str | None) -> BoundMemory:
+        return shelf(self.owner(), collection or self.collection)
+
+
+class _SafeTool(Tool):
+    """A tool whose failures are sentences: what was wrong with the call, and nothing of what happened inside."""
+
+    @override
+    async def run(self, arguments: dict[str, Any], context: Calls, convert_result: bool = False) -> Any:
+        try:
+            return await super().run(arguments, context, convert_result)
+        except UnexpectedToolError as failure:
+            cause = failure.__cause__
+            if isinstance(cause, MemoryCoreError) and not isinstance(cause, StorageError):
+                raise ToolError(f"{self.name} failed: {cause}") from cause
+            raise
+        except ToolError as failure:
+            if isinstance(failure.__cause__, ValidationError):
+                raise ToolError(f"{self.name} failed: {_complaints(failure.__cause__)}") from failure.__cause__
+            raise
+
+
+def _tool(function: Callable[..., Any], title: str, annotations: ToolAnnotations) -> Tool:
+    """A tool that refuses arguments it does not know; the SDK would ignore a misspelt filter and find everything."""
+    description = " ".join((function.__doc__ or "").split())
+    tool = _SafeTool.from_function(function, title=title, annotations=annotations, description=description)
+    arguments = tool.fn_metadata.arg_model  # made for this tool
+    arguments.model_config["extra"] = "forbid"
+    arguments.model_rebuild(force=True)
+    return tool.model_copy(update={"parameters": arguments.model_json_schema(by_alias=True)})
+
+
+def _answer(value: BaseModel, text: str) -> CallToolResult:
+    return CallToolResult(
+        content=[TextContent(type="text", text=text)],
+        structured_content=value.model_dump(mode="json", exclude_none=True),
+    )
+
+
+def _complaints(failure: ValidationError) -> str:
+    """What is wrong with the arguments, the first few of it, without the values: those the caller has."""
+    errors = failure.errors(include_url=False, include_context=False, include_input=False)
+    told = [f"{'.'.join(map(str, error['loc']))}: {_reason(error['type'], error['msg'])}" for error in errors[:5]]
+    more = [f"and {len(errors) - 5} more"] if len(errors) > 5 else []
+    return "; ".join([*told, *more])
+
+
+def _reason(kind: str, message: str) -> str:
+    return "there is no such argument" if kind == "extra_forbidden" else message.removeprefix("Value error, ")

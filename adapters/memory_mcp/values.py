@@ -1,0 +1,224 @@
+"""What the tools take and what they answer, as the Skynet document defines it, in pydantic models.
+
+What a client sends is checked here and nowhere else: enums, ranges, lengths, and names that do not exist.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Final, Literal
+
+from memory_core import InvalidInputError
+
+try:
+    from pydantic import AfterValidator, AwareDatetime, BaseModel, ConfigDict, Field
+except ImportError as error:
+    raise ImportError("`memory_mcp` needs the MCP SDK: pip install 'memory-core[mcp]'") from error
+
+DEFAULT_COLLECTION: Final = "skynet_memories"
+"""The collection of the document."""
+EVERY_COLLECTION: Final = "*"
+"""Searches and lists with this name look into every collection."""
+
+MAX_CONTENT_CHARS: Final = 20_000
+"""Of one memory that a client stores: the document advises 1 to 3 sentences, and a longer text belongs in several."""
+MAX_QUERY_CHARS: Final = 2_000
+"""Of a query: more than a model reads of it."""
+MAX_NAME_CHARS: Final = 200
+"""Of an id, a user, a tag, or the name of a collection."""
+MAX_TAGS: Final = 32
+"""Of one memory, or of one filter."""
+MAX_RESULTS: Final = 50
+"""Of one search or one page."""
+MAX_BATCH: Final = 100
+"""Memories that one call stores."""
+
+MemoryType = Literal["insight", "fact", "preference", "pattern", "connection"]
+Emotion = Literal["curiosity", "satisfaction", "concern", "neutral", "excitement"]
+ListOrder = Literal["newest", "oldest", "importance", "accessed"]
+Ranking = Literal["distance", "relevance"]
+
+
+def _not_blank(text: str) -> str:
+    if not text.strip():
+        raise InvalidInputError("must not be blank")
+    return text
+
+
+Content = Annotated[
+    str,
+    Field(max_length=MAX_CONTENT_CHARS, description="What to remember, in 1 to 3 sentences"),
+    AfterValidator(_not_blank),
+]
+Query = Annotated[
+    str,
+    Field(max_length=MAX_QUERY_CHARS, description="A question or some words"),
+    AfterValidator(_not_blank),
+]
+Name = Annotated[str, Field(max_length=MAX_NAME_CHARS), AfterValidator(_not_blank)]
+MemoryId = Annotated[Name, Field(description="ID of a memory, as the other tools show it")]
+Collection = Annotated[Name, Field(description='A collection; "*" stands for all of them')]
+Limit = Annotated[int, Field(ge=1, le=MAX_RESULTS)]
+Share = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
+Tags = Annotated[list[Name], Field(max_length=MAX_TAGS)]
+
+
+class Given(BaseModel):
+    """What a client sends; a name that does not exist is refused, for a misspelt filter would find everything."""
+
+    model_config = ConfigDict(extra="forbid")
+
+
+class Metadata(Given):
+    """Structured metadata of a memory."""
+
+    type: Annotated[MemoryType, Field(description="Category of the memory")]
+    user: Annotated[Name | None, Field(description="Whom the memory is about")] = None
+    importance: Annotated[Share, Field(description="0.0 (ephemeral) to 1.0 (critical)")] = 0.5
+    confidence: Annotated[Share, Field(description="0.0 to 1.0")] = 0.8
+    emotion: Annotated[Emotion | None, Field(description="Emotional context")] = None
+    tags: Annotated[Tags, Field(description="Searchable tags")] = Field(default_factory=list[Name])
+
+
+class Changes(Given):
+    """Metadata to change; what is left out stays as it is, and null clears `user` and `emotion`."""
+
+    type: MemoryType | None = None
+    user: Name | None = None
+    importance: Share | None = None
+    confidence: Share | None = None
+    emotion: Emotion | None = None
+    tags: Tags | None = None
+
+
+class Filter(Given):
+    """Conditions on metadata, all of which must hold."""
+
+    type: Annotated[MemoryType | None, Field(description="Memory type")] = None
+    user: Annotated[Name | None, Field(description="Whom the memory is about")] = None
+    emotion: Annotated[Emotion | None, Field(description="Emotional context")] = None
+    minImportance: Annotated[Share | None, Field(description="Least importance")] = None  # noqa: N815
+    minConfidence: Annotated[Share | None, Field(description="Least confidence")] = None  # noqa: N815
+    tags: Annotated[Tags, Field(description="Tags that the memory has, all of them")] = Field(
+        default_factory=list[Name]
+    )
+    since: Annotated[AwareDatetime | None, Field(description="Not older than this moment")] = None
+    until: Annotated[AwareDatetime | None, Field(description="Older than this moment")] = None
+
+
+class Entry(Given):
+    """One memory of a batch."""
+
+    content: Content
+    metadata: Metadata
+    id: MemoryId | None = None
+
+
+class SaidMessage(Given):
+    """One message of a conversation."""
+
+    role: Annotated[Literal["user", "assistant", "tool"], Field(description="Who spoke")]
+    content: Annotated[Content, Field(description="What was said")]
+    name: Annotated[Name | None, Field(description="Name of who spoke")] = None
+    id: Annotated[Name | None, Field(description="ID of the message within the conversation")] = None
+    timestamp: Annotated[AwareDatetime | None, Field(description="When it was said")] = None
+
+
+class RecallAnswer(BaseModel):
+    """What is remembered, for a prompt."""
+
+    block: str
+    """Empty if nothing is remembered."""
+    ids: list[str]
+    """Of the memories in it."""
+
+
+class RememberAnswer(BaseModel):
+    """The memories of a conversation."""
+
+    ids: list[str]
+    """Of all messages, in order, also of those that were known."""
+    count: int
+
+
+class ShownMetadata(BaseModel):
+    """Metadata of a stored memory; memories of other frameworks have types of their own."""
+
+    type: str
+    user: str | None = None
+    importance: float
+    confidence: float
+    emotion: str | None = None
+    tags: list[str]
+    timestamp: int
+    """Unix time in milliseconds."""
+
+
+class StoredMemory(BaseModel):
+    """One memory."""
+
+    id: str
+    collection: str | None = None
+    content: str
+    metadata: ShownMetadata
+    truncated: bool | None = None
+    """`content` is only a part of the text; the resource `memory://memories/{id}` has all of it."""
+
+
+class FoundMemory(StoredMemory):
+    """One result of a search."""
+
+    distance: float
+    """From 0 (the same direction) to 1: one minus the cosine between query and content."""
+
+
+class SearchAnswer(BaseModel):
+    """Results in the order asked for."""
+
+    results: list[FoundMemory]
+    query: str
+    count: int
+
+
+class BatchAnswer(BaseModel):
+    """The memories of a batch, in the order given."""
+
+    memories: list[StoredMemory]
+    count: int
+
+
+class ListAnswer(BaseModel):
+    """One page of a listing."""
+
+    memories: list[StoredMemory]
+    count: int
+    cursor: str | None = None
+    """For the next page; left out on the last one."""
+
+
+class ShownVersion(BaseModel):
+    """What a memory said in a span of time."""
+
+    id: str
+    content: str
+    since: int
+    until: int | None = None
+
+
+class HistoryAnswer(BaseModel):
+    """Versions of a memory, oldest first; times are Unix times in milliseconds."""
+
+    id: str
+    versions: list[ShownVersion]
+
+
+class SupersedeAnswer(StoredMemory):
+    """The memory that took the place of another one."""
+
+    supersedes: str
+
+
+class DeleteAnswer(BaseModel):
+    """What was deleted."""
+
+    id: str
+    deleted: Literal[True] = True

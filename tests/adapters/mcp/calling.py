@@ -1,0 +1,143 @@
+"""Clients of the MCP SDK, connected to a server in one of three ways, and what they say in a test."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import socket
+import sys
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import uvicorn
+from mcp import Client
+from mcp.client.stdio import StdioServerParameters
+from mcp.client.streamable_http import streamable_http_client
+from mcp.server.auth.provider import TokenVerifier
+from mcp_types import TextContent
+
+from memory_core import BoundMemory
+from memory_mcp import http_app, memory_server
+
+ENVIRONMENT = {"PYTHONPATH": os.environ.get("PYTHONPATH", ""), "PATH": os.environ["PATH"]}
+
+
+@dataclass(frozen=True)
+class Caller:
+    """A client."""
+
+    client: Client
+
+    async def ok(self, tool: str, /, **arguments: Any) -> dict[str, Any]:
+        """The structured answer of a call that works."""
+        result = await self.client.call_tool(tool, arguments)
+        assert not result.is_error, result.content
+        answer: dict[str, Any] | None = result.structured_content
+        assert answer is not None
+        return answer
+
+    async def text(self, tool: str, /, **arguments: Any) -> str:
+        """The answer as text."""
+        result = await self.client.call_tool(tool, arguments)
+        (block,) = result.content
+        assert isinstance(block, TextContent)
+        return block.text
+
+    async def refused(self, tool: str, /, **arguments: Any) -> str:
+        """What a call that does not work is answered."""
+        result = await self.client.call_tool(tool, arguments)
+        assert result.is_error, result.content
+        assert result.structured_content is None
+        (block,) = result.content
+        assert isinstance(block, TextContent)
+        assert "Traceback" not in block.text
+        return block.text
+
+    async def store(self, content: str, kind: str = "fact", /, **metadata: Any) -> str:
+        """Store something and return its id."""
+        stored = await self.ok("memory_store", content=content, metadata={"type": kind, **metadata})
+        return str(stored["id"])
+
+    async def found(self, query: str, **arguments: Any) -> list[str]:
+        """The contents that a search finds."""
+        answer = await self.ok("memory_search", query=query, **arguments)
+        assert answer["count"] == len(answer["results"])
+        assert answer["query"] == query
+        return [result["content"] for result in answer["results"]]
+
+
+@asynccontextmanager
+async def in_process(handle: BoundMemory, collection: str | None = None) -> AsyncIterator[Caller]:
+    """A client beside the server."""
+    async with Client(memory_server(handle, collection=collection)) as client:
+        yield Caller(client)
+
+
+@asynccontextmanager
+async def over_stdio(db: Path, *options: str, user: str = "ann") -> AsyncIterator[Caller]:
+    """A client with a server process of its own."""
+    arguments = ["-m", "memory_mcp", "--db", str(db), "--app", "demo", "--user", user, *options]
+    async with Client(StdioServerParameters(command=sys.executable, args=arguments, env=ENVIRONMENT)) as client:
+        yield Caller(client)
+
+
+@asynccontextmanager
+async def over_http(url: str, token: str | None = None) -> AsyncIterator[Caller]:
+    """A client of a server that runs."""
+    headers = {} if token is None else {"Authorization": f"Bearer {token}"}
+    http = httpx2.AsyncClient(headers=headers, timeout=60)
+    async with http, Client(streamable_http_client(url, http_client=http)) as client:
+        yield Caller(client)
+
+
+@asynccontextmanager
+async def http_beside(handle: BoundMemory, tokens: TokenVerifier | None = None, *hosts: str) -> AsyncIterator[str]:
+    """A server on this test's own loop; its address."""
+    app = http_app(memory_server(handle, tokens=tokens), hosts=hosts)
+    with socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP) as listening:
+        listening.bind(("127.0.0.1", 0))
+        listening.listen()
+        config = uvicorn.Config(app, log_level="warning", timeout_keep_alive=120, timeout_graceful_shutdown=1)
+        server = uvicorn.Server(config)
+        task = asyncio.create_task(server.serve(sockets=[listening]))
+        try:
+            yield f"http://127.0.0.1:{listening.getsockname()[1]}/mcp"
+        finally:
+            server.should_exit = True
+            await task
+
+
+@asynccontextmanager
+async def http_server(db: Path, *options: str) -> AsyncIterator[str]:
+    """A server in a process of its own; its address."""
+    command: Sequence[str] = [
+        *(sys.executable, "-m", "memory_mcp", "--db", str(db), "--app", "demo", "--http", "0", *options)
+    ]
+    server = await asyncio.create_subprocess_exec(*command, stderr=asyncio.subprocess.PIPE, env=ENVIRONMENT)
+    assert server.stderr is not None
+    said = (await server.stderr.readline()).decode()
+    drained = asyncio.create_task(server.stderr.read())
+    try:
+        assert said.startswith("memory-mcp: http://"), said + (await drained).decode()
+        yield said.removeprefix("memory-mcp: ").strip()
+    finally:
+        if server.returncode is None:
+            server.terminate()
+        await server.wait()
+        complaints = (await drained).decode()
+        assert "Traceback" not in complaints, complaints
+
+
+@asynccontextmanager
+async def connected(transport: str, db: Path) -> AsyncIterator[Caller]:
+    """A client of Ann's memories over one of the transports."""
+    if transport == "stdio":
+        async with over_stdio(db) as caller:
+            yield caller
+    else:
+        async with http_server(db, "--user", "ann") as url, over_http(url) as caller:
+            yield caller

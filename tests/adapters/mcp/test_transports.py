@@ -1,0 +1,171 @@
+"""The server as a process, with the SDK's client over stdio and over streamable HTTP."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import sys
+from contextlib import AsyncExitStack
+from pathlib import Path
+
+import httpx2
+import pytest
+from calling import ENVIRONMENT, connected, http_beside, http_server, in_process, over_http, over_stdio
+
+from memory_core import BoundMemory, Memory
+from memory_mcp.__main__ import main
+
+TRANSPORTS = ("stdio", "http")
+
+
+@pytest.mark.parametrize("transport", TRANSPORTS)
+async def test_every_tool_resource_and_prompt_works_over_the_transport(transport: str, tmp_path: Path) -> None:
+    async with connected(transport, tmp_path / "memory.db") as call:
+        assert "long-term memory" in str(call.client.instructions)
+        assert len((await call.client.list_tools()).tools) == 10
+        memory_id = await call.store("Ann's spare key is with Mrs Okafor", user="ann", importance=0.9)
+        await call.ok("memory_store_many", memories=[{"content": "Ann rows", "metadata": {"type": "pattern"}}])
+        assert (await call.found("Where is the spare key?", nResults=1))[0].endswith("Mrs Okafor")
+        assert "rows" in (await call.found("sport", filter={"type": "pattern"}))[0]
+        await call.ok("memory_update", id=memory_id, metadata={"confidence": 1})
+        new = await call.ok("memory_supersede", id=memory_id, content="Ann's spare key hangs behind the mill")
+        assert len((await call.ok("memory_history", id=memory_id))["versions"]) == 2
+        assert (await call.ok("memory_list"))["count"] == 2
+        assert "mill" in str(await call.client.get_prompt("what_is_known", {}))
+        assert "skynet_memories" in str(await call.client.read_resource("memory://collections"))
+        await call.ok("memory_delete", id=new["id"])
+        assert not any("mill" in content for content in await call.found("mill"))
+        assert "must not be blank" in await call.refused("memory_search", query=" ")
+
+
+async def test_processes_and_clients_share_one_file(tmp_path: Path) -> None:
+    db = tmp_path / "memory.db"
+    async with AsyncExitStack() as stack:
+        url = await stack.enter_async_context(http_server(db, "--user", "ann"))
+        one = await stack.enter_async_context(over_http(url))
+        two = await stack.enter_async_context(over_stdio(db))
+        memory_id = await one.store("Ann rows")
+        assert await two.found("sport") == ["Ann rows"]
+        await two.ok("memory_update", id=memory_id, content="Ann swims")
+        assert await one.found("sport") == ["Ann swims"]
+    async with Memory(db) as memory:
+        assert [record.text for record in (await memory.bind(app="demo", user="ann").list()).records] == ["Ann swims"]
+        assert (await memory.bind(app="demo", user="bob").stats()).records == 0
+
+
+async def test_what_a_killed_server_acknowledged_is_there_for_the_next(tmp_path: Path) -> None:
+    db = tmp_path / "memory.db"
+    command = [sys.executable, "-m", "memory_mcp", "--db", str(db), "--app", "demo", "--user", "ann", "--http", "0"]
+    server = await asyncio.create_subprocess_exec(*command, stderr=asyncio.subprocess.PIPE, env=ENVIRONMENT)
+    assert server.stderr is not None
+    url = (await server.stderr.readline()).decode().removeprefix("memory-mcp: ").strip()
+    acknowledged: list[str] = []
+    enough = asyncio.Event()
+
+    async def store_on() -> None:
+        async with over_http(url) as call:
+            while True:
+                acknowledged.append(await call.store(f"fact {len(acknowledged)}"))
+                if len(acknowledged) == 20:
+                    enough.set()
+
+    storing = asyncio.create_task(store_on())
+    await enough.wait()
+    server.kill()
+    (end,) = await asyncio.gather(storing, return_exceptions=True)
+    assert isinstance(end, BaseException)
+    await server.wait()
+    async with Memory(db) as memory:
+        page = await memory.bind(app="demo", user="ann").list(limit=1_000)
+        assert set(acknowledged) <= {record.id for record in page.records}
+        assert len(acknowledged) >= 20
+
+
+async def test_progress_of_a_batch_is_reported_to_who_asks_for_it(ann: BoundMemory) -> None:
+    reports: list[tuple[float, float | None]] = []
+
+    async def on_progress(progress: float, total: float | None, message: str | None) -> None:
+        reports.append((progress, total))
+
+    batch = [{"content": f"fact {n}", "metadata": {"type": "fact"}} for n in range(100)]
+    async with in_process(ann) as call:
+        await call.client.call_tool("memory_store_many", {"memories": batch}, progress_callback=on_progress)
+    assert reports == [(0, 100), (100, 100)]
+
+
+async def test_a_client_that_goes_away_in_the_middle_leaves_nothing_half_done(tmp_path: Path) -> None:
+    db = tmp_path / "memory.db"
+    async with http_server(db, "--user", "ann") as url:
+        for number, patience in enumerate((0.0, 0.01, 0.05, 0.1, 0.3)):
+            text = "Ann rows, runs and swims on every other day of the week. " * 20
+            entries = [
+                {"content": f"{text} {n}", "metadata": {"type": "fact", "tags": [str(number)]}} for n in range(50)
+            ]
+            async with over_http(url) as call:
+                storing = asyncio.create_task(call.client.call_tool("memory_store_many", {"memories": entries}))
+                await asyncio.wait([storing], timeout=patience)
+                storing.cancel()
+        async with over_http(url) as call:  # the server goes on
+            await call.store("Ann is still here")
+    async with Memory(db, embedder=None) as memory:
+        handle = memory.bind(app="demo", user="ann")
+        kept = (await handle.list(limit=1_000)).records
+        counts = [sum(str(number) in record.tags for record in kept) for number in range(5)]
+        assert set(counts) <= {0, 50}
+        assert any(record.text == "Ann is still here" for record in kept)
+
+
+async def test_another_web_page_or_host_name_is_turned_away(ann: BoundMemory) -> None:
+    async with http_beside(ann, None, "memory.example.com") as url, httpx2.AsyncClient() as http:
+
+        async def status(**headers: str) -> int:
+            body = {"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {}}
+            accept = {"Accept": "application/json, text/event-stream"}
+            return (await http.post(url, json=body, headers={**accept, **headers})).status_code
+
+        assert await status(Host="evil.example.com") == 421
+        assert await status(Origin="https://evil.example.com") == 403
+        assert await status(Origin="null") == 403
+        usual = await status()
+        assert usual not in {403, 421}
+        assert await status(Host="memory.example.com") == usual
+        assert await status(Origin="https://memory.example.com") == usual
+        assert await status(Origin="http://localhost:6274") == usual
+
+
+@pytest.mark.parametrize(
+    ("arguments", "complaint"),
+    [
+        ((), "--db"),
+        (("--db", "m.db"), "nothing says whose memories are served"),
+        (("--db", "m.db", "--user", " "), "user must not be empty"),
+        (("--db", "m.db", "--user", "a", "--http", "0.0.0.0:0"), "open to other machines"),
+        (("--db", "m.db", "--user", "a", "--http", "web"), "is no [HOST:]PORT"),
+        (("--db", "m.db", "--http", "0", "--tokens", "missing.json"), "cannot be read"),
+        (("--db", "m.db", "--user", "a", "--tokens", "missing.json"), "cannot be read"),
+        (("--db", "pyproject.toml", "--user", "a"), "pyproject.toml"),
+    ],
+)
+def test_a_wrong_command_line_ends_with_a_sentence(
+    arguments: tuple[str, ...],
+    complaint: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "pyproject.toml").write_text("[project]\nname = 'not a memory'\n")
+    with pytest.raises(SystemExit) as end:
+        main(arguments)
+    assert end.value.code == 2
+    said = capsys.readouterr()
+    assert complaint in said.err
+    assert said.out == ""
+
+
+def test_an_address_that_is_taken_is_refused_with_a_sentence(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken, pytest.raises(SystemExit):
+        main(["--db", str(tmp_path / "m.db"), "--user", "ann", "--http", str(taken.getsockname()[1])])
+    assert "cannot be listened at" in capsys.readouterr().err

@@ -1,0 +1,75 @@
+"""What the distances of the MCP server's searches mean with the default embedder.
+
+    python tests/benchmarks/distances.py [CORPUS ...]
+
+Every question is asked of all records of its owner, in the order of distance. A row says for a band of the Skynet
+document how many of the records that answer (`answers`) and of all others (`others`) lie in it, and in how many
+unanswerable questions the nearest record does (`nearest of nothing`), in per cent.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import sys
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+sys.path.insert(0, str(Path(__file__).parents[2]))
+
+from memory_core import BoundMemory, Memory
+from tests.corpora.loading import CORPORA, Owner, owners
+
+BANDS: Final = (0.0, 0.2, 0.5, 0.8, 1.01)
+
+
+@dataclass(frozen=True)
+class Distances:
+    answers: list[float] = field(default_factory=list[float])
+    others: list[float] = field(default_factory=list[float])
+    nothing: list[float] = field(default_factory=list[float])
+
+
+async def measure(handle: BoundMemory, owner: Owner, distances: Distances) -> None:
+    """Add what the questions of one owner show."""
+    await handle.add_many(owner.records)
+    for question in [*owner.questions, *owner.unanswerable]:
+        hits = await handle.search(question.text, limit=1_000, mode="vector", floor=False)
+        away = {str(hit.record.source_key): 1 - (hit.similarity or 0.0) for hit in hits}
+        if not question.evidence:
+            distances.nothing.append(min(away.values()))
+            continue
+        distances.answers.extend(away[key] for key in question.evidence)
+        distances.others.extend(distance for key, distance in away.items() if key not in question.evidence)
+
+
+def shares(values: Sequence[float]) -> list[float]:
+    """Per cent of the values in each band."""
+    bands = itertools.pairwise(BANDS)
+    return [100 * sum(low <= value < high for value in values) / len(values) for low, high in bands]
+
+
+def median(values: Iterable[float]) -> float:
+    """The middle one."""
+    ordered = sorted(values)
+    return ordered[len(ordered) // 2]
+
+
+async def main(corpora: Sequence[str]) -> None:
+    """Print a table for each corpus."""
+    for corpus in corpora:
+        distances = Distances()
+        async with Memory(":memory:") as memory:
+            for owner in owners(corpus):
+                await measure(memory.bind(app=corpus, user=owner.name), owner, distances)
+        columns = (distances.answers, distances.others, distances.nothing)
+        print(f"{corpus:<18} answers  others  nearest of nothing")
+        for (low, high), *row in zip(itertools.pairwise(BANDS), *map(shares, columns), strict=True):
+            print(f"  {low:.1f} to {min(high, 1):.1f}    " + "".join(f"{share:9.1f}" for share in row))
+        print("  median        " + "".join(f"{median(column):9.2f}" for column in columns), flush=True)
+
+
+if __name__ == "__main__":
+    asyncio.run(main(sys.argv[1:] or CORPORA))
