@@ -46,7 +46,7 @@ _METHODS: Final[Mapping[str, str]] = {
 
 HANDLE_METHODS: Final = (
     *("add", "add_many", "collections", "delete", "delete_where", "erase", "get", "history", "list", "postpone"),
-    *("put_many", "search", "search_by_vector", "stats", "supersede", "sweep", "update"),
+    *("put_many", "recall", "remember", "search", "search_by_vector", "stats", "supersede", "sweep", "update"),
 )
 """What a bound handle does, apart from binding; a test compares."""
 

@@ -14,11 +14,11 @@ EXAMPLES = Path(__file__).parents[1] / "examples"
 CONVERSATION = EXAMPLES / "data" / "conversation.jsonl"
 
 
-def demo(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+def demo(folder: Path, *arguments: str, columns: int = 200) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [sys.executable, str(EXAMPLES / "one_memory.py"), *arguments],
         cwd=folder,
-        env={**os.environ, "COLUMNS": "200"},
+        env={**os.environ, "COLUMNS": str(columns)},
         capture_output=True,
         text=True,
         timeout=100,
@@ -93,7 +93,7 @@ def test_of_many_bad_lines_the_first_are_named(tmp_path: Path) -> None:
 def test_questions_that_are_no_text_are_one_sentence(tmp_path: Path) -> None:
     path = tmp_path / "questions.txt"
     path.write_bytes(bytes(range(256)))
-    done = demo(tmp_path, "--input", str(CONVERSATION), "--questions", str(path))
+    done = demo(tmp_path, "--input", str(CONVERSATION), "--questions", str(path), columns=40)
     assert done.returncode == 2
     (line,) = done.stderr.splitlines()
     assert "is not text in UTF-8" in line

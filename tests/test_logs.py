@@ -63,10 +63,16 @@ class Lines(logging.Handler):
 def lines() -> Iterator[Lines]:
     root, handler = logging.getLogger(), Lines()
     level = root.level
+    loggers = [each for each in root.manager.loggerDict.values() if isinstance(each, logging.Logger)]
+    before = [(each, each.level, each.disabled, each.propagate) for each in loggers]
+    for each in loggers:  # libraries silence others when they are imported, as litellm does with httpx
+        each.level, each.disabled, each.propagate = logging.NOTSET, False, True
     root.addHandler(handler)
-    root.setLevel(logging.DEBUG)
+    root.setLevel(logging.DEBUG)  # and every logger forgets what it was enabled for
     yield handler
     root.removeHandler(handler)
+    for each, its_level, disabled, propagate in before:
+        each.level, each.disabled, each.propagate = its_level, disabled, propagate
     root.setLevel(level)
 
 

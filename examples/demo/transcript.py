@@ -36,7 +36,7 @@ def note(text: str) -> None:
 
 def error(text: str) -> None:
     """What went wrong, in one line, on standard error."""
-    Console(stderr=True, highlight=False).print(f"[red]{escape(text)}[/red]")
+    Console(stderr=True, highlight=False).print(f"[red]{escape(text)}[/red]", soft_wrap=True)
 
 
 @contextmanager

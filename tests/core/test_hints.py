@@ -98,7 +98,7 @@ def test_methods_keep_their_signature_and_are_still_coroutines() -> None:
 
 def test_hints_know_every_method_of_a_handle() -> None:
     methods = {name for name, _ in inspect.getmembers(BoundMemory, inspect.isfunction) if not name.startswith("_")}
-    assert set(HANDLE_METHODS) == methods - {"bind", "owned_by"}
+    assert set(HANDLE_METHODS) == methods - {"bind"}
 
 
 def test_the_repr_of_a_memory_says_where_it_is_how_it_embeds_and_whether_it_is_open(tmp_path: Path) -> None:

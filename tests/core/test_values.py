@@ -24,6 +24,8 @@ from pydantic import BaseModel, TypeAdapter, ValidationError
 import memory_core
 from memory_core import (
     UNSET,
+    AllOf,
+    AnyOf,
     Component,
     DataCondition,
     Draft,
@@ -36,6 +38,7 @@ from memory_core import (
     Link,
     Memory,
     MemoryRecord,
+    NoneOf,
     Page,
     Passage,
     Patch,
@@ -46,7 +49,9 @@ from memory_core import (
 )
 from memory_core.plain import Unset, Value
 
+GROUPS = (AnyOf, AllOf, NoneOf)
 KINDS = (
+    *GROUPS,
     *(Component, DataCondition, Draft, ErasureReceipt, FieldCondition, Fingerprint, Hit, Link, MemoryRecord),
     *(Page, Passage, Patch, Scope, Stats, Version, Where),
 )
@@ -93,8 +98,18 @@ def a(kind: type[Value]) -> st.SearchStrategy[Any]:
         names = st.builds(FieldCondition, st.just("author"), st.sampled_from(["eq", "in"]), KEYS | st.just(["a", "b"]))
         moments = SCALARS[datetime] | st.none() | st.lists(SCALARS[datetime], max_size=3)
         return names | st.builds(FieldCondition, st.just("created_at"), st.just("lt"), moments)
+    if kind in GROUPS:
+        return group(kind, st.recursive(a(DataCondition) | a(FieldCondition), groups, max_leaves=5))
     hints, own = get_type_hints(kind), fields(cast("Any", kind))
     return st.builds(kind, **{each.name: of(hints[each.name]) for each in own})
+
+
+def group(kind: type[Value], conditions: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
+    return st.builds(kind, st.lists(conditions, max_size=3).map(tuple))
+
+
+def groups(conditions: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
+    return st.one_of([group(kind, conditions) for kind in GROUPS])
 
 
 VALUES = st.sampled_from(KINDS).flatmap(a)
@@ -181,10 +196,18 @@ def test_fastapi_takes_and_returns_values() -> None:
         made = client.post("/memories", json={"text": "green tea", "data": {"cups": 2}}).json()
         changed = client.patch(f"/memories/{made['id']}", json={"text": "black tea"}).json()
         assert (changed["text"], changed["rev"], changed["data"]) == ("black tea", 2, {"cups": 2})
-        page = client.post(
-            "/list", json={"fields": [{"field": "created_at", "op": "lte", "value": made["created_at"]}]}
-        )
-        assert Page.from_dict(page.json()).records == (MemoryRecord.from_dict(changed),)
+        old = {"field": "created_at", "op": "lte", "value": made["created_at"]}
+        two = {"path": ["cups"], "op": "eq", "value": 2}
+        holding: list[list[dict[str, Any]]] = [
+            [old, two],
+            [{"any_of": [{"all_of": [old, two]}]}],
+            [{"none_of": [{"any_of": []}]}],
+        ]
+        for matching in holding:
+            page = client.post("/list", json={"matching": matching})
+            assert Page.from_dict(page.json()).records == (MemoryRecord.from_dict(changed),)
+        page = client.post("/list", json={"matching": [old, {"none_of": [two]}]})
+        assert Page.from_dict(page.json()).records == ()
         assert client.post("/list", json={"kind": "note"}).status_code == 422  # it is called kinds
         (hit,) = client.get("/search", params={"q": "tea"}).json()
         assert Hit.from_dict(hit).components
