@@ -24,10 +24,10 @@ _JOINERS: Final = "\u200c\u200d"
 _ESCAPES: Final = {"<": "\\u003c", ">": "\\u003e"}
 
 
-def cut_query(text: str) -> str:
+def cut_query(text: str, most: int = MAX_QUERY_CHARS) -> str:
     """What a model or a user wrote, cut to what a query may be: its beginning, and its end, where questions stand."""
-    half = MAX_QUERY_CHARS // 2
-    return text if len(text) <= MAX_QUERY_CHARS else f"{text[: half - 1]}\n{text[-half:]}"
+    half = most // 2
+    return text if len(text) <= most else f"{text[: half - 1]}\n{text[-half:]}"
 
 
 def excerpt(text: str, most: int) -> str:

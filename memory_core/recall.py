@@ -11,13 +11,14 @@ from typing import TYPE_CHECKING, Final, Protocol
 from memory_core.block import block_of, line_of, longest_text
 from memory_core.checks import check_text
 from memory_core.models import STATES, Hit, MemoryRecord, Mode, Order, Page, Where
+from memory_core.prompt import cut_query
 from memory_core.recalled import Considered, Reason, Recalled, RecallOptions
 
 if TYPE_CHECKING:
     from memory_core.retrieval.selection import Candidate, Selection
 
 MAX_QUERY_CHARS: Final = 2_000
-"""How much of a question is searched for; what an embedder reads ends well before."""
+"""How much of a question is searched for, of its beginning and of its end; what an embedder reads ends well before."""
 _LINE_CHARS: Final = 120
 """About the length of a line: so many times the budget holds it, so many hits are fetched at first."""
 _FEWEST_HITS, _MOST_HITS = 50, 1_000
@@ -57,7 +58,7 @@ async def recall_for(
     """Recall what is remembered about a question; see `BoundMemory.recall`."""
     from memory_core.retrieval.selection import latest_first  # noqa: PLC0415  (analysis takes 20 ms)
 
-    wanted = check_text("query", query)[:MAX_QUERY_CHARS]
+    wanted = cut_query(check_text("query", query), MAX_QUERY_CHARS)
     where = options.conditions()
     hits, selection = await _selected(handle, wanted, options, where, now, explain=explain)
     await _follow_links(handle, selection, options, where)

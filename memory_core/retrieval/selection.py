@@ -27,11 +27,8 @@ from memory_core.retrieval.saying import (
 )
 
 NEAR: Final = 0.5
-NEAREST: Final = 8
-"""Statements with at least this share of the best one's score or similarity, and so many of the best whatever their
-share, are about as relevant as it: of them the latest comes first, because it may correct the others. Nobody says twice
-in the same words where they live."""
-
+"""Statements with at least this share of the best one's score or similarity are about as relevant as it: of them the
+latest comes first, because it may correct the others. Nobody says twice in the same words where they live."""
 
 _NOWHERE: Final[Sequence[int]] = ()
 
@@ -186,7 +183,7 @@ def latest_first(candidates: Sequence[Candidate]) -> list[Candidate]:
     stated = [place for place, line in enumerate(lines) if line.record.role != "assistant"]
     score = max((lines[place].hit.score for place in stated), default=0.0)
     likeness = max((lines[place].hit.similarity or 0.0 for place in stated), default=0.0)
-    near = [place for n, place in enumerate(stated) if n < NEAREST or _is_near(lines[place], score, likeness)]
+    near = [place for place in stated if _is_near(lines[place], score, likeness)]
     _put_latest_first(lines, near)
     for group in _groups(lines, stated):
         _put_latest_first(lines, group)

@@ -177,6 +177,18 @@ def cannot_read_history(stranger: BoundMemory, record: MemoryRecord) -> None:
         run_sync(stranger.history, record.id)
 
 
+def cannot_remember(handle: BoundMemory, foreign: MemoryRecord) -> None:
+    (mine,) = run_sync(handle.remember, [("user", foreign.text)])
+    assert mine.id != foreign.id
+    run_sync(handle.delete, mine.id)
+
+
+def cannot_recall(handle: BoundMemory, foreign: MemoryRecord) -> None:
+    recalled = run_sync(handle.recall, "secret", floor=False)
+    assert not recalled.records
+    assert foreign.text not in recalled.text
+
+
 ATTEMPTS: Final[dict[str, Callable[[BoundMemory, MemoryRecord], None]]] = {
     "add": cannot_learn_by_adding,
     "add_many": cannot_learn_by_adding_many,
@@ -195,6 +207,8 @@ ATTEMPTS: Final[dict[str, Callable[[BoundMemory, MemoryRecord], None]]] = {
     "sweep": cannot_sweep,
     "supersede": cannot_supersede,
     "history": cannot_read_history,
+    "remember": cannot_remember,
+    "recall": cannot_recall,
 }
 """For each operation of a handle, what it must not do to a record outside it."""
 
@@ -258,6 +272,8 @@ class OwnerContract(Contract):
             "collections": lambda: run_sync(open_handle.collections),
             "postpone": lambda: run_sync(open_handle.postpone, {"x": None}),
             "sweep": lambda: run_sync(open_handle.sweep),
+            "remember": lambda: run_sync(open_handle.remember, [("user", "x")]),
+            "recall": lambda: run_sync(open_handle.recall, "x"),
         }
         assert calls.keys() == ATTEMPTS.keys()
         for call in calls.values():

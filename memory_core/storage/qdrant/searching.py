@@ -49,6 +49,8 @@ from memory_core.storage.sqlite.rows import micros
 
 Floats = NDArray[np.float32]
 
+SIMILARITY_DIGITS: Final = 6
+"""Of a similarity behind the point; the next ones differ with how many points a request compares."""
 CANDIDATES: Final = 200
 """Fewest candidates an arm gives; twice the limit if that is more."""
 NEIGHBOUR_STEPS: Final = 2
@@ -324,6 +326,6 @@ def _as_vector(cosine: float) -> bytes:
 
 def hit(ranking: Ranking, position: int, record: MemoryRecord, part: Passage, cosine: float | None) -> Hit:
     """What the caller gets for one row of a ranking."""
-    similarity = None if cosine is None else min(max(cosine, 0.0), 1.0)
+    similarity = None if cosine is None else min(max(round(cosine, SIMILARITY_DIGITS), 0.0), 1.0)
     parts = None if ranking.components is None else ranking.components[position]
     return Hit(record, float(ranking.scores[position]), similarity, parts, part)

@@ -235,7 +235,7 @@ async def test_a_read_makes_one_write_at_most(memory: AgentBaseMemory, tmp_path:
     for read, writes in (
         (memory.search_memories("memory"), 1),
         (memory.get_memories_by_category("fact"), 1),
-        (memory.search_memories("absent"), 0),
+        (memory.get_memories_by_category("preference"), 0),
         (memory.get_recent_memories(), 0),
         (memory.get_memory_stats(), 0),
     ):
