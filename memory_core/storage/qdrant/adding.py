@@ -168,7 +168,7 @@ async def add_update(access: Access, changes: Changes, update: Update, item: Pre
     """
     known = replace(update.known, write=write, revisions=update.known.followed_by(item.record))
     if not update.is_searched_differently:
-        payload = {**record_fields(item.record), "_write": write}
+        payload = {**record_fields(item.record), "_write": write, "_writes": update.known.written_by(write)}
         changes.overwrites.append(Overwrite(known.point, payload, update.known.write))
         return
     before, follows = known.before, dict[str, str | None]()
@@ -196,7 +196,8 @@ async def retire(access: Access, changes: Changes, new: Sequence[MemoryRecord], 
         old = to_stored(str(found.id), found.payload)
         after = retired(old.record, by_id[old.record.id])
         if after is not old.record:
-            changes.overwrites.append(Overwrite(old.point, {**record_fields(after), "_write": write}, old.write))
+            fields = {**record_fields(after), "_write": write, "_writes": old.written_by(write)}
+            changes.overwrites.append(Overwrite(old.point, fields, old.write))
 
 
 async def moved(access: Access, scope: Scope, update: Update) -> tuple[str | None, dict[str, str | None]]:

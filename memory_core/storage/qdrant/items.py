@@ -60,6 +60,7 @@ async def postpone(access: Access, scope: Scope, expiries: Mapping[str, datetime
                 "expires_at": None if expires is None else stamp(expires),
                 "version": item.record.version + 1,
                 "_write": write,
+                "_writes": item.written_by(write),
             }
             changes.overwrites.append(Overwrite(item.point, payload, item.write))
     await carry_out(access, changes, write)
@@ -84,7 +85,8 @@ async def matching(access: Access, scope: Scope, where: Where, now: datetime | N
 
 async def _replace(access: Access, changes: Changes, update: Update, item: Prepared, write: str) -> None:
     if says_the_same(update.known.record, update.record):
-        payload = {**record_fields(update.record), **derived_fields(item), "_write": write}
+        tokens = {"_write": write, "_writes": update.known.written_by(write)}
+        payload = {**record_fields(update.record), **derived_fields(item), **tokens}
         changes.overwrites.append(Overwrite(update.known.point, payload, update.known.write))
     else:
         await adding.add_update(access, changes, update, item, write)

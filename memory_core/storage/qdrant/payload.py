@@ -36,6 +36,9 @@ MAX_FLOATS: Final = 1_000_000
 """Most numbers in the vector of one point. Of a text with more pieces than fit, the rest is found by words only."""
 
 NAMESPACE: Final = uuid.UUID("6e1f8f0e-6b5a-5d3b-9c6b-0d5f2f0c1a77")
+WRITES_KEPT: Final = 16
+"""How many writers may change a record between a write and its look at what came of it."""
+
 _TIMES: Final = (
     "created_at",
     "updated_at",
@@ -66,7 +69,7 @@ RANKED_FIELDS: Final = (
 )
 """What the ranking reads of a candidate."""
 
-_KEPT: Final = ("_seq", "_before", "_born", "_write", "_debt", "_pieces", "_spans", "_revisions")
+_KEPT: Final = ("_seq", "_before", "_born", "_write", "_writes", "_debt", "_pieces", "_spans", "_revisions")
 STORED_FIELDS: Final = (*NAMES, *_KEPT)
 """What `to_stored` reads."""
 
@@ -92,8 +95,14 @@ class Stored:
     """Names the reason why its vectors are owed, `None` if they are not."""
     spans: Sequence[tuple[int, int]] = ()
     """The pieces of its text, each of which has a vector."""
+    writes: Sequence[str] = ()
+    """The writes that changed it last, oldest first: one that was overtaken before it looked finds itself here."""
     revisions: Sequence[Sequence[Any]] = ()
     """The texts it had before, oldest first: rev, text, and when the next one came, as JSON holds them."""
+
+    def written_by(self, write: str) -> list[str]:
+        """The writes that changed it last, once `write` has."""
+        return [*self.writes, write][-WRITES_KEPT:]
 
     def followed_by(self, record: MemoryRecord) -> Sequence[Sequence[Any]]:
         """The revisions of the record that takes this one's place."""
@@ -189,6 +198,7 @@ def to_point(scope: Scope, item: Prepared, known: Stored, *, debt: str | None) -
         _before=known.before,
         _born=known.born,
         _write=known.write,
+        _writes=known.written_by(known.write),
         _debt=debt if item.chunks else None,
         _revisions=list(known.revisions),
     )
@@ -246,6 +256,7 @@ def to_stored(point: str, payload: Mapping[str, Any] | None) -> Stored:
         before=held.get("_before"),
         born=held["_born"],
         write=held["_write"],
+        writes=held.get("_writes") or (),
         debt=held.get("_debt"),
         spans=_spans(held),
         revisions=held.get("_revisions") or (),

@@ -215,14 +215,14 @@ async def _is_disturbed(access: Access, changes: Changes, write: str) -> bool:
     points = access.of(changes.scope)
     inserted, held = await asyncio.gather(
         points.having(
-            "id", [point.payload["id"] for point in changes.inserts], owned(changes.scope), fields=["_write"]
+            "id", [point.payload["id"] for point in changes.inserts], owned(changes.scope), fields=["_writes"]
         ),
         points.read(
             [*(item.point.id for item in changes.rewrites), *(item.point for item in changes.overwrites)],
-            fields=["_write"],
+            fields=["_writes"],
         ),
     )
-    mine = [(record.payload or {}).get("_write") == write for record in (*inserted, *held)]
+    mine = [write in (record.payload or {}).get("_writes", ()) for record in (*inserted, *held)]
     return not all(mine) or len(mine) < len(changes.inserts) + len(changes.rewrites) + len(changes.overwrites)
 
 
