@@ -161,10 +161,20 @@ async def capture(scope: CallScope, messages: Sequence[BaseMessage], *, thread: 
     shown = [message for message in thread if searchable_text(message).strip()]
     given = [_recognised(role_of(message), searchable_text(message), message.id, ids) for message in shown]
     known = known_messages(given, stored, is_complete=page.cursor is None) if len(given) > 1 else ()
-    by_place = {id(shown[place]) for place in known}
+    by_place = {id(shown[place]) for place in known if place < _answers_from(shown, ids)}
     fresh = [message for message in messages if not (message.id in ids or id(message) in by_place)]
     if fresh:
         await _append(scope, [_draft(message, scope) for message in fresh])
+
+
+def _answers_from(shown: Sequence[BaseMessage], ids: Collection[str | None]) -> int:
+    """Where the answers begin that no other run gave: behind a last question that is stored under its own id.
+
+    Others may have got the same answer in this conversation meanwhile. A question that was recognised by its text was
+    asked before, and so its answer may be stored too.
+    """
+    question = next((place for place in reversed(range(len(shown))) if role_of(shown[place]) == "user"), None)
+    return len(shown) if question is None or shown[question].id not in ids else question + 1
 
 
 def _recognised(role: Role | None, text: str, identity: str | None, ids: Collection[str | None]) -> tuple[str, ...]:

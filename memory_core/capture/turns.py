@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import hashlib
+from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from memory_core.limits import MAX_TEXT_CHARS
+from memory_core.encoding import check_json, encode_json
+from memory_core.limits import MAX_DATA_BYTES, MAX_TEXT_CHARS
 from memory_core.messages import MESSAGE_KIND, Message
 from memory_core.models import Draft, Json, Role
 
@@ -42,6 +44,9 @@ def turn_drafts(
         messages: In order, of one session.
         session: Where they were written.
         data: Put into every draft beside what is there anyway.
+
+    Raises:
+        InvalidInputError: `data` is not JSON, or too large.
     """
     shared = dict(data or {})
     drafts: list[Draft] = []
@@ -92,8 +97,30 @@ def _exchange(
         session=session,
         occurred_at=asked[0].occurred_at,
         source_key=_source_key(CONVERSATION_TURN, session, asked[0]),
-        data={**data, "user_message": question, "agent_response": answer},
+        data=_with_both_sides(question, answer, data),
     )
+
+
+def _with_both_sides(question: str, answer: str, data: Mapping[str, Json]) -> dict[str, Json]:
+    """`data` with both sides of an exchange; what is too long for it is cut, the longer side first."""
+    empty, size = check_json("data", {**data, "user_message": "", "agent_response": ""}, MAX_DATA_BYTES)
+    room = MAX_DATA_BYTES - size
+    asked, answered = _bytes(question), _bytes(answer)
+    asked = min(asked, max(room // 2, room - answered))
+    return {**empty, "user_message": _cut(question, asked), "agent_response": _cut(answer, min(answered, room - asked))}
+
+
+def _bytes(text: str) -> int:
+    """How many bytes a text has between the quotes of JSON."""
+    return len(encode_json(text)) - 2
+
+
+def _cut(text: str, most: int) -> str:
+    """As much of a text as has at most so many bytes between the quotes of JSON."""
+    shortened = text[:most]  # each character has a byte at least
+    if _bytes(shortened) <= most:
+        return shortened
+    return shortened[: bisect_right(range(len(shortened)), most, key=lambda last: _bytes(shortened[: last + 1]))]
 
 
 def _joined(messages: Sequence[Message]) -> str:

@@ -1,9 +1,12 @@
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from memory_core import Message, check_draft, turn_drafts
+from memory_core.encoding import encode_json
+from memory_core.limits import MAX_DATA_BYTES
 from memory_core.models import ROLES
 
 CONVERSATIONS = st.lists(st.tuples(st.sampled_from(ROLES), st.text(alphabet="ab \n")), max_size=12).map(
@@ -70,6 +73,18 @@ def test_without_ids_nothing_claims_to_be_known() -> None:
     assert [draft.source_key for draft in drafts] == [None, None]
 
 
-def test_a_turn_longer_than_a_memory_can_be_is_cut_rather_than_lost() -> None:
-    for draft in turn_drafts([Message("a" * 1_000_001), Message("b" * 1_000_001, role="assistant")]):
+@pytest.mark.parametrize("character", ["a", "é", "茶", "🍵", '"'])
+def test_a_turn_longer_than_a_memory_can_be_is_cut_rather_than_lost(character: str) -> None:
+    for draft in turn_drafts([Message(character * 1_000_001), Message("b" * 1_000_001, role="assistant")]):
         check_draft(draft)
+        assert len(encode_json(draft.data)) <= MAX_DATA_BYTES
+
+
+def test_of_an_exchange_the_side_that_is_too_long_is_cut_and_the_other_one_stays_whole() -> None:
+    for asked, answered in [(300_000, 900_000), (900_000, 300_000), (10, 2_000_000)]:
+        said = [Message("a" * asked), Message("b" * answered, role="assistant")]
+        data = turn_drafts(said, data={"channel": "web"})[-1].data
+        sides = str(data["user_message"]), str(data["agent_response"])
+        assert (len(sides[0]) == asked) == (asked < answered)
+        assert (len(sides[1]) == answered) == (answered < asked)
+        assert len(encode_json(data)) == MAX_DATA_BYTES

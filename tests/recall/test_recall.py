@@ -108,6 +108,21 @@ async def test_of_several_values_the_latest_comes_first_and_says_since_when(ann:
     ]
 
 
+async def test_what_is_clearly_more_relevant_stays_before_what_was_said_later(ann: BoundMemory) -> None:
+    await say(ann, ("user", "My favourite tea is jasmine"), session="monday")
+    for day, text in enumerate(["My dog is called Rex", "I burnt the soup again", "The train was late today"], 1):
+        await say(ann, ("user", text), session=text, day=day)
+    shown = lines((await ann.recall("Which tea is my favourite?", floor=False)).text)
+    assert shown[0] == '- 2026-05-04 user: "My favourite tea is jasmine"'
+    assert len(shown) == 4
+
+
+async def test_of_a_long_question_the_beginning_and_the_end_count(ann: BoundMemory) -> None:
+    await say(ann, ("user", "I drink jasmine tea"))
+    for question in ("jasmine tea " + "lorem " * 10_000, "lorem " * 10_000 + "jasmine tea"):
+        assert len(lines((await ann.recall(question, mode="lexical")).text)) == 1
+
+
 async def test_the_past_is_shown_only_when_it_is_asked_for(ann: BoundMemory) -> None:
     old = await ann.add(Draft("Ann's berth is in Kiel", kind="fact", occurred_at=START))
     await ann.supersede(old.id, Draft("Ann's berth is in Rostock", kind="fact", valid_from=START + timedelta(days=9)))

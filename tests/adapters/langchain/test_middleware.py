@@ -305,3 +305,14 @@ def test_a_client_that_sends_the_conversation_again_without_ids_has_it_kept_once
         "Which tea is my favourite?",
         "Noted.",
     ]
+
+
+def test_an_answer_is_kept_although_others_got_the_same_in_this_conversation_meanwhile(ann: BoundMemory) -> None:
+    def answer(_: object) -> str:
+        MemoryChatMessageHistory(ann, "monday").add_messages([HumanMessage("tea?"), AIMessage("green")])
+        return "green"
+
+    agent = agent_with(ann, ScriptedChatModel(script=answer))
+    for _ in range(2):
+        agent.invoke(ask("tea?"), THREAD)
+    assert saved(ann) == ["tea?", "tea?", "green", "green"] * 2
