@@ -1,7 +1,7 @@
 """One open file for all stores of a process: its connections, writer, caches and backlog, counted by reference.
 
 A second set of connections would cost threads, descriptors and memory, and two writers would wait for each other. Which
-file it is, device and inode decide, not the spelling of the path. See `docs/decisions/0005-one-open-file.md`.
+file it is, device and inode decide, not the spelling of the path. See `docs/decisions/0007-one-open-file.md`.
 """
 
 from __future__ import annotations
