@@ -6,6 +6,7 @@ The language models are scripts, so that no key is needed; agents and messages a
 from __future__ import annotations
 
 import asyncio
+import re
 
 from spade_llm.agent import CoordinatorAgent
 
@@ -29,7 +30,7 @@ def expert(request: Request) -> str | ToolCall:
 
 def remembered(request: Request) -> list[str]:
     """What the prompt says the team knows."""
-    return [line[2:] for line in request.system.splitlines() if line.startswith('- "')]
+    return re.findall(r'^- .*: "(.*)"$', request.system, re.MULTILINE)
 
 
 def coordinator(request: Request) -> str:

@@ -10,11 +10,30 @@ from pathlib import Path
 import pytest
 
 EXAMPLES = sorted((Path(__file__).parents[1] / "examples").glob("*.py"))
+SAYS = {
+    "adk_migration.py": ["here: ['I go sailing in June']", "here: ['My sister lives in Bergen']"],
+    "adk_radbot.py": ["agent: I know: important: the garden gate has code 4711"],
+    "adk_two_sessions.py": ["helper: You told me: My favourite tea is jasmine"],
+    "langchain_agent.py": ["agent: The window seat.", "agent: I do not know."],
+    "langchain_chat.py": ["assistant: Your favourite tea is jasmine"],
+    "langchain_migrate.py": ["1 item: {'text': 'Ann drinks jasmine tea'}", "recalled: 'I live in Oslo'"],
+    "langgraph_store.py": ["ann@example.com: 'What do I drink?' recalls ['I drink jasmine tea']"],
+    "mcp_client.py": ["Ann's spare key is with Mrs Okafor"],
+    "one_memory.py": ["My passport expires on 3 June 2027"],
+    "qdrant_move.py": ["0 behind", "qdrant: Ann sold the boat in autumn"],
+    "spade_agent.py": ['ann@localhost: "I like JSON better than XML"'],
+    "spade_negotiation.py": ["seller offers  87.50"],
+    "spade_team.py": [
+        "Boss: Looked up: high tide is at noon on Friday",
+        "Boss: Looked up: crane two is out of service",
+    ],
+}
+"""What an example has to say: that it remembers."""
 NOWHERE = "http://127.0.0.1:9"  # the discard port: an HTTP client that heeds a proxy cannot leave this machine
 
 
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.name)
-def test_example_ends_well(example: Path, tmp_path: Path) -> None:
+def test_an_example_ends_well_and_says_what_it_remembers(example: Path, tmp_path: Path) -> None:
     home, folder = tmp_path / "home", tmp_path / "cwd"
     home.mkdir()
     folder.mkdir()
@@ -32,4 +51,5 @@ def test_example_ends_well(example: Path, tmp_path: Path) -> None:
     )
     assert done.returncode == 0, done.stdout + done.stderr
     assert "Traceback" not in done.stderr, done.stderr
-    assert done.stdout.strip()
+    missing = [said for said in SAYS[example.name] if said not in done.stdout]
+    assert not missing, done.stdout
