@@ -67,7 +67,7 @@ async def test_while_the_server_is_down_the_agent_answers_and_what_was_said_is_s
                 "nothing is recalled for session main",
             ]
             await agent.aprocess_message(ANN, "Good morning")
-            assert "the gate code is 4711" in await agent.aprocess_message(ANN, "What is the gate code?", "s2")
+            assert 'user: "the gate code is 4711"' in await agent.aprocess_message(ANN, "What is the gate code?", "s2")
 
 
 async def test_with_a_mirror_the_file_answers_while_the_server_is_down_and_the_server_catches_up(
