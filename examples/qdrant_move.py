@@ -9,8 +9,8 @@ import asyncio
 
 from memory_core import Memory, Progress
 from memory_core.embedding.minilm import MiniLmEmbedder
-from memory_core.portability.migrate import migrate
 from memory_core.storage.qdrant.store import QdrantStore
+from memory_core.transfer.migrate import migrate
 
 FACTS = ["Ann drinks jasmine tea", "Ann sails from Rostock to Riga", "Ann's boat is called Fram"]
 

@@ -6,21 +6,17 @@ package; those come at the first use. `QdrantStore`, `QdrantServer`, `MiniLmEmbe
 
 What few need has modules of its own: other embedders (`memory_core.embedding`), the options of a Qdrant server
 (`memory_core.storage.qdrant.settings`) and a mirror in one (`memory_core.storage.mirror`), moves between stores
-(`memory_core.portability`), what a store or an embedder has to be (`memory_core.protocols`) and tests for those
+(`memory_core.transfer`), what a store or an embedder has to be (`memory_core.protocols`) and tests for those
 (`memory_core.testing`).
 """
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
-from memory_core.arguments import Arguments, ToolInputError
-from memory_core.bridge import core_loop, on_core, run_sync
-from memory_core.capture.triggers import Detection, LastMessages, TriggerDetector
-from memory_core.capture.turns import turn_drafts
+from memory_core.bridge import run_sync
+from memory_core.capture.messages import Message, ToolCall
+from memory_core.capture.triggers import TriggerDetector
 from memory_core.chunking import Chunker, SentenceChunker, TokenChunker
-from memory_core.conditions import AllOf, AnyOf, Comparison, DataCondition, FieldCondition, NoneOf
-from memory_core.conversing import recall_with
-from memory_core.drafts import check_draft, complete
 from memory_core.embedding.threaded import ThreadedEmbedder
 from memory_core.errors import (
     ClosedError,
@@ -42,13 +38,10 @@ from memory_core.errors import (
     StoreUnavailableError,
     SupersededError,
     WrongThreadError,
-    reason_for_log,
 )
-from memory_core.filters import data_conditions
 from memory_core.handle import BoundMemory
 from memory_core.hits import Hits
 from memory_core.memory import Memory
-from memory_core.messages import Message, ToolCall
 from memory_core.models import (
     Component,
     Draft,
@@ -65,30 +58,18 @@ from memory_core.models import (
     Scope,
     Stats,
     Version,
-    Where,
     utc_now,
 )
-from memory_core.operating import Operator
-from memory_core.owned import owned_by
+from memory_core.operator import Operator
 from memory_core.plain import UNSET
 from memory_core.progress import Progress, ProgressCallback, progress_bar
-from memory_core.prompt import cut_query, remembered_block
 from memory_core.protocols import Embedder, Store, Summarizer
 from memory_core.quota import Quota
-from memory_core.recalled import Considered, Recalled, RecallOptions
-from memory_core.resending import known_messages, said
+from memory_core.recall.values import Considered, Recalled, RecallOptions
 from memory_core.settings import DEFAULT_EMBEDDER
-from memory_core.tools import (
-    FORGET_MEMORY,
-    LIST_MEMORIES,
-    REMEMBER_INTERACTION_INFO,
-    SEARCH_MEMORIES,
-    STORE_MEMORY,
-    UPDATE_MEMORY,
-    Tool,
-    ToolContext,
-    ToolResult,
-)
+from memory_core.where.conditions import AllOf, AnyOf, Comparison, DataCondition, FieldCondition, NoneOf
+from memory_core.where.documents import data_conditions
+from memory_core.where.value import Where
 
 if TYPE_CHECKING:
     from memory_core.embedding.gemini import GeminiEmbedder as GeminiEmbedder
@@ -124,16 +105,9 @@ def __getattr__(name: str) -> Any:  # typed by the imports above
 
 __all__ = [
     "DEFAULT_EMBEDDER",
-    "FORGET_MEMORY",
-    "LIST_MEMORIES",
-    "REMEMBER_INTERACTION_INFO",
-    "SEARCH_MEMORIES",
-    "STORE_MEMORY",
     "UNSET",
-    "UPDATE_MEMORY",
     "AllOf",
     "AnyOf",
-    "Arguments",
     "BoundMemory",
     "Chunker",
     "ClosedError",
@@ -143,7 +117,6 @@ __all__ = [
     "Considered",
     "DamagedStoreError",
     "DataCondition",
-    "Detection",
     "Draft",
     "DuplicateIdError",
     "Embedder",
@@ -157,7 +130,6 @@ __all__ = [
     "Hits",
     "InvalidInputError",
     "Json",
-    "LastMessages",
     "Link",
     "Memory",
     "MemoryCoreError",
@@ -190,29 +162,13 @@ __all__ = [
     "SupersededError",
     "ThreadedEmbedder",
     "TokenChunker",
-    "Tool",
     "ToolCall",
-    "ToolContext",
-    "ToolInputError",
-    "ToolResult",
     "TriggerDetector",
     "Version",
     "Where",
     "WrongThreadError",
-    "check_draft",
-    "complete",
-    "core_loop",
-    "cut_query",
     "data_conditions",
-    "known_messages",
-    "on_core",
-    "owned_by",
     "progress_bar",
-    "reason_for_log",
-    "recall_with",
-    "remembered_block",
     "run_sync",
-    "said",
-    "turn_drafts",
     "utc_now",
 ]

@@ -20,7 +20,6 @@ from memory_core.limits import (
     check_size,
 )
 from memory_core.limits import is_long as texts_are_long
-from memory_core.making import OpenRecord, sealed
 from memory_core.models import (
     RELATIONS,
     ROLES,
@@ -36,6 +35,7 @@ from memory_core.models import (
     Tier,
     utc_now,
 )
+from memory_core.open_record import OpenRecord, sealed
 from memory_core.plain import UNSET
 
 T = TypeVar("T")

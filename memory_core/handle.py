@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final, Literal, Self, TypeVar, get_args
 
 from memory_core.bridge import off_loop, on_core
 from memory_core.checks import check_key, check_limit, check_one_of, check_query, check_unit, is_later, shown
-from memory_core.conversing import Conversing
+from memory_core.conversation import Conversing
 from memory_core.drafts import as_list, check_expiries, check_version, complete, complete_all, complete_items, is_long
 from memory_core.errors import ForgottenError, RecordNotFoundError, ScopeError
 from memory_core.hints import with_hints
@@ -28,11 +28,11 @@ from memory_core.models import (
     Scope,
     Stats,
     Version,
-    Where,
 )
 from memory_core.progress import ProgressCallback, whole
 from memory_core.protocols import ListRequest, SearchRequest, Store
-from memory_core.where import check_where
+from memory_core.where.checks import check_where
+from memory_core.where.value import Where
 
 if TYPE_CHECKING:
     from memory_core.memory import Memory
@@ -210,7 +210,7 @@ class BoundMemory(Conversing):
             InvalidInputError: It has another dimension, is zero, or holds something else than finite numbers; or the
                 memory has no embedder.
         """
-        from memory_core.retrieval.given import unit_vector  # noqa: PLC0415  (numpy)
+        from memory_core.retrieval.query_vector import unit_vector  # noqa: PLC0415  (numpy)
 
         request = SearchRequest(
             text="",

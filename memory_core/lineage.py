@@ -9,8 +9,9 @@ from typing import Final
 
 from memory_core.drafts import as_draft, check_links
 from memory_core.errors import SupersededError
-from memory_core.models import STATES, Draft, Link, MemoryRecord, Scope, Version, Where
+from memory_core.models import STATES, Draft, Link, MemoryRecord, Scope, Version
 from memory_core.protocols import ListRequest, Store
+from memory_core.where.value import Where
 
 MAX_RECORDS: Final = 1_000
 """Longest chain that is followed in either direction."""

@@ -27,9 +27,9 @@ from memory_core.models import (
     Scope,
     Stats,
     Version,
-    Where,
 )
 from memory_core.progress import ProgressCallback
+from memory_core.where.value import Where
 
 if TYPE_CHECKING:
     import numpy as np

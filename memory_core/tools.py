@@ -12,12 +12,13 @@ from dataclasses import dataclass, field
 from typing import Final, Literal
 
 from memory_core.arguments import Arguments, ToolInputError
-from memory_core.conversing import recall_with
+from memory_core.conversation import recall_with
 from memory_core.errors import MemoryCoreError
 from memory_core.handle import BoundMemory
-from memory_core.models import Draft, Json, MemoryRecord, Patch, Where
-from memory_core.prompt import cut_query, excerpt, quoted
-from memory_core.recalled import RecallOptions
+from memory_core.models import Draft, Json, MemoryRecord, Patch
+from memory_core.recall.prompt import cut_query, excerpt, quoted
+from memory_core.recall.values import RecallOptions
+from memory_core.where.value import Where
 
 CATEGORIES: Final = ("fact", "pattern", "preference", "capability")
 """The kinds of long-term memory the tools offer to a model."""

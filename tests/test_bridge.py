@@ -14,7 +14,8 @@ from collections.abc import Callable, Coroutine
 
 import pytest
 
-from memory_core import on_core, run_sync
+from memory_core import run_sync
+from memory_core.adapting import on_core
 from memory_core.bridge import answer, promised
 
 

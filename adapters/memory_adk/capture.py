@@ -21,7 +21,8 @@ from typing import Final
 
 from memory_adk.convert import INVOCATION_ID, said
 from memory_adk.service import MemoryService
-from memory_core import MemoryCoreError, Where, core_loop, reason_for_log
+from memory_core import MemoryCoreError, Where
+from memory_core.adapting import core_loop, reason_for_log
 
 logger = logging.getLogger(__name__)
 

@@ -30,7 +30,8 @@ from memory_adk.echo import is_echo
 from memory_adk.recall import in_prompt, recall, show
 from memory_adk.service import MemoryService
 from memory_adk.tools import recalled_by
-from memory_core import MemoryCoreError, RecallOptions, reason_for_log
+from memory_core import MemoryCoreError, RecallOptions
+from memory_core.adapting import reason_for_log
 
 logger = logging.getLogger(__name__)
 

@@ -14,7 +14,8 @@ from dataclasses import replace
 from typing import Final
 
 from memory_adk.convert import EVENT_ID, memory_entry, shortened
-from memory_core import BoundMemory, Hit, MemoryRecord, Recalled, RecallOptions, Where, recall_with
+from memory_core import BoundMemory, Hit, MemoryRecord, Recalled, RecallOptions, Where
+from memory_core.adapting import recall_with
 
 EVERYTHING: Final = Where()
 

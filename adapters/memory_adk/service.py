@@ -25,7 +25,8 @@ from memory_adk.convert import event_drafts
 from memory_adk.entries import checked_entries, entry_draft, put
 from memory_adk.recall import MOST_HITS, find
 from memory_adk.rewind import ANY_STATE, forget_undone, resolve_rewinds
-from memory_core import BoundMemory, Draft, InvalidInputError, Memory, RecordNotFoundError, ScopeError, Where, owned_by
+from memory_core import BoundMemory, Draft, InvalidInputError, Memory, RecordNotFoundError, ScopeError, Where
+from memory_core.adapting import owned_by
 
 MAX_RESULTS: Final = 10
 MAX_CHARS: Final = 8_000

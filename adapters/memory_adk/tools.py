@@ -18,7 +18,8 @@ from typing import Any, Final, cast
 from memory_adk.convert import content_text, description
 from memory_adk.recall import EVERYTHING, find
 from memory_adk.service import MAX_CHARS, MemoryService
-from memory_core import Arguments, Draft, Json, MemoryCoreError, ScopeError, Tool, ToolContext, ToolResult, Where
+from memory_core import Draft, Json, MemoryCoreError, ScopeError, Where
+from memory_core.adapting import Arguments, Tool, ToolContext, ToolResult
 
 DEFAULT_RESULTS: Final = 5
 

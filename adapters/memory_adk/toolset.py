@@ -17,7 +17,7 @@ except ImportError as error:
 
 from memory_adk.service import MemoryService
 from memory_adk.tools import SEARCH_PAST_CONVERSATIONS, STORE_IMPORTANT_INFORMATION, MemoryTool
-from memory_core import FORGET_MEMORY, UPDATE_MEMORY
+from memory_core.adapting import FORGET_MEMORY, UPDATE_MEMORY
 
 
 class MemoryToolset(BaseToolset):

@@ -6,7 +6,8 @@ from collections.abc import Collection, Sequence
 from itertools import takewhile
 from typing import TYPE_CHECKING, Final
 
-from memory_core import BoundMemory, Draft, Memory, MemoryRecord, Role, Where, known_messages, on_core, run_sync, said
+from memory_core import BoundMemory, Draft, Memory, MemoryRecord, Role, Where, run_sync
+from memory_core.adapting import known_messages, on_core, said
 from memory_langchain.messages import (
     MESSAGE_KIND,
     SUMMARY_DATA,

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
-from memory_core import BoundMemory, Memory, MemoryRecord, Recalled, RecallOptions, Tool, on_core, run_sync
+from memory_core import BoundMemory, Memory, MemoryRecord, Recalled, RecallOptions, run_sync
+from memory_core.adapting import Tool, on_core
 from memory_langchain.history import capture
 from memory_langchain.messages import message_id, searchable_text
 from memory_langchain.recall import DEFAULT_RECALL, recall

@@ -6,7 +6,8 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Final, Literal
 
-from memory_core import MemoryRecord, Recalled, RecallOptions, recall_with
+from memory_core import MemoryRecord, Recalled, RecallOptions
+from memory_core.adapting import recall_with
 from memory_langchain.scope import CallScope
 
 SearchMode = Literal["vector", "hybrid", "lexical"]

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated, Any
 
-from memory_core import BoundMemory, Hit, Memory, Where, cut_query, run_sync
+from memory_core import BoundMemory, Hit, Memory, Where, run_sync
+from memory_core.adapting import cut_query
 from memory_langchain.messages import MESSAGE_KIND
 from memory_langchain.scope import CallScope, ScopeResolver
 

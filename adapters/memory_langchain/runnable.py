@@ -7,7 +7,8 @@ from collections.abc import AsyncGenerator, AsyncIterator, Iterator
 from contextlib import aclosing
 from typing import TYPE_CHECKING, Any, cast
 
-from memory_core import BoundMemory, Memory, RecallOptions, Summarizer, on_core, run_sync
+from memory_core import BoundMemory, Memory, RecallOptions, Summarizer, run_sync
+from memory_core.adapting import on_core
 from memory_langchain.recall import DEFAULT_RECALL
 from memory_langchain.scope import ScopeResolver
 from memory_langchain.turns import Plan, Turn, joined

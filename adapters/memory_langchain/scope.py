@@ -23,7 +23,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, cast
 
-from memory_core import BoundMemory, Memory, ScopeError, owned_by
+from memory_core import BoundMemory, Memory, ScopeError
+from memory_core.adapting import owned_by
 
 if TYPE_CHECKING:
     from langchain_core.runnables import RunnableConfig

@@ -17,10 +17,10 @@ from memory_core import (
     MemoryRecord,
     ScopeError,
     Where,
-    cut_query,
     data_conditions,
     run_sync,
 )
+from memory_core.adapting import cut_query
 from memory_langchain.recall import SearchMode
 
 try:

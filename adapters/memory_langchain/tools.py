@@ -5,18 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from memory_core import (
+from memory_core import BoundMemory, Json, Memory, run_sync
+from memory_core.adapting import (
     FORGET_MEMORY,
     SEARCH_MEMORIES,
     STORE_MEMORY,
     UPDATE_MEMORY,
-    BoundMemory,
-    Json,
-    Memory,
     Tool,
     ToolContext,
     ToolResult,
-    run_sync,
 )
 from memory_langchain.scope import ScopeResolver
 

@@ -7,7 +7,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, cast
 
-from memory_core import MemoryCoreError, MemoryRecord, Recalled, RecallOptions, Summarizer, reason_for_log
+from memory_core import MemoryCoreError, MemoryRecord, Recalled, RecallOptions, Summarizer
+from memory_core.adapting import reason_for_log
 from memory_langchain.history import read, write
 from memory_langchain.messages import searchable_text, to_message, to_messages
 from memory_langchain.recall import DEFAULT_RECALL, NOTHING, recall

@@ -8,17 +8,8 @@ import uuid
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, Self, cast
 
-from memory_core import (
-    BoundMemory,
-    Draft,
-    Hit,
-    InvalidInputError,
-    MemoryRecord,
-    Where,
-    cut_query,
-    data_conditions,
-    run_sync,
-)
+from memory_core import BoundMemory, Draft, Hit, InvalidInputError, MemoryRecord, Where, data_conditions, run_sync
+from memory_core.adapting import cut_query
 from memory_langchain.recall import SearchMode
 from memory_langchain.scope import of_one_owner
 

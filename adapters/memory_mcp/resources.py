@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from typing import Final, TypeVar
 from urllib.parse import quote
 
-from memory_core import BoundMemory, MemoryCoreError, StorageError, remembered_block
+from memory_core import BoundMemory, MemoryCoreError, StorageError
+from memory_core.adapting import remembered_block
 from memory_mcp.owners import Owner
 from memory_mcp.showing import stored
 from memory_mcp.values import MAX_QUERY_CHARS, MAX_RESULTS

@@ -11,7 +11,8 @@ except ImportError as error:
 import logging
 from typing import Any, Final
 
-from memory_core import BoundMemory, Draft, MemoryCoreError, reason_for_log
+from memory_core import BoundMemory, Draft, MemoryCoreError
+from memory_core.adapting import reason_for_log
 from memory_spade.conversation import sender_of, session_of
 from memory_spade.mixin import MemoryMixin
 

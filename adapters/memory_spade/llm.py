@@ -24,7 +24,8 @@ from typing import Any, Final
 
 from slixmpp import JID
 
-from memory_core import (
+from memory_core import MemoryCoreError, MemoryRecord, RecallOptions
+from memory_core.adapting import (
     FORGET_MEMORY,
     LIST_MEMORIES,
     REMEMBER_INTERACTION_INFO,
@@ -32,9 +33,6 @@ from memory_core import (
     STORE_MEMORY,
     UPDATE_MEMORY,
     Arguments,
-    MemoryCoreError,
-    MemoryRecord,
-    RecallOptions,
     Tool,
     ToolContext,
     cut_query,

@@ -15,7 +15,8 @@ from asyncio import Task
 from collections import deque
 from typing import TYPE_CHECKING, Any, Final
 
-from memory_core import BoundMemory, Memory, RecallOptions, core_loop
+from memory_core import BoundMemory, Memory, RecallOptions
+from memory_core.adapting import core_loop
 from memory_spade.arguments import check_arguments
 from memory_spade.conversation import invented_thread, sender_of
 from memory_spade.memory import MemoryBackend

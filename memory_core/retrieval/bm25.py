@@ -10,7 +10,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from memory_core.retrieval.corpus import Corpus
+from memory_core.retrieval.owner_index import OwnerIndex
 
 Floats = NDArray[np.float32]
 
@@ -52,28 +52,28 @@ class Lexical:
         return share
 
 
-def bm25(corpus: Corpus, terms: Sequence[str]) -> Lexical:
+def bm25(owner_index: OwnerIndex, terms: Sequence[str]) -> Lexical:
     """Score all rows against distinct terms."""
-    size, alive = corpus.living, corpus.alive.values
+    size, alive = owner_index.living, owner_index.alive.values
     if not size or not terms:
-        return Lexical(np.zeros(len(corpus), np.float32), 0.0, np.ones(len(corpus), np.float32), terms)
-    norms = corpus.derived("norms", _norms)
+        return Lexical(np.zeros(len(owner_index), np.float32), 0.0, np.ones(len(owner_index), np.float32), terms)
+    norms = owner_index.derived("norms", _norms)
     ideal, missing = 0.0, set[str]()
     by_column: Floats | None = None
     held: Floats | None = None
     rare: list[tuple[NDArray[np.int64], Floats, float]] = []
-    for term, (rows, counts) in zip(terms, corpus.postings.of(terms), strict=True):
-        holding = int(alive[rows].sum()) if corpus.dead else len(rows)
+    for term, (rows, counts) in zip(terms, owner_index.postings.of(terms), strict=True):
+        holding = int(alive[rows].sum()) if owner_index.dead else len(rows)
         if not holding:
             missing.add(term)
         idf = math.log(1 + (size - holding + 0.5) / (holding + 0.5))
         ideal += idf  # one occurrence at average length weighs idf * (K1 + 1) / (1 + K1)
-        column = corpus.postings.column(term, rows, counts)
+        column = owner_index.postings.column(term, rows, counts)
         if column is None:
             rare.append((rows, counts, idf))
             continue
         if by_column is None or held is None:
-            by_column, held = np.zeros(len(corpus), np.float32), np.zeros(len(corpus), np.float32)
+            by_column, held = np.zeros(len(owner_index), np.float32), np.zeros(len(owner_index), np.float32)
         _add_column(by_column, column, norms, idf)
         held[: len(column)] += (column > 0) * np.float32(idf)
         later = rows.searchsorted(len(column))
@@ -82,14 +82,16 @@ def bm25(corpus: Corpus, terms: Sequence[str]) -> Lexical:
     if by_column is not None and held is not None:
         scores += by_column
         matched += held
-    if corpus.dead:
+    if owner_index.dead:
         scores[~alive] = 0.0
     return Lexical(scores, ideal, np.maximum(1 - matched * np.float32(1 / ideal), 0), missing)
 
 
-def _norms(corpus: Corpus) -> Floats:
+def _norms(owner_index: OwnerIndex) -> Floats:
     """How much the length of each row takes from what its terms weigh."""
-    norms: Floats = corpus.lengths.values * np.float32(K1 * B / corpus.average_length) + np.float32(K1 * (1 - B))
+    norms: Floats = owner_index.lengths.values * np.float32(K1 * B / owner_index.average_length) + np.float32(
+        K1 * (1 - B)
+    )
     return norms
 
 

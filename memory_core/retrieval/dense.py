@@ -20,8 +20,8 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from memory_core.retrieval.columns import Column
-from memory_core.retrieval.top import leading
+from memory_core.retrieval.arrays import Column
+from memory_core.retrieval.top_k import leading
 from memory_core.threads import mark_own_thread
 
 Floats = NDArray[np.float32]

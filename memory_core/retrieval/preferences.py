@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memory_core.protocols import SearchRequest
-from memory_core.retrieval.corpus import Corpus
+from memory_core.retrieval.owner_index import OwnerIndex
 
 Floats = NDArray[np.float32]
 Mask = NDArray[np.bool_]
@@ -28,7 +28,7 @@ _HOUR: Final = 3_600_000_000
 
 
 def preferences(
-    corpus: Corpus, request: SearchRequest, importances: Floats | None, now: int
+    owner_index: OwnerIndex, request: SearchRequest, importances: Floats | None, now: int
 ) -> list[tuple[str, Floats, float]]:
     """The components that the caller asked for: name, value of each row, weight.
 
@@ -39,17 +39,17 @@ def preferences(
     scale = 1.0 if request.mode == "vector" else SCALE
     found: list[tuple[str, Floats, float]] = []
     if request.recency:
-        hours = np.maximum(now - corpus.occurred.values, 0) / _HOUR
+        hours = np.maximum(now - owner_index.occurred.values, 0) / _HOUR
         found.append(("recency", np.power(DECAY_PER_HOUR, hours).astype(np.float32), scale * request.recency))
     if request.importance and importances is not None:
         found.append(("importance", importances, scale * request.importance))
     return found
 
 
-def holding_all(corpus: Corpus, terms: Sequence[str]) -> Mask:
+def holding_all(owner_index: OwnerIndex, terms: Sequence[str]) -> Mask:
     """The rows that have every one of these terms; none if there is no term."""
-    held: NDArray[np.int64] = np.zeros(len(corpus), np.int64)
-    for rows, _ in corpus.postings.of(terms):
+    held: NDArray[np.int64] = np.zeros(len(owner_index), np.int64)
+    for rows, _ in owner_index.postings.of(terms):
         held[rows] += 1
     every: Mask = held == len(terms)
-    return every if terms else np.zeros(len(corpus), np.bool_)
+    return every if terms else np.zeros(len(owner_index), np.bool_)

@@ -34,15 +34,15 @@ from numpy.typing import NDArray
 from memory_core.models import Component
 from memory_core.protocols import SearchRequest
 from memory_core.retrieval.bm25 import DOUBT, Lexical, bm25
-from memory_core.retrieval.corpus import NOBODY, Corpus, Turns
 from memory_core.retrieval.dates import date_fit
 from memory_core.retrieval.dense import WORTH_GATHERING
 from memory_core.retrieval.features import FROM_ASSISTANT, FROM_USER, TIMED
+from memory_core.retrieval.owner_index import NOBODY, OwnerIndex, Turns
 from memory_core.retrieval.preferences import holding_all, preferences
 from memory_core.retrieval.question import Query
 from memory_core.retrieval.relevance import is_answered, stands_out
 from memory_core.retrieval.scores import Scores
-from memory_core.retrieval.top import best
+from memory_core.retrieval.top_k import best
 from memory_core.retrieval.unrelated import Unrelated
 
 Floats = NDArray[np.float32]
@@ -97,7 +97,7 @@ class _Evidence:
 
 
 def rank(
-    corpus: Corpus,
+    owner_index: OwnerIndex,
     query: Query,
     vector: Vector | None,
     request: SearchRequest,
@@ -106,7 +106,7 @@ def rank(
     allowed: NDArray[np.integer[Any]] | None,
     importances: Floats | None = None,
 ) -> Ranking:
-    """The best rows of a corpus.
+    """The best rows of an owner index.
 
     Statistics and context come from all living rows; what may be returned is bounded by `allowed` and by expiry.
 
@@ -117,24 +117,24 @@ def rank(
         importances: Of each row, where the request gives importance a weight.
     """
     if request.mode == "vector":
-        return _nearest(corpus, vector, request, now=now, allowed=allowed, importances=importances)
-    scores = Scores(len(corpus), explain=request.explain)
-    evidence = _add_evidence(corpus, query, vector, scores)
-    _add_wishes(corpus, query, scores)
-    for name, values, weight in preferences(corpus, request, importances, now):
+        return _nearest(owner_index, vector, request, now=now, allowed=allowed, importances=importances)
+    scores = Scores(len(owner_index), explain=request.explain)
+    evidence = _add_evidence(owner_index, query, vector, scores)
+    _add_wishes(owner_index, query, scores)
+    for name, values, weight in preferences(owner_index, request, importances, now):
         scores.add(name, values, weight)
-    rows = _candidates(corpus, allowed, now)
+    rows = _candidates(owner_index, allowed, now)
     if request.every_word:
-        rows = rows[holding_all(corpus, query.terms)[rows]]
+        rows = rows[holding_all(owner_index, query.terms)[rows]]
     elif request.floor:
         rows = _relevant(query, vector, evidence, rows)
-    rows = rows[best(scores.total[rows], corpus.keys.values[rows], request.limit)]
-    cosines = corpus.dense.cosines_of(vector.values, rows) if corpus.dense and vector is not None else None
+    rows = rows[best(scores.total[rows], owner_index.keys.values[rows], request.limit)]
+    cosines = owner_index.dense.cosines_of(vector.values, rows) if owner_index.dense and vector is not None else None
     return Ranking(rows, scores.total[rows], cosines, scores.explained(rows))
 
 
 def _nearest(
-    corpus: Corpus,
+    owner_index: OwnerIndex,
     vector: Vector | None,
     request: SearchRequest,
     *,
@@ -143,53 +143,53 @@ def _nearest(
     importances: Floats | None,
 ) -> Ranking:
     """As `rank` for a search by vectors alone: no row's score depends on another's, so few are looked at if few may."""
-    rows = _candidates(corpus, allowed, now)
-    if corpus.dense is None or vector is None:
+    rows = _candidates(owner_index, allowed, now)
+    if owner_index.dense is None or vector is None:
         cosines = np.full(len(rows), np.nan, np.float32)
-    elif len(rows) * WORTH_GATHERING < len(corpus):
-        cosines = corpus.dense.cosines_of(vector.values, rows)
+    elif len(rows) * WORTH_GATHERING < len(owner_index):
+        cosines = owner_index.dense.cosines_of(vector.values, rows)
     else:
-        cosines = corpus.dense.cosines(vector.values, len(corpus), nearest=len(corpus) - len(rows) + request.limit)[
-            rows
-        ]
+        cosines = owner_index.dense.cosines(
+            vector.values, len(owner_index), nearest=len(owner_index) - len(rows) + request.limit
+        )[rows]
     near = np.fmax(cosines, np.float32(-1))
     scores = Scores(len(rows), explain=request.explain)
     scores.add("cosine", near, 1.0)
-    for name, values, weight in preferences(corpus, request, importances, now):
+    for name, values, weight in preferences(owner_index, request, importances, now):
         scores.add(name, values[rows], weight)
     chosen: Rows = np.arange(len(rows))
     if request.floor and vector is not None:
         z = (near - np.float32(vector.unrelated.mean)) / np.float32(vector.unrelated.spread)
         is_known = is_answered(float(z.max(initial=-np.inf)), len(rows))
         chosen = stands_out(z).nonzero()[0] if is_known else chosen[:0]
-    chosen = chosen[best(scores.total[chosen], corpus.keys.values[rows[chosen]], request.limit)]
+    chosen = chosen[best(scores.total[chosen], owner_index.keys.values[rows[chosen]], request.limit)]
     return Ranking(rows[chosen], scores.total[chosen], cosines[chosen], scores.explained(chosen))
 
 
-def _candidates(corpus: Corpus, allowed: NDArray[np.integer[Any]] | None, now: int) -> Rows:
+def _candidates(owner_index: OwnerIndex, allowed: NDArray[np.integer[Any]] | None, now: int) -> Rows:
     """The rows that may be returned, ascending."""
     if allowed is None:
-        current = corpus.current(now)
-        return np.arange(len(corpus)) if current is None else current.nonzero()[0]
-    present = corpus.present(now)
+        current = owner_index.current(now)
+        return np.arange(len(owner_index)) if current is None else current.nonzero()[0]
+    present = owner_index.present(now)
     return (allowed if present is None else allowed[present[allowed]]).astype(np.int64)
 
 
-def _add_evidence(corpus: Corpus, query: Query, vector: Vector | None, scores: Scores) -> _Evidence:
+def _add_evidence(owner_index: OwnerIndex, query: Query, vector: Vector | None, scores: Scores) -> _Evidence:
     """Add what speaks for each row and for its neighbours."""
-    lexical = bm25(corpus, query.terms)
+    lexical = bm25(owner_index, query.terms)
     z: Floats | None = None
     known = 0.0
-    if corpus.dense is not None and vector is not None:
+    if owner_index.dense is not None and vector is not None:
         known = max(vector.known, LEAST_KNOWN)
-        cosines = corpus.dense.cosines(vector.values, len(corpus), vector.unrelated.spread)
+        cosines = owner_index.dense.cosines(vector.values, len(owner_index), vector.unrelated.spread)
         z = (cosines - np.float32(vector.unrelated.mean)) / np.float32(vector.unrelated.spread)
         pending = math.isnan(float(np.add.reduce(z)))
         scores.add_weighted("cosine", cosines, (np.nan_to_num(z, nan=0.0) if pending else z) * np.float32(known))
     from_words = lexical.coverage(known * DOUBT)
     scores.add_weighted("bm25", lexical.scores, from_words * np.float32(WORDS))
     own = scores.total.copy()
-    turns = corpus.turns() if corpus.session_count else None
+    turns = owner_index.turns() if owner_index.session_count else None
     if turns is not None:
         with scores.ordered(turns.order):
             _add_neighbours(turns, own if turns.order is None else own[turns.order], scores)
@@ -197,7 +197,7 @@ def _add_evidence(corpus: Corpus, query: Query, vector: Vector | None, scores: S
     if turns is not None:
         with scores.ordered(turns.order):
             _add_sessions(turns, scores)
-    named = _add_named(corpus, query, scores)
+    named = _add_named(owner_index, query, scores)
     if named is not None:
         own += np.float32(HINT) * named
     return _Evidence(own, in_context, lexical, z)
@@ -217,47 +217,47 @@ def _add_sessions(turns: Turns, scores: Scores) -> None:
     scores.add("session", best_turns.repeat(turns.counts), SESSION)
 
 
-def _add_named(corpus: Corpus, query: Query, scores: Scores) -> Floats | None:
+def _add_named(owner_index: OwnerIndex, query: Query, scores: Scores) -> Floats | None:
     """Add what the query says of who and when; how well each row fits that."""
     named: Floats | None = None
-    codes = [code for some in corpus.named(query.names).values() for code in some]
+    codes = [code for some in owner_index.named(query.names).values() for code in some]
     if codes:
-        said: Floats = np.isin(corpus.authors.values, codes).astype(np.float32)
+        said: Floats = np.isin(owner_index.authors.values, codes).astype(np.float32)
         scores.add("speaker", said, HINT)
         named = said
     if query.dates:
-        fit = date_fit(corpus.occurred.values, query.dates)
+        fit = date_fit(owner_index.occurred.values, query.dates)
         scores.add("date", fit, HINT)
         named = fit if named is None else named + fit
     return named
 
 
-def _add_wishes(corpus: Corpus, query: Query, scores: Scores) -> None:
+def _add_wishes(owner_index: OwnerIndex, query: Query, scores: Scores) -> None:
     """Add what speaks for a kind of record, whatever it says."""
-    if query.asks_when and corpus.session_count:
-        scores.add("time", corpus.derived("timed", _timed_turns), HINT)
+    if query.asks_when and owner_index.session_count:
+        scores.add("time", owner_index.derived("timed", _timed_turns), HINT)
     if query.about_user or query.about_assistant:
-        scores.add("role", _flagged(corpus, FROM_USER if query.about_user else FROM_ASSISTANT), ROLE)
-    if corpus.session_count:
-        scores.add("length", corpus.derived("fullness", _fullness), LENGTH)
+        scores.add("role", _flagged(owner_index, FROM_USER if query.about_user else FROM_ASSISTANT), ROLE)
+    if owner_index.session_count:
+        scores.add("length", owner_index.derived("fullness", _fullness), LENGTH)
 
 
-def _flagged(corpus: Corpus, flag: int) -> Floats:
-    flagged: Floats = ((corpus.flags.values & flag) > 0).astype(np.float32)
+def _flagged(owner_index: OwnerIndex, flag: int) -> Floats:
+    flagged: Floats = ((owner_index.flags.values & flag) > 0).astype(np.float32)
     return flagged
 
 
-def _timed_turns(corpus: Corpus) -> Floats:
+def _timed_turns(owner_index: OwnerIndex) -> Floats:
     """Turns that name a time. Among facts and documents most do, and it says nothing of which one is asked for."""
-    timed = _flagged(corpus, TIMED)
-    timed[corpus.sessions.values == NOBODY] = 0
+    timed = _flagged(owner_index, TIMED)
+    timed[owner_index.sessions.values == NOBODY] = 0
     return timed
 
 
-def _fullness(corpus: Corpus) -> Floats:
+def _fullness(owner_index: OwnerIndex) -> Floats:
     """How much a turn says; "Wow!" is not what anybody asks for. A record by itself was worth writing at any length."""
-    fullness: Floats = np.minimum(corpus.words.values / np.float32(FULL_LENGTH_WORDS), np.float32(1))
-    fullness[corpus.sessions.values == NOBODY] = 1
+    fullness: Floats = np.minimum(owner_index.words.values / np.float32(FULL_LENGTH_WORDS), np.float32(1))
+    fullness[owner_index.sessions.values == NOBODY] = 1
     return fullness
 
 

@@ -22,12 +22,12 @@ from typing import TYPE_CHECKING, Final
 from memory_core.errors import InvalidInputError, StorageError, StoreUnavailableError, reason_for_log
 from memory_core.models import ErasureReceipt, Hit, Scope, utc_now
 from memory_core.protocols import Clock, Embedder, SearchRequest
-from memory_core.storage.porting import Position
 from memory_core.storage.qdrant.settings import Server
 from memory_core.storage.qdrant.store import DEFAULT_COLLECTION, QdrantStore
+from memory_core.storage.shared.transfer import Position
 from memory_core.storage.sqlite.connection import IN_MEMORY
-from memory_core.storage.sqlite.porting import SqlitePort
 from memory_core.storage.sqlite.store import SqliteStore
+from memory_core.storage.sqlite.transfer import SqlitePort
 
 if TYPE_CHECKING:
     from memory_core.models import Fingerprint

@@ -1,4 +1,4 @@
-"""Conditions: a store finds exactly what `memory_core.matching` says, and refuses what exceeds a limit."""
+"""Conditions: a store finds exactly what `memory_core.where.meaning` says, and refuses what exceeds a limit."""
 
 # ruff: noqa: S101, S311, FBT003  (a contract is made of assertions, and these conditions of the same random ones)
 
@@ -25,10 +25,10 @@ from memory_core import (
     data_conditions,
     run_sync,
 )
-from memory_core.conditions import GROUPS, NAME_FIELDS, NUMBER_FIELDS, TIME_FIELDS, Condition
-from memory_core.matching import satisfies
 from memory_core.testing.base import Contract, Ticks, everything, texts
-from memory_core.where import check_where
+from memory_core.where.checks import check_where
+from memory_core.where.conditions import GROUPS, NAME_FIELDS, NUMBER_FIELDS, TIME_FIELDS, Condition
+from memory_core.where.meaning import satisfies
 
 DAY: Final = datetime(2024, 1, 1, tzinfo=UTC)
 TREES: Final = 150

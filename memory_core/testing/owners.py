@@ -24,9 +24,9 @@ from memory_core import (
     Scope,
     ScopeError,
     Where,
-    owned_by,
     run_sync,
 )
+from memory_core.adapting import owned_by
 from memory_core.testing.base import Contract, add, texts
 
 ANY_STATE: Final = Where(states=("active", "compacted", "archived"))
@@ -122,7 +122,7 @@ def cannot_erase(handle: BoundMemory, _foreign: MemoryRecord) -> None:
 
 def cannot_count(handle: BoundMemory, _foreign: MemoryRecord) -> None:
     stats = run_sync(handle.stats)
-    assert (stats.records, stats.sessions, stats.vectors_owed, dict(stats.by_kind)) == (0, 0, 0, {})
+    assert (stats.records, stats.sessions, stats.vectors_pending, dict(stats.by_kind)) == (0, 0, 0, {})
 
 
 def cannot_learn_by_adding(handle: BoundMemory, foreign: MemoryRecord) -> None:

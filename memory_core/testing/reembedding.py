@@ -45,7 +45,7 @@ class ReembeddingContract(Contract):
         assert _nearest(memory.bind(app="contract", user="bob"), "Bob likes cake") == "Bob likes cake"
         add(talk, "Ann drinks jasmine tea")
         assert _nearest(talk, "Ann drinks jasmine tea") == "Ann drinks jasmine tea"
-        assert run_sync(talk.stats).vectors_owed == 0
+        assert run_sync(talk.stats).vectors_pending == 0
         assert run_sync(memory.reembed, HashingEmbedder(dimensions=96)) == 0
 
     def test_no_search_fails_and_no_write_is_lost_meanwhile(self, memory: Memory, talk: BoundMemory) -> None:

@@ -166,7 +166,7 @@ class SearchContract(Contract):
             return
         with pytest.raises(InvalidInputError, match=r"embedder=None.*mode='lexical' or 'hybrid'"):
             run_sync(ann.search, "tea", mode="vector")
-        assert run_sync(ann.stats).vectors_owed == 0
+        assert run_sync(ann.stats).vectors_pending == 0
 
     def test_only_turns_of_a_conversation_have_neighbours(self, ann: BoundMemory) -> None:
         """What a caller states as a fact stands alone, whatever session it comes from."""

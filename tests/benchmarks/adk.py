@@ -252,7 +252,7 @@ def evidence(conversation: dict[str, Any]) -> list[Question]:
 async def settled(memory: Memory) -> None:
     """Return once every vector is there."""
     while any(  # noqa: ASYNC110  (nothing says when)
-        stats.vectors_owed for stats in (await memory.operator().stats()).values()
+        stats.vectors_pending for stats in (await memory.operator().stats()).values()
     ):
         await asyncio.sleep(0.02)
 

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from common import GivenVectors, drafts
 from memory_core import Memory
-from memory_core.portability.migrate import migrate
+from memory_core.transfer.migrate import migrate
 
 
 async def main(count: int) -> None:

@@ -43,7 +43,7 @@ async def writers(handle: BoundMemory, texts: Sequence[Draft], number: int) -> N
 
 async def later(handle: BoundMemory, texts: Sequence[Draft]) -> None:
     await handle.add_many(texts, embed="later")
-    while (await handle.stats()).vectors_owed:  # noqa: ASYNC110  (nothing else says when the last one is there)
+    while (await handle.stats()).vectors_pending:  # noqa: ASYNC110  (nothing else says when the last one is there)
         await asyncio.sleep(0.01)
 
 

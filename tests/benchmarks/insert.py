@@ -24,10 +24,10 @@ from common import KnownVectors, drafts
 from memory_core import Draft, Memory, Scope
 from memory_core.drafts import complete_all
 from memory_core.models import MemoryRecord, utc_now
+from memory_core.storage.shared.prepared import prepare
+from memory_core.storage.sqlite.codec import COLUMNS, to_row
 from memory_core.storage.sqlite.connection import set_up
 from memory_core.storage.sqlite.files import prepare_file
-from memory_core.storage.sqlite.prepared import prepare
-from memory_core.storage.sqlite.rows import COLUMNS, to_row
 from memory_core.storage.sqlite.schema import OWNER_BITS
 
 ROUNDS = 5

@@ -68,7 +68,7 @@ def run(server: Loopback, records: int, attempts: int) -> int:
     seconds = time.monotonic() - started
     with opened(server, patience) as memory:  # finishes what was begun
         ann = memory.bind(user="ann")
-        while run_sync(ann.stats).vectors_owed:
+        while run_sync(ann.stats).vectors_pending:
             time.sleep(0.1)
         stored = every_record(memory)
         unfound = [

@@ -22,9 +22,9 @@ from typing import Any
 
 from memory_core import Draft, Memory, run_sync
 from memory_core.embedding.minilm import MiniLmEmbedder
-from memory_core.portability.migrate import migrate
 from memory_core.storage.qdrant.settings import Server
 from memory_core.storage.qdrant.store import QdrantStore
+from memory_core.transfer.migrate import migrate
 from tests.storage.qdrant.edge_engine import EdgeEngine
 from tests.storage.qdrant.loopback import Loopback
 

@@ -4,7 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory_core import Detection, InvalidInputError, LastMessages, TriggerDetector
+from memory_core import InvalidInputError, TriggerDetector
+from memory_core.adapting import Detection, LastMessages
 from memory_core.capture.triggers import FACT_TRIGGERS, MEMORY_TRIGGERS
 
 DETECTOR = TriggerDetector()

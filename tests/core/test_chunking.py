@@ -172,7 +172,7 @@ def test_the_memory_cuts_with_the_chunker_it_was_given(kind: str) -> None:
 
 def settle(handle: BoundMemory) -> None:
     """Wait until no vector is owed."""
-    while run_sync(handle.stats).vectors_owed:
+    while run_sync(handle.stats).vectors_pending:
         time.sleep(0.01)
 
 

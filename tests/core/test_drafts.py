@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory_core import Draft, Link, Scope, ScopeError, complete
+from memory_core import Draft, Link, Scope, ScopeError
+from memory_core.adapting import complete
 from memory_core.drafts import TIER_OF_KIND
 from memory_core.models import ROLES, TIERS
 

@@ -29,12 +29,12 @@ from memory_core import (
     data_conditions,
     run_sync,
 )
-from memory_core.conditions import NAME_FIELDS, NUMBER_FIELDS, TIME_FIELDS
-from memory_core.matching import has_keyword, matcher, satisfies
 from memory_core.models import ROLES
 from memory_core.storage.qdrant.store import QdrantStore
 from memory_core.testing import Ticks
-from memory_core.where import check_where
+from memory_core.where.checks import check_where
+from memory_core.where.conditions import NAME_FIELDS, NUMBER_FIELDS, TIME_FIELDS
+from memory_core.where.meaning import has_keyword, matcher, satisfies
 
 NOW = Ticks().now
 DAYS = st.integers(-2, 2).map(lambda days: NOW + timedelta(days=days))

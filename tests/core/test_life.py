@@ -256,7 +256,7 @@ with Memory(":memory:", embedder=shared) as other:  # threads of memory and mode
     run_sync(opened.bind(user="ann").add, "of the parent")
     ann = never.bind(user="ann")
     assert {record.id for record in run_sync(ann.list, limit=100).records} == set(ids), "the parent opens it now"
-    assert run_sync(ann.stats).vectors_owed == 0
+    assert run_sync(ann.stats).vectors_pending == 0
     print(run_sync(never.operator().check), run_sync(opened.operator().check))
     print(len(run_sync(opened.bind(user="ann").list, limit=100).records))
 """

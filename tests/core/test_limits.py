@@ -25,7 +25,7 @@ from memory_core import (
 )
 from memory_core.drafts import check_expiries, complete, complete_items, is_long, is_long_patch
 from memory_core.encoding import check_json, least_bytes
-from memory_core.where import check_where
+from memory_core.where.checks import check_where
 
 PAGE = Path(__file__).parents[2] / "docs" / "reference" / "limits.md"
 SCOPE = Scope("app", "ann")

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from memory_core import Draft, MemoryRecord, Patch, Scope, Where
 from memory_core.drafts import complete, patched
 from memory_core.lineage import retired, superseded_by, superseding
-from memory_core.matching import satisfies
 from memory_core.testing import Ticks
-from memory_core.where import check_where
+from memory_core.where.checks import check_where
+from memory_core.where.meaning import satisfies
 
 NOW = Ticks().now
 SCOPE = Scope("demo", "ann")

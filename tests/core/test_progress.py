@@ -13,7 +13,7 @@ from memory_core import Draft, Memory, Progress, run_sync
 from memory_core.embedding.hashing import HashingEmbedder
 from memory_core.storage.qdrant.settings import Server
 from memory_core.storage.qdrant.store import QdrantStore
-from memory_core.storage.sqlite.prepared import TEXTS_AT_ONCE
+from memory_core.storage.shared.prepared import TEXTS_AT_ONCE
 from tests.storage.qdrant.loopback import Loopback
 
 MANY = 2 * TEXTS_AT_ONCE + 10

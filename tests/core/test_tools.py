@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from memory_core import (
+from memory_core import BoundMemory, Draft, Memory, run_sync
+from memory_core.adapting import (
     FORGET_MEMORY,
     LIST_MEMORIES,
     REMEMBER_INTERACTION_INFO,
@@ -18,12 +19,8 @@ from memory_core import (
     STORE_MEMORY,
     UPDATE_MEMORY,
     Arguments,
-    BoundMemory,
-    Draft,
-    Memory,
     ToolContext,
     ToolInputError,
-    run_sync,
 )
 
 TOOLS = (REMEMBER_INTERACTION_INFO, STORE_MEMORY, SEARCH_MEMORIES, LIST_MEMORIES, UPDATE_MEMORY, FORGET_MEMORY)

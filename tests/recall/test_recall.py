@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memory_core import BoundMemory, Draft, InvalidInputError, Link, Memory, MemoryRecord, Message, Where, run_sync
-from memory_core.block import block_of
-from memory_core.retrieval.saying import asks_the_same, is_request, repeats, terms_of
+from memory_core.recall.block import block_of
+from memory_core.recall.statements import asks_the_same, is_request, repeats, terms_of
 
 START = datetime(2026, 5, 4, 9, tzinfo=UTC)
 

@@ -36,14 +36,14 @@ from memory_core import (
 from memory_core.chunking import DEFAULT_CHUNKER, pieces_of
 from memory_core.drafts import insist_on_version, patched
 from memory_core.lineage import already_superseded, retired, superseded_by
-from memory_core.matching import folded, satisfies
 from memory_core.models import STATES, Order
 from memory_core.protocols import Clock, ListRequest, SearchRequest
-from memory_core.retrieval.corpus import Corpus, Entry
 from memory_core.retrieval.features import features, is_turn, role_flag
+from memory_core.retrieval.owner_index import Entry, OwnerIndex
 from memory_core.retrieval.passages import best_passage
 from memory_core.retrieval.question import parse
 from memory_core.retrieval.ranking import rank
+from memory_core.where.meaning import folded, satisfies
 
 Texts = list[tuple[int, str, datetime]]
 """Rev, text, until."""
@@ -200,7 +200,7 @@ class ShelfStore:
 
     def _ranked(self, shelf: Shelf, scope: Scope, request: SearchRequest, now: datetime) -> Hits:
         records = list(shelf.records.values())
-        corpus = Corpus(None)
+        corpus = OwnerIndex(None)
         corpus.extend([entry(key, record) for key, record in enumerate(records)], [])
         chosen = {record.id for record in shelf.matching(scope, request.where, now)}
         allowed = np.array([key for key, record in enumerate(records) if record.id in chosen], np.int64)
@@ -294,7 +294,7 @@ class ShelfStore:
             newest=max(moments, default=None),
             average_importance=mean([record.importance for record in found]),
             average_confidence=mean([record.confidence for record in found]),
-            vectors_owed=0,
+            vectors_pending=0,
             bytes=None,
         )
 

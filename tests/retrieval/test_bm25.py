@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memory_core.retrieval.bm25 import K1, B, bm25
-from memory_core.retrieval.corpus import Corpus, Entry
+from memory_core.retrieval.owner_index import Entry, OwnerIndex
 from memory_core.retrieval.postings import pack
 
 
@@ -38,7 +38,7 @@ def test_every_row_has_the_score_of_the_plain_formula(size: int) -> None:
     """Nothing is pruned: not the terms of many rows, which are added up as columns, nor rows that came or went."""
     dice = random.Random(size)
     texts = {key: " ".join(dice.choices("abcdefghij", range(1, 11), k=dice.randint(1, 12))) for key in range(size)}
-    corpus, terms = Corpus(None), ["a", "c", "i", "j", "absent"]
+    corpus, terms = OwnerIndex(None), ["a", "c", "i", "j", "absent"]
     corpus.extend([entry(key, text) for key, text in texts.items()], [])
     for step in range(3):
         expected = plainly(texts, terms)
@@ -56,7 +56,7 @@ QUERY = st.lists(st.sampled_from("abcdefg"), unique=True, max_size=5)
 
 
 def scored(texts: list[str], terms: list[str]) -> list[float]:
-    corpus = Corpus(None)
+    corpus = OwnerIndex(None)
     corpus.extend([entry(key, text) for key, text in enumerate(texts)], [])
     found: list[float] = bm25(corpus, terms).scores.tolist()
     return found
@@ -67,7 +67,7 @@ def test_any_texts_have_the_scores_of_the_plain_formula(
     texts: list[str], terms: list[str], data: st.DataObject
 ) -> None:
     gone = data.draw(st.sets(st.integers(0, len(texts) - 1), max_size=len(texts) - 1))
-    corpus = Corpus(None)
+    corpus = OwnerIndex(None)
     corpus.extend([entry(key, text) for key, text in enumerate(texts)], [])
     corpus.remove(gone)
     left = {key: text for key, text in enumerate(texts) if key not in gone}

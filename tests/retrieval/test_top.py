@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memory_core.retrieval.postings import Postings, pack
-from memory_core.retrieval.top import best, leading
+from memory_core.retrieval.top_k import best, leading
 
 
 @given(st.lists(st.integers(-3, 3), max_size=3_000), st.integers(1, 12))

@@ -95,7 +95,7 @@ def test_killed_writers_lose_nothing_and_write_nothing_twice(tmp_path: Path, cou
         assert {hit.record.text for hit in last} == {
             f"worker {name} wrote number {count - 1}" for name in range(WORKERS)
         }
-        while run_sync(handle.stats).vectors_owed:
+        while run_sync(handle.stats).vectors_pending:
             time.sleep(0.01)
     assert owed(path) == 0
     assert_consistent(path, WordEmbedder())
@@ -116,7 +116,7 @@ def test_every_operation_is_whole_or_not_at_all_whenever_its_process_is_killed(t
         handle = memory.bind(app="crash", user="ann")
         run_sync(handle.add, "the last one")
         deadline = time.monotonic() + PATIENCE_SECONDS
-        while any(stats.vectors_owed for stats in run_sync(memory.operator().stats).values()):
+        while any(stats.vectors_pending for stats in run_sync(memory.operator().stats).values()):
             assert time.monotonic() < deadline
             time.sleep(0.01)
     assert_consistent(path, embedder)

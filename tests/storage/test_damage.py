@@ -30,7 +30,7 @@ from memory_core import (
     run_sync,
 )
 from memory_core.models import STATES
-from memory_core.storage.porting import Carried
+from memory_core.storage.shared.transfer import Carried
 from memory_core.storage.sqlite.store import SqliteStore
 from tests.storage.embedders import WordEmbedder
 
@@ -57,7 +57,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
             run_sync(handle.supersede, stored[5].id, "nobody bought anything")
             run_sync(handle.delete, stored[6].id)
             run_sync(handle.list, limit=5, touch=True)
-            while run_sync(handle.stats).vectors_owed:
+            while run_sync(handle.stats).vectors_pending:
                 time.sleep(0.01)
     return path
 

@@ -152,7 +152,7 @@ def test_erasure_computes_no_vector(tmp_path: Path) -> None:
         embedder.failing = True
         assert run_sync(ann.bind(agent="spy").erase).files_clean
         assert traces(tmp_path) == []
-        assert run_sync(ann.stats).vectors_owed == 0
+        assert run_sync(ann.stats).vectors_pending == 0
 
 
 def test_a_reader_in_another_process_delays_the_last_step(tmp_path: Path) -> None:
@@ -215,8 +215,8 @@ async def test_erasure_waits_for_no_vectors_of_another_owner(tmp_path: Path) -> 
         await asyncio.to_thread(embedder.has_begun.wait, 30)
         receipt = await ann.bind(agent="spy").erase()
         assert (receipt.records, receipt.files_clean) == (1, True)
-        assert (await ann.stats()).vectors_owed == 0
-        assert (await bob.stats()).vectors_owed == 600
+        assert (await ann.stats()).vectors_pending == 0
+        assert (await bob.stats()).vectors_pending == 600
         assert (await bob.erase()).records == 600
         embedder.may_end.set()
     await asyncio.to_thread(assert_consistent, tmp_path / "memory.db", WordEmbedder())

@@ -14,7 +14,7 @@ import pytest
 from memory_core import BoundMemory, Draft, Memory, Patch, Where
 from memory_core.embedding.hashing import HashingEmbedder
 from memory_core.models import Mode, Role
-from memory_core.retrieval.corpus import Corpus
+from memory_core.retrieval.owner_index import OwnerIndex
 
 START: Final = datetime(2026, 3, 2, 9, tzinfo=UTC)
 WORDS: Final = [
@@ -104,5 +104,5 @@ async def test_a_fresh_process_ranks_like_one_with_any_history(tmp_path: Path, s
 async def test_statistics_that_count_what_was_deleted_would_be_noticed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(Corpus, "living", property(len))
+    monkeypatch.setattr(OwnerIndex, "living", property(len))
     assert await disagreements(tmp_path, 1, 40)

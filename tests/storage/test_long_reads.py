@@ -13,7 +13,8 @@ import pytest
 
 from memory_core import AnyOf, BoundMemory, ClosedError, DataCondition, Draft, FieldCondition, Memory, Patch, Where
 from memory_core.bridge import core_loop, on_core
-from memory_core.storage.sqlite import corpora, readers
+from memory_core.storage.sqlite import owner_indexes as corpora
+from memory_core.storage.sqlite import readers
 from memory_core.storage.sqlite.owners import find
 from memory_core.storage.sqlite.readers import Readers
 from memory_core.storage.sqlite.store import SqliteStore
@@ -107,7 +108,7 @@ async def test_what_changes_while_conditions_are_asked_about_is_asked_again(memo
         def look(db: Any) -> Any:
             owner = find(db, eve.scope)
             assert owner is not None
-            return store._corpora.missing(db, owner, eve.scope, EVEN)
+            return store._owner_indexes.missing(db, owner, eve.scope, EVEN)
 
         missing = await store._reader.run(look)
         assert missing is not None
@@ -132,7 +133,7 @@ async def test_records_that_go_while_they_are_loaded_are_not_found(memory: Memor
         def look(db: Any) -> Any:
             owner = find(db, eve.scope)
             assert owner is not None
-            return store._corpora.missing(db, owner, eve.scope, Where())
+            return store._owner_indexes.missing(db, owner, eve.scope, Where())
 
         missing = await store._reader.run(look)
         assert missing is not None

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from memory_core import DataCondition, Draft, Json, Memory, Where, run_sync
-from memory_core.matching import matcher
+from memory_core.where.meaning import matcher
 
 SCALARS = st.none() | st.booleans() | st.integers(-3, 3) | st.sampled_from([0.5, 1.0, -0.0]) | st.sampled_from("abé\0")
 VALUES = st.recursive(

@@ -59,7 +59,7 @@ def test_what_it_cannot_embed_is_kept_and_what_it_cannot_ask_is_an_error(
         embedder.answer = answer
         record = run_sync(ann.add, f"Jasmine tea, {name}")
         assert run_sync(ann.get, record.id) == record
-        assert run_sync(ann.stats).vectors_owed == number
+        assert run_sync(ann.stats).vectors_pending == number
         for mode in ("hybrid", "vector"):
             with pytest.raises(EmbeddingError, match=r"words (failed: |returned )"):
                 run_sync(ann.search, "jasmine", mode=mode)

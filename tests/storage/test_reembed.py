@@ -30,7 +30,7 @@ from memory_core import (
     QdrantStore,
     run_sync,
 )
-from memory_core.storage.sqlite.backlog import BATCH
+from memory_core.storage.sqlite.pending_vectors import BATCH
 from tests.storage.consistency import assert_consistent, owed
 from tests.storage.embedders import MoodyEmbedder, WordEmbedder
 
@@ -102,7 +102,7 @@ def path(tmp_path: Path) -> Path:
 
 async def paid(handle: BoundMemory) -> None:
     """Wait until no vector is owed."""
-    while (await handle.stats()).vectors_owed:  # noqa: ASYNC110
+    while (await handle.stats()).vectors_pending:  # noqa: ASYNC110
         await asyncio.sleep(0.001)
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from memory_core import BoundMemory, Draft, Hit, Memory, Where
 from memory_core.embedding.hashing import HashingEmbedder
 from memory_core.protocols import SearchRequest
-from memory_core.storage.sqlite.corpora import AT_HAND_ROWS
+from memory_core.storage.sqlite.owner_indexes import AT_HAND_ROWS
 from memory_core.storage.sqlite.owners import find
 from memory_core.storage.sqlite.store import SqliteStore
 
@@ -27,7 +27,7 @@ async def is_at_hand(ann: BoundMemory) -> bool:
     def look(db: sqlite3.Connection) -> bool:
         owner = find(db, ann.scope)
         assert owner is not None
-        return store._corpora.is_at_hand(owner, ann.scope, request)
+        return store._owner_indexes.is_at_hand(owner, ann.scope, request)
 
     return await store._reader.run(look)
 

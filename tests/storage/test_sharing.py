@@ -24,9 +24,9 @@ from memory_core import (
     StorageError,
     StoreUnavailableError,
     TokenChunker,
-    on_core,
     run_sync,
 )
+from memory_core.adapting import on_core
 from memory_core.storage.sqlite.connection import Connection
 from memory_core.storage.sqlite.store import SqliteStore
 from memory_core.testing import Ticks

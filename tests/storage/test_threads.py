@@ -12,9 +12,9 @@ import pytest
 
 from memory_core import BoundMemory, Memory
 from memory_core.bridge import on_core
-from memory_core.storage.sqlite import corpora
+from memory_core.storage.sqlite import owner_indexes as corpora
 from memory_core.storage.sqlite.connection import Connection
-from memory_core.storage.sqlite.corpora import AT_HAND_CHANGES
+from memory_core.storage.sqlite.owner_indexes import AT_HAND_CHANGES
 from memory_core.storage.sqlite.store import SqliteStore
 
 CORE = "memory-core"

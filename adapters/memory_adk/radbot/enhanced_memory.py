@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from memory_adk.radbot.qdrant_memory import QdrantMemoryService
-from memory_core import LastMessages, MemoryCoreError, TriggerDetector, run_sync
+from memory_core import MemoryCoreError, TriggerDetector, run_sync
+from memory_core.adapting import LastMessages
 
 
 class MemoryDetector:

@@ -12,7 +12,8 @@ from dataclasses import replace
 from typing import Any, Final
 
 from memory_adk.convert import EVENT_ID, INVOCATION_ID, description, event_key, expiry, labels, moment, role_of, said
-from memory_core import BoundMemory, Detection, Draft, Message, TriggerDetector, Where, turn_drafts
+from memory_core import BoundMemory, Draft, Message, TriggerDetector, Where
+from memory_core.adapting import Detection, turn_drafts
 
 _LOOK_BACK: Final = 5
 """How many earlier questions of a session are looked at to find one that says something by itself."""

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final, Literal
 
-from memory_core import BoundMemory, ClosedError, ScopeError, owned_by, portability
+from memory_core import BoundMemory, ClosedError, ScopeError
+from memory_core.adapting import owned_by
+from memory_spade import files
 from memory_spade.memory.agent_base_memory import AgentBaseMemory
 from memory_spade.memory.backends.backend_handle import BackendHandle
 from memory_spade.memory.backends.handle_backend import HandleBackend
@@ -19,7 +21,7 @@ Owner = Literal["agent", "peer"] | Callable[[str], str]
 peer's bare JID."""
 
 INTERACTIONS: Final = "interaction_memory"
-BASE: Final = portability.BASE_COLLECTION
+BASE: Final = files.BASE_COLLECTION
 """In an agent's own partition the two kinds live in collections of their own, so that a search of long-term memories
 never shows one peer what was noted about another. A memory that the application has bound to a user is about that
 user, whatever wrote it, and is searched whole."""
@@ -102,7 +104,7 @@ class Home:
         if self._owner == "agent":
             if handle.scope.user is not None:
                 return handle
-            handle = owned_by(handle, portability.identity(self._jid))
+            handle = owned_by(handle, files.identity(self._jid))
             return handle if handle.scope.collection is not None else handle.bind(collection=collection)
         if peer is None:
             raise ScopeError("no conversation is running, so it is open whose memory this is")

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Protocol, Self
 
-from memory_core import portability
+from memory_spade import files
 from memory_spade.memory.exceptions import MemoryStorageError, reported_as
 from memory_spade.memory.paths import IN_MEMORY, directory
 
@@ -50,7 +50,7 @@ class AgentInteractionMemory:
         folder = directory(memory_path)
         self._notes: Notes = _NotesInProcess()
         if folder != IN_MEMORY:
-            self._notes = portability.NotesFile(Path(folder).expanduser(), agent_id)
+            self._notes = files.NotesFile(Path(folder).expanduser(), agent_id)
 
     @classmethod
     def over(cls, agent_id: str, notes: Notes) -> Self:

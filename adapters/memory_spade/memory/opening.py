@@ -7,7 +7,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Self
 
-from memory_core import BoundMemory, Memory, portability
+from memory_core import BoundMemory, Memory
+from memory_spade import files
 from memory_spade.memory.paths import IN_MEMORY, base_file, directory
 
 
@@ -34,7 +35,7 @@ class Opening:
         """A file of long-term memories, which may be spade_llm's still (there, or as `stock`); or `":memory:"`."""
         if os.fspath(path) == IN_MEMORY:
             return cls.of_file(IN_MEMORY)
-        return cls(os.fspath(path), lambda: portability.AgentMemories(Path(path), stock=stock))
+        return cls(os.fspath(path), lambda: files.AgentMemories(Path(path), stock=stock))
 
     @classmethod
     def of_agent(cls, agent_id: str, memory_path: str | os.PathLike[str] | None) -> Self:
@@ -42,7 +43,7 @@ class Opening:
         folder = directory(memory_path)
         if folder == IN_MEMORY:
             return cls.of_file(IN_MEMORY)
-        return cls.of_database(base_file(folder, portability.identity(agent_id)), stock=base_file(folder, agent_id))
+        return cls.of_database(base_file(folder, files.identity(agent_id)), stock=base_file(folder, agent_id))
 
     def handle(self) -> BoundMemory:
         """A handle of the memory, which is closed when `close` is called."""

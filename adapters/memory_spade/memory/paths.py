@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 from typing import Final
 
-from memory_core import portability
+from memory_spade import files
 
 ENVIRONMENT: Final = "SPADE_LLM_MEMORY_PATH"
 DEFAULT_DIRECTORY: Final = "spade_llm/data/agent_memory"
@@ -23,4 +23,4 @@ def directory(given: str | os.PathLike[str] | None) -> str:
 
 def base_file(folder: str, agent_id: str) -> Path:
     """The file of long-term memories that a name of an agent leads to."""
-    return Path(folder, f"{portability.safe_name(agent_id)}_base_memory.db").expanduser()
+    return Path(folder, f"{files.safe_name(agent_id)}_base_memory.db").expanduser()

@@ -12,13 +12,11 @@ from typing import Final
 
 from memory_core.errors import EmbeddingError, reason_for_log
 from memory_core.lineage import already_superseded, retired, superseded_by
-from memory_core.models import STATES, MemoryRecord, Scope, Where
+from memory_core.models import STATES, MemoryRecord, Scope
 from memory_core.progress import ProgressCallback
 from memory_core.protocols import Embedder
 from memory_core.storage.qdrant.changes import Changes, Overwrite, Relinked, Rewrite
-from memory_core.storage.qdrant.filters import all_of, any_of, conditions, owned
-from memory_core.storage.qdrant.outline import Outline, Survey, Update, bereaved, moves, outline, predecessors
-from memory_core.storage.qdrant.payload import (
+from memory_core.storage.qdrant.codec import (
     Point,
     Stored,
     owner_key,
@@ -29,9 +27,12 @@ from memory_core.storage.qdrant.payload import (
     to_stored,
     token,
 )
+from memory_core.storage.qdrant.outline import Outline, Survey, Update, bereaved, moves, outline, predecessors
 from memory_core.storage.qdrant.turns import Place, around, place_of
+from memory_core.storage.qdrant.where import all_of, any_of, conditions, owned
 from memory_core.storage.qdrant.writing import Access, carry_out, removal
-from memory_core.storage.sqlite.prepared import Prepared, embed_reporting, prepare, texts_to_embed
+from memory_core.storage.shared.prepared import Prepared, embed_reporting, prepare, texts_to_embed
+from memory_core.where.value import Where
 
 logger = logging.getLogger(__name__)
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from memory_core.models import Scope
-from memory_core.storage.qdrant.payload import Payload, Point
+from memory_core.storage.qdrant.codec import Payload, Point
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,11 +7,11 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from memory_core.storage.qdrant.client import AsyncQdrantClient, models
+from memory_core.storage.qdrant.codec import TEXT, Payload
 from memory_core.storage.qdrant.connection import Connection
-from memory_core.storage.qdrant.filters import Clause, all_of, among, any_of
-from memory_core.storage.qdrant.payload import TEXT, Payload
 from memory_core.storage.qdrant.retry import NotAppliedError
 from memory_core.storage.qdrant.settings import SHARED_SHARD, Layout
+from memory_core.storage.qdrant.where import Clause, all_of, among, any_of
 
 PAGE: Final = 1_000
 """Points read or named by one request."""

@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 
-from memory_core.models import STATES, MemoryRecord, Scope, Where
+from memory_core.models import STATES, MemoryRecord, Scope
 from memory_core.storage.qdrant import adding
 from memory_core.storage.qdrant.changes import Changes, Overwrite
-from memory_core.storage.qdrant.filters import EVERYTHING, all_of, conditions, up_to
+from memory_core.storage.qdrant.codec import Stored, derived_fields, record_fields, stamp, to_stored, token
 from memory_core.storage.qdrant.outline import Update, moves, outline_of_put, says_the_same
-from memory_core.storage.qdrant.payload import Stored, derived_fields, record_fields, stamp, to_stored, token
 from memory_core.storage.qdrant.reach import reachable
+from memory_core.storage.qdrant.where import EVERYTHING, all_of, conditions, up_to
 from memory_core.storage.qdrant.writing import Access, carry_out, removal, settle
-from memory_core.storage.sqlite.prepared import Prepared
+from memory_core.storage.shared.prepared import Prepared
+from memory_core.where.value import Where
 
 
 async def put(

@@ -17,12 +17,12 @@ from typing import Any, Final
 
 from memory_core.errors import FingerprintError, NewerStoreError, StorageError
 from memory_core.models import Fingerprint, Scope, utc_now
-from memory_core.storage.porting import Position, Tombstones
 from memory_core.storage.qdrant.client import models
+from memory_core.storage.qdrant.codec import named_id, owner_key, stamp
 from memory_core.storage.qdrant.collection import PAGE, Points
-from memory_core.storage.qdrant.filters import all_of, empty, same
-from memory_core.storage.qdrant.payload import named_id, owner_key, stamp
 from memory_core.storage.qdrant.schema import FORMAT
+from memory_core.storage.qdrant.where import all_of, empty, same
+from memory_core.storage.shared.transfer import Position, Tombstones
 
 _STORE: Final = named_id("store")
 _PROBE: Final = named_id("probe")

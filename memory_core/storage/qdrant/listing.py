@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-import base64
-import json
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, Final
 
-from memory_core.errors import InvalidInputError
-from memory_core.models import MemoryRecord, Order, Page, Scope, Stats, Where
+from memory_core.models import EMPTY_STATS, MemoryRecord, Order, Page, Scope, Stats
 from memory_core.protocols import ListRequest
 from memory_core.storage.qdrant.client import models
+from memory_core.storage.qdrant.codec import Stored, stamp, to_stored
 from memory_core.storage.qdrant.collection import Points
-from memory_core.storage.qdrant.filters import (
+from memory_core.storage.qdrant.reach import reachable
+from memory_core.storage.qdrant.where import (
     EVERYTHING,
     Clause,
     all_of,
@@ -27,10 +26,9 @@ from memory_core.storage.qdrant.filters import (
     owned,
     same,
 )
-from memory_core.storage.qdrant.payload import Stored, stamp, to_stored
-from memory_core.storage.qdrant.reach import reachable
-from memory_core.storage.sqlite.listing import EMPTY
-from memory_core.storage.sqlite.rows import micros, moment
+from memory_core.storage.shared.cursors import decode_cursor, encode_cursor, not_a_cursor
+from memory_core.storage.shared.values import micros, moment
+from memory_core.where.value import Where
 
 _ORDERS: Final[dict[Order, tuple[str, bool]]] = {
     "newest": ("occurred_at", True),
@@ -41,10 +39,8 @@ _ORDERS: Final[dict[Order, tuple[str, bool]]] = {
 """Field, and whether it descends. Ties go by arrival in the same direction."""
 
 _COUNTED: Final = ["kind", "tier", "state", "session", "occurred_at", "importance", "confidence", "_debt", "_pieces"]
-MAX_CURSOR_CHARS: Final = 256
 TOUCHED: Final = 100
 """How many reads one request counts."""
-_HUGE: Final = 1 << 63
 
 Value = float | datetime
 
@@ -121,10 +117,10 @@ async def count(points: Points, scope: Scope, now: datetime, *, owes: bool) -> S
     """
     found = conditions(scope, EVERYTHING, now)
     if found is None:
-        return EMPTY
+        return EMPTY_STATS
     held = [record.payload or {} async for some in points.pages(all_of(*found), fields=_COUNTED) for record in some]
     if not held:
-        return EMPTY
+        return EMPTY_STATS
     moments = [datetime.fromisoformat(item["occurred_at"]) for item in held]
     return Stats(
         records=len(held),
@@ -136,7 +132,7 @@ async def count(points: Points, scope: Scope, now: datetime, *, owes: bool) -> S
         newest=max(moments),
         average_importance=sum(item["importance"] for item in held) / len(held),
         average_confidence=sum(item["confidence"] for item in held) / len(held),
-        vectors_owed=sum(item["_pieces"] for item in held if owes and item.get("_debt") is not None),
+        vectors_pending=sum(item["_pieces"] for item in held if owes and item.get("_debt") is not None),
         bytes=None,
     )
 
@@ -221,31 +217,14 @@ def _place(row: models.ScoredPoint, field: str) -> _Place:
 
 def _encode(order: Order, place: _Place) -> str:
     value = micros(place.value) if isinstance(place.value, datetime) else place.value
-    return base64.urlsafe_b64encode(json.dumps([order, value, place.seq, place.point]).encode()).decode()
+    return encode_cursor(order, value, place.seq, place.point)
 
 
 def _decode(cursor: object, order: Order) -> _Place:
-    made_for, value, seq, point = _read(cursor)
-    if made_for == order and _is_number(value) and _is_number(seq) and isinstance(point, str):
-        if _ORDERS[order][0] == "importance":
-            return _Place(float(value), int(seq), point)
-        try:
-            return _Place(moment(int(value)), int(seq), point)
-        except OverflowError:
-            pass
-    raise InvalidInputError(f"cursor {cursor!r:.80} is not one that a page in the order {order!r} gave")
-
-
-def _read(cursor: object) -> tuple[Any, Any, Any, Any]:  # whatever somebody put there
-    if not isinstance(cursor, str) or len(cursor) > MAX_CURSOR_CHARS:
-        return None, None, None, None
+    value, seq, point = decode_cursor(cursor, order, (float, int, str))
+    if _ORDERS[order][0] == "importance":
+        return _Place(float(value), seq, point)
     try:
-        made_for, value, seq, point = json.loads(base64.urlsafe_b64decode(cursor))
-    except (ValueError, TypeError, RecursionError):
-        return None, None, None, None
-    return made_for, value, seq, point
-
-
-def _is_number(value: object) -> bool:
-    """Whether it is a number of no more than 64 bits, and not NaN."""
-    return isinstance(value, int | float) and -_HUGE < value < _HUGE
+        return _Place(moment(int(value)), seq, point)
+    except OverflowError as cause:
+        raise not_a_cursor(cursor, order) from cause

@@ -8,10 +8,10 @@ from datetime import datetime
 
 from memory_core.errors import DuplicateIdError
 from memory_core.models import MemoryRecord, Scope
-from memory_core.storage.qdrant.payload import Stored
+from memory_core.storage.qdrant.codec import Stored
 from memory_core.storage.qdrant.turns import Place
-from memory_core.storage.sqlite.prepared import Prepared
-from memory_core.storage.sqlite.writing import insist_on_reach, merged, updated
+from memory_core.storage.shared.batches import insist_on_reach, is_searched_differently, merged, replacing, updated
+from memory_core.storage.shared.prepared import Prepared
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +125,7 @@ def outline_of_put(scope: Scope, batch: Sequence[Prepared], survey: Survey) -> O
             new.append(item)
         else:
             insist_on_reach(scope, known.record)
-            updates.append(Update(known, _replacing(known.record, item.record)))
+            updates.append(Update(known, replacing(known.record, item.record)))
             stored[source] = updates[-1].record
     _insist_on_new_ids(new, survey)
     return Outline(new, updates, [stored[item.record.source_key or ""] for item in batch], is_put=True)
@@ -181,27 +181,6 @@ def moves(update: Update) -> bool:
 def says_the_same(before: MemoryRecord, after: MemoryRecord) -> bool:
     """Whether two records outside of any session have the same vectors."""
     return (before.text, before.session, after.session) == (after.text, None, None)
-
-
-def is_searched_differently(before: MemoryRecord, after: MemoryRecord) -> bool:
-    """Whether terms, vectors or the order of turns change."""
-    return _searched(before) != _searched(after)
-
-
-def _searched(record: MemoryRecord) -> tuple[object, ...]:
-    return record.text, record.author, record.occurred_at, record.session
-
-
-def _replacing(before: MemoryRecord, after: MemoryRecord) -> MemoryRecord:
-    return replace(
-        after,
-        id=before.id,
-        created_at=before.created_at,
-        accessed_at=before.accessed_at,
-        access_count=before.access_count,
-        rev=before.rev + (before.text != after.text),
-        version=before.version + 1,
-    )
 
 
 def _has_expired(known: Stored, now: datetime) -> bool:

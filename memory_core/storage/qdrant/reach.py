@@ -5,11 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import datetime
 
-from memory_core.matching import has_keyword, matcher
-from memory_core.models import Scope, Where
+from memory_core.models import Scope
+from memory_core.storage.qdrant.codec import NAMES, to_record
 from memory_core.storage.qdrant.collection import PAGE, Points
-from memory_core.storage.qdrant.filters import Clause, all_of, among, conditions, owned, undecided
-from memory_core.storage.qdrant.payload import NAMES, to_record
+from memory_core.storage.qdrant.where import Clause, all_of, among, conditions, owned, undecided
+from memory_core.where.meaning import has_keyword, matcher
+from memory_core.where.value import Where
 
 
 async def reachable(points: Points, scope: Scope, where: Where, now: datetime | None) -> list[Clause] | None:

@@ -16,10 +16,10 @@ from memory_core.errors import StorageError, reason_for_log
 from memory_core.models import Scope
 from memory_core.retrieval.features import ANALYSIS
 from memory_core.storage.qdrant.client import models
+from memory_core.storage.qdrant.codec import WORDS, Stored, owner_key, searched_fields, sparse, to_stored
 from memory_core.storage.qdrant.collection import Points
-from memory_core.storage.qdrant.filters import all_of, among, between, same
-from memory_core.storage.qdrant.payload import WORDS, Stored, owner_key, searched_fields, sparse, to_stored
 from memory_core.storage.qdrant.retry import MissingPointError
+from memory_core.storage.qdrant.where import all_of, among, between, same
 
 logger = logging.getLogger(__name__)
 

@@ -20,8 +20,8 @@ from memory_core.encoding import encode_json
 from memory_core.errors import FingerprintError, InvalidInputError, StorageError
 from memory_core.models import Fingerprint
 from memory_core.storage.qdrant.client import AsyncQdrantClient, models
+from memory_core.storage.qdrant.codec import TEXT, WORDS
 from memory_core.storage.qdrant.connection import Connection
-from memory_core.storage.qdrant.payload import TEXT, WORDS
 from memory_core.storage.qdrant.settings import SHARED_SHARD, Layout
 
 FORMAT: Final = 1

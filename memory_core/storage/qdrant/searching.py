@@ -20,20 +20,21 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from memory_core.matching import folded
-from memory_core.models import Component, Hit, MemoryRecord, Passage, Scope, Where
+from memory_core.models import Component, Hit, MemoryRecord, Passage, Scope
 from memory_core.protocols import ListRequest, SearchRequest
-from memory_core.retrieval.corpus import Corpus, Entry
 from memory_core.retrieval.dense import chance
 from memory_core.retrieval.features import is_turn, role_flag
+from memory_core.retrieval.owner_index import Entry, OwnerIndex
 from memory_core.retrieval.passages import WHOLE_CHARS, best_passage, whole
 from memory_core.retrieval.postings import pack
 from memory_core.retrieval.question import Query
 from memory_core.retrieval.ranking import Ranking, Vector, rank
 from memory_core.storage.qdrant import listing
 from memory_core.storage.qdrant.client import models
+from memory_core.storage.qdrant.codec import RANKED_FIELDS, TEXT, WORDS, Stored, sparse_query, to_stored
 from memory_core.storage.qdrant.collection import PAGE, Points
-from memory_core.storage.qdrant.filters import (
+from memory_core.storage.qdrant.reach import reachable
+from memory_core.storage.qdrant.where import (
     Clause,
     all_of,
     among,
@@ -43,9 +44,9 @@ from memory_core.storage.qdrant.filters import (
     is_selective,
     owned,
 )
-from memory_core.storage.qdrant.payload import RANKED_FIELDS, TEXT, WORDS, Stored, sparse_query, to_stored
-from memory_core.storage.qdrant.reach import reachable
-from memory_core.storage.sqlite.rows import micros
+from memory_core.storage.shared.values import micros
+from memory_core.where.meaning import folded
+from memory_core.where.value import Where
 
 Floats = NDArray[np.float32]
 
@@ -280,19 +281,19 @@ def _reaching(reach: Sequence[Clause], some: list[str]) -> models.QueryRequest:
 
 
 def _rank(search: Search, found: _Found, order: Sequence[str], *, selective: bool) -> Ranking:
-    corpus = Corpus(None if search.vector is None else len(_ONES))
+    owner_index = OwnerIndex(None if search.vector is None else len(_ONES))
     spread = search.vector.unrelated.spread if search.vector is not None and search.request.mode != "vector" else 0.0
     vectors = [
         (n, _as_vector(found.cosines[point] - spread * chance(found.rows[point].get("_pieces") or 1)))
         for n, point in enumerate(order)
         if point in found.cosines
     ]
-    corpus.extend([_entry(n, found.rows[point]) for n, point in enumerate(order)], vectors)
+    owner_index.extend([_entry(n, found.rows[point]) for n, point in enumerate(order)], vectors)
     allowed = np.array([n for n, point in enumerate(order) if point in found.allowed], np.int64) if selective else None
     vector = None if search.vector is None else replace(search.vector, values=_ONES)
     importances = np.array([found.rows[point]["importance"] for point in order], np.float32)
     return rank(
-        corpus,
+        owner_index,
         search.query,
         vector,
         search.request,

@@ -17,18 +17,7 @@ from memory_core.chunking import DEFAULT_CHUNKER, Chunker
 from memory_core.drafts import insist_on_version, is_long_patch, patched
 from memory_core.errors import EmbeddingError, RecordNotFoundError, reason_for_log
 from memory_core.limits import is_long
-from memory_core.models import (
-    ErasureReceipt,
-    Hit,
-    MemoryRecord,
-    Page,
-    Patch,
-    Scope,
-    Stats,
-    Version,
-    Where,
-    utc_now,
-)
+from memory_core.models import ErasureReceipt, Hit, MemoryRecord, Page, Patch, Scope, Stats, Version, utc_now
 from memory_core.progress import ProgressCallback
 from memory_core.protocols import Clock, Embedder, ListRequest, SearchRequest
 from memory_core.retrieval.question import parse
@@ -36,19 +25,19 @@ from memory_core.retrieval.ranking import Vector
 from memory_core.storage.qdrant import adding, items, listing, schema, searching
 from memory_core.storage.qdrant.changes import Changes
 from memory_core.storage.qdrant.client import models
+from memory_core.storage.qdrant.codec import Arrivals, Stored, read_revisions, to_owner, token
 from memory_core.storage.qdrant.collection import Points
 from memory_core.storage.qdrant.connection import IDF_BY_OWNER, Connection
-from memory_core.storage.qdrant.debts import Debts
-from memory_core.storage.qdrant.filters import EVERYTHING
 from memory_core.storage.qdrant.ledger import Ledger
-from memory_core.storage.qdrant.outline import Update, is_searched_differently, outline_of_put
-from memory_core.storage.qdrant.payload import Arrivals, Stored, read_revisions, to_owner, token
-from memory_core.storage.qdrant.porting import QdrantPort
+from memory_core.storage.qdrant.outline import Update, outline_of_put
+from memory_core.storage.qdrant.pending_vectors import PendingVectors
 from memory_core.storage.qdrant.reanalysis import Reanalysis
 from memory_core.storage.qdrant.settings import IN_MEMORY, Layout, Patience, Server, from_uri
+from memory_core.storage.qdrant.transfer import QdrantPort
+from memory_core.storage.qdrant.where import EVERYTHING
 from memory_core.storage.qdrant.writing import Access, Locks, carry_out, removal, until_undisturbed
-from memory_core.storage.sqlite.listing import told
-from memory_core.storage.sqlite.prepared import (
+from memory_core.storage.shared.batches import is_searched_differently
+from memory_core.storage.shared.prepared import (
     Prepared,
     embed,
     prepare,
@@ -56,6 +45,8 @@ from memory_core.storage.sqlite.prepared import (
     query_vector,
     texts_to_embed,
 )
+from memory_core.storage.shared.versions import versions_of
+from memory_core.where.value import Where
 
 logger = logging.getLogger(__name__)
 
@@ -106,7 +97,7 @@ class QdrantStore:
         self._prepare = partial(prepare, chunker=chunker)
         self._to_close = AsyncExitStack()
         self._writes: set[asyncio.Task[Any]] = set()
-        self._debts: Debts | None = None
+        self._pending_vectors: PendingVectors | None = None
         self._is_mirror = False
 
     @classmethod
@@ -166,8 +157,8 @@ class QdrantStore:
         )
         self._fingerprint = description.fingerprint
         if not self._is_mirror:
-            self._debts = Debts(self._access, self._embedder, self._clock)
-            self._to_close.push_async_callback(self._debts.close)
+            self._pending_vectors = PendingVectors(self._access, self._embedder, self._clock)
+            self._to_close.push_async_callback(self._pending_vectors.close)
             self._to_close.push_async_callback(Reanalysis(self._access.records).close)
 
     async def add(
@@ -289,7 +280,7 @@ class QdrantStore:
 
     def port(self) -> QdrantPort:
         """Records carried in and out as they are."""
-        return QdrantPort(self._access, self._fingerprint, self._wake_debts)
+        return QdrantPort(self._access, self._fingerprint, self._wake_pending_vectors)
 
     async def stats(self, scope: Scope) -> Stats:
         """See `Store.stats`."""
@@ -315,7 +306,7 @@ class QdrantStore:
     async def versions(self, scope: Scope, id: str) -> Versions:  # noqa: A002
         """See `Store.versions`."""
         known = await listing.one(self._access.of(scope), scope, id, self._clock())
-        return [] if known is None else told(known.record, read_revisions(known.revisions))
+        return [] if known is None else versions_of(known.record, read_revisions(known.revisions))
 
     async def _delete(self, scope: Scope, where: Where, *, forget: bool, expired: bool) -> Sequence[Stored]:
         async def work() -> Sequence[Stored]:
@@ -342,11 +333,11 @@ class QdrantStore:
         try:
             return await asyncio.shield(task)
         finally:
-            self._wake_debts()
+            self._wake_pending_vectors()
 
-    def _wake_debts(self) -> None:
-        if self._debts is not None:
-            self._debts.wake()
+    def _wake_pending_vectors(self) -> None:
+        if self._pending_vectors is not None:
+            self._pending_vectors.wake()
 
     async def _one(self, scope: Scope, id: str) -> Stored:  # noqa: A002
         known = await listing.one(self._access.of(scope), scope, id, self._clock())

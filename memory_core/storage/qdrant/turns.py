@@ -15,7 +15,7 @@ from typing import Any, Final
 from memory_core.models import MemoryRecord, Scope
 from memory_core.storage.qdrant.client import models
 from memory_core.storage.qdrant.collection import Points
-from memory_core.storage.qdrant.filters import Clause, all_of, between, beyond, owned, same
+from memory_core.storage.qdrant.where import Clause, all_of, between, beyond, owned, same
 
 _FIELDS: Final = ["occurred_at", "_seq"]
 NEAR: Final = 8

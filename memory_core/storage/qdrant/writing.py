@@ -18,12 +18,12 @@ from memory_core.errors import DuplicateIdError, StoreUnavailableError, Supersed
 from memory_core.models import RELATIONS, Scope
 from memory_core.storage.qdrant.changes import Changes, Deletion, Overwrite, Relinked, Unlinked
 from memory_core.storage.qdrant.client import models
+from memory_core.storage.qdrant.codec import WORDS, Arrivals, Point, Stored, owner_key, sparse, token
 from memory_core.storage.qdrant.collection import PAGE, Points
-from memory_core.storage.qdrant.filters import all_of, among, any_of, empty, owned, same
 from memory_core.storage.qdrant.ledger import Ledger
 from memory_core.storage.qdrant.outline import bereaved
-from memory_core.storage.qdrant.payload import WORDS, Arrivals, Point, Stored, owner_key, sparse, token
 from memory_core.storage.qdrant.turns import Place, around
+from memory_core.storage.qdrant.where import all_of, among, any_of, empty, owned, same
 
 T = TypeVar("T")
 

@@ -24,7 +24,7 @@ from memory_core.errors import (
 from memory_core.progress import Progress, ProgressCallback
 from memory_core.storage.sqlite.checking import check
 from memory_core.storage.sqlite.connection import IN_MEMORY, Connection
-from memory_core.storage.sqlite.files import explained, find, header, real_path
+from memory_core.storage.sqlite.files import file_header, file_problems_explained, find, real_path
 from memory_core.storage.sqlite.read_connection import connect_for_reading, open_for_reading
 from memory_core.storage.sqlite.schema import APPLICATION_ID
 from memory_core.storage.sqlite.snapshot import snapshot
@@ -79,7 +79,7 @@ def _target(path: Path, *, overwrite: bool) -> Path:
     """The real path of the file to be made, whose folder is made if it is missing."""
     if str(path) == IN_MEMORY:
         raise InvalidInputError("':memory:' is not a file; give the path of one")
-    with explained(f"the file {str(path)!r}"):
+    with file_problems_explained(f"the file {str(path)!r}"):
         path = real_path(path)
         if path.exists():
             _insist_on_store(path, overwrite=overwrite)
@@ -95,13 +95,13 @@ def _target(path: Path, *, overwrite: bool) -> Path:
 def _insist_on_store(path: Path, *, overwrite: bool) -> None:
     if not overwrite:
         raise InvalidInputError(f"there is a file {str(path)!r} already; give another path, or overwrite=True")
-    found = header(path) if path.is_file() else None
+    found = file_header(path) if path.is_file() else None
     if found is None or found.application != APPLICATION_ID:
         raise NotAStoreError(f"{str(path)!r} is not a memory store, or a damaged one; move it away first")
 
 
 def _copy(db: sqlite3.Connection, *, target: Path, overwrite: bool, tell: Tell) -> None:
-    with explained(f"the file {str(target)!r}"), _temporary(target) as temporary:
+    with file_problems_explained(f"the file {str(target)!r}"), _temporary(target) as temporary:
         with closing(sqlite3.connect(temporary, isolation_level=None)) as new, snapshot(db):
             new.execute("PRAGMA journal_mode = OFF")  # what is interrupted is thrown away
             new.execute("PRAGMA synchronous = OFF")  # and what is complete is synchronised below

@@ -15,10 +15,10 @@ import aiosqlite
 
 from memory_core.bridge import answer
 from memory_core.errors import ClosedError, StoreUnavailableError
-from memory_core.storage.sqlite.conditions import install
 from memory_core.storage.sqlite.damage import Reading, reading
-from memory_core.storage.sqlite.files import BUSY_MS, Identity, explained, identity, prepare_file
+from memory_core.storage.sqlite.files import BUSY_MS, Identity, file_problems_explained, identity, prepare_file
 from memory_core.storage.sqlite.schema import migrate
+from memory_core.storage.sqlite.where import install
 from memory_core.threads import ForkGate, keep_for_ever, mark_own_thread
 
 T = TypeVar("T")
@@ -80,7 +80,7 @@ class Connection(aiosqlite.Connection):
         loop = asyncio.get_running_loop()
         asyncio._set_running_loop(None)  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]  # see below
         try:
-            with inside_sqlite.work(), explained("the store"):
+            with inside_sqlite.work(), file_problems_explained("the store"):
                 return self._reading(work, self._connection)
         finally:
             # Whoever polices blocking calls (LangGraph's development server does) looks for a running loop. This one
@@ -128,7 +128,7 @@ class Connection(aiosqlite.Connection):
         return self._do(work, self._connection)
 
     def _do(self, work: Callable[[sqlite3.Connection], T], db: sqlite3.Connection) -> T:
-        with self._in_use, inside_sqlite.work(), explained("the store"):
+        with self._in_use, inside_sqlite.work(), file_problems_explained("the store"):
             return self._reading(work, db)
 
 
@@ -175,7 +175,7 @@ async def connect(path: str, *, synchronous: str, prepare: bool = False, wanted:
             return _connected(path, synchronous, prepare=prepare, wanted=wanted)
 
     connection = Connection(connector)
-    with explained(f"the memory file {path!r}"):
+    with file_problems_explained(f"the memory file {path!r}"):
         await connection
     return connection
 
@@ -209,7 +209,9 @@ def set_up(db: sqlite3.Connection, synchronous: str) -> None:
     db.execute(f"PRAGMA synchronous = {synchronous}")
     db.execute("PRAGMA secure_delete = ON")
     db.execute("PRAGMA temp_store = MEMORY")
-    db.execute("PRAGMA cache_size = -8192")  # KiB; searches read the corpora, and the system caches the file as well
+    db.execute(
+        "PRAGMA cache_size = -8192"
+    )  # KiB; searches read the owner indexes, and the system caches the file as well
     install(db)
 
 

@@ -42,7 +42,7 @@ class Header(NamedTuple):
 
 
 @contextmanager
-def explained(what: str) -> Generator[None]:
+def file_problems_explained(what: str) -> Generator[None]:
     """Say in one sentence what SQLite or the system reports."""
     try:
         yield
@@ -86,7 +86,7 @@ def find_or_create(path: Path) -> tuple[Path, Identity]:
         NotAStoreError: There is something else than a file at the path.
         StoreUnavailableError: The file cannot be reached, or has a second name. Nothing was touched.
     """
-    with explained(f"the memory file {str(path)!r}"):
+    with file_problems_explained(f"the memory file {str(path)!r}"):
         if "\0" in str(path):
             raise OSError("a NUL character is in no file's name")
         path = real_path(path)
@@ -98,7 +98,7 @@ def find_or_create(path: Path) -> tuple[Path, Identity]:
 
 def find(path: Path) -> tuple[Path, Identity]:
     """The real path of a file that is there and which one it is; raises what `find_or_create` raises."""
-    with explained(f"the memory file {str(path)!r}"):
+    with file_problems_explained(f"the memory file {str(path)!r}"):
         path = real_path(path)
         found = path.stat()
         if not stat.S_ISREG(found.st_mode):
@@ -125,7 +125,7 @@ def prepare_file(path: Path) -> str:
         NotAStoreError, NewerStoreError, StoreUnavailableError: Each in one sentence; nothing was touched.
     """
     path, _ = find_or_create(path)
-    with explained(f"the memory file {str(path)!r}"):
+    with file_problems_explained(f"the memory file {str(path)!r}"):
         if not os.access(path, os.R_OK | os.W_OK):
             raise StoreUnavailableError(f"the memory file {str(path)!r} is not readable and writable for this user")
         _insist_on_store(path)
@@ -136,7 +136,7 @@ def prepare_file(path: Path) -> str:
     return str(path)
 
 
-def header(path: Path) -> Header | None:
+def file_header(path: Path) -> Header | None:
     """What the first page of the file says, without locking or changing anything; `None` if it is no database.
 
     What only the write-ahead log knows is not seen. The identity of an application never changes, so that is enough to
@@ -162,7 +162,7 @@ def _insist_on_store(path: Path) -> None:
     """Refuse a file of somebody else; opening it in the usual way could already change it."""
     if path.stat().st_size == 0:
         return  # made by touch, or by a process that was killed before it wrote anything
-    found = header(path)
+    found = file_header(path)
     if found is None or found.application != APPLICATION_ID:
         raise NotAStoreError(f"{str(path)!r} is not a memory store; give another path, or move that file away")
     check_version(found.version)

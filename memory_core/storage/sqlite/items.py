@@ -8,14 +8,16 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Final
 
-from memory_core.models import STATES, MemoryRecord, Scope, Where
+from memory_core.models import STATES, MemoryRecord, Scope
+from memory_core.storage.shared.batches import insist_on_reach, replacing
+from memory_core.storage.shared.prepared import Prepared
 from memory_core.storage.sqlite import writing
-from memory_core.storage.sqlite.conditions import conditions
+from memory_core.storage.sqlite.codec import COLUMNS, to_record
 from memory_core.storage.sqlite.damage import has_whole_vector
 from memory_core.storage.sqlite.owners import Owner, find, find_or_add, note_changes
-from memory_core.storage.sqlite.prepared import Prepared
-from memory_core.storage.sqlite.rows import COLUMNS, to_record
 from memory_core.storage.sqlite.snapshot import snapshot
+from memory_core.storage.sqlite.where import conditions
+from memory_core.where.value import Where
 
 _BEFORE_EVERYTHING: Final = -(1 << 63)
 """As the present moment it makes expired records count."""
@@ -39,7 +41,7 @@ def put(
             new.append(item)
             stored[source] = item.record
         else:
-            writing.insist_on_reach(scope, known[1])
+            insist_on_reach(scope, known[1])
             stored[source] = _replace(db, owner, known, item)
     writing.append(db, owner, new)
     writing.retire(db, scope, owner.id, stored.values())
@@ -48,15 +50,7 @@ def put(
 
 def _replace(db: sqlite3.Connection, owner: Owner, known: tuple[int, MemoryRecord], item: Prepared) -> MemoryRecord:
     key, before = known
-    record = replace(
-        item.record,
-        id=before.id,
-        created_at=before.created_at,
-        accessed_at=before.accessed_at,
-        access_count=before.access_count,
-        rev=before.rev + (before.text != item.record.text),
-        version=before.version + 1,
-    )
+    record = replacing(before, item.record)
     vectors = item.vectors or _kept_vectors(db, key, before, record)
     writing.rewrite(db, owner.id, key, item._replace(record=record, vectors=vectors))
     return record

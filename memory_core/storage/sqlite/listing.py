@@ -2,25 +2,25 @@
 
 from __future__ import annotations
 
-import base64
-import json
 import sqlite3
 from collections.abc import Sequence
 from dataclasses import replace
-from datetime import datetime
-from typing import Any, Final
+from typing import Final
 
-from memory_core.errors import InvalidInputError
-from memory_core.models import STATES, MemoryRecord, Order, Page, Scope, Stats, Version, Where
+from memory_core.models import EMPTY_STATS, STATES, MemoryRecord, Order, Page, Scope, Stats, Version
 from memory_core.protocols import ListRequest
+from memory_core.storage.shared.cursors import decode_cursor, encode_cursor
+from memory_core.storage.shared.values import moment
+from memory_core.storage.shared.versions import versions_of
 from memory_core.storage.sqlite import revisions
-from memory_core.storage.sqlite.conditions import conditions
+from memory_core.storage.sqlite.codec import COLUMNS, to_record
 from memory_core.storage.sqlite.damage import explaining
 from memory_core.storage.sqlite.owners import find
-from memory_core.storage.sqlite.rows import COLUMNS, moment, to_record
 from memory_core.storage.sqlite.snapshot import snapshot
 from memory_core.storage.sqlite.usage import SIZE
+from memory_core.storage.sqlite.where import conditions
 from memory_core.storage.sqlite.writing import overwrite_columns
+from memory_core.where.value import Where
 
 Records = tuple[MemoryRecord, ...]
 
@@ -32,16 +32,11 @@ _ORDERS: Final[dict[Order, tuple[str, str, str]]] = {
 }
 """Column, how the rest of a page compares with its last record, direction. Ties go by key in the same direction."""
 
-MAX_CURSOR_CHARS: Final = 256
-_HUGE: Final = 1 << 63
-
-EMPTY: Final = Stats(0, {}, {}, {}, 0, None, None, None, None, 0, 0)
-
 
 def page(db: sqlite3.Connection, scope: Scope, request: ListRequest, now: int) -> tuple[Page, list[int]]:
     """One page, and the keys of its records."""
     column, sign, direction = _ORDERS[request.order]
-    after = None if request.cursor is None else _decode(request.cursor, request.order)
+    after = None if request.cursor is None else decode_cursor(request.cursor, request.order, (float, int))
     owner = find(db, scope)
     if owner is None:
         return Page((), None), []
@@ -57,7 +52,7 @@ def page(db: sqlite3.Connection, scope: Scope, request: ListRequest, now: int) -
     ).fetchall()
     shown = rows[: request.limit]
     records = tuple(to_record(row, scope.app, scope.user or "") for row in shown)
-    cursor = _encode(request.order, *shown[-1][-2:]) if len(rows) > len(shown) else None
+    cursor = encode_cursor(request.order, *shown[-1][-2:]) if len(rows) > len(shown) else None
     return Page(records, cursor), [row[-1] for row in shown]
 
 
@@ -77,17 +72,7 @@ def versions(db: sqlite3.Connection, scope: Scope, id: str, now: int) -> list[Ve
         known = one(db, scope, id, now)
         if known is None:
             return []
-        return told(known[2], revisions.of(db, known[1], id))
-
-
-def told(record: MemoryRecord, earlier: Sequence[tuple[int, str, datetime]]) -> list[Version]:
-    """The versions of a record, oldest first: its earlier texts (rev, text, until) and the one it has."""
-    since = record.created_at
-    found: list[Version] = []
-    for rev, text, until in earlier:
-        found.append(Version(record.id, rev, text, since, until))
-        since = until
-    return [*found, Version(record.id, record.rev, record.text, since, None)]
+        return versions_of(known[2], revisions.of(db, known[1], id))
 
 
 def touch(db: sqlite3.Connection, keys: Sequence[int], records: Sequence[MemoryRecord], now: int) -> Records:
@@ -106,7 +91,7 @@ def count(db: sqlite3.Connection, scope: Scope, now: int, *, owes: bool) -> Stat
     with snapshot(db):
         owner = find(db, scope)
         if owner is None:
-            return EMPTY
+            return EMPTY_STATS
         found = conditions(owner.id, scope, Where(states=STATES), now)
         total = db.execute(
             "SELECT count(*), count(DISTINCT session), min(occurred_at), max(occurred_at), avg(importance), "
@@ -141,29 +126,3 @@ def count(db: sqlite3.Connection, scope: Scope, now: int, *, owes: bool) -> Stat
             owed if owes else 0,
             size or 0,
         )
-
-
-def _encode(order: Order, value: float, key: int) -> str:
-    return base64.urlsafe_b64encode(json.dumps([order, value, key]).encode()).decode()
-
-
-def _decode(cursor: object, order: Order) -> tuple[float, int]:
-    made_for, value, key = _read(cursor)
-    if made_for == order and _is_number(value) and _is_number(key):
-        return value, int(key)
-    raise InvalidInputError(f"cursor {cursor!r:.80} is not one that a page in the order {order!r} gave")
-
-
-def _read(cursor: object) -> tuple[Any, Any, Any]:  # whatever somebody put there
-    if not isinstance(cursor, str) or len(cursor) > MAX_CURSOR_CHARS:
-        return None, None, None
-    try:
-        made_for, value, key = json.loads(base64.urlsafe_b64decode(cursor))
-    except (ValueError, TypeError):
-        return None, None, None
-    return made_for, value, key
-
-
-def _is_number(value: object) -> bool:
-    """Whether SQLite can take it, which it cannot for NaN and for more than 64 bits."""
-    return isinstance(value, int | float) and -_HUGE < value < _HUGE

@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import NamedTuple, TypeVar
 
 from memory_core.errors import NotAStoreError, StoreUnavailableError
-from memory_core.storage.sqlite.conditions import install
 from memory_core.storage.sqlite.connection import Connection, inside_sqlite
 from memory_core.storage.sqlite.damage import reading
-from memory_core.storage.sqlite.files import BUSY_MS, explained
+from memory_core.storage.sqlite.files import BUSY_MS, file_problems_explained
 from memory_core.storage.sqlite.schema import APPLICATION_ID, MIGRATIONS, check_version
+from memory_core.storage.sqlite.where import install
 from memory_core.threads import mark_own_thread
 
 T = TypeVar("T")
@@ -36,7 +36,7 @@ async def connect_for_reading(path: Path, *, follow: bool = True) -> Connection:
         NotAStoreError, NewerStoreError, StoreUnavailableError: Each in one sentence; nothing was touched.
     """
     what = f"the memory file {str(path)!r}"
-    with explained(what):
+    with file_problems_explained(what):
         is_fixed = _is_fixed(path, follow=follow)
         before = _State.of(path)
 
@@ -46,7 +46,7 @@ async def connect_for_reading(path: Path, *, follow: bool = True) -> Connection:
             return open_for_reading(path, immutable=is_fixed)
 
     connection = Connection(connector, partial(_unchanged, path, before) if is_fixed else reading)
-    with explained(what):
+    with file_problems_explained(what):
         await connection
     return connection
 

@@ -14,11 +14,11 @@ from typing import Any, NoReturn, TypeVar
 from memory_core.errors import ReadOnlyError, StoreUnavailableError
 from memory_core.progress import ProgressCallback
 from memory_core.protocols import Embedder
+from memory_core.storage.shared.prepared import Prepared
 from memory_core.storage.sqlite import fingerprints
+from memory_core.storage.sqlite.adding import AddQueue
 from memory_core.storage.sqlite.connection import IN_MEMORY, Connection
 from memory_core.storage.sqlite.files import find
-from memory_core.storage.sqlite.intake import Intake
-from memory_core.storage.sqlite.prepared import Prepared
 from memory_core.storage.sqlite.read_connection import connect_for_reading
 from memory_core.storage.sqlite.readers import Readers
 from memory_core.storage.sqlite.shared_file import SharedFile, Wanted
@@ -39,8 +39,8 @@ class ReadOnlyFile(SharedFile):
         self.readers = Readers(connection, self._connect)
         self._to_close.push_async_callback(self.readers.close)
         self.writer = _Refusing(connection, _nothing, _nothing, nullcontext)
-        self.intake = Intake(self.writer, self.prepare, self.embedded)
-        self._to_close.push_async_callback(self.intake.close)
+        self.add_queue = AddQueue(self.writer, self.prepare, self.embedded)
+        self._to_close.push_async_callback(self.add_queue.close)
         if self.embedder is not None:
             wanted = self.embedder.fingerprint
             await self.reader.run(lambda db: fingerprints.insist(db, wanted))

@@ -11,13 +11,13 @@ import sqlite3
 from collections.abc import Awaitable, Callable
 from typing import Final, TypeVar
 
-from memory_core.conditions import GROUPS, Condition
 from memory_core.errors import ClosedError
-from memory_core.matching import is_on_data
-from memory_core.models import Where
 from memory_core.protocols import ListRequest
 from memory_core.storage.sqlite.connection import Connection
 from memory_core.storage.sqlite.owners import Owner
+from memory_core.where.conditions import GROUPS, Condition
+from memory_core.where.meaning import is_on_data
+from memory_core.where.value import Where
 
 T = TypeVar("T")
 

@@ -15,8 +15,8 @@ from typing import Final
 from memory_core.errors import StorageError, reason_for_log
 from memory_core.retrieval.features import ANALYSIS, features
 from memory_core.storage.sqlite import meta
+from memory_core.storage.sqlite.codec import COLUMNS, to_record
 from memory_core.storage.sqlite.owners import named, note_changes
-from memory_core.storage.sqlite.rows import COLUMNS, to_record
 from memory_core.storage.sqlite.schema import NAME_OF_ANALYSIS, note_analysis
 from memory_core.storage.sqlite.writer import Writer
 

@@ -3,7 +3,7 @@
 The vectors of the new embedder are collected in a table of their own, batch by batch, each batch durable: whoever is
 interrupted goes on where it stopped, in this process or another. Triggers take a vector out again when its text
 changes or goes, whichever process does that. At the end one transaction puts the new
-vectors in the place of the old ones; what was written last has its vector owed and is paid by the backlog.
+vectors in the place of the old ones; what was written last has its vector owed and is paid by the pending_vectors.
 
 The table exists only meanwhile, so it is not part of the schema.
 """
@@ -18,12 +18,12 @@ from memory_core.errors import FingerprintError
 from memory_core.models import Fingerprint
 from memory_core.progress import Progress, ProgressCallback
 from memory_core.protocols import Embedder
+from memory_core.storage.shared.prepared import embed
 from memory_core.storage.sqlite import meta
-from memory_core.storage.sqlite.backlog import BATCH, Piece, texts_of
 from memory_core.storage.sqlite.connection import Connection
 from memory_core.storage.sqlite.fingerprints import held, hold
 from memory_core.storage.sqlite.owners import note_changes
-from memory_core.storage.sqlite.prepared import embed
+from memory_core.storage.sqlite.pending_vectors import BATCH, Piece, texts_of
 from memory_core.storage.sqlite.schema import OWNER_BITS
 from memory_core.storage.sqlite.snapshot import snapshot
 from memory_core.storage.sqlite.writer import Writer

@@ -7,12 +7,10 @@ from collections.abc import Iterable
 from datetime import datetime
 from typing import Final
 
-from memory_core.storage.porting import Revision
+from memory_core.storage.shared.transfer import Revision
+from memory_core.storage.shared.values import micros, moment
+from memory_core.storage.shared.versions import REVISIONS_KEPT
 from memory_core.storage.sqlite.damage import damaged_record, digest
-from memory_core.storage.sqlite.rows import micros, moment
-
-REVISIONS_KEPT: Final = 20
-"""How many earlier texts of a record are kept, the latest ones."""
 
 _COLUMNS: Final = "rev, text, until, digest"
 

@@ -13,20 +13,20 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from memory_core.matching import folded
 from memory_core.models import Component, Hit, MemoryRecord, Passage, Scope
 from memory_core.protocols import SearchRequest
-from memory_core.retrieval.corpus import Corpus
+from memory_core.retrieval.owner_index import OwnerIndex
 from memory_core.retrieval.question import Query
 from memory_core.retrieval.ranking import Ranking, Vector, rank
-from memory_core.storage.sqlite.conditions import conditions, is_selective, owner_range
-from memory_core.storage.sqlite.corpora import Corpora, Missing
+from memory_core.storage.sqlite.codec import COLUMNS, to_record
 from memory_core.storage.sqlite.damage import explaining
+from memory_core.storage.sqlite.owner_indexes import Missing, OwnerIndexes
 from memory_core.storage.sqlite.owners import Owner, find
 from memory_core.storage.sqlite.passages import passages
 from memory_core.storage.sqlite.readers import Readers
-from memory_core.storage.sqlite.rows import COLUMNS, to_record
 from memory_core.storage.sqlite.snapshot import snapshot
+from memory_core.storage.sqlite.where import conditions, is_selective, owner_range
+from memory_core.where.meaning import folded
 
 MOST_ROUNDS: Final = 3
 """So often a search lets others go first while what it needs is read: its owner's records, then who satisfies its
@@ -62,60 +62,62 @@ class Search:
     """Whether to read whatever is needed at once, however long that takes."""
 
 
-async def found(readers: Readers, corpora: Corpora, search: Search) -> Found:
+async def found(readers: Readers, owner_indexes: OwnerIndexes, search: Search) -> Found:
     """Carry out a search: in this thread if that is a matter of a millisecond, else in that of brief reads.
 
     What takes long to read comes from the other connection; searches of other owners are carried out meanwhile.
     """
-    result = readers.brief.at_once(partial(ranked_at_once, corpora=corpora, search=search))
+    result = readers.brief.at_once(partial(ranked_at_once, owner_indexes=owner_indexes, search=search))
     if result is None:
         search = replace(search, is_patient=readers.is_one)
-        result = await readers.brief.run(partial(ranked, corpora=corpora, search=search))
+        result = await readers.brief.run(partial(ranked, owner_indexes=owner_indexes, search=search))
     rounds = 0
     while result.missing is not None:
         rounds += 1
         search = replace(search, is_patient=rounds == MOST_ROUNDS)
         take_over = await (await readers.long()).run(result.missing)
-        result = await readers.brief.run(partial(_ranked_after, take_over, corpora=corpora, search=search))
+        result = await readers.brief.run(partial(_ranked_after, take_over, owner_indexes=owner_indexes, search=search))
     return result
 
 
-def ranked_at_once(db: sqlite3.Connection, corpora: Corpora, search: Search) -> Found | None:
+def ranked_at_once(db: sqlite3.Connection, owner_indexes: OwnerIndexes, search: Search) -> Found | None:
     """`ranked`, if that is a matter of a millisecond; else `None`."""
     with snapshot(db):
         owner = find(db, search.scope)
         is_brief = len(search.query.terms) <= FEW_TERMS and (
-            owner is None or corpora.is_at_hand(owner, search.scope, search.request)
+            owner is None or owner_indexes.is_at_hand(owner, search.scope, search.request)
         )
-        return _ranked(db, corpora, owner, search) if is_brief else None
+        return _ranked(db, owner_indexes, owner, search) if is_brief else None
 
 
-def ranked(db: sqlite3.Connection, corpora: Corpora, search: Search) -> Found:
+def ranked(db: sqlite3.Connection, owner_indexes: OwnerIndexes, search: Search) -> Found:
     """Carry out a search."""
     with snapshot(db):
-        return _ranked(db, corpora, find(db, search.scope), search)
+        return _ranked(db, owner_indexes, find(db, search.scope), search)
 
 
-def _ranked_after(take_over: Callable[[], None], db: sqlite3.Connection, corpora: Corpora, search: Search) -> Found:
+def _ranked_after(
+    take_over: Callable[[], None], db: sqlite3.Connection, owner_indexes: OwnerIndexes, search: Search
+) -> Found:
     """`ranked`, with what was missing before."""
     take_over()
-    return ranked(db, corpora, search)
+    return ranked(db, owner_indexes, search)
 
 
-def _ranked(db: sqlite3.Connection, corpora: Corpora, owner: Owner | None, search: Search) -> Found:
+def _ranked(db: sqlite3.Connection, owner_indexes: OwnerIndexes, owner: Owner | None, search: Search) -> Found:
     if owner is None:
         return Found([])
     request = search.request
-    if not search.is_patient and (missing := corpora.missing(db, owner, search.scope, request.where)):
+    if not search.is_patient and (missing := owner_indexes.missing(db, owner, search.scope, request.where)):
         return Found([], missing=missing)
-    corpus = corpora.of(db, owner)
-    if search.without is not None and (names := frozenset(corpus.named(search.query.names))) != search.without:
+    owner_index = owner_indexes.of(db, owner)
+    if search.without is not None and (names := frozenset(owner_index.named(search.query.names))) != search.without:
         return Found([], names)
     narrowed = is_selective(search.scope, request.where)
-    allowed = corpora.allowed(db, owner, search.scope, request.where) if narrowed else None
-    importances = _importances(db, corpus, owner.id) if request.importance else None
+    allowed = owner_indexes.allowed(db, owner, search.scope, request.where) if narrowed else None
+    importances = _importances(db, owner_index, owner.id) if request.importance else None
     ranking = rank(
-        corpus,
+        owner_index,
         search.query,
         search.vector,
         request,
@@ -123,7 +125,7 @@ def _ranked(db: sqlite3.Connection, corpora: Corpora, owner: Owner | None, searc
         allowed=allowed,
         importances=importances,
     )
-    records = _records(db, search.scope, corpus.keys.values[ranking.rows].tolist())
+    records = _records(db, search.scope, owner_index.keys.values[ranking.rows].tolist())
     texts = {key: record.text for key, record in records.items()}
     found = passages(db, texts, search.query.terms, None if search.vector is None else search.vector.values)
     return Found(_hits(ranking, list(records.values()), list(found.values())))
@@ -150,12 +152,12 @@ def containing(db: sqlite3.Connection, search: Search) -> list[Hit]:
         return [Hit(record, 1.0, None, reason, parts[key]) for key, record in records.items()]
 
 
-def _importances(db: sqlite3.Connection, corpus: Corpus, owner: int) -> NDArray[np.float32]:
-    found = np.zeros(len(corpus), np.float32)
+def _importances(db: sqlite3.Connection, owner_index: OwnerIndex, owner: int) -> NDArray[np.float32]:
+    found = np.zeros(len(owner_index), np.float32)
     rows = db.execute("SELECT key, importance FROM record WHERE key BETWEEN ? AND ?", owner_range(owner))
     with explaining("the importance of a record"):
         for key, importance in rows:
-            found[corpus.row_of[key]] = importance
+            found[owner_index.row_of[key]] = importance
     return found
 
 

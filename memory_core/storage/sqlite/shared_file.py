@@ -1,4 +1,4 @@
-"""One open file for all stores of a process: its connections, writer, caches and backlog, counted by reference.
+"""One open file for all stores of a process: its connections, writer, caches and pending vectors, counted by reference.
 
 A second set of connections would cost threads, descriptors and memory, and two writers would wait for each other. Which
 file it is, device and inode decide, not the spelling of the path. See `docs/decisions/0007-one-open-file.md`.
@@ -22,14 +22,15 @@ from memory_core.errors import FingerprintError, InvalidInputError, StoreUnavail
 from memory_core.models import Fingerprint
 from memory_core.progress import ProgressCallback
 from memory_core.protocols import Embedder
-from memory_core.storage.sqlite import custody, fingerprints
-from memory_core.storage.sqlite.backlog import Backlog
+from memory_core.storage.shared.prepared import Prepared, prepare
+from memory_core.storage.sqlite import fingerprints
+from memory_core.storage.sqlite import maintenance as custody
+from memory_core.storage.sqlite.adding import AddQueue
 from memory_core.storage.sqlite.connection import IN_MEMORY, Connection, connect, inside_sqlite
-from memory_core.storage.sqlite.corpora import Corpora
 from memory_core.storage.sqlite.files import Identity, find_or_create, identity
-from memory_core.storage.sqlite.intake import Intake
 from memory_core.storage.sqlite.names import KnownNames
-from memory_core.storage.sqlite.prepared import Prepared, prepare
+from memory_core.storage.sqlite.owner_indexes import OwnerIndexes
+from memory_core.storage.sqlite.pending_vectors import PendingVectors
 from memory_core.storage.sqlite.read_connection import connect_for_reading
 from memory_core.storage.sqlite.readers import Readers
 from memory_core.storage.sqlite.reanalysis import Reanalysis, is_due
@@ -61,13 +62,13 @@ class SharedFile:
         self.which = which
         """`None` for a database in memory, which is never shared."""
         self.embedder = wanted.embedder
-        self.corpora = Corpora(None if wanted.embedder is None else wanted.embedder.fingerprint)
+        self.owner_indexes = OwnerIndexes(None if wanted.embedder is None else wanted.embedder.fingerprint)
         self.names = KnownNames()
-        self.backlog: Backlog | None = None
+        self.pending_vectors: PendingVectors | None = None
         self.prepare = partial(prepare, chunker=wanted.chunker)
         self.users = 0
         """How many stores use it."""
-        self.when_pending: list[Callable[[], None]] = [self._wake_backlog]
+        self.when_pending: list[Callable[[], None]] = [self._wake_pending_vectors]
         """Called after a commit if vectors are missing in the file."""
         self._chunker = wanted.chunker
         self._synchronous = wanted.synchronous
@@ -167,11 +168,11 @@ class SharedFile:
         self._to_close.push_async_callback(self.readers.close)
         self.writer = Writer(self.write_connection, self._tell_pending, custody.tidy, self._writing)
         self._to_close.push_async_callback(self.writer.close)
-        self.intake = Intake(self.writer, self.prepare, self.embedded)
-        self._to_close.push_async_callback(self.intake.close)
+        self.add_queue = AddQueue(self.writer, self.prepare, self.embedded)
+        self._to_close.push_async_callback(self.add_queue.close)
         if self.embedder is not None:
             await self._check_fingerprint(self.embedder.fingerprint)
-            self._start_backlog(self.embedder)
+            self._start_pending_vectors(self.embedder)
         if not in_memory and await self.reader.run(is_due):
             self._to_close.push_async_callback(Reanalysis(self.writer).close)
 
@@ -216,14 +217,14 @@ class SharedFile:
 
     async def _turn_to(self, embedder: Embedder) -> None:
         async with self._switching:
-            old, backlog = self.embedder, self.backlog
+            old, pending_vectors = self.embedder, self.pending_vectors
             if old is embedder:
                 return
             await switch(self.writer, embedder.fingerprint)
-            self.embedder, self.corpora = embedder, Corpora(embedder.fingerprint)
-            self._start_backlog(embedder)
-        if backlog is not None:
-            await backlog.close()
+            self.embedder, self.owner_indexes = embedder, OwnerIndexes(embedder.fingerprint)
+            self._start_pending_vectors(embedder)
+        if pending_vectors is not None:
+            await pending_vectors.close()
         await close_embedder(old)
 
     async def _check_fingerprint(self, wanted: Fingerprint) -> None:
@@ -231,13 +232,13 @@ class SharedFile:
             await self.writer.write(lambda db: fingerprints.claim(db, wanted))
         await self.reader.run(lambda db: fingerprints.insist(db, wanted))
 
-    def _start_backlog(self, embedder: Embedder) -> None:
-        self.backlog = Backlog(self.reader, self.writer, embedder)
-        self._to_close.push_async_callback(self.backlog.close)
+    def _start_pending_vectors(self, embedder: Embedder) -> None:
+        self.pending_vectors = PendingVectors(self.reader, self.writer, embedder)
+        self._to_close.push_async_callback(self.pending_vectors.close)
 
-    def _wake_backlog(self) -> None:
-        if self.backlog is not None:
-            self.backlog.wake()
+    def _wake_pending_vectors(self) -> None:
+        if self.pending_vectors is not None:
+            self.pending_vectors.wake()
 
     def _tell_pending(self) -> None:
         for tell in self.when_pending:

@@ -19,21 +19,20 @@ from memory_core.chunking import DEFAULT_CHUNKER, Chunker
 from memory_core.drafts import insist_on_version, is_long_patch, patched
 from memory_core.errors import ClosedError, EmbeddingError, RecordNotFoundError
 from memory_core.limits import is_long
-from memory_core.models import ErasureReceipt, Hit, MemoryRecord, Page, Patch, Scope, Stats, Version, Where
+from memory_core.models import ErasureReceipt, Hit, MemoryRecord, Page, Patch, Scope, Stats, Version
 from memory_core.progress import ProgressCallback
 from memory_core.protocols import Clock, Embedder, ListRequest, SearchRequest
 from memory_core.quota import Quota
 from memory_core.retrieval.question import parse
-from memory_core.storage.sqlite import backup, checking, custody, erasing, items, listing, searching, writing
-from memory_core.storage.sqlite.conditions import conditions
+from memory_core.storage.shared.prepared import Prepared, prepare_all, query_vector
+from memory_core.storage.shared.values import micros
+from memory_core.storage.sqlite import backup, checking, erasing, items, listing, searching, writing
+from memory_core.storage.sqlite import maintenance as custody
 from memory_core.storage.sqlite.connection import Connection
-from memory_core.storage.sqlite.corpora import Corpora
+from memory_core.storage.sqlite.owner_indexes import OwnerIndexes
 from memory_core.storage.sqlite.owners import find
-from memory_core.storage.sqlite.porting import SqlitePort
-from memory_core.storage.sqlite.prepared import Prepared, prepare_all, query_vector
 from memory_core.storage.sqlite.read_only import borrow_for_reading
 from memory_core.storage.sqlite.readers import Readers, is_brief_page, is_long_page, looks_long
-from memory_core.storage.sqlite.rows import micros
 from memory_core.storage.sqlite.shared_file import (
     SharedFile,
     Synchronous,
@@ -43,9 +42,12 @@ from memory_core.storage.sqlite.shared_file import (
     give_back,
 )
 from memory_core.storage.sqlite.snapshot import snapshot
+from memory_core.storage.sqlite.transfer import SqlitePort
 from memory_core.storage.sqlite.updating import is_searched_differently, update
 from memory_core.storage.sqlite.usage import within
+from memory_core.storage.sqlite.where import conditions
 from memory_core.storage.sqlite.writer import Writer
+from memory_core.where.value import Where
 
 logger = logging.getLogger(__name__)
 
@@ -149,8 +151,8 @@ class SqliteStore:
         return self._shared.writer
 
     @property
-    def _corpora(self) -> Corpora:
-        return self._shared.corpora
+    def _owner_indexes(self) -> OwnerIndexes:
+        return self._shared.owner_indexes
 
     @property
     def _embedder(self) -> Embedder | None:
@@ -183,7 +185,7 @@ class SqliteStore:
         self, scope: Scope, record: MemoryRecord, done: asyncio.Future[MemoryRecord | None], *, embed_later: bool
     ) -> None:
         """See `Adding.begin_add`."""
-        self._shared.intake.put(scope, record, done, embed_later=embed_later, quota=self._quota)
+        self._shared.add_queue.put(scope, record, done, embed_later=embed_later, quota=self._quota)
 
     async def search(self, scope: Scope, request: SearchRequest) -> list[Hit]:
         """See `Records.search`."""
@@ -195,13 +197,13 @@ class SqliteStore:
         # Which of the query's words are names is known for sure only where the search reads; a wrong guess costs a
         # second round, and the next query does not make it again.
         while True:
-            embedder, corpora = self._embedder, self._corpora
+            embedder, owner_indexes = self._embedder, self._owner_indexes
             cuts_names = embedder is not None and request.mode != "lexical" and request.vector is None
             without = self._shared.names.guess(scope, query.names) if cuts_names else None
             try:
                 vector = await query_vector(embedder, request, without or ())
                 found = await searching.found(
-                    self._readers, corpora, searching.Search(scope, request, query, vector, without, now)
+                    self._readers, owner_indexes, searching.Search(scope, request, query, vector, without, now)
                 )
             except EmbeddingError:
                 if not await self._shared.has_turned_from(embedder):
@@ -275,7 +277,7 @@ class SqliteStore:
         now = self._clock()
         records, sessions, owner = await self._writer.write(lambda db: erasing.remove(db, scope))
         if owner is not None:
-            await self._reader.run(lambda _: self._corpora.forget(owner))
+            await self._reader.run(lambda _: self._owner_indexes.forget(owner))
         clean = await self._shared.alone(erasing.scrub)
         return ErasureReceipt(records, sessions, now, clean)
 

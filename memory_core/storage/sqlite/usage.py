@@ -10,7 +10,7 @@ from memory_core.encoding import encode_json
 from memory_core.errors import QuotaExceededError
 from memory_core.models import MemoryRecord, Scope
 from memory_core.quota import Quota
-from memory_core.storage.sqlite.rows import link_keys
+from memory_core.storage.shared.values import link_keys
 
 T = TypeVar("T")
 

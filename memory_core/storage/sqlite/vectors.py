@@ -11,9 +11,9 @@ from memory_core.errors import EmbeddingError, reason_for_log
 from memory_core.models import Scope
 from memory_core.progress import ProgressCallback
 from memory_core.protocols import Embedder
+from memory_core.storage.shared.prepared import Prepared, embed_reporting, texts_to_embed
 from memory_core.storage.sqlite.connection import Connection
 from memory_core.storage.sqlite.owners import find
-from memory_core.storage.sqlite.prepared import Prepared, embed_reporting, texts_to_embed
 from memory_core.storage.sqlite.writing import by_sources
 
 logger = logging.getLogger(__name__)

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 from memory_core.bridge import answer
 from memory_core.errors import ClosedError, reason_for_log
 from memory_core.storage.sqlite.connection import Connection
-from memory_core.storage.sqlite.files import explained
+from memory_core.storage.sqlite.files import file_problems_explained
 from memory_core.storage.sqlite.owners import lacks_vectors
 from memory_core.storage.sqlite.writing import Adds
 
@@ -157,7 +157,7 @@ class Writer:
         """
         promises = [promise for waiting in group for promise in waiting.done]
         try:
-            with explained("the store"), self._around():
+            with file_problems_explained("the store"), self._around():
                 outcomes = commit(db, group)
         except BaseException as error:  # noqa: BLE001  (whatever it was, every caller of this group must hear of it)
             outcomes = [(None, error)] * len(promises)

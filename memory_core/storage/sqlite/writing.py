@@ -16,17 +16,20 @@ from zlib import crc32
 from memory_core.encoding import encode_json
 from memory_core.errors import DuplicateIdError
 from memory_core.lineage import already_superseded, retired, superseded_by
-from memory_core.models import STATES, Link, MemoryRecord, Scope, Where
+from memory_core.models import STATES, Link, MemoryRecord, Scope
 from memory_core.quota import Quota
+from memory_core.storage.shared.batches import insist_on_reach, is_searched_differently, merged, updated
+from memory_core.storage.shared.prepared import Prepared
+from memory_core.storage.shared.values import micros
 from memory_core.storage.sqlite import meta, revisions
-from memory_core.storage.sqlite.conditions import Conditions, conditions
+from memory_core.storage.sqlite.codec import COLUMNS, NAMES, to_record, to_row
 from memory_core.storage.sqlite.damage import damaged, explaining, piece_digest
 from memory_core.storage.sqlite.fingerprints import held
 from memory_core.storage.sqlite.owners import Owner, begin_append, begin_write, note_changes, take_keys
-from memory_core.storage.sqlite.prepared import Prepared
-from memory_core.storage.sqlite.rows import COLUMNS, NAMES, micros, to_record, to_row
 from memory_core.storage.sqlite.schema import OWNER_BITS
 from memory_core.storage.sqlite.usage import SIZE, Usage, usage_of, within
+from memory_core.storage.sqlite.where import Conditions, conditions
+from memory_core.where.value import Where
 
 _STATEMENT_ROWS: Final = (64, 32, 16, 8, 4, 2, 1)
 """How many rows one statement inserts: few different statements, which a connection keeps prepared."""
@@ -156,22 +159,6 @@ def sweep(db: sqlite3.Connection, scope: Scope, owner: int, now: int) -> None:
     delete(db, scope, owner, expired, forget=False)
 
 
-def insist_on_reach(scope: Scope, record: MemoryRecord) -> None:
-    """Refuse a record outside of what the scope reaches; its source key is the owner's all the same."""
-    for name in ("agent", "session", "collection"):
-        bound = getattr(scope, name)
-        if bound is not None and bound != getattr(record, name):
-            raise DuplicateIdError(
-                f"source key {record.source_key!r} belongs to a record outside of {name} {bound!r}; use another key"
-            )
-
-
-def merged(item: Prepared, later: Prepared) -> Prepared:
-    """One source key twice in a batch: the later version counts."""
-    record = updated(item.record, later.record)
-    return item if record is item.record else item.again(replace(record, rev=1, version=1))
-
-
 def rewrite(db: sqlite3.Connection, owner: int, key: int, item: Prepared) -> None:
     """Write a changed record over its row, with everything derived from it."""
     _unindex(db, [key])
@@ -286,33 +273,11 @@ def _bring_up_to_date(
     newer = updated(record, item.record)
     if newer is record:
         return record
-    if (newer.text, newer.author) == (record.text, record.author):
-        overwrite_fields(db, owner, key, newer)
-    else:
+    if is_searched_differently(record, newer):
         rewrite(db, owner, key, item.again(newer))
+    else:
+        overwrite_fields(db, owner, key, newer)
     return newer
-
-
-def updated(record: MemoryRecord, later: MemoryRecord) -> MemoryRecord:
-    """The record of a source key with what a later version of it says; the same object if that is nothing new.
-
-    A later version that does not know who spoke leaves the role as it is.
-    """
-    role = later.role or record.role
-    said = (later.text, role, later.author, later.data, later.tags)
-    if said == (record.text, record.role, record.author, record.data, record.tags):
-        return record
-    return replace(
-        record,
-        text=later.text,
-        role=role,
-        author=later.author,
-        data=later.data,
-        tags=later.tags,
-        rev=record.rev + (record.text != later.text),
-        updated_at=later.updated_at,
-        version=record.version + 1,
-    )
 
 
 def _write(db: sqlite3.Connection, owner: int, keys: Sequence[int], items: Sequence[Prepared]) -> None:

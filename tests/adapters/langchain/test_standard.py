@@ -9,18 +9,15 @@ from typing import Any
 import pytest
 from langchain_core.tools import BaseTool
 
-from memory_core import (
+from memory_core import BoundMemory, Draft, Memory, run_sync
+from memory_core.adapting import (
     FORGET_MEMORY,
     LIST_MEMORIES,
     REMEMBER_INTERACTION_INFO,
     SEARCH_MEMORIES,
     STORE_MEMORY,
     UPDATE_MEMORY,
-    BoundMemory,
-    Draft,
-    Memory,
     Tool,
-    run_sync,
 )
 from memory_langchain import LangChainEmbedder, MemoryRetriever, MemoryVectorStore, memory_tools
 

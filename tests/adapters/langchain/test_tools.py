@@ -10,7 +10,8 @@ from langchain_core.runnables import RunnableConfig
 from langchain_core.tools import StructuredTool
 from langchain_core.utils.function_calling import convert_to_openai_tool
 
-from memory_core import LIST_MEMORIES, REMEMBER_INTERACTION_INFO, BoundMemory, run_sync
+from memory_core import BoundMemory, run_sync
+from memory_core.adapting import LIST_MEMORIES, REMEMBER_INTERACTION_INFO
 from memory_langchain import memory_tools
 
 ANN: RunnableConfig = {"configurable": {"user_id": "ann", "thread_id": "monday", "agent_id": "guide"}}

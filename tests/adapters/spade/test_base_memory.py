@@ -389,7 +389,8 @@ async def test_many_tasks_may_use_one_memory_at_once(memory: AgentBaseMemory) ->
 WRITER = """
 import asyncio, sys
 from pathlib import Path
-from memory_core import Memory, portability
+from memory_core import Memory
+from memory_spade import files
 from memory_spade.memory import AgentBaseMemory
 from memory_spade.memory.backends.handle_backend import HandleBackend
 
@@ -397,9 +398,9 @@ AGENT = "agent@example.com"
 
 async def main(folder, name, count):
     path = Path(folder, "agent_example.com_base_memory.db")
-    portability.prepare_agent_memories(path)
+    files.prepare_agent_memories(path)
     store = Memory(path, embedder=None)  # the vectors of 2,400 texts would take longer than all the rest
-    handle = store.bind(user=AGENT, collection=portability.BASE_COLLECTION)
+    handle = store.bind(user=AGENT, collection=files.BASE_COLLECTION)
     memory = AgentBaseMemory(AGENT, backend=HandleBackend(AGENT, lambda: handle, opened=store.open, closed=store.close))
     async def write(numbers):
         for number in numbers:

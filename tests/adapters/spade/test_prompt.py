@@ -15,8 +15,9 @@ from spade.message import Message
 from spade_llm.context.management import WindowSizeContext
 from spade_llm.guardrails import GuardrailAction, GuardrailResult, InputGuardrail, OutputGuardrail
 
-from memory_core import Draft, Memory, remembered_block
-from memory_core.prompt import MAX_BLOCK_CHARS, MAX_ITEM_CHARS, quoted
+from memory_core import Draft, Memory
+from memory_core.adapting import remembered_block
+from memory_core.recall.prompt import MAX_BLOCK_CHARS, MAX_ITEM_CHARS, quoted
 from memory_spade import MemoryLLMAgent
 from memory_spade.conversation import invented_thread, session_of
 from memory_spade.testing.provider import Request, ScriptedProvider, ToolCall

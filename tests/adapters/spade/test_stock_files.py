@@ -18,8 +18,9 @@ import pytest
 from spade_llm.memory import AgentBaseMemory as StockBaseMemory
 from spade_llm.memory import AgentInteractionMemory as StockInteractionMemory
 
-from memory_core import InvalidInputError, Memory, portability
-from memory_core.portability import spade_adoption
+from memory_core import InvalidInputError, Memory
+from memory_spade import files
+from memory_spade.files import adoption as spade_adoption
 from memory_spade.memory import AgentBaseMemory, AgentInteractionMemory, SqliteBackend
 from memory_spade.memory.exceptions import MemoryInitializationError
 
@@ -76,9 +77,9 @@ async def test_a_database_of_stock_is_taken_over_in_place_once_and_a_copy_is_kep
 
 async def test_what_was_taken_over_is_found_by_meaning_as_soon_as_its_vectors_are_paid(tmp_path: Path) -> None:
     await stock_database(tmp_path)
-    async with portability.AgentMemories(tmp_path / FILE) as memory:
+    async with files.AgentMemories(tmp_path / FILE) as memory:
         handle = memory.bind(user=AGENT)
-        while (await handle.stats()).vectors_owed:  # noqa: ASYNC110  (nothing tells)
+        while (await handle.stats()).vectors_pending:  # noqa: ASYNC110  (nothing tells)
             await asyncio.sleep(0.005)
         hits = await handle.search("what do they prefer for the API format?")
     assert hits[0].record.text == "User prefers JSON responses over XML"
@@ -110,8 +111,8 @@ async def test_rows_that_no_record_can_hold_come_back_from_an_export_as_they_wer
     assert (await memory.get_memory_stats())["total_memories"] == 5
     await memory.cleanup()
     async with Memory(tmp_path / FILE) as opened:
-        handle = opened.bind(user=AGENT, collection=portability.BASE_COLLECTION)
-        await portability.export_agent_memories(handle, tmp_path / "out.db", agent_id=AGENT)
+        handle = opened.bind(user=AGENT, collection=files.BASE_COLLECTION)
+        await files.export_agent_memories(handle, tmp_path / "out.db", agent_id=AGENT)
     exported = rows(tmp_path / "out.db")
     assert [normal(row) for row in exported] == [normal(row) for row in before]
 
@@ -178,9 +179,9 @@ def test_a_take_over_that_is_interrupted_begins_anew(tmp_path: Path, monkeypatch
     with monkeypatch.context() as patch:
         patch.setattr(spade_adoption, "_keep", killed)
         with pytest.raises(KeyboardInterrupt):
-            portability.prepare_agent_memories(tmp_path / FILE)
+            files.prepare_agent_memories(tmp_path / FILE)
     assert rows(tmp_path / FILE) == before
-    portability.prepare_agent_memories(tmp_path / FILE)
+    files.prepare_agent_memories(tmp_path / FILE)
     assert [row[0] for row in rows(tmp_path / FILE)] == [row[0] for row in before]
     assert len(kept_copies(tmp_path)) == 1
 
@@ -188,7 +189,7 @@ def test_a_take_over_that_is_interrupted_begins_anew(tmp_path: Path, monkeypatch
 async def test_processes_that_start_together_take_a_database_over_once(tmp_path: Path) -> None:
     await stock_database(tmp_path)
     context = multiprocessing.get_context("spawn")
-    started = [context.Process(target=portability.prepare_agent_memories, args=(tmp_path / FILE,)) for _ in range(3)]
+    started = [context.Process(target=files.prepare_agent_memories, args=(tmp_path / FILE,)) for _ in range(3)]
     for process in started:
         process.start()
     for process in started:
@@ -233,10 +234,10 @@ async def test_stock_reads_and_writes_what_is_exported_for_it(tmp_path: Path) ->
     memory = AgentBaseMemory(AGENT, tmp_path / "ours")
     await memory.store_memory("User prefers JSON", "preference", "a chat", 0.9)
     async with Memory(tmp_path / "ours" / FILE) as opened:
-        handle = opened.bind(user=AGENT, collection=portability.BASE_COLLECTION)
-        assert await portability.export_agent_memories(handle, tmp_path / FILE, agent_id=AGENT) == 1
+        handle = opened.bind(user=AGENT, collection=files.BASE_COLLECTION)
+        assert await files.export_agent_memories(handle, tmp_path / FILE, agent_id=AGENT) == 1
         with pytest.raises(InvalidInputError, match="there is a file"):
-            await portability.export_agent_memories(handle, tmp_path / FILE, agent_id=AGENT)
+            await files.export_agent_memories(handle, tmp_path / FILE, agent_id=AGENT)
     await memory.cleanup()
 
     stock = StockBaseMemory(AGENT, memory_path=str(tmp_path))

@@ -19,9 +19,9 @@ from spade_llm.agent import ChatAgent, LLMAgent
 from spade_llm.behaviour import LLMBehaviour
 
 from memory_core import InvalidInputError, Memory, Patch, RecordNotFoundError, Where
-from memory_core.portability import spade_notes
 from memory_core.storage.sqlite import connection
 from memory_spade import MemoryLLMAgent, MemoryMixin
+from memory_spade.files import notes as spade_notes
 from memory_spade.mixin import MAX_INVENTED
 from memory_spade.testing.backend import ListBackend
 from memory_spade.testing.peer import Peer

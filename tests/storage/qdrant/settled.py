@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from memory_core.storage.qdrant.payload import TEXT, WORDS
+from memory_core.storage.qdrant.codec import TEXT, WORDS
 from tests.storage.qdrant.loopback import Loopback
 
 Point = tuple[dict[str, Any], dict[str, Any]]

@@ -12,10 +12,10 @@ import pytest
 
 from memory_core import BoundMemory, Draft, Hit, Memory, run_sync
 from memory_core.models import Mode
-from memory_core.portability.migrate import migrate
 from memory_core.storage.qdrant.searching import CANDIDATES
 from memory_core.storage.qdrant.settings import Server
 from memory_core.storage.qdrant.store import QdrantStore
+from memory_core.transfer.migrate import migrate
 from tests.storage.embedders import WordEmbedder
 from tests.storage.qdrant.edge_engine import EdgeEngine
 from tests.storage.qdrant.loopback import Loopback

@@ -13,7 +13,7 @@ import pytest
 
 from memory_core import BoundMemory, Draft, Hit, Memory, MemoryRecord, Patch, Where, run_sync
 from memory_core.chunking import split
-from memory_core.storage.qdrant.payload import TEXT, point_of
+from memory_core.storage.qdrant.codec import TEXT, point_of
 from memory_core.storage.qdrant.store import QdrantStore
 from memory_core.testing import Ticks
 from tests.storage.embedders import WordEmbedder
@@ -117,7 +117,7 @@ class Life:
 
 def wait_until_paid(*handles: BoundMemory) -> None:
     deadline = time.monotonic() + 20
-    while any(run_sync(handle.stats).vectors_owed for handle in handles):
+    while any(run_sync(handle.stats).vectors_pending for handle in handles):
         assert time.monotonic() < deadline
         time.sleep(0.01)
 

@@ -26,11 +26,11 @@ from memory_core import (
     run_sync,
 )
 from memory_core.bridge import on_core
-from memory_core.portability.__main__ import main
-from memory_core.portability.migrate import BATCH, Report, migrate
-from memory_core.storage.porting import Copyable, checksum
 from memory_core.storage.qdrant.store import QdrantStore
+from memory_core.storage.shared.transfer import Copyable, checksum
 from memory_core.testing import Ticks
+from memory_core.transfer.__main__ import main
+from memory_core.transfer.migrate import BATCH, Report, migrate
 from tests.storage.embedders import WordEmbedder
 from tests.storage.qdrant.conftest import THOROUGH
 from tests.storage.qdrant.engine import Call
@@ -171,7 +171,7 @@ def test_a_target_with_memories_of_its_own_is_left_alone(tmp_path: Path) -> None
 
 
 def test_progress_is_told_batch_by_batch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("memory_core.portability.migrate.BATCH", 128)
+    monkeypatch.setattr("memory_core.transfer.migrate.BATCH", 128)
     clock, told = Ticks(), list[Progress]()
     with file(tmp_path / "a.db", clock, None) as source, qdrant(clock, None) as server:
         run_sync(source.bind(user="ann").add_many, [f"note {n}" for n in range(300)])
@@ -188,7 +188,7 @@ KILLED_AFTER = max(RECORDS // BATCH // 6 * 4, 1)
 def kill_moves(loopback: Loopback, arguments: Sequence[str], kill_at: Callable[[Call], bool], times: int) -> None:
     """Run the command line in a process of its own and kill it in the midst of its work, some times."""
     processes = multiprocessing.get_context("forkserver")
-    processes.set_forkserver_preload(["memory_core.portability.__main__", "memory_core.storage.qdrant.store"])
+    processes.set_forkserver_preload(["memory_core.transfer.__main__", "memory_core.storage.qdrant.store"])
     for _ in range(times):
         process = processes.Process(target=main, args=(["--words-only", *arguments],))
         seen: list[Call] = []

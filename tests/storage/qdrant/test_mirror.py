@@ -13,9 +13,9 @@ from memory_core import Draft, InvalidInputError, Memory, Patch, Scope, StorageE
 from memory_core.bridge import on_core
 from memory_core.storage import mirror
 from memory_core.storage.mirror import MirroredStore
-from memory_core.storage.porting import checksum
-from memory_core.storage.qdrant.payload import named_id, owner_key, source_point
+from memory_core.storage.qdrant.codec import named_id, owner_key, source_point
 from memory_core.storage.qdrant.settings import Server
+from memory_core.storage.shared.transfer import checksum
 from memory_core.storage.sqlite import owners
 from memory_core.testing import Ticks
 from memory_core.testing.base import texts

@@ -17,7 +17,7 @@ from memory_core import (
     Where,
     run_sync,
 )
-from memory_core.storage.qdrant.payload import TEXT, WORDS, named_id
+from memory_core.storage.qdrant.codec import TEXT, WORDS, named_id
 from memory_core.storage.qdrant.schema import LEDGER_INDEXES, RECORD_INDEXES
 from memory_core.storage.qdrant.searching import CANDIDATES
 from memory_core.storage.qdrant.settings import SHARED_SHARD, Layout, Server

@@ -20,10 +20,10 @@ from memory_core import (
     RecordNotFoundError,
     Scope,
     Where,
-    complete,
-    portability,
     utc_now,
 )
+from memory_core.adapting import complete
+from memory_spade import files
 from memory_spade.memory.agent_base_memory import AgentBaseMemory
 from memory_spade.memory.backends.base import MemoryEntry
 
@@ -45,7 +45,7 @@ class BackendHandle(BoundMemory):
     """
 
     def __init__(self, kept: AgentBaseMemory) -> None:
-        super().__init__(_Elsewhere(":memory:"), Scope(app="default", user=portability.identity(kept.agent_id)))
+        super().__init__(_Elsewhere(":memory:"), Scope(app="default", user=files.identity(kept.agent_id)))
         self._kept = kept
 
     async def add(self, entry: str | Draft, **_: object) -> MemoryRecord:

@@ -21,12 +21,10 @@ from memory_core import (
     Patch,
     RecordNotFoundError,
     Where,
-    core_loop,
-    cut_query,
-    portability,
-    reason_for_log,
     utc_now,
 )
+from memory_core.adapting import core_loop, cut_query, reason_for_log
+from memory_spade import files
 from memory_spade.memory.backends.base import MemoryBackend, MemoryEntry
 from memory_spade.memory.exceptions import (
     MemoryBackendError,
@@ -155,8 +153,8 @@ class HandleBackend(MemoryBackend):
             "categories": categories,
             "category_counts": dict(categories),
             "avg_confidence": stats.average_confidence or 0.0,
-            "oldest_memory": portability.timestamp(stats.oldest),
-            "newest_memory": portability.timestamp(stats.newest),
+            "oldest_memory": files.timestamp(stats.oldest),
+            "newest_memory": files.timestamp(stats.newest),
         }
 
     async def cleanup(self) -> None:
@@ -175,7 +173,7 @@ class HandleBackend(MemoryBackend):
                 logger.warning("a search of an agent's memories was not counted: %s", reason_for_log(error))
 
     def _of_agent(self, agent_id: str) -> BoundMemory:
-        if portability.identity(agent_id) != portability.identity(self._agent_id):
+        if files.identity(agent_id) != files.identity(self._agent_id):
             raise MemorySearchError(f"these are the memories of {self._agent_id!r}, not of {agent_id!r}")
         return self._handle()
 

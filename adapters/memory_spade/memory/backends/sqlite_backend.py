@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 from typing import Any
 
-from memory_core import BoundMemory, portability
+from memory_core import BoundMemory
+from memory_spade import files
 from memory_spade.memory.backends.base import MemoryBackend, MemoryEntry
 from memory_spade.memory.backends.handle_backend import HandleBackend
 from memory_spade.memory.exceptions import MemoryBackendError, MemoryInitializationError, reported_as
@@ -28,7 +29,7 @@ class SqliteBackend(MemoryBackend):
 
     def for_agent(self, agent_id: str) -> HandleBackend:
         """The backend of one agent in this file; it opens and closes the file for all."""
-        who = portability.identity(agent_id)
+        who = files.identity(agent_id)
         if who not in self._agents:
             self._agents[who] = own_backend(agent_id, self._opening)
         return self._agents[who]
@@ -84,9 +85,9 @@ class SqliteBackend(MemoryBackend):
 
 def own_backend(agent_id: str, opening: Opening) -> HandleBackend:
     """The backend of one agent in a file that others may use too."""
-    who = portability.identity(agent_id)
+    who = files.identity(agent_id)
 
     def handle() -> BoundMemory:
-        return opening.handle().bind(user=who, collection=portability.BASE_COLLECTION)
+        return opening.handle().bind(user=who, collection=files.BASE_COLLECTION)
 
     return HandleBackend(agent_id, handle, opened=opening.open, closed=opening.close)

@@ -1,0 +1,104 @@
+"""Memories out of a collection that RadBot made: `text`, `user_id`, `timestamp`, `memory_type` and what else is there.
+
+Vectors are left behind, for they are those of another embedder; the texts get new ones.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any, Final
+
+from memory_core import Draft, InvalidInputError, Memory, QdrantServer
+from memory_core.adapting import USER_QUERY, ForeignPoint, foreign_points, on_core
+
+COLLECTION: Final = "agent_memory"
+"""What RadBot calls its collection unless told otherwise."""
+_KNOWN: Final = frozenset({"text", "user_id", "timestamp", "memory_type", "session_id", "tags"})
+
+
+@dataclass(slots=True)
+class Imported:
+    """What an import came to."""
+
+    records: int = 0
+    """How many points are memories now, those of earlier imports included."""
+    forgotten: int = 0
+    """How many were deleted here on purpose, and stay so."""
+    refused: dict[str, str] = field(default_factory=dict[str, str])
+    """By point id: why it is no memory."""
+
+
+async def import_radbot(
+    memory: Memory, server: QdrantServer | None = None, *, collection: str = COLLECTION, app: str = "default"
+) -> Imported:
+    """Remember every point of a RadBot collection, each for its own user; nothing there is changed.
+
+    Done again it changes nothing, or brings in what is new: the point's id is the record's source key. A `timestamp`
+    without a time zone is taken for UTC. A `user_query` is known to be the user's; nothing else says who spoke.
+
+    Args:
+        server: Where the collection is; what it leaves out comes from the environment, as for `QdrantStore`.
+        app: The app of the owners; their user is the `user_id`.
+
+    Raises:
+        StorageError: The server cannot be reached, or has no such collection.
+    """
+
+    async def work() -> Imported:
+        done = Imported()
+        async for page in foreign_points(server, collection):
+            await _remember(memory, app, collection, page, done)
+        return done
+
+    return await on_core(work)
+
+
+async def _remember(memory: Memory, app: str, collection: str, page: list[ForeignPoint], done: Imported) -> None:
+    by_user: dict[str, list[Draft]] = {}
+    for point in page:
+        try:
+            user, draft = _draft(f"radbot:{collection}:{point.id}", point.payload)
+            memory.bind(app=app, user=user)
+        except InvalidInputError as error:
+            done.refused[point.id] = str(error)
+        else:
+            by_user.setdefault(user, []).append(draft)
+    for user, drafts in by_user.items():
+        stored = await memory.bind(app=app, user=user).add_many(drafts, embed="later")
+        done.records += sum(record is not None for record in stored)
+        done.forgotten += stored.count(None)
+
+
+def _draft(source_key: str, payload: Mapping[str, Any]) -> tuple[str, Draft]:
+    text, user = payload.get("text"), payload.get("user_id")
+    if not isinstance(text, str) or not text.strip():
+        raise InvalidInputError("it has no text")
+    if not isinstance(user, str) or not user.strip():
+        raise InvalidInputError("it has no user_id")
+    session, kind = payload.get("session_id"), str(payload.get("memory_type") or "note")
+    tags: list[Any] = payload["tags"] if isinstance(payload.get("tags"), list) else []
+    draft = Draft(
+        text,
+        role="user" if kind == USER_QUERY else None,
+        kind=kind,
+        occurred_at=_moment(payload.get("timestamp")),
+        tags=[tag for tag in tags if isinstance(tag, str)],
+        session=session if isinstance(session, str) and session.strip() else None,
+        data={name: value for name, value in payload.items() if name not in _KNOWN},
+        source_key=source_key,
+    )
+    return user, draft
+
+
+def _moment(value: Any) -> datetime | None:
+    if isinstance(value, int | float):
+        return datetime.fromtimestamp(value, UTC)
+    if not isinstance(value, str):
+        return None
+    try:
+        moment = datetime.fromisoformat(value)
+    except ValueError as error:
+        raise InvalidInputError(f"its timestamp {value!r} is not an ISO time") from error
+    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)

@@ -1,0 +1,17 @@
+"""Memories from and for other systems: their file formats, and nothing of their code."""
+
+from memory_spade.files.adoption import AgentMemories, prepare_agent_memories
+from memory_spade.files.names import BASE_COLLECTION, identity, safe_name, timestamp
+from memory_spade.files.notes import NotesFile
+from memory_spade.files.tables import export_agent_memories
+
+__all__ = [
+    "BASE_COLLECTION",
+    "AgentMemories",
+    "NotesFile",
+    "export_agent_memories",
+    "identity",
+    "prepare_agent_memories",
+    "safe_name",
+    "timestamp",
+]

@@ -1,0 +1,274 @@
+"""A database of spade_llm becomes a store of ours, in place, once, and with nothing lost."""
+
+from __future__ import annotations
+
+import asyncio
+import fcntl
+import logging
+import math
+import os
+import sqlite3
+from collections.abc import Callable, Generator
+from contextlib import closing, contextmanager
+from dataclasses import replace
+from datetime import UTC, datetime
+from itertools import groupby, islice
+from pathlib import Path
+from typing import Final, TypeVar
+from urllib.parse import quote
+
+from memory_core import (
+    Draft,
+    InvalidInputError,
+    Json,
+    Memory,
+    MemoryRecord,
+    Scope,
+    Store,
+    StoreUnavailableError,
+    utc_now,
+)
+from memory_core.adapting import MAX_TEXT_CHARS, check_key, check_unit, complete, new_id
+from memory_spade.files.durable import sync_directory
+from memory_spade.files.names import BASE_COLLECTION, identity
+from memory_spade.files.tables import COLUMNS, ORIGINAL, is_stock, show_agent_memories
+
+logger = logging.getLogger(__name__)
+
+_BATCH: Final = 1_000
+_LOCK_SECONDS: Final = 30.0
+
+Row = dict[str, object]
+T = TypeVar("T")
+
+
+class AgentMemories(Memory):
+    """The long-term memories of a SPADE agent in the file that spade_llm's document names.
+
+    At the first use `prepare_agent_memories` makes the file what it has to be.
+
+    Args:
+        path: The file.
+        stock: Another name under which spade_llm may have left this agent's database.
+    """
+
+    def __init__(self, path: Path, *, stock: Path | None = None) -> None:
+        super().__init__(path)
+        self._path = path
+        self._stock = stock
+        self._preparing = asyncio.Lock()
+        self._is_prepared = False
+
+    async def ready(self) -> Store:
+        """See `Memory.ready`; raises `StorageError` also for what `prepare_agent_memories` refuses."""
+        if not self._is_prepared:
+            async with self._preparing:
+                if not self._is_prepared:
+                    await asyncio.to_thread(prepare_agent_memories, self._path, stock=self._stock)
+                    self._is_prepared = True
+        return await super().ready()
+
+
+def prepare_agent_memories(path: Path, *, stock: Path | None = None) -> None:
+    """Make `path` a store file that shows the documented table, whatever is there now. Blocks while it works.
+
+    A database that spade_llm wrote there is taken over: its rows become records, it stays beside the new file under
+    another name, and only then does the new file take its place. Vectors are owed and follow in the background. Should
+    the process die meanwhile, the old database is still in place and the next call begins anew. Whatever writes there
+    with spade_llm has to be stopped before.
+
+    Args:
+        path: The file; made if it is missing, with its directory.
+        stock: Another name under which spade_llm may have left this agent's database; read if `path` is missing, and
+            left as it is.
+
+    Raises:
+        NotAStoreError: The file is neither a store nor spade_llm's. It was not touched.
+        StoreUnavailableError: spade_llm's database is damaged, or somebody keeps writing to it. It was not touched.
+    """
+    from memory_core.adapting import file_problems_explained, prepare_file  # noqa: PLC0415  (SQLite, for the few who need this)
+
+    path = path.expanduser().absolute()
+    source = path if stock is None or path.exists() else stock.expanduser().absolute()
+    if _may_be_stock(source):
+        with file_problems_explained(f"the database {str(source)!r}"):
+            _adopt(source, path)
+    prepare_file(path)
+    show_agent_memories(path)
+
+
+def _may_be_stock(path: Path) -> bool:
+    """By its header: a SQLite file that no application has marked as its own."""
+    from memory_core.adapting import file_header  # noqa: PLC0415  (SQLite, for the few who need this)
+
+    try:
+        found = file_header(path) if path.is_file() and path.stat().st_size else None
+    except (OSError, sqlite3.Error):
+        return False  # opening the store says what is wrong with it
+    return found is not None and found.application == 0
+
+
+def _adopt(source: Path, path: Path) -> None:
+    with _alone(path) as lock:
+        # Another process may have done it meanwhile. From a connection made before that, SQLite would take the
+        # write-ahead log of the new file for one of the old.
+        if not _may_be_stock(source) or (source != path and path.exists()):
+            return
+        with closing(_connected(source)) as db:
+            if not is_stock(db):
+                return
+            with _without_writers(db):
+                count = _replace(db, source, path)
+        lock.unlink()
+    logger.info("%d memories of spade_llm were taken over into %s", count, path)
+
+
+@contextmanager
+def _alone(path: Path) -> Generator[Path]:
+    """Let one process at a time take a database over; yields the lock's file, to be removed once that is done."""
+    lock = path.with_name(f"{path.name}.adopting.lock")
+    descriptor = os.open(lock, os.O_RDWR | os.O_CREAT, 0o600)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield lock
+    finally:
+        os.close(descriptor)
+
+
+def _replace(db: sqlite3.Connection, source: Path, path: Path) -> int:
+    temporary = path.with_name(f"{path.name}.adopting")
+    for leftover in (temporary, Path(f"{temporary}-wal"), Path(f"{temporary}-shm")):
+        leftover.unlink(missing_ok=True)
+    count = asyncio.run(_copy(db, temporary))
+    if source == path:
+        _keep(source)
+    temporary.replace(path)
+    sync_directory(path.parent)
+    return count
+
+
+def _connected(path: Path) -> sqlite3.Connection:
+    db = sqlite3.connect(f"file:{quote(str(path))}?mode=rw", uri=True, isolation_level=None, timeout=_LOCK_SECONDS)
+    db.text_factory = _text
+    return db
+
+
+@contextmanager
+def _without_writers(db: sqlite3.Connection) -> Generator[None]:
+    """Keep writers out, without changing the file; raises what SQLite finds wrong with it."""
+    db.execute("PRAGMA journal_mode = DELETE")  # folds a write-ahead log in, should somebody have switched to one
+    db.execute("BEGIN IMMEDIATE")
+    try:
+        (verdict,) = db.execute("PRAGMA quick_check (1)").fetchone()
+        if verdict != "ok":
+            raise StoreUnavailableError(f"spade_llm's database is damaged ({verdict}); restore it, or move it away")
+        yield
+    finally:
+        db.execute("ROLLBACK")
+
+
+async def _copy(db: sqlite3.Connection, path: Path) -> int:
+    """Write every row into a new store; returns how many. Touch counts and times come along."""
+    from memory_core.adapting import SqliteStore  # noqa: PLC0415  (numpy, for the few who need this)
+
+    store = SqliteStore(path, embedder=None, clock=utc_now)
+    await store.open()
+    try:
+        rows = db.execute(f"SELECT {', '.join(COLUMNS)} FROM agent_memories ORDER BY agent_id, rowid")  # noqa: S608
+        records = (_record(dict(zip(COLUMNS, row, strict=True))) for row in rows)
+        count = 0
+        for user, of_user in groupby(records, key=lambda record: record.user):
+            while batch := list(islice(of_user, _BATCH)):
+                await store.add(Scope(app="default", user=user), batch, embed_later=True)
+                count += len(batch)
+        return count
+    finally:
+        await store.close()
+
+
+def _record(row: Row) -> MemoryRecord:
+    """A row as a record; a value that a record cannot have is kept in its data, and another stands in for it."""
+    original: dict[str, Json] = {}
+
+    def fitting(column: str, read: Callable[[object], T | None], instead: T) -> T:
+        value = read(row[column])
+        if value is None:
+            original[column] = _json(row[column])
+        return instead if value is None else value
+
+    created = fitting("created_at", _moment, utc_now())
+    accessed = fitting("last_accessed", _moment, created)
+    count = fitting("access_count", _count, 0)
+    agent = fitting("agent_id", _key, "unknown")
+    draft = Draft(
+        fitting("content", _content, ""),
+        id=fitting("id", _key, new_id()),
+        kind=fitting("category", _key, "fact"),
+        confidence=fitting("confidence", _unit, 1.0),
+        data={} if row["context"] is None else {"context": fitting("context", _content, "")},
+        occurred_at=created,
+        agent=agent,
+        collection=BASE_COLLECTION,
+    )
+    if original:
+        draft = replace(draft, data={**draft.data, ORIGINAL: original})
+    record = complete(draft, Scope(app="default", user=identity(agent)), created)
+    return replace(record, accessed_at=accessed, access_count=count)
+
+
+def _key(value: object) -> str | None:
+    try:
+        return check_key("a column", value)
+    except InvalidInputError:
+        return None
+
+
+def _content(value: object) -> str | None:
+    return value if isinstance(value, str) and value.strip() and len(value) <= MAX_TEXT_CHARS else None
+
+
+def _unit(value: object) -> float | None:
+    try:
+        return check_unit("confidence", value)
+    except InvalidInputError:
+        return None
+
+
+def _count(value: object) -> int | None:
+    return value if isinstance(value, int) and 0 <= value < 2**63 else None
+
+
+def _moment(value: object) -> datetime | None:
+    """spade_llm writes local times without a zone; SQLite's own default, with a space in the middle, is UTC."""
+    if not isinstance(value, str):
+        return None
+    try:
+        moment = datetime.fromisoformat(value)
+        return (moment.replace(tzinfo=UTC) if value[10:11] == " " and moment.tzinfo is None else moment).astimezone(UTC)
+    except (ValueError, OverflowError):
+        return None
+
+
+def _json(value: object) -> Json:
+    """A value of SQLite as one of JSON; bytes, which text that is not UTF-8 arrives as, as their digits."""
+    if isinstance(value, bytes):
+        return {"hex": value.hex()}
+    return value if value is None or (isinstance(value, int | float) and math.isfinite(value)) else str(value)
+
+
+def _text(raw: bytes) -> str | bytes:
+    try:
+        return raw.decode()
+    except UnicodeDecodeError:
+        return raw
+
+
+def _keep(path: Path) -> None:
+    """Give the file a second name, under which it stays."""
+    kept = path.with_name(f"{path.name}.spade_llm-{datetime.now(UTC):%Y%m%dT%H%M%S%f}")
+    try:
+        os.link(path, kept)
+    except OSError:  # a file system without links; `open` must not touch what SQLite has open
+        with closing(_connected(path)) as old, closing(sqlite3.connect(kept)) as new:
+            old.backup(new)
+    kept.chmod(0o600)

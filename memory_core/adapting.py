@@ -1,0 +1,93 @@
+"""What adapters need beyond what applications use: tools, the crossing to the core loop, capture and file formats.
+
+An adapter imports from `memory_core` and from here, and from nowhere else in the core. What needs SQLite or numpy is
+loaded when its name is asked for.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Final
+
+from memory_core.arguments import Arguments, ToolInputError
+from memory_core.bridge import core_loop, on_core
+from memory_core.capture.resending import known_messages, said
+from memory_core.capture.triggers import Detection, LastMessages
+from memory_core.capture.turns import USER_QUERY, turn_drafts
+from memory_core.checks import check_key, check_unit
+from memory_core.conversation import recall_with
+from memory_core.drafts import check_draft, complete
+from memory_core.errors import reason_for_log
+from memory_core.ids import new_id
+from memory_core.limits import MAX_TEXT_CHARS
+from memory_core.owned import owned_by
+from memory_core.recall.prompt import cut_query, remembered_block
+from memory_core.tools import (
+    FORGET_MEMORY,
+    LIST_MEMORIES,
+    REMEMBER_INTERACTION_INFO,
+    SEARCH_MEMORIES,
+    STORE_MEMORY,
+    UPDATE_MEMORY,
+    Tool,
+    ToolContext,
+    ToolResult,
+)
+
+if TYPE_CHECKING:
+    from memory_core.storage.qdrant.foreign import ForeignPoint, foreign_points
+    from memory_core.storage.sqlite.files import file_header, file_problems_explained, prepare_file
+    from memory_core.storage.sqlite.store import SqliteStore
+
+_AT_FIRST_USE: Final = {
+    "ForeignPoint": "memory_core.storage.qdrant.foreign",
+    "SqliteStore": "memory_core.storage.sqlite.store",
+    "file_header": "memory_core.storage.sqlite.files",
+    "file_problems_explained": "memory_core.storage.sqlite.files",
+    "foreign_points": "memory_core.storage.qdrant.foreign",
+    "prepare_file": "memory_core.storage.sqlite.files",
+}
+
+
+def __getattr__(name: str) -> Any:  # typed by the imports above
+    if name not in _AT_FIRST_USE:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(_AT_FIRST_USE[name]), name)
+
+
+__all__ = [
+    "FORGET_MEMORY",
+    "LIST_MEMORIES",
+    "MAX_TEXT_CHARS",
+    "REMEMBER_INTERACTION_INFO",
+    "SEARCH_MEMORIES",
+    "STORE_MEMORY",
+    "UPDATE_MEMORY",
+    "USER_QUERY",
+    "Arguments",
+    "Detection",
+    "ForeignPoint",
+    "LastMessages",
+    "SqliteStore",
+    "Tool",
+    "ToolContext",
+    "ToolInputError",
+    "ToolResult",
+    "check_draft",
+    "check_key",
+    "check_unit",
+    "complete",
+    "core_loop",
+    "cut_query",
+    "file_header",
+    "file_problems_explained",
+    "foreign_points",
+    "known_messages",
+    "new_id",
+    "on_core",
+    "owned_by",
+    "prepare_file",
+    "reason_for_log",
+    "recall_with",
+    "remembered_block",
+    "said",
+    "turn_drafts",
+]

@@ -1,0 +1,81 @@
+"""A recalled block for a prompt: its lines, escaped and marked as data, within a budget. Pure functions."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from datetime import datetime
+from typing import TYPE_CHECKING, Final
+
+from memory_core.models import MemoryRecord
+from memory_core.recall.prompt import BLOCK_END, BLOCK_START, printable
+
+if TYPE_CHECKING:
+    from memory_core.recall.selection import Candidate
+
+Format = Callable[[MemoryRecord, str], str]
+
+MAX_LINE_CHARS: Final = 1_000
+"""Most characters of one memory in a block, before escaping: a passage and a little more."""
+SHARE_OF_BUDGET: Final = 3
+"""A memory takes at most this part of the budget (a third), so that a long one does not crowd out the others."""
+_CHARS_PER_TOKEN: Final = 4
+"""Of English, roughly; only where a text is cut to a share of a budget in tokens."""
+_FEWEST_CHARS: Final = 80
+"""A text is not cut shorter than this: what is left would say little."""
+
+_PLAIN_NAME: Final = re.compile(r"\w(?:[\w ./@'+-]*\w)?")
+_MAX_NAME_CHARS: Final = 60
+
+
+def longest_text(max_chars: int | None, max_tokens: int | None) -> int:
+    """How many characters of one memory a block shows."""
+    budgets = [max_chars, None if max_tokens is None else max_tokens * _CHARS_PER_TOKEN]
+    least = min(budget for budget in budgets if budget is not None)
+    return min(MAX_LINE_CHARS, max(_FEWEST_CHARS, least // SHARE_OF_BUDGET))
+
+
+def line_of(candidate: Candidate, longest: int, form: Format | None) -> str:
+    """One memory as a line, with the question before it or the answer after it."""
+    record = candidate.record
+    parts = [_said(record, candidate.text, longest, form)]
+    if candidate.before is not None:
+        parts.insert(0, _said(candidate.before, candidate.before.text, longest // 2, form))
+    if candidate.after is not None:
+        parts.append(_said(candidate.after, candidate.after.text, longest, form))
+    if form is not None:
+        return f"- {' / '.join(parts)}"
+    return f"- {_when(record, candidate.since)} {' '.join(parts)}"
+
+
+def block_of(lines: Sequence[str]) -> str:
+    """The block of these lines; empty if there are none."""
+    return "\n".join([BLOCK_START, *lines, BLOCK_END]) if lines else ""
+
+
+def _said(record: MemoryRecord, text: str, longest: int, form: Format | None) -> str:
+    if form is not None:
+        return printable(form(record, _cut(text, longest)), MAX_LINE_CHARS)
+    name = _speaker(record)
+    said = f'"{printable(text, longest)}"'
+    return f"{name}: {said}" if name else said
+
+
+def _cut(text: str, longest: int) -> str:
+    return text if len(text) <= longest else text[: longest - 1] + "…"
+
+
+def _speaker(record: MemoryRecord) -> str:
+    """Who said it: the author, and the role where it is not a person's. A name that could pose as more is quoted."""
+    if record.author is None:
+        return record.role or ""
+    plain = _PLAIN_NAME.fullmatch(record.author) and len(record.author) <= _MAX_NAME_CHARS
+    name = record.author if plain else f'"{printable(record.author, _MAX_NAME_CHARS)}"'
+    return name if record.role in (None, "user", record.author.casefold()) else f"{name} ({record.role})"
+
+
+def _when(record: MemoryRecord, since: datetime | None) -> str:
+    day = f"{record.occurred_at:%Y-%m-%d}"
+    if record.valid_to is not None:
+        return f"{day}, until {record.valid_to:%Y-%m-%d},"
+    return day if since is None and record.valid_from is None else f"since {record.valid_from or since:%Y-%m-%d},"

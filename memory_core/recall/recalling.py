@@ -1,0 +1,196 @@
+"""Recalling for a prompt: from a question to a block of what is remembered, within a budget and safe to show."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, Final, Protocol
+
+from memory_core.checks import check_text
+from memory_core.models import STATES, Hit, MemoryRecord, Mode, Order, Page
+from memory_core.recall.block import block_of, line_of, longest_text
+from memory_core.recall.prompt import cut_query
+from memory_core.recall.values import Considered, Reason, Recalled, RecallOptions
+from memory_core.where.value import Where
+
+if TYPE_CHECKING:
+    from memory_core.recall.selection import Candidate, Selection
+
+MAX_QUERY_CHARS: Final = 2_000
+"""How much of a question is searched for, of its beginning and of its end; what an embedder reads ends well before."""
+_LINE_CHARS: Final = 120
+"""About the length of a line: so many times the budget holds it, so many hits are fetched at first."""
+_FEWEST_HITS, _MOST_HITS = 50, 1_000
+MAX_LIMIT: Final = 10_000
+"""Most records one search returns."""
+_PER_LINE: Final = 4
+"""How many hits are fetched for each memory that is wanted at most."""
+_MORE: Final = 4
+"""How many times more hits are fetched when those at hand do not fill the block."""
+_AROUND: Final = 10
+"""Turns of a session that are read to find the one before or after another, in case some have the same time."""
+_MOST_FOLLOWED: Final = 24
+"""From so many of the best candidates at most, neighbours and links are followed."""
+_MOMENT: Final = timedelta(microseconds=1)
+
+
+class Searching(Protocol):
+    """What of a handle recalling needs."""
+
+    async def search(
+        self,
+        query: str,
+        *,
+        limit: int = 10,
+        where: Where = ...,
+        mode: Mode = "hybrid",
+        floor: bool = True,
+        explain: bool = False,
+    ) -> list[Hit]: ...
+
+    async def list(self, *, where: Where, order: Order = "newest", limit: int = 50) -> Page: ...
+
+
+async def recall_for(
+    handle: Searching, query: str, options: RecallOptions, *, now: datetime, explain: bool = False
+) -> Recalled:
+    """Recall what is remembered about a question; see `BoundMemory.recall`."""
+    from memory_core.recall.selection import latest_first  # noqa: PLC0415  (analysis takes 20 ms)
+
+    wanted = cut_query(check_text("query", query), MAX_QUERY_CHARS)
+    where = options.conditions()
+    hits, selection = await _selected(handle, wanted, options, where, now, explain=explain)
+    await _follow_links(handle, selection, options, where)
+    if options.neighbours:
+        await _add_neighbours(handle, selection, wanted, where)
+    chosen, text = _within(selection.kept, options, latest_first)
+    records = tuple(record for line in chosen for record in line.records)
+    considered = await _considered(handle, wanted, options, hits, selection, records) if explain else ()
+    return Recalled(text, tuple(line.hit for line in chosen), records, considered)
+
+
+async def _selected(
+    handle: Searching, query: str, options: RecallOptions, where: Where, now: datetime, *, explain: bool
+) -> tuple[list[Hit], Selection]:
+    """Search until what is worth showing fills the block, or there is no more."""
+    from memory_core.recall.selection import select  # noqa: PLC0415
+
+    room = min(options.max_chars or _MOST_HITS * _LINE_CHARS, (options.max_tokens or _MOST_HITS * _LINE_CHARS) * 4)
+    wanted = _MOST_HITS if options.limit is None else options.limit
+    enough = _MOST_HITS if options.limit is None else max(_MOST_HITS, _PER_LINE * wanted)
+    limit = min(max(_FEWEST_HITS, min(room // _LINE_CHARS, _PER_LINE * wanted)), enough, MAX_LIMIT)
+    while True:
+        hits = await handle.search(
+            query, limit=limit, where=where, mode=options.mode, floor=options.floor, explain=explain
+        )
+        longest = longest_text(options.max_chars, options.max_tokens)
+        selection = await asyncio.to_thread(select, query, hits, options, longest=longest, now=now)  # some milliseconds
+        statements = [candidate for candidate in selection.kept if not candidate.is_request]
+        is_full = len(statements) >= wanted or sum(len(candidate.text) for candidate in statements) >= room
+        most = min(enough + selection.excluded, MAX_LIMIT)
+        if is_full or len(hits) < limit or limit >= most:
+            return hits, selection
+        limit = min(_MORE * limit, most)
+
+
+async def _follow_links(handle: Searching, selection: Selection, options: RecallOptions, where: Where) -> None:
+    """Put what the best candidates link to behind them."""
+    if not options.links:
+        return
+    wanted = {
+        link.id: candidate
+        for candidate in reversed(selection.kept[:_MOST_FOLLOWED])
+        for link in candidate.record.links
+        if link.relation in options.links
+    }
+    if not wanted:
+        return
+    ids = tuple(wanted) if where.ids is None else tuple(set(wanted) & set(where.ids))
+    page = await handle.list(where=replace(where, ids=ids), limit=_MOST_HITS)
+    for record in page.records:
+        if not options.without(record):
+            selection.add_after(wanted[record.id], record, longest_text(options.max_chars, options.max_tokens))
+
+
+async def _add_neighbours(handle: Searching, selection: Selection, query: str, where: Where) -> None:
+    """Give short replies the question before them, and questions the answer after them."""
+    from memory_core.recall.selection import needs_neighbour, with_neighbours  # noqa: PLC0415
+
+    asking = [candidate for candidate in selection.kept if needs_neighbour(candidate)][:_MOST_FOLLOWED]
+    found = await asyncio.gather(*(_neighbour(handle, c.record, where, is_after=c.is_request) for c in asking))
+    by_id = {c.record.id: record for c, record in zip(asking, found, strict=True) if record is not None}
+    with_neighbours(selection, query, by_id)
+
+
+async def _neighbour(handle: Searching, record: MemoryRecord, where: Where, *, is_after: bool) -> MemoryRecord | None:
+    """The turn after or before a record in its session, if it satisfies the conditions."""
+    at = record.occurred_at
+    if is_after:
+        around = replace(where, session=record.session, since=at)
+    else:
+        around = replace(where, session=record.session, until=at + _MOMENT)
+    page = await handle.list(where=around, order="oldest" if is_after else "newest", limit=_AROUND)
+    places = [n for n, each in enumerate(page.records) if each.id == record.id]
+    rest = page.records[places[0] + 1 :] if places else ()
+    return next((each for each in rest if each.kind == record.kind and each.text.strip()), None)
+
+
+def _within(
+    candidates: Sequence[Candidate],
+    options: RecallOptions,
+    ordered: Callable[[Sequence[Candidate]], list[Candidate]],
+) -> tuple[list[Candidate], str]:
+    """The lines that fit into the budget, best first chosen, and their block."""
+    longest = longest_text(options.max_chars, options.max_tokens)
+    chosen: list[Candidate] = []
+    room = options.room(block_of([""]))
+    for candidate in candidates:
+        if options.is_full(room) or len(chosen) == options.limit:
+            break
+        line = "\n" + line_of(candidate, longest, options.format)
+        if all(left >= taken for left, taken in zip(room, options.sizes(line), strict=True)):
+            room = [left - taken for left, taken in zip(room, options.sizes(line), strict=True)]
+            chosen.append(candidate)
+    while chosen:
+        lines = ordered(chosen) if options.latest_first else chosen
+        block = block_of([line_of(line, longest, options.format) for line in lines])
+        if options.fits(block):
+            return lines, block
+        chosen.pop()  # the tokens of a text may be more than those of its lines
+    return [], ""
+
+
+async def _considered(
+    handle: Searching,
+    query: str,
+    options: RecallOptions,
+    hits: Sequence[Hit],
+    selection: Selection,
+    records: Sequence[MemoryRecord],
+) -> tuple[Considered, ...]:
+    """What became of every hit, and what a search without the floor and without the conditions finds besides."""
+    in_block = {record.id for record in records}
+    considered = [
+        Considered(
+            hit,
+            rank,
+            *(
+                ("shown", None)
+                if hit.record.id in in_block
+                else selection.left_out.get(hit.record.id, ("budget", None))
+            ),
+        )
+        for rank, hit in enumerate(hits, 1)
+    ]
+    limit = max(len(hits), _FEWEST_HITS)
+    wider: tuple[tuple[Reason, Where], ...] = (("floor", options.conditions()), ("filter", Where(states=STATES)))
+    for reason, where in wider:
+        known = {each.hit.record.id for each in considered}
+        more = await handle.search(query, limit=limit, where=where, mode=options.mode, floor=False, explain=True)
+        for hit in more:
+            if hit.record.id not in known:
+                superseded = reason == "filter" and hit.record.state == "archived"
+                considered.append(Considered(hit, len(considered) + 1, "superseded" if superseded else reason))
+    return tuple(considered)

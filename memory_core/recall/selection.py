@@ -1,0 +1,321 @@
+"""Which of the hits of a search are worth a line in a prompt, and in which order: pure functions."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from typing import Final
+
+from memory_core.models import Hit, MemoryRecord
+from memory_core.recall.statements import (
+    SAME_QUESTION,
+    asks_the_same,
+    echoes,
+    ends_asking,
+    excerpt,
+    is_about_the_same,
+    is_request,
+    is_short,
+    is_the_same,
+    normalised,
+    repeats,
+    terms_of,
+)
+from memory_core.recall.values import Reason, RecallOptions
+from memory_core.retrieval.diversity import diversified, similarity
+
+NEAR: Final = 0.5
+"""Statements with at least this share of the best one's score or similarity are about as relevant as it: of them the
+latest comes first, because it may correct the others. Nobody says twice in the same words where they live."""
+
+_NOWHERE: Final[Sequence[int]] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A hit on its way into the block."""
+
+    hit: Hit
+    text: str
+    """What of it is shown: the passage that matches best, all of a short text."""
+    words: str
+    """What is shown without regard to case and punctuation."""
+    terms: frozenset[str]
+    is_request: bool
+    """It does nothing but ask, so it is worth a line with its answer only."""
+    before: MemoryRecord | None = None
+    """The question that a short reply answers."""
+    after: MemoryRecord | None = None
+    """The answer to a question."""
+    since: datetime | None = None
+    """It is the latest of several values of one thing, from this moment on."""
+
+    @property
+    def record(self) -> MemoryRecord:
+        """The record of the hit."""
+        return self.hit.record
+
+    @property
+    def records(self) -> tuple[MemoryRecord, ...]:
+        """Every record of which a text is shown, in order."""
+        return tuple(record for record in (self.before, self.record, self.after) if record is not None)
+
+
+@dataclass(slots=True)
+class Selection:
+    """The candidates for the lines of a block, best first, and what was left out on the way."""
+
+    kept: list[Candidate] = field(default_factory=list[Candidate])
+    left_out: dict[str, tuple[Reason, str | None]] = field(default_factory=dict[str, tuple[Reason, str | None]])
+    """By id why, and the memory that says the same."""
+
+    @property
+    def excluded(self) -> int:
+        """How many were left out because the prompt shows them anyway."""
+        return sum(reason == "excluded" for reason, _ in self.left_out.values())
+
+    def leave_out(self, record: MemoryRecord, reason: Reason, of: str | None = None) -> None:
+        self.left_out[record.id] = reason, of
+
+    def add_after(self, source: Candidate, record: MemoryRecord, longest: int) -> None:
+        """Put what a candidate links to behind it, unless it is there or says what another one says."""
+        place = next((n for n, each in enumerate(self.kept) if each.record.id == source.record.id), None)
+        added = _candidate(replace(source.hit, record=record, passage=None, components=None), frozenset(), longest)
+        known = any(each.record.id == record.id or _is_repeated(added, each) for each in self.kept)
+        if place is not None and record.text.strip() and not known:
+            self.kept.insert(place + 1, added)
+
+
+def select(query: str, hits: Sequence[Hit], options: RecallOptions, *, longest: int, now: datetime) -> Selection:
+    """Leave out what says nothing, or nothing new, and put mere questions behind everything else.
+
+    Args:
+        hits: Best first.
+        longest: Most characters that are shown of one memory.
+        now: What was true until a moment before it is superseded.
+    """
+    selection = Selection()
+    wanted = terms_of(query)
+    least = options.min_score * hits[0].score if hits and options.min_score else float("-inf")
+    shows_the_past = options.where.as_of is not None or "archived" in options.where.states
+    candidates: list[Candidate] = []
+    for hit in hits:
+        candidate = _candidate(hit, wanted, longest)
+        reason = _unfit(candidate, query, wanted, shows_query=options.shows_query)
+        if hit.score < least:
+            reason = "score"
+        elif not shows_the_past and hit.record.valid_to is not None and hit.record.valid_to <= now:
+            reason = "superseded"
+        elif options.without(hit.record):
+            reason = "excluded"
+        if reason is None:
+            candidates.append(candidate)
+        else:
+            selection.leave_out(hit.record, reason)
+    once = _without_echoes(_once(candidates, selection), wanted, selection)
+    if options.diversity:
+        by_id = {candidate.record.id: candidate for candidate in once}
+        chosen = diversified([candidate.hit for candidate in once], len(once), options.diversity)
+        once = [by_id[hit.record.id] for hit in chosen]
+    selection.kept = [c for c in once if not c.is_request] + [c for c in once if c.is_request]
+    return selection
+
+
+def needs_neighbour(candidate: Candidate) -> bool:
+    """Whether a turn says little without the one before it, or after it if it asks."""
+    record = candidate.record
+    is_turn = record.session is not None and (record.role is not None or record.kind == "message")
+    return is_turn and (candidate.is_request or is_short(record.text))
+
+
+def with_neighbours(selection: Selection, query: str, found: Mapping[str, MemoryRecord]) -> None:
+    """Put questions beside short replies and answers beside questions; a question without an answer is left out.
+
+    Args:
+        found: By the id of a candidate the turn before it or, if it asks, after it.
+    """
+    wanted = terms_of(query)
+    statements = {c.record.id for c in selection.kept if not c.is_request}
+    texts = {c.words for c in selection.kept if not c.is_request}
+    beside: set[str] = set()
+    kept: list[Candidate] = []
+    for candidate in selection.kept:
+        other = found.get(candidate.record.id)
+        is_new = other is not None and (normalised(other.text) not in texts or other.id in statements - beside)
+        if other is None or not is_new or not _belong_together(candidate, other, wanted, statements):
+            other = None
+        if candidate.is_request and other is None:
+            selection.leave_out(candidate.record, "question")
+            continue
+        if other is not None:
+            beside.add(other.id)
+            texts.add(normalised(other.text))
+        kept.append(_beside(candidate, other))
+    selection.kept = [candidate for candidate in kept if candidate.record.id not in beside]
+
+
+def _beside(candidate: Candidate, other: MemoryRecord | None) -> Candidate:
+    if candidate.is_request:
+        return replace(candidate, after=other)
+    return replace(candidate, before=other)
+
+
+def _belong_together(
+    candidate: Candidate, other: MemoryRecord, wanted: frozenset[str], statements: Collection[str]
+) -> bool:
+    """Whether the turn before or after a candidate is the question or the answer that completes it."""
+    if (candidate.record.role, candidate.record.author) == (other.role, other.author):
+        return False
+    if candidate.is_request:  # an answer that has a line of its own needs no question
+        return other.id not in statements and not is_request(other.text)
+    return ends_asking(other.text) and not _is_query(other, wanted)
+
+
+def latest_first(candidates: Sequence[Candidate]) -> list[Candidate]:
+    """The order of the lines: as given, but statements that are about as relevant as the best change places, so that
+    the latest comes first, and so do several values of one thing, of which the latest says since when it holds.
+
+    Answers of the model keep their places, and mere questions with their answers come last.
+    """
+    lines = [line for line in candidates if not line.is_request]
+    stated = [place for place, line in enumerate(lines) if line.record.role != "assistant"]
+    score = max((lines[place].hit.score for place in stated), default=0.0)
+    likeness = max((lines[place].hit.similarity or 0.0 for place in stated), default=0.0)
+    near = [place for place in stated if _is_near(lines[place], score, likeness)]
+    _put_latest_first(lines, near)
+    for group in _groups(lines, stated):
+        _put_latest_first(lines, group)
+        lines[group[0]] = replace(lines[group[0]], since=_since(lines[group[0]]))
+    return lines + [line for line in candidates if line.is_request]
+
+
+def _put_latest_first(lines: list[Candidate], places: Sequence[int]) -> None:
+    """Let the lines at these places change places, so that the latest comes first."""
+    latest = sorted((lines[place] for place in places), key=_since, reverse=True)
+    for place, line in zip(places, latest, strict=True):
+        lines[place] = line
+
+
+def _is_near(line: Candidate, score: float, likeness: float) -> bool:
+    if score <= 0 or line.hit.score >= NEAR * score:
+        return True
+    return likeness > 0 and (line.hit.similarity or 0.0) >= NEAR * likeness
+
+
+def _since(line: Candidate) -> datetime:
+    return line.record.valid_from or line.record.occurred_at
+
+
+def _groups(lines: Sequence[Candidate], places: Iterable[int]) -> list[list[int]]:
+    """The places of lines that give several values of one thing, two at least."""
+    groups: list[list[int]] = []
+    for place in places:
+        home = next((group for group in groups if _same_thing(lines[group[0]], lines[place])), None)
+        if home is None:
+            groups.append([place])
+        else:
+            home.append(place)
+    return [group for group in groups if len(group) > 1]
+
+
+def _same_thing(one: Candidate, other: Candidate) -> bool:
+    """Whether one speaker says both, about the same thing or as an answer to the same question."""
+    first, second = one.record, other.record
+    if (first.role, first.author) != (second.role, second.author) or first.role == "tool":
+        return False
+    if one.before is not None and other.before is not None:
+        return similarity(terms_of(one.before.text), terms_of(other.before.text)) >= SAME_QUESTION
+    return is_about_the_same(one.terms, other.terms)
+
+
+def _is_query(record: MemoryRecord, wanted: frozenset[str]) -> bool:
+    """Whether a record asks what the query asks."""
+    if record.role not in ("user", None) or (record.role is None and not is_request(record.text)):
+        return False
+    return asks_the_same(record.text, terms_of(record.text), wanted)
+
+
+def _candidate(hit: Hit, wanted: frozenset[str], longest: int) -> Candidate:
+    text = excerpt(hit.passage.text if hit.passage else hit.record.text, wanted, longest)
+    said = normalised(text) or text
+    return Candidate(hit, text, said, terms_of(text), is_request(hit.record.text) and hit.record.role != "assistant")
+
+
+def _unfit(candidate: Candidate, query: str, wanted: frozenset[str], *, shows_query: bool) -> Reason | None:
+    record = candidate.record
+    if not record.text.strip():
+        return "no text"
+    is_shown = shows_query and record.role == "user" and is_the_same(record.text, query)
+    return "question" if is_shown or _is_query(record, wanted) else None
+
+
+def _once(candidates: Sequence[Candidate], selection: Selection) -> list[Candidate]:
+    """Each text once, in the place of the best and with the date of the latest."""
+    kept: list[Candidate] = []
+    by_text: defaultdict[str, list[int]] = defaultdict(list)
+    by_term: defaultdict[str, list[int]] = defaultdict(list)
+    for candidate in candidates:
+        rarest: Sequence[int] = min((by_term[term] for term in candidate.terms), key=len, default=_NOWHERE)
+        places = (n for n in (*by_text[candidate.words], *rarest) if _is_repeated(candidate, kept[n]))
+        place = next(places, None)
+        if place is None:
+            by_text[candidate.words].append(len(kept))
+            for term in candidate.terms:
+                by_term[term].append(len(kept))
+            kept.append(candidate)
+        else:
+            kept[place] = _later(kept[place], candidate, selection)
+    return kept
+
+
+def _is_repeated(candidate: Candidate, other: Candidate) -> bool:
+    """Whether the other one says what the candidate says, and nobody else says it."""
+    one, two = candidate.record, other.record
+    if one.author != two.author and None not in (one.author, two.author) and "assistant" not in (one.role, two.role):
+        return False
+    if two.role == "assistant" != one.role:  # what a person said does not give way to the model's words for it
+        return candidate.words == other.words
+    return candidate.words == other.words or repeats(candidate.text, candidate.terms, other.text, other.terms)
+
+
+def _later(kept: Candidate, repetition: Candidate, selection: Selection) -> Candidate:
+    """Of two that say the same the later one, unless it says less; a person's words rather than the model's."""
+    newer = repetition.record.occurred_at > kept.record.occurred_at
+    as_much = repetition.terms == kept.terms and repetition.record.role == kept.record.role
+    if not (newer and as_much) and (kept.record.role != "assistant" or repetition.record.role == "assistant"):
+        selection.leave_out(repetition.record, "duplicate", kept.record.id)
+        return kept
+    selection.leave_out(kept.record, "duplicate", repetition.record.id)
+    hit = replace(repetition.hit, score=kept.hit.score, similarity=kept.hit.similarity)
+    return replace(repetition, hit=hit)
+
+
+def _without_echoes(candidates: Sequence[Candidate], wanted: frozenset[str], selection: Selection) -> list[Candidate]:
+    """Without answers of the model that repeat a statement; the statement takes the better place of the two."""
+    order = list(candidates)
+    statements = [c for c in order if c.record.role != "assistant" and not c.is_request]
+    for answer in [c for c in order if c.record.role == "assistant"]:
+        source = next((c for c in statements if _is_source(c, answer, wanted)), None)
+        if source is None:
+            continue
+        selection.leave_out(answer.record, "echo", source.record.id)
+        place = order.index(answer)
+        if place < order.index(source):
+            order.remove(source)
+            statements[statements.index(source)] = raised = _raised(source, answer)
+            order[place] = raised
+        else:
+            order.pop(place)
+    return order
+
+
+def _is_source(statement: Candidate, answer: Candidate, wanted: frozenset[str]) -> bool:
+    said_before = statement.record.occurred_at <= answer.record.occurred_at
+    return said_before and echoes(answer.terms, statement.terms, wanted)
+
+
+def _raised(source: Candidate, answer: Candidate) -> Candidate:
+    """The statement with the score of the answer that repeats it."""
+    return replace(source, hit=replace(source.hit, score=max(source.hit.score, answer.hit.score)))

@@ -1,0 +1,300 @@
+"""Everything the ranking needs to know of one owner's records, in memory, as columns.
+
+An owner index is derived from the store and follows it: rows are appended, and a row whose record changed or went is
+marked dead; a changed record gets a new row. Term postings, vectors and the order of turns are kept up to date on the way, so that a search
+is a handful of numpy operations over all rows.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice, repeat
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from memory_core.retrieval.arrays import Column
+from memory_core.retrieval.dense import Dense
+from memory_core.retrieval.features import QUESTION
+from memory_core.retrieval.postings import Postings
+
+_WORD: Final = re.compile(r"[^\W_]+")
+
+AT_ONCE: Final = 1_024
+"""Vectors that are taken over together."""
+NEVER: Final = int(np.iinfo(np.int64).max)
+_ROW_BYTES: Final = 200
+"""Of the columns and of the terms of a row, of which a turn has some twenty."""
+FULL_WORDS: Final = 200
+"""A turn of so many words stands for itself; a shorter one takes over from its neighbours, the more the shorter it is.
+Between 150 and 300 the development corpora differ by a point."""
+NOBODY: Final = -1
+"""Code of "no session" and "no author"."""
+
+
+class Entry(NamedTuple):
+    """One record as the ranking sees it. Times are microseconds since 1970 UTC."""
+
+    key: int
+    terms: bytes
+    """See `postings.pack`."""
+    flags: int
+    """Those of `features.py`, with the one of the role."""
+    words: int
+    session: str | None
+    """Of a turn; `None` for what is not part of a conversation, see `features.is_turn`."""
+    author: str | None
+    occurred_at: int
+    expires_at: int | None
+    active: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Entries:
+    """Many records as the ranking sees them, column by column: the fields of `Entry`."""
+
+    keys: NDArray[np.int64]
+    terms: Sequence[bytes]
+    flags: NDArray[np.integer[Any]]
+    words: NDArray[np.integer[Any]]
+    sessions: Sequence[str | None]
+    authors: Sequence[str | None]
+    occurred: NDArray[np.int64]
+    expires: Sequence[int | None]
+    active: NDArray[np.bool_]
+
+    @classmethod
+    def of(cls, entries: Sequence[Entry]) -> Entries:
+        """The columns of one entry or more."""
+        keys, terms, flags, words, sessions, authors, occurred, expires, active = zip(*entries, strict=True)
+        return cls(
+            np.array(keys, np.int64),
+            terms,
+            np.array(flags, np.int64),
+            np.array(words, np.int64),
+            sessions,
+            authors,
+            np.array(occurred, np.int64),
+            expires,
+            np.array(active, np.bool_),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Turns:
+    """How the living turns follow each other, by session, time and then arrival."""
+
+    order: NDArray[np.int64] | None
+    """The row of each turn; `None` if that is all rows just as they are."""
+    starts: NDArray[np.int64]
+    """Where another session begins, and how many turns each has."""
+    counts: NDArray[np.int64]
+    from_before: NDArray[np.float32]
+    """For each turn but the first, how much it takes over from the turn before it, from 0 to 1: the more the less it
+    says itself, and only where that turn asks something and is of the same session."""
+    from_after: NDArray[np.float32]
+    """For each turn but the last, how much it takes over from the turn after it, from 0 to 1."""
+
+
+class OwnerIndex:
+    """The searchable columns of one owner. Not thread-safe: one connection's thread owns it."""
+
+    def __init__(self, dimensions: int | None) -> None:
+        self.dimensions = dimensions
+        self.row_of: dict[int, int] = {}
+        self.keys = Column(np.int64)
+        self.alive = Column(np.bool_)
+        self.active = Column(np.bool_)
+        self.flags = Column(np.uint8)
+        self.words = Column(np.float32)
+        self.lengths = Column(np.float32)
+        self.sessions = Column(np.int32)
+        self.authors = Column(np.int32)
+        self.occurred = Column(np.int64)
+        self.expires = Column(np.int64)
+        self.dense = None if dimensions is None else Dense(dimensions)
+        self._author_codes: dict[str | None, int] = {}
+        self._authors_alive: Counter[int] = Counter()
+        self._called: dict[str, list[int]] = {}
+        self.dead = 0
+        self._session_codes: dict[str | None, int] = {}
+        self.postings = Postings()
+        self.terms: list[bytes] = []
+        """Of each row, see `postings.pack`."""
+        self._turns: Turns | None = None
+        self._average_length: float | None = None
+        self._derived: dict[str, NDArray[np.float32]] = {}
+        self._first_expiry = NEVER
+        self._are_active = True
+
+    def __len__(self) -> int:
+        """Rows, dead ones included."""
+        return len(self.keys)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes held, roughly: vectors dominate, postings are counted by their terms."""
+        return (self.dense.nbytes if self.dense else 0) + self.postings.nbytes + _ROW_BYTES * len(self)
+
+    @property
+    def session_count(self) -> int:
+        return len(self._session_codes)
+
+    @property
+    def living(self) -> int:
+        """Rows that are not dead."""
+        return len(self) - self.dead
+
+    @property
+    def average_length(self) -> float:
+        """Terms of a living row; 1 if none has any."""
+        if self._average_length is None:
+            lengths = self.lengths.values
+            living = lengths[self.alive.values] if self.dead else lengths
+            self._average_length = float(np.mean(living, dtype=np.float64)) or 1.0  # exact, so that no order matters
+        return self._average_length
+
+    def present(self, now: int) -> NDArray[np.bool_] | None:
+        """The rows that are neither dead nor expired at `now`; `None` if that is all."""
+        if not self.dead and self._first_expiry > now:
+            return None
+        present: NDArray[np.bool_] = self.alive.values & (self.expires.values > now)
+        return present
+
+    def current(self, now: int) -> NDArray[np.bool_] | None:
+        """The rows that are present and active; `None` if that is all."""
+        present = self.present(now)
+        if self._are_active:
+            return present
+        current: NDArray[np.bool_] = self.active.values if present is None else present & self.active.values
+        return current
+
+    def derived(self, name: str, make: Callable[[OwnerIndex], NDArray[np.float32]]) -> NDArray[np.float32]:
+        """What follows for each row from the owner index, made once until rows come or go."""
+        made = self._derived.get(name)
+        if made is None:
+            made = self._derived[name] = make(self)
+        return made
+
+    def named(self, words: Iterable[str]) -> dict[str, list[int]]:
+        """Which of these words (lower-case) name an author of a living row, and the codes of those authors."""
+        called = [word for word in words if word in self._called]
+        codes = {word: [code for code in self._called[word] if self._authors_alive[code]] for word in called}
+        return {word: alive for word, alive in codes.items() if alive}
+
+    def extend(self, entries: Sequence[Entry], vectors: Iterable[tuple[int, bytes]]) -> None:
+        """Append entries; an entry whose key is known replaces the older row.
+
+        Args:
+            entries: Their keys differ.
+            vectors: Key and float16 vector of each chunk, in the order of the entries; none while they are owed. They
+                are taken a few at a time, as they come: what has held all at once would stay with the process.
+        """
+        if entries:
+            self.extend_by_columns(Entries.of(entries), _joined(vectors))
+
+    def extend_by_columns(self, entries: Entries, vectors: Iterable[tuple[Sequence[int], bytes]]) -> None:
+        """`extend` for many entries; of vectors some come together, as the key of each and all of their bytes."""
+        first, size = len(self), len(entries.keys)
+        keys: list[int] = entries.keys.tolist()
+        if self.row_of:
+            self.remove(keys)
+        self.row_of.update(zip(keys, range(first, first + size), strict=True))
+        self.keys.extend(entries.keys)
+        self.alive.extend(np.ones(size, np.bool_))
+        self.active.extend(entries.active)
+        self._are_active = self._are_active and bool(entries.active.all())
+        self.flags.extend(entries.flags)
+        self.words.extend(entries.words)
+        self.sessions.extend(_codes(entries.sessions, self._session_codes))
+        author_codes = _codes(entries.authors, self._author_codes)
+        self._note_names()
+        self.authors.extend(author_codes)
+        self._authors_alive.update(author_codes.tolist())
+        self.occurred.extend(entries.occurred)
+        self._note_expiries(entries.expires)
+        self.lengths.extend(self.postings.extend(first, entries.terms))
+        self.terms += entries.terms
+        if self.dense is not None:
+            self._extend_dense(self.dense, size, vectors)
+        self._derived.clear()
+        self._turns = self._average_length = None
+
+    def _extend_dense(self, dense: Dense, expected: int, vectors: Iterable[tuple[Sequence[int], bytes]]) -> None:
+        reserved = 0
+        for keys, blob in vectors:
+            dense.reserve(max(expected - reserved, len(keys)))
+            reserved = expected
+            dense.extend([blob], [self.row_of[key] for key in keys])
+
+    def remove(self, keys: Iterable[int]) -> None:
+        """Mark the rows of these keys dead; unknown keys are fine."""
+        for key in keys:
+            row = self.row_of.pop(key, None)
+            if row is not None:
+                self.dead += 1
+                self.alive.values[row] = False
+                self._authors_alive[int(self.authors.values[row])] -= 1
+                self._derived.clear()
+                self._turns = self._average_length = None
+
+    def turns(self) -> Turns:
+        """See `Turns`."""
+        if self._turns is None:
+            self._turns = self._sorted_turns()
+        return self._turns
+
+    def _note_expiries(self, expires: Sequence[int | None]) -> None:
+        if expires.count(None) == len(expires):
+            self.expires.extend(np.full(len(expires), NEVER, np.int64))
+            return
+        expiries = [NEVER if moment is None else moment for moment in expires]
+        self._first_expiry = min(self._first_expiry, *expiries)
+        self.expires.extend(np.array(expiries, np.int64))
+
+    def _note_names(self) -> None:
+        known = sum(map(len, self._called.values()))
+        for author, code in list(self._author_codes.items())[known:]:
+            self._called.setdefault(first_name(author or ""), []).append(code)
+
+    def _sorted_turns(self) -> Turns:
+        sessions = self.sessions.values
+        rows = np.flatnonzero(self.alive.values & (sessions >= 0))
+        order = rows[np.lexsort((self.keys.values[rows], self.occurred.values[rows], sessions[rows]))]
+        ordered = sessions[order]
+        is_followed = ordered[1:] == ordered[:-1]
+        starts = np.flatnonzero(np.append(np.ones(min(1, len(order)), np.bool_), ~is_followed))
+        unsaid = np.maximum(1 - self.words.values[order] / np.float32(FULL_WORDS), 0).astype(np.float32)
+        asks = (self.flags.values[order] & QUESTION) > 0
+        is_whole = len(order) == len(self) and bool((order[1:] > order[:-1]).all())
+        return Turns(
+            order=None if is_whole else order,
+            starts=starts,
+            counts=np.diff(starts, append=len(order)),
+            from_before=unsaid[1:] * (is_followed & asks[:-1]),
+            from_after=unsaid[:-1] * is_followed,
+        )
+
+
+def first_name(author: str) -> str:
+    """What a question calls an author: the first word, lower-case ("ann" of "Ann Lee" and of "ann@host")."""
+    found = _WORD.search(author)
+    return found[0].lower() if found else author.lower()
+
+
+def _joined(vectors: Iterable[tuple[int, bytes]]) -> Iterator[tuple[list[int], bytes]]:
+    left = iter(vectors)
+    while some := list(islice(left, AT_ONCE)):
+        yield [key for key, _ in some], b"".join([blob for _, blob in some])
+
+
+def _codes(values: Sequence[str | None], codes: dict[str | None, int]) -> NDArray[np.int32]:
+    """The code of each value, given where it is new; `NOBODY` for none."""
+    for value in dict.fromkeys(values):
+        if value is not None:
+            codes.setdefault(value, len(codes))
+    return np.fromiter(map(codes.get, values, repeat(NOBODY)), np.int32, len(values))

@@ -1,0 +1,323 @@
+"""Records as points and back. What a caller sees keeps its name in the payload; what the store adds starts with `_`."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+import uuid
+import zlib
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+from datetime import datetime
+from hashlib import blake2b
+from typing import Any, Final
+
+import numpy as np
+
+from memory_core.encoding import encode_json
+from memory_core.models import MemoryRecord, Scope
+from memory_core.retrieval.bm25 import K1, B
+from memory_core.retrieval.features import ANALYSIS, Features, features, terms_of_record
+from memory_core.storage.qdrant.client import models
+from memory_core.storage.shared.prepared import Prepared
+from memory_core.storage.shared.values import link_keys, to_links
+from memory_core.storage.shared.versions import REVISIONS_KEPT
+
+TEXT: Final = "text"
+"""The dense vector: one row for each piece of the text, so that a record is one point; the best row counts."""
+WORDS: Final = "words"
+"""The sparse vector: BM25 weights of the analysed terms, without the IDF, which the server puts in at query time."""
+
+AVERAGE_TERMS: Final = 20
+"""Length by which the stored BM25 weights are normalised: the server only picks candidates by them."""
+MAX_FLOATS: Final = 1_000_000
+"""Most numbers in the vector of one point. Of a text with more pieces than fit, the rest is found by words only."""
+
+NAMESPACE: Final = uuid.UUID("6e1f8f0e-6b5a-5d3b-9c6b-0d5f2f0c1a77")
+WRITES_KEPT: Final = 16
+"""How many writers may change a record between a write and its look at what came of it."""
+
+_TIMES: Final = (
+    "created_at",
+    "updated_at",
+    "accessed_at",
+    "occurred_at",
+    "expires_at",
+    "valid_from",
+    "valid_to",
+)
+NAMES: Final = tuple(field.name for field in fields(MemoryRecord))
+"""What `to_record` needs."""
+
+RANKED_FIELDS: Final = (
+    "kind",
+    "role",
+    "session",
+    "author",
+    "occurred_at",
+    "expires_at",
+    "state",
+    "importance",
+    "_terms",
+    "_flags",
+    "_words",
+    "_pieces",
+    "_seq",
+    "_before",
+)
+"""What the ranking reads of a candidate."""
+
+_KEPT: Final = ("_seq", "_before", "_born", "_write", "_writes", "_debt", "_pieces", "_spans", "_revisions")
+STORED_FIELDS: Final = (*NAMES, *_KEPT)
+"""What `to_stored` reads."""
+
+Payload = dict[str, Any]
+"""JSON of a point; values are checked where they become a record."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """A record with what the store knows besides."""
+
+    point: str
+    record: MemoryRecord
+    seq: int
+    """When it arrived, in microseconds since 1970 of the writing process's clock; ascending within a process."""
+    before: str | None
+    """The point of the turn before it in its session."""
+    born: str
+    """The write that made the point: a record added again under the same id is born anew."""
+    write: str
+    """The write that changed it last, by which a writer knows whether it was overtaken."""
+    debt: str | None
+    """Names the reason why its vectors are owed, `None` if they are not."""
+    spans: Sequence[tuple[int, int]] = ()
+    """The pieces of its text, each of which has a vector."""
+    writes: Sequence[str] = ()
+    """The writes that changed it last, oldest first: one that was overtaken before it looked finds itself here."""
+    revisions: Sequence[Sequence[Any]] = ()
+    """The texts it had before, oldest first: rev, text, and when the next one came, as JSON holds them."""
+
+    def written_by(self, write: str) -> list[str]:
+        """The writes that changed it last, once `write` has."""
+        return [*self.writes, write][-WRITES_KEPT:]
+
+    def followed_by(self, record: MemoryRecord) -> Sequence[Sequence[Any]]:
+        """The revisions of the record that takes this one's place."""
+        if record.text == self.record.text:
+            return self.revisions
+        replaced = (self.record.rev, self.record.text, stamp(record.updated_at))
+        return (*self.revisions, replaced)[-REVISIONS_KEPT:]
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """A point to be written."""
+
+    id: str
+    payload: Payload
+    vectors: Sequence[bytes] = ()
+    """float16 rows; empty while they are owed."""
+
+    def to_struct(self) -> models.PointStruct:
+        vector: dict[str, Any] = {WORDS: sparse(self.payload["_terms"])}
+        if self.vectors:
+            vector[TEXT] = dense(self.vectors)
+        return models.PointStruct(id=self.id, payload=self.payload, vector=vector)
+
+
+class Arrivals:
+    """Numbers that ascend in the order in which records arrive."""
+
+    def __init__(self) -> None:
+        self._last = 0
+        self._lock = threading.Lock()
+
+    def take(self, count: int) -> range:
+        """As many numbers, in order."""
+        with self._lock:
+            first = max(self._last + 1, time.time_ns() // 1_000)
+            self._last = first + count - 1
+        return range(first, first + count)
+
+
+def owner_key(scope: Scope) -> str:
+    """One string for `(app, user)`; no two owners share one."""
+    return f"{len(scope.app)}:{scope.app}{scope.user}"
+
+
+def to_owner(key: str) -> Scope:
+    """The inverse of `owner_key`."""
+    length, _, names = key.partition(":")
+    return Scope(names[: int(length)], names[int(length) :])
+
+
+def point_of(record: MemoryRecord) -> str:
+    """Where a record lives: at its source key or, without one, at its id.
+
+    So of writers who bring the same source key the server lets one through, and no record is ever seen under a source
+    key that then turns out to have another. Keys hold no NUL, so no two records share a point.
+    """
+    owner = owner_key(Scope(record.app, record.user))
+    return named_id(f"{owner}\0{record.id}") if record.source_key is None else source_point(owner, record.source_key)
+
+
+def source_point(owner: str, source_key: str) -> str:
+    """Where the record of a source key lives; see `owner_key`."""
+    return named_id(f"{owner}\0\0{source_key}")
+
+
+def named_id(name: str) -> str:
+    """The same id for the same name, in every process."""
+    return str(uuid.uuid5(NAMESPACE, name))
+
+
+def token() -> str:
+    """A name nobody else uses."""
+    return uuid.uuid4().hex
+
+
+def stamp(moment: datetime) -> str:
+    """A moment in UTC as Qdrant's datetime index reads it, exact to the microsecond."""
+    return moment.isoformat(timespec="microseconds")
+
+
+def to_point(scope: Scope, item: Prepared, known: Stored, *, debt: str | None) -> Point:
+    """The point of a record.
+
+    Args:
+        known: Its place in the store; of its record nothing is used.
+        debt: Names the reason if vectors are owed.
+    """
+    payload = {**record_fields(item.record), **derived_fields(item)}
+    payload.update(
+        _owner=owner_key(scope),
+        _seq=known.seq,
+        _before=known.before,
+        _born=known.born,
+        _write=known.write,
+        _writes=known.written_by(known.write),
+        _debt=debt if item.chunks else None,
+        _revisions=list(known.revisions),
+    )
+    # A new point has no field to clear, and a third of them say nothing.
+    return Point(known.point, {name: value for name, value in payload.items() if value is not None}, item.vectors)
+
+
+def derived_fields(item: Prepared) -> Payload:
+    """The payload fields that follow from text, author and time."""
+    return {
+        **searched_fields(item.record, item.features),
+        "_pieces": len(item.chunks),
+        "_spans": [list(span) for span in item.chunks] if len(item.chunks) > 1 else [],
+    }
+
+
+def searched_fields(record: MemoryRecord, found: Features | None = None) -> Payload:
+    """The payload fields that searches by words read, as this version of the analysis makes them."""
+    found = found or features(record)
+    return {
+        "_terms": " ".join(terms_of_record(record)),
+        "_flags": found.flags,
+        "_words": found.words,
+        "_analysis": ANALYSIS,
+    }
+
+
+def record_fields(record: MemoryRecord) -> Payload:
+    """The payload fields that depend on nothing but the record's own."""
+    payload: Payload = {name: getattr(record, name) for name in NAMES}
+    for name in _TIMES:
+        value = payload[name]
+        payload[name] = None if value is None else stamp(value)
+    payload["data"] = encode_json(record.data)  # as text: JSON on the way would lose digits and half characters
+    payload["tags"] = list(record.tags)
+    payload["links"] = link_keys(record.links)
+    payload["_data"] = [data_key(name, value) for name, value in record.data.items() if is_plain(value)]
+    payload["_under"] = [] if record.collection is None else paths(record.collection)
+    payload["_seen_at"] = payload["accessed_at"] or payload["created_at"]
+    return payload
+
+
+def paths(collection: str) -> list[str]:
+    """The collection read as a path, and everything it lies under."""
+    return [*(collection[:n] for n, character in enumerate(collection) if character == "/"), collection]
+
+
+def to_stored(point: str, payload: Mapping[str, Any] | None) -> Stored:
+    """The inverse of `to_point`."""
+    held = payload or {}
+    return Stored(
+        point=point,
+        record=to_record(held),
+        seq=held["_seq"],
+        before=held.get("_before"),
+        born=held["_born"],
+        write=held["_write"],
+        writes=held.get("_writes") or (),
+        debt=held.get("_debt"),
+        spans=_spans(held),
+        revisions=held.get("_revisions") or (),
+    )
+
+
+def to_record(held: Mapping[str, Any]) -> MemoryRecord:
+    """The record in a payload."""
+    values: dict[str, Any] = {name: held.get(name) for name in NAMES}
+    for name in _TIMES:
+        value = values[name]
+        values[name] = None if value is None else datetime.fromisoformat(value)
+    values["data"] = json.loads(values["data"])
+    values["tags"] = tuple(values["tags"])
+    values["links"] = to_links(values["links"] or ())
+    values["importance"] = float(values["importance"])  # a server may give a whole number back as an integer
+    values["confidence"] = float(values["confidence"])
+    return MemoryRecord(**values)
+
+
+def _spans(held: Mapping[str, Any]) -> list[tuple[int, int]]:
+    if not held.get("_pieces"):
+        return []
+    return [(start, stop) for start, stop in held.get("_spans") or [(0, len(held["text"]))]]
+
+
+def read_revisions(held: Sequence[Sequence[Any]]) -> list[tuple[int, str, datetime]]:
+    """The revisions of `Stored` as they were before they became JSON."""
+    return [(rev, text, datetime.fromisoformat(until)) for rev, text, until in held]
+
+
+def is_plain(value: object) -> bool:
+    """Whether a value of `data` can be filtered by."""
+    return value is None or isinstance(value, str | int | float)
+
+
+def data_key(name: str, value: object) -> str:
+    """What stands for one pair of `data` in the index; equal numbers share a key, `True` and `1` do not."""
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
+    return blake2b(encode_json([name, value]).encode(), digest_size=16).hexdigest()
+
+
+def sparse(terms: str) -> models.SparseVector:
+    """BM25 weights by hashed term; terms that share a hash share a dimension, which blurs candidates, not ranks."""
+    counts = Counter(zlib.crc32(term.encode()) for term in terms.split())
+    norm = K1 * (1 - B + B * sum(counts.values()) / AVERAGE_TERMS)
+    indices = sorted(counts)
+    return models.SparseVector(
+        indices=indices, values=[(K1 + 1) * counts[index] / (counts[index] + norm) for index in indices]
+    )
+
+
+def sparse_query(terms: Sequence[str]) -> models.SparseVector:
+    """The same dimensions for the distinct terms of a query."""
+    indices = sorted({zlib.crc32(term.encode()) for term in terms})
+    return models.SparseVector(indices=indices, values=[1.0] * len(indices))
+
+
+def dense(vectors: Sequence[bytes]) -> list[list[float]]:
+    """Rows of numbers, as many as one point may hold."""
+    rows = np.frombuffer(b"".join(vectors), np.float16).reshape(len(vectors), -1).astype(np.float32)
+    held: list[list[float]] = rows[: max(MAX_FLOATS // rows.shape[1], 1)].tolist()
+    return held

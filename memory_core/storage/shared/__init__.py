@@ -1,0 +1,1 @@
+"""The rules that every store follows; nothing here knows a database."""

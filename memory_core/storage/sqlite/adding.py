@@ -1,0 +1,139 @@
+"""Single adds on their way to the writer.
+
+Adds that arrive while others are embedded are prepared and embedded together, in one call, for models that are faster
+by the batch.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Final, NamedTuple
+
+from memory_core.bridge import answer
+from memory_core.errors import ClosedError
+from memory_core.limits import is_long
+from memory_core.models import MemoryRecord, Scope
+from memory_core.quota import Quota
+from memory_core.storage.shared.prepared import Prepared
+from memory_core.storage.sqlite.vectors import Batch
+from memory_core.storage.sqlite.writer import Writer
+from memory_core.storage.sqlite.writing import Adds
+
+MOST_TOGETHER: Final = 64
+"""Most adds that are embedded in one call; bounds how long the first of them waits."""
+
+
+class _Waiting(NamedTuple):
+    scope: Scope
+    item: Prepared
+    embed_later: bool
+    quota: Quota | None
+    done: asyncio.Future[MemoryRecord | None]
+
+
+class AddQueue:
+    """Prepares adds in the order they came. Lives on the core loop.
+
+    Args:
+        prepare: Analyses a record.
+        embed: Gives batches their vectors.
+    """
+
+    def __init__(
+        self,
+        writer: Writer,
+        prepare: Callable[[MemoryRecord], Prepared],
+        embed: Callable[[Sequence[Batch]], Awaitable[list[list[Prepared]]]],
+    ) -> None:
+        self._writer = writer
+        self._prepare = prepare
+        self._embed = embed
+        self._queue: deque[_Waiting] = deque()
+        self._arrival = asyncio.Event()
+        self._closed = False
+        self._preparing: set[asyncio.Task[None]] = set()
+        """Of long texts, which nobody else's add waits for."""
+        self._task = asyncio.create_task(self._serve(), name="memory-core add_queue")
+
+    def put(
+        self,
+        scope: Scope,
+        record: MemoryRecord,
+        done: asyncio.Future[MemoryRecord | None],
+        *,
+        embed_later: bool,
+        quota: Quota | None,
+    ) -> None:
+        """See `Adding.begin_add`; a caller that is cancelled before the writer has its record takes it back."""
+        if self._closed:
+            raise ClosedError("this memory was closed; make a new Memory to open it again")
+        if is_long(record.text):
+            task = asyncio.create_task(self._put_long(scope, record, done, embed_later=embed_later, quota=quota))
+            self._preparing.add(task)
+            task.add_done_callback(self._preparing.discard)
+        else:
+            self._enqueue(_Waiting(scope, self._prepare(record), embed_later, quota, done))
+
+    async def close(self) -> None:
+        """Hand everything that was accepted to the writer."""
+        self._closed = True
+        while self._preparing:
+            await asyncio.wait(self._preparing)
+        self._arrival.set()
+        await self._task
+
+    async def _put_long(
+        self,
+        scope: Scope,
+        record: MemoryRecord,
+        done: asyncio.Future[MemoryRecord | None],
+        *,
+        embed_later: bool,
+        quota: Quota | None,
+    ) -> None:
+        try:
+            item = await asyncio.to_thread(self._prepare, record)
+        except Exception as error:  # noqa: BLE001  (whatever it was, it is the caller's)
+            answer([(done, None, error)])
+        else:
+            self._enqueue(_Waiting(scope, item, embed_later, quota, done))
+
+    def _enqueue(self, waiting: _Waiting) -> None:
+        self._queue.append(waiting)
+        self._arrival.set()
+
+    async def _serve(self) -> None:
+        while self._queue or self._preparing or not self._closed:
+            await self._arrival.wait()
+            group = [self._queue.popleft() for _ in range(min(len(self._queue), MOST_TOGETHER))]
+            if not self._queue and (self._preparing or not self._closed):
+                self._arrival.clear()
+            for later in (True, False):
+                some = [waiting for waiting in group if waiting.embed_later is later and not waiting.done.done()]
+                if some:
+                    await self._pass_on(some, embed_later=later)
+
+    async def _pass_on(self, group: Sequence[_Waiting], *, embed_later: bool) -> None:
+        try:
+            await self._hand_over(group, embed_later=embed_later)
+        except Exception as error:  # noqa: BLE001  (whatever it was, every caller of this group must hear of it)
+            answer([(waiting.done, None, error) for waiting in group])
+
+    async def _hand_over(self, group: Sequence[_Waiting], *, embed_later: bool) -> None:
+        by_scope: dict[tuple[Scope, Quota | None], list[_Waiting]] = {}
+        last: _Waiting | None = None
+        some: list[_Waiting] = []
+        for waiting in group:
+            if last is None or waiting.scope is not last.scope or waiting.quota is not last.quota:
+                some = by_scope.setdefault((waiting.scope, waiting.quota), [])  # neighbours mostly share a handle
+            some.append(waiting)
+            last = waiting
+        batches = [(scope, [waiting.item for waiting in some]) for (scope, _), some in by_scope.items()]
+        ready = [items for _, items in batches] if embed_later else await self._embed(batches)
+        for ((scope, quota), some), items in zip(by_scope.items(), ready, strict=True):
+            wanted = [(item, one.done) for one, item in zip(some, items, strict=True) if not one.done.done()]
+            if wanted:
+                adds = Adds(scope, [item for item, _ in wanted], quota)
+                self._writer.enqueue(adds, [done for _, done in wanted])

@@ -1,0 +1,247 @@
+"""The owner indexes of the owners searched lately, kept in step with the file.
+
+Runs in the reader's thread, inside a read transaction: what a search sees is one state of the file, whichever process
+wrote it.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from memory_core.models import Fingerprint, Scope
+from memory_core.protocols import SearchRequest
+from memory_core.retrieval.dense import WORTH_GATHERING
+from memory_core.retrieval.features import FROM_ASSISTANT, FROM_USER
+from memory_core.retrieval.owner_index import AT_ONCE, Entries, OwnerIndex
+from memory_core.storage.sqlite.damage import explaining
+from memory_core.storage.sqlite.fingerprints import insist
+from memory_core.storage.sqlite.matching_rows import MatchingRows, Question, Rows
+from memory_core.storage.sqlite.owners import Owner, find
+from memory_core.storage.sqlite.readers import calls_python, has_few_values
+from memory_core.storage.sqlite.schema import OWNER_BITS
+from memory_core.storage.sqlite.snapshot import snapshot
+from memory_core.storage.sqlite.where import is_selective, owner_range
+from memory_core.where.value import Where
+
+CACHE_BYTES: Final = 512 * 1024 * 1024
+"""How much the owner indexes of all owners may hold together; the one being searched is always kept."""
+
+AT_HAND_ROWS: Final = 2_048
+"""An owner of so many records is searched in less than a millisecond, if it is loaded."""
+AT_HAND_CHANGES: Final = 16
+"""And if no more than these have to be read first."""
+
+LONG_LOAD: Final = 5_000
+"""Records that are loaded in less time than a search of somebody else may wait."""
+
+Missing = Callable[[sqlite3.Connection], Callable[[], None]]
+
+_FLAGS: Final = f"flags | CASE role WHEN 'user' THEN {FROM_USER} WHEN 'assistant' THEN {FROM_ASSISTANT} ELSE 0 END"
+_SESSION: Final = "CASE WHEN role IS NOT NULL OR kind = 'message' THEN session END"
+"""See `features.is_turn`."""
+_NUMBERS: Final = ("record.key", _FLAGS, "words", "occurred_at", "state = 'active'", "length(terms)")
+_ENTRIES: Final = (
+    f"SELECT {', '.join(f'group_concat({number})' for number in _NUMBERS)}, CAST(group_concat(terms, '') AS BLOB), "
+    f"json_group_array({_SESSION}), json_group_array(author), json_group_array(expires_at) "
+    "FROM record CROSS JOIN lexical ON lexical.key = record.key WHERE record.key BETWEEN ? AND ?"
+)
+"""What `Entries` needs of a range of keys, in one row: 10,000 rows of it take twice as long. In the order of the keys,
+for a range is read in their order."""
+_ENTRIES_AT_ONCE: Final = 1 << 18
+"""So many keys a row, to stay below what SQLite lets a value hold (1 GB)."""
+_VECTORS: Final = (
+    "SELECT group_concat(record), CAST(group_concat(vector, '') AS BLOB) "
+    "FROM chunk WHERE record BETWEEN ? AND ? AND vector IS NOT NULL"
+)
+
+
+@dataclass(slots=True)
+class _Followed:
+    owner_index: OwnerIndex
+    allowed: MatchingRows
+    next: int
+    version: int
+    counted: int = 0
+    """Of its bytes, those that are part of the sum."""
+
+    @property
+    def nbytes(self) -> int:
+        return self.owner_index.nbytes + self.allowed.nbytes
+
+
+class OwnerIndexes:
+    """An LRU of owner indexes, validated by the owner's row on every use."""
+
+    def __init__(self, fingerprint: Fingerprint | None, max_bytes: int = CACHE_BYTES) -> None:
+        self._fingerprint = fingerprint
+        self._dimensions = None if fingerprint is None else fingerprint.dimensions
+        self._max_bytes = max_bytes
+        self._followed: OrderedDict[int, _Followed] = OrderedDict()
+        self._bytes = 0
+
+    def of(self, db: sqlite3.Connection, owner: Owner) -> OwnerIndex:
+        """The owner's index, up to date with this read transaction.
+
+        Raises:
+            FingerprintError: The file holds vectors of another embedder by now.
+        """
+        followed = self._followed.get(owner.id)
+        if self._fingerprint is not None and (followed is None or followed.version != owner.version):
+            insist(db, self._fingerprint)
+        if followed is None or not self._catch_up(db, owner, followed):
+            self.forget(owner.id)
+            owner_index = self._load(db, owner)
+            followed = _Followed(owner_index, MatchingRows(owner_index), owner.next, owner.version)
+            self._followed[owner.id] = followed
+        self._followed.move_to_end(owner.id)
+        self._evict(followed)
+        return followed.owner_index
+
+    def missing(self, db: sqlite3.Connection, owner: Owner, scope: Scope, where: Where) -> Missing | None:
+        """What takes long to read and is missing: the index of a large owner, or the rows that satisfy the conditions.
+
+        It may be called with any connection, in any thread; what it returns is then called in the thread of searches.
+        """
+        followed = self._followed.get(owner.id)
+        if followed is None or owner.next - followed.next > LONG_LOAD:
+            return partial(self._load_apart, scope) if owner.next > LONG_LOAD else None
+        self.of(db, owner)
+        allowed = self._followed[owner.id].allowed
+        question = allowed.unanswered(owner.id, scope, where) if is_selective(scope, where) else None
+        return None if question is None else partial(_answer_apart, allowed, question)
+
+    def _load_apart(self, scope: Scope, db: sqlite3.Connection) -> Callable[[], None]:
+        with snapshot(db):
+            owner = find(db, scope)
+            if owner is None:  # erased meanwhile
+                return lambda: None
+            if self._fingerprint is not None:
+                insist(db, self._fingerprint)
+            owner_index = self._load(db, owner)
+        return lambda: self._adopt(owner, owner_index)
+
+    def _adopt(self, owner: Owner, owner_index: OwnerIndex) -> None:
+        known = self._followed.get(owner.id)
+        if known is None or known.next < owner.next:
+            self.forget(owner.id)
+            self._followed[owner.id] = _Followed(owner_index, MatchingRows(owner_index), owner.next, owner.version)
+
+    def is_at_hand(self, owner: Owner, scope: Scope, request: SearchRequest) -> bool:
+        """Whether there is next to nothing to load for this search, and little to look at."""
+        if not has_few_values(request.where):
+            return False
+        followed = self._followed.get(owner.id)
+        if followed is None or owner.next - followed.next + owner.version - followed.version > AT_HAND_CHANGES:
+            return False
+        size = len(followed.owner_index)
+        if size <= AT_HAND_ROWS:
+            return not calls_python(request.where) or followed.allowed.knows_few(
+                owner.id, scope, request.where, size, AT_HAND_CHANGES
+            )
+        # Among very many rows a few are looked at by themselves if nothing but their vectors counts (`rank`).
+        most = min(AT_HAND_ROWS, (size - 1) // WORTH_GATHERING)
+        alone = request.mode == "vector" and not request.importance
+        return alone and followed.allowed.knows_few(owner.id, scope, request.where, most, AT_HAND_CHANGES)
+
+    def allowed(self, db: sqlite3.Connection, owner: Owner, scope: Scope, where: Where) -> Rows:
+        """The rows of the owner index `of` has just returned that satisfy the conditions; see `MatchingRows.rows`."""
+        return self._followed[owner.id].allowed.rows(db, owner.id, scope, where)
+
+    def forget(self, owner: int) -> None:
+        """Let go of an owner's owner_index."""
+        gone = self._followed.pop(owner, None)
+        if gone is not None:
+            self._bytes -= gone.counted
+
+    def _load(self, db: sqlite3.Connection, owner: Owner) -> OwnerIndex:
+        owner_index = OwnerIndex(self._dimensions)
+        first, _ = owner_range(owner.id)
+        self._read(db, owner_index, first, first | owner.next)
+        return owner_index
+
+    def _catch_up(self, db: sqlite3.Connection, owner: Owner, followed: _Followed) -> bool:
+        """Apply what happened since; False when that is no longer known or no longer worth it."""
+        owner_index = followed.owner_index
+        if owner_index.dead > 64 + len(owner_index) // 4:  # a quarter of the scan would be wasted
+            return False
+        if owner.version != followed.version:
+            rows = db.execute(
+                "SELECT version, key FROM outbox WHERE owner = ? AND version > ?", (owner.id, followed.version)
+            ).fetchall()
+            if len({version for version, _ in rows}) != owner.version - followed.version:
+                return False  # the outbox was trimmed in between
+            with explaining("the list of changes"):
+                keys = sorted({int(key) for _, key in rows})
+            self._reread(db, owner_index, keys, owner.id << OWNER_BITS | followed.next)
+        if owner.next != followed.next:
+            first, _ = owner_range(owner.id)
+            self._read(db, owner_index, first | followed.next, first | owner.next)
+        followed.next, followed.version = owner.next, owner.version
+        return True
+
+    def _reread(self, db: sqlite3.Connection, owner_index: OwnerIndex, keys: list[int], appended: int) -> None:
+        """Replace the rows of these keys; those from `appended` on are read with the appends."""
+        owner_index.remove(keys)
+        for key in keys:
+            if key < appended:
+                self._read(db, owner_index, key, key)
+
+    def _read(self, db: sqlite3.Connection, owner_index: OwnerIndex, first: int, last: int) -> None:
+        """Append what these keys hold."""
+        with explaining("what the store knows of the words and vectors of its records"):
+            self._append(db, owner_index, first, last)
+
+    def _append(self, db: sqlite3.Connection, owner_index: OwnerIndex, first: int, last: int) -> None:
+        parts = [db.execute(_ENTRIES, part).fetchone() for part in _parts(first, last, _ENTRIES_AT_ONCE)]
+        entries = _entries([part for part in parts if part[0] is not None])
+        if entries is None:
+            return
+        vectors: Iterable[tuple[list[int], bytes]] = ()
+        if self._dimensions is not None:
+            found = (db.execute(_VECTORS, part).fetchone() for part in _parts(first, last, AT_ONCE))
+            vectors = ((_numbers(keys).tolist(), blob) for keys, blob in found if keys is not None)
+        owner_index.extend_by_columns(entries, vectors)
+
+    def _evict(self, used: _Followed) -> None:
+        """Make room; `used` was the last to grow."""
+        size = used.nbytes
+        self._bytes += size - used.counted
+        used.counted = size
+        while self._bytes > self._max_bytes and len(self._followed) > 1:
+            _, oldest = self._followed.popitem(last=False)
+            self._bytes -= oldest.counted
+
+
+def _answer_apart(allowed: MatchingRows, question: Question, db: sqlite3.Connection) -> Callable[[], None]:
+    keys = question.keys(db)
+    return lambda: allowed.learn(question, keys)
+
+
+def _parts(first: int, last: int, size: int) -> Iterator[tuple[int, int]]:
+    return ((start, min(start + size - 1, last)) for start in range(first, last + 1, size))
+
+
+def _numbers(listed: str) -> NDArray[np.int64]:
+    numbers: NDArray[np.int64] = np.fromstring(listed, np.int64, sep=",")
+    return numbers
+
+
+def _entries(parts: Sequence[tuple[Any, ...]]) -> Entries | None:
+    """The entries that rows of `_ENTRIES` tell of; `None` if there are none."""
+    if not parts:
+        return None
+    columns = list(zip(*parts, strict=True))
+    keys, flags, words, occurred, active, lengths = (_numbers(",".join(column)) for column in columns[: len(_NUMBERS)])
+    terms, ends = b"".join(columns[-4]), np.cumsum(lengths).tolist()
+    sessions, authors, expires = ([one for part in column for one in json.loads(part)] for column in columns[-3:])
+    texts = [terms[start:end] for start, end in zip([0, *ends], ends, strict=False)]
+    return Entries(keys, texts, flags, words, sessions, authors, occurred, expires, active.astype(np.bool_))

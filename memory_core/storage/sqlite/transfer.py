@@ -1,0 +1,184 @@
+"""Records of a file carried in and out as they are; see `memory_core.storage.shared.transfer`."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from memory_core.encoding import encode_json
+from memory_core.models import STATES, Fingerprint, MemoryRecord, Scope
+from memory_core.storage.shared.prepared import Prepared, prepare_all
+from memory_core.storage.shared.transfer import Carried, Entry, Position, Tombstones
+from memory_core.storage.sqlite import fingerprints, meta, revisions, writing
+from memory_core.storage.sqlite import maintenance as custody
+from memory_core.storage.sqlite.codec import COLUMNS, to_record
+from memory_core.storage.sqlite.connection import Connection
+from memory_core.storage.sqlite.damage import damaged_record, has_whole_vector
+from memory_core.storage.sqlite.owners import find, find_or_add
+from memory_core.storage.sqlite.schema import OWNER_BITS
+from memory_core.storage.sqlite.snapshot import snapshot
+from memory_core.storage.sqlite.where import conditions, owner_range
+from memory_core.storage.sqlite.writer import Writer
+from memory_core.where.value import Where
+
+_BEFORE_EVERYTHING = -(1 << 63)
+"""As the present moment it makes expired records count."""
+_SEQ = (1 << OWNER_BITS) - 1
+
+
+@dataclass(frozen=True, slots=True)
+class SqlitePort:
+    """`porting.Copyable` over a file's connections."""
+
+    reader: Connection
+    writer: Writer
+    prepare: Callable[[MemoryRecord], Prepared]
+
+    async def owners(self) -> list[Scope]:
+        return await self.reader.run(custody.owners)
+
+    async def manifest(self, scope: Scope) -> list[Entry]:
+        return await self.reader.run(lambda db: _manifest(db, scope))
+
+    async def take(self, scope: Scope, ids: Collection[str]) -> list[Carried]:
+        return await self.reader.run(lambda db: _take(db, scope, ids))
+
+    async def restore(self, scope: Scope, items: Sequence[Carried], *, remove: Collection[str] = ()) -> None:
+        prepared = await prepare_all(self.prepare, [item.record for item in items])
+        batch = [(item, _with_these(made, item.vectors)) for item, made in zip(items, prepared, strict=True)]
+        await self.writer.write(lambda db: _restore(db, scope, batch, remove))
+
+    async def settle(self, scope: Scope) -> None:
+        """Nothing depends on other rows but vectors, and those come as they are."""
+
+    async def positions(self) -> dict[Scope, Position]:
+        """How far each owner is."""
+        return await self.reader.run(_positions)
+
+    async def position(self, scope: Scope) -> Position | None:
+        """How far one owner is."""
+        return await self.reader.run(lambda db: _position(db, scope))
+
+    async def changed(self, scope: Scope, since: Position | None) -> tuple[Position | None, list[int] | None]:
+        """How far the owner is, and the seqs that came, changed or went since; `None` if that is no longer known."""
+        return await self.reader.run(lambda db: _changed(db, scope, since))
+
+    async def take_at(self, scope: Scope, seqs: Collection[int]) -> list[Carried]:
+        """The records at these seqs, by arrival; those that are gone are left out."""
+        return await self.reader.run(lambda db: _take_at(db, scope, seqs))
+
+    async def fingerprint(self) -> Fingerprint | None:
+        return await self.reader.run(fingerprints.held)
+
+    async def tombstones(self) -> Tombstones:
+        return await self.reader.run(_tombstones)
+
+    async def adopt(self, tombstones: Tombstones) -> None:
+        await self.writer.write(lambda db: _adopt(db, tombstones))
+
+
+def read(db: sqlite3.Connection, scope: Scope, rows: str, parameters: Sequence[object]) -> Iterator[Carried]:
+    """The records whose keys a condition on `record` chooses, by arrival, without vectors."""
+    chosen = f"FROM record WHERE {rows}"
+    for row in db.execute(f"SELECT {COLUMNS}, key {chosen} ORDER BY key", parameters):
+        record = to_record(row, scope.app, scope.user or "")
+        if not isinstance(row[-1], int):
+            raise damaged_record(record.id)
+        yield Carried(record, row[-1] & _SEQ, revisions.of(db, row[-1], record.id))
+
+
+def with_vectors(db: sqlite3.Connection, owner: int, items: Sequence[Carried]) -> list[Carried]:
+    """The same with the vectors of those that have all of theirs."""
+    found: list[Carried] = []
+    for item in items:
+        key = owner << OWNER_BITS | item.seq
+        rows = db.execute("SELECT vector, vector_digest FROM chunk WHERE record = ? ORDER BY n", (key,)).fetchall()
+        if any(not has_whole_vector(*row) for row in rows):
+            raise damaged_record(item.record.id)
+        vectors = tuple(vector for vector, _ in rows)
+        found.append(item if None in vectors else replace(item, vectors=vectors))
+    return found
+
+
+def _positions(db: sqlite3.Connection) -> dict[Scope, Position]:
+    rows = db.execute("SELECT app, user, id, next, version FROM owner")
+    return {Scope(app, user): Position(*rest) for app, user, *rest in rows}
+
+
+def _position(db: sqlite3.Connection, scope: Scope) -> Position | None:
+    owner = find(db, scope)
+    return None if owner is None else Position(owner.id, owner.next, owner.version)
+
+
+def _changed(db: sqlite3.Connection, scope: Scope, since: Position | None) -> tuple[Position | None, list[int] | None]:
+    with snapshot(db):
+        now = _position(db, scope)
+        if now is None or since is None or now.owner != since.owner or now.version < since.version:
+            return now, None
+        rows = db.execute(
+            "SELECT version, key FROM outbox WHERE owner = ? AND version > ?", (now.owner, since.version)
+        ).fetchall()
+    if len({version for version, _ in rows}) != now.version - since.version:
+        return now, None  # the outbox was trimmed in between
+    return now, sorted({key & _SEQ for _, key in rows} | set(range(since.next, now.next)))
+
+
+def _take_at(db: sqlite3.Connection, scope: Scope, seqs: Collection[int]) -> list[Carried]:
+    with snapshot(db):
+        owner = find(db, scope)
+        if owner is None:
+            return []
+        keys = encode_json([owner.id << OWNER_BITS | seq for seq in seqs])
+        return with_vectors(db, owner.id, list(read(db, scope, "key IN (SELECT value FROM json_each(?))", (keys,))))
+
+
+def _manifest(db: sqlite3.Connection, scope: Scope) -> list[Entry]:
+    with snapshot(db):
+        owner = find(db, scope)
+        if owner is None:
+            return []
+        here = owner_range(owner.id)
+        whole = db.execute(
+            "SELECT record FROM chunk WHERE record BETWEEN ? AND ? GROUP BY record HAVING count(vector) = count(*)",
+            here,
+        )
+        paid = {key & _SEQ for (key,) in whole}
+        return [Entry.of(item, has_vectors=item.seq in paid) for item in read(db, scope, "key BETWEEN ? AND ?", here)]
+
+
+def _take(db: sqlite3.Connection, scope: Scope, ids: Collection[str]) -> list[Carried]:
+    with snapshot(db):
+        owner = find(db, scope)
+        if owner is None:
+            return []
+        rows = "owner = ? AND id IN (SELECT value FROM json_each(?))"
+        return with_vectors(db, owner.id, list(read(db, scope, rows, (owner.id, encode_json(list(ids))))))
+
+
+def _with_these(made: Prepared, vectors: Sequence[bytes]) -> Prepared:
+    return made._replace(vectors=vectors) if len(vectors) == len(made.chunks) else made
+
+
+def _restore(
+    db: sqlite3.Connection, scope: Scope, batch: Sequence[tuple[Carried, Prepared]], remove: Collection[str]
+) -> None:
+    owner = find_or_add(db, scope)
+    if remove:
+        gone = conditions(owner.id, scope, Where(states=STATES, ids=tuple(remove)), _BEFORE_EVERYTHING)
+        writing.delete(db, scope, owner.id, gone, forget=False)
+    keys = writing.restore(db, owner, [item for _, item in batch])
+    for key, (item, _) in zip(keys, batch, strict=True):
+        revisions.replace(db, key, item.revisions)
+
+
+def _tombstones(db: sqlite3.Connection) -> Tombstones:
+    with snapshot(db):
+        return Tombstones(
+            meta.tombstone_key(db), frozenset(digest for (digest,) in db.execute("SELECT digest FROM tombstone"))
+        )
+
+
+def _adopt(db: sqlite3.Connection, tombstones: Tombstones) -> None:
+    meta.put(db, meta.TOMBSTONE_KEY, tombstones.secret)
+    db.executemany("INSERT OR IGNORE INTO tombstone VALUES (?)", [(digest,) for digest in tombstones.digests])

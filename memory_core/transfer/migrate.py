@@ -1,0 +1,200 @@
+"""Moving memories between stores: SQLite to Qdrant, Qdrant to SQLite, or one file to another.
+
+Both sides are listed, record by record with a digest, and what differs is carried over, until nothing differs. So the
+state of a move is the target itself: a move that was killed is started again and goes on, and one whose source is being
+written to is repeated until both sides agree.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from itertools import pairwise
+from typing import Final
+
+from memory_core.bridge import on_core
+from memory_core.errors import InvalidInputError
+from memory_core.memory import Memory
+from memory_core.models import Scope
+from memory_core.progress import Progress, ProgressCallback
+from memory_core.storage.shared.transfer import Copyable, Entry, checksum
+
+BATCH: Final = 512
+"""Records carried at a time: some megabytes, with their vectors, which a server gets in several requests at once."""
+PASSES: Final = 4
+"""How often what changed meanwhile is carried over too; what changes after that is for the next call."""
+
+
+@dataclass(frozen=True, slots=True)
+class Moved:
+    """One owner after a move, as both sides were listed last."""
+
+    scope: Scope
+    records: int
+    checksum: str
+    """Of all records at the target, their earlier texts included; if nothing is behind, the same at the source."""
+    behind: int = 0
+    """How many records changed at the source while the last of what had changed was carried over."""
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What a move came to."""
+
+    owners: tuple[Moved, ...]
+    copied: int
+    """Records written to the target by this call."""
+    removed: int
+    """Records deleted from the target because the source has them no more."""
+
+    @property
+    def records(self) -> int:
+        """How many records the target holds."""
+        return sum(owner.records for owner in self.owners)
+
+    @property
+    def behind(self) -> int:
+        """How many records the next call has to carry over; 0 if both sides agreed."""
+        return sum(owner.behind for owner in self.owners)
+
+
+async def migrate(source: Memory, target: Memory, *, progress: ProgressCallback | None = None) -> Report:
+    """Make `target` an exact copy of `source`: all owners, all records in every state, what was forgotten.
+
+    `source` may be read and written meanwhile: what is written after the last comparison of its owner is carried over
+    by the next call. `target` must be used by nobody. A call that is interrupted in any way is made good by the next
+    one. Vectors are carried along if both stores are of the same embedder; else the target
+    computes its own in the background.
+
+    Args:
+        progress: Called for each owner before its first batch and after each one; counts records that are equal on both
+            sides.
+
+    Raises:
+        InvalidInputError: One of them cannot be carried, or the target holds memories that are not copies of these.
+        StorageError: A store failed.
+    """
+
+    async def work() -> Report:
+        return await _Move(_port(await source.ready()), _port(await target.ready()), progress).carry()
+
+    return await on_core(work)
+
+
+def _port(store: object) -> Copyable:
+    port = getattr(store, "port", None)
+    if port is None:
+        raise InvalidInputError(f"records cannot be carried in or out of a {type(store).__name__}")
+    found: Copyable = port()
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class _Difference:
+    """Of one owner, as ids."""
+
+    differing: list[str]
+    """What the target lacks or has otherwise, in the order of arrival."""
+    gone: list[str]
+    """What the target has and the source has not."""
+    following: list[str]
+    """What is equal but for its vectors, which depend on a turn that differs."""
+
+
+@dataclass(slots=True)
+class _Move:
+    source: Copyable
+    target: Copyable
+    tell: ProgressCallback | None
+    copied: int = 0
+    removed: int = 0
+    same_vectors: bool = False
+    moved: list[Moved] = field(default_factory=list[Moved])
+
+    async def carry(self) -> Report:
+        await self._claim()
+        fingerprint = await self.source.fingerprint()
+        self.same_vectors = fingerprint is not None and fingerprint == await self.target.fingerprint()
+        scopes = await self.source.owners()
+        # Owners that are gone are emptied; one that appears meanwhile is for the next call.
+        scopes += [scope for scope in await self.target.owners() if scope not in set(scopes)]
+        for number, scope in enumerate(scopes, 1):
+            await self._carry_owner(scope, number, len(scopes))
+        await self.target.adopt(await self.source.tombstones())  # what was forgotten while records were carried
+        return Report(tuple(owner for owner in self.moved if owner.records or owner.behind), self.copied, self.removed)
+
+    async def _claim(self) -> None:
+        """Make sure that the target is a copy of the source, or nothing yet."""
+        theirs, ours = await self.source.tombstones(), await self.target.tombstones()
+        if theirs.secret == ours.secret:
+            return
+        if ours.digests or await self.target.owners():
+            raise InvalidInputError(
+                "the target holds memories that were not copied from this source, and a move would replace them; "
+                "give a new file or another collection name"
+            )
+        await self.target.adopt(theirs)
+
+    async def _carry_owner(self, scope: Scope, number: int, owners: int) -> None:
+        for carried in range(PASSES + 1):
+            here, there = await asyncio.gather(self.source.manifest(scope), self.target.manifest(scope))
+            found = self._difference(here, there)
+            done = len(here) - len(found.differing)
+            self._tell(number, owners, done, len(here))
+            behind = len(found.differing) + len(found.gone)
+            if not behind or carried == PASSES:
+                await self.target.settle(scope)
+                self.moved.append(Moved(scope, len(there), checksum(there), behind))
+                return
+            # Turns after changed ones first: a move that is killed in between finds the changed ones again, and them.
+            await self._copy(scope, found.following)
+            await self.target.restore(scope, (), remove=found.gone)
+            self.removed += len(found.gone)
+            for start in range(0, len(found.differing), BATCH):
+                done += await self._copy(scope, found.differing[start : start + BATCH])
+                self._tell(number, owners, done, len(here))
+
+    async def _copy(self, scope: Scope, ids: Sequence[str]) -> int:
+        for start in range(0, len(ids), BATCH):
+            items = await self.source.take(scope, ids[start : start + BATCH])
+            if not self.same_vectors:
+                items = [item.without_vectors() for item in items]
+            await self.target.restore(scope, items)
+        self.copied += len(ids)
+        return len(ids)
+
+    def _difference(self, here: Sequence[Entry], there: Sequence[Entry]) -> _Difference:
+        held = {entry.id: entry for entry in there}
+        ids = {entry.id for entry in here}
+        gone = [entry.id for entry in there if entry.id not in ids]
+        differing = [entry.id for entry in here if self._differs(entry, held.get(entry.id))]
+        following: list[str] = []
+        if self.same_vectors:
+            shrunk = {held[one].session for one in gone}
+            following = _after(here, held, set(differing), shrunk)
+        return _Difference(differing, gone, following)
+
+    def _differs(self, here: Entry, there: Entry | None) -> bool:
+        if there is None or here.digest != there.digest:
+            return True
+        return self.same_vectors and here.has_vectors and not there.has_vectors
+
+    def _tell(self, number: int, owners: int, done: int, records: int) -> None:
+        if self.tell is not None:
+            self.tell(Progress(done, records, f"owner {number} of {owners}"))
+
+
+def _after(here: Sequence[Entry], held: Mapping[str, Entry], differing: set[str], shrunk: set[str | None]) -> list[str]:
+    """Turns on both sides whose vectors may have seen another turn before them than the one they follow now."""
+    turns = sorted((entry for entry in here if entry.session is not None), key=_place)
+    found = {entry.id: None for entry in turns if entry.session in shrunk}
+    for turn, later in pairwise(turns):
+        if turn.session == later.session and turn.id in differing:
+            found[later.id] = None
+    return [one for one in found if one in held and one not in differing]
+
+
+def _place(entry: Entry) -> tuple[str, datetime, int]:
+    return entry.session or "", entry.occurred_at, entry.seq

@@ -1,0 +1,1 @@
+"""Conditions on records: the value, its checks, its plain meaning, and the form that document databases use."""

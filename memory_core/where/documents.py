@@ -1,0 +1,124 @@
+"""Filters as document databases write them: `{"address": {"city": "Oslo"}, "age": {"$gte": 18}}`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, Final, cast
+
+from memory_core.checks import shown
+from memory_core.errors import InvalidInputError
+from memory_core.limits import MAX_CONDITIONS, check_size
+from memory_core.where.conditions import AllOf, AnyOf, Comparison, Condition, DataCondition, Group, NoneOf
+
+_COMPARISONS: Final[Mapping[str, Comparison]] = {
+    "$eq": "eq",
+    "$ne": "ne",
+    "$gt": "gt",
+    "$gte": "gte",
+    "$lt": "lt",
+    "$lte": "lte",
+    "$in": "in",
+    "$nin": "nin",
+    "$between": "between",
+    "$prefix": "starts_with",
+    "$exists": "exists",
+}
+_GROUPS: Final[Mapping[str, Callable[[Sequence[Condition]], Group]]] = {
+    "$and": AllOf,
+    "$or": AnyOf,
+    "$nor": NoneOf,
+    "$not": NoneOf,
+}
+_OPERATORS: Final = ", ".join([*_COMPARISONS, *_GROUPS])
+
+Path = tuple[str | int, ...]
+
+
+def data_conditions(given: Mapping[str, Any] | None, within: Sequence[str | int] = ()) -> list[Condition]:
+    """What a filter asks of `data`: `Where(matching=data_conditions({"rating": {"$gt": 4}}))`.
+
+    A plain value, a list included, must be equal; an object of comparisons (`$eq $ne $gt $gte $lt $lte $in $nin
+    $between $prefix $exists`) must hold; any other object is a filter for the object there. `$and`, `$or` and `$nor`
+    take a list of what could stand in their place, `$not` takes one. A key is a key, periods and all. All of it must
+    hold.
+
+    Args:
+        given: The filter; `None` asks for nothing.
+        within: Path to the value inside `data` that the filter is for.
+
+    Raises:
+        InvalidInputError: The filter is no object, names an operator that does not exist or one without a key, or is
+            nested too deeply.
+    """
+    pairs = list(_pairs(given or {}))
+    for key, _ in pairs:
+        if key.startswith("$") and key not in _GROUPS:
+            raise InvalidInputError(f"a filter names a key first, such as {{'age': {{'$gte': 18}}}}, not {shown(key)}")
+    try:
+        return _Reading().conditions(tuple(within), given or {}) if pairs else []
+    except RecursionError as cause:
+        raise InvalidInputError("a filter is nested too deeply, or contains itself") from cause
+
+
+class _Reading:
+    """One filter on its way to conditions; what it names twice counts twice, for it is read twice."""
+
+    def __init__(self) -> None:
+        self._found = 0
+
+    def conditions(self, path: Path, wanted: object) -> list[Condition]:
+        """What a filter asks of the value at `path`."""
+        return list(self._read(path, wanted))
+
+    def _read(self, path: Path, wanted: object) -> Iterator[Condition]:
+        if not isinstance(wanted, Mapping):
+            yield self._leaf(path, "$eq", wanted)
+            return
+        pairs = list(_pairs(cast("object", wanted)))
+        if not pairs:
+            yield self._leaf(path, "$eq", {})
+        elif {key[:1] == "$" for key, _ in pairs if key not in _GROUPS} == {True, False}:
+            raise InvalidInputError(f"a filter mixes operators and keys at {path[-1:]!r}: {shown(dict(pairs))}")
+        for key, value in pairs:
+            if key in _GROUPS:
+                yield self._group(path, key, value)
+            elif key.startswith("$"):
+                yield self._leaf(path, key, value)
+            else:
+                yield from self._read((*path, key), value)
+
+    def _group(self, path: Path, name: str, value: object) -> Group:
+        self._count()
+        parts: Sequence[object] = [value]
+        if name != "$not":
+            if isinstance(value, str) or not isinstance(value, Sequence):
+                raise InvalidInputError(f"{name} takes a list of filters, not {shown(value)}")
+            parts = cast("Sequence[object]", value)
+        return _GROUPS[name]([_one(self.conditions(path, part)) for part in parts])
+
+    def _leaf(self, path: Path, name: str, value: object) -> DataCondition:
+        self._count()
+        if name not in _COMPARISONS or not path:
+            raise InvalidInputError(f"a filter knows {_OPERATORS}, each behind a key, not {shown(name)}")
+        if isinstance(value, tuple):  # frameworks pass them for the lists of JSON
+            value = list(cast("tuple[object, ...]", value))
+        return DataCondition(path, _COMPARISONS[name], value)
+
+    def _count(self) -> None:
+        self._found += 1
+        check_size("a filter", self._found, MAX_CONDITIONS, "conditions", "ask for less, or filter what is found")
+
+
+def _one(conditions: list[Condition]) -> Condition:
+    return conditions[0] if len(conditions) == 1 else AllOf(conditions)
+
+
+def _pairs(given: object) -> Iterator[tuple[str, Any]]:
+    if not isinstance(given, Mapping):
+        raise InvalidInputError(f"a filter is a mapping of keys to values, not {shown(given)}")
+    filters = cast("Mapping[object, Any]", given)
+    check_size("a filter", len(filters), MAX_CONDITIONS, "keys", "ask for less, or filter what is found")
+    for key, value in filters.items():
+        if not isinstance(key, str):
+            raise InvalidInputError(f"the keys of a filter are strings, not {shown(key)}")
+        yield key, value
