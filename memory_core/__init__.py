@@ -17,6 +17,7 @@ from memory_core.bridge import run_sync
 from memory_core.capture.messages import Message, ToolCall
 from memory_core.capture.triggers import TriggerDetector
 from memory_core.chunking import Chunker, SentenceChunker, TokenChunker
+from memory_core.drafts import check_draft
 from memory_core.embedding.threaded import ThreadedEmbedder
 from memory_core.errors import (
     ClosedError,
@@ -167,6 +168,7 @@ __all__ = [
     "Version",
     "Where",
     "WrongThreadError",
+    "check_draft",
     "data_conditions",
     "progress_bar",
     "run_sync",

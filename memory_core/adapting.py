@@ -14,7 +14,7 @@ from memory_core.capture.triggers import Detection, LastMessages
 from memory_core.capture.turns import USER_QUERY, turn_drafts
 from memory_core.checks import check_key, check_unit
 from memory_core.conversation import recall_with
-from memory_core.drafts import check_draft, complete
+from memory_core.drafts import complete
 from memory_core.errors import reason_for_log
 from memory_core.ids import new_id
 from memory_core.limits import MAX_TEXT_CHARS
@@ -71,7 +71,6 @@ __all__ = [
     "ToolContext",
     "ToolInputError",
     "ToolResult",
-    "check_draft",
     "check_key",
     "check_unit",
     "complete",

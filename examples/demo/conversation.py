@@ -11,8 +11,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, cast
 
-from memory_core import BoundMemory, Draft
-from memory_core.adapting import check_draft
+from memory_core import BoundMemory, Draft, check_draft
 
 BATCH = 256
 """Lines of one transaction."""

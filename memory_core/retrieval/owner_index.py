@@ -1,8 +1,8 @@
 """Everything the ranking needs to know of one owner's records, in memory, as columns.
 
 An owner index is derived from the store and follows it: rows are appended, and a row whose record changed or went is
-marked dead; a changed record gets a new row. Term postings, vectors and the order of turns are kept up to date on the way, so that a search
-is a handful of numpy operations over all rows.
+marked dead; a changed record gets a new row. Term postings, vectors and the order of turns are kept up to date on the
+way, so that a search is a handful of numpy operations over all rows.
 """
 
 from __future__ import annotations

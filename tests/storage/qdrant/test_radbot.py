@@ -56,7 +56,7 @@ def test_a_collection_of_radbot_becomes_memories_of_its_users(radbot: Server) ->
         assert (done.records, done.forgotten) == (4, 0)
         assert done.refused == {
             "4": "it has no user_id",
-            "5": "its timestamp 'yesterday' is none",
+            "5": "its timestamp 'yesterday' is not an ISO time",
             "6": "it has no text",
         }
         ann = memory.bind(app="bot", user="ann")
