@@ -18,7 +18,6 @@ from memory_core.errors import ClosedError, StoreUnavailableError
 from memory_core.storage.sqlite.damage import Reading, reading
 from memory_core.storage.sqlite.files import BUSY_MS, Identity, file_problems_explained, identity, prepare_file
 from memory_core.storage.sqlite.schema import migrate
-from memory_core.storage.sqlite.where import install
 from memory_core.threads import ForkGate, keep_for_ever, mark_own_thread
 
 T = TypeVar("T")
@@ -212,7 +211,6 @@ def set_up(db: sqlite3.Connection, synchronous: str) -> None:
     db.execute(
         "PRAGMA cache_size = -8192"
     )  # KiB; searches read the owner indexes, and the system caches the file as well
-    install(db)
 
 
 def _write_ahead(db: sqlite3.Connection) -> None:

@@ -1,0 +1,123 @@
+"""Records that Python has to look at, a few milliseconds at a time.
+
+While Python looks at records, every other thread waits for the interpreter. So such reads are cut into slices, each is
+followed by a rest of the same length, and those of different callers take turns (`Readers.sift`).
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+import time
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, Final
+
+from memory_core.storage.sqlite.where import Conditions
+
+SLICE_SECONDS: Final = 0.003
+"""How long one slice looks at records; the one that it looks at then is looked at to its end."""
+_AT_ONCE: Final = 512
+"""Records that one statement asks for. They come one by one, and what a slice does not get to is asked for again."""
+
+Row = tuple[Any, ...]
+
+
+class Sieve:
+    """Finds out which of some records satisfy the conditions.
+
+    Each slice sees a state of the file of its own. What is kept satisfied the conditions at some moment since the
+    records were named; `still` says what does so in the state it sees.
+
+    Args:
+        columns: What the test looks at, in SQL, with its parameters.
+        test: Of a row of these columns.
+        keys: The records, in the order in which they are looked at.
+        most: No more than these are kept.
+    """
+
+    def __init__(
+        self,
+        columns: str,
+        parameters: Sequence[Any],
+        test: Callable[[Row], bool],
+        keys: Sequence[int],
+        most: int | None = None,
+    ) -> None:
+        self._sql = (
+            f"SELECT place, key, version, {columns} FROM (SELECT key AS place, value AS wanted FROM json_each(?)) "
+            "CROSS JOIN record ON key = wanted"
+        )
+        self._parameters = parameters
+        self._test = test
+        self._keys = keys
+        self._most = len(keys) if most is None else most
+        self._next = 0
+        self._kept: dict[int, int] = {}
+        """The version of each record that was kept."""
+
+    @classmethod
+    def of(cls, found: Conditions, keys: Sequence[int], most: int | None = None) -> Sieve:
+        """For what Python is asked about by these conditions."""
+        assert found.asked is not None  # noqa: S101  (for type checkers: the caller has looked)
+        return cls(found.asked.columns, found.asked.parameters, found.asked.test(), keys, most)
+
+    @property
+    def seen(self) -> int:
+        """How many records were looked at."""
+        return self._next
+
+    @property
+    def kept(self) -> list[int]:
+        """The keys of the records that satisfy the conditions, in their order."""
+        return list(self._kept)
+
+    def slice(self, db: sqlite3.Connection) -> bool:
+        """Look at some more records; returns whether that was all."""
+        end = time.perf_counter() + SLICE_SECONDS
+        while not self._is_done:
+            for key, version, *row in self._rows(db):
+                if self._test(tuple(row)):
+                    self._kept[key] = version
+                if self._is_done or time.perf_counter() > end:
+                    return self._is_done
+        return True
+
+    def still(self, db: sqlite3.Connection) -> list[int]:
+        """Those of the kept that satisfy the conditions in this state of the file; what changed is tested again."""
+        rows = db.execute(
+            "SELECT key, version FROM record WHERE key IN (SELECT value FROM json_each(?))", (json.dumps(self.kept),)
+        )
+        same, changed = set[int](), list[int]()
+        for key, version in rows:
+            if self._kept[key] == version:
+                same.add(key)
+            else:
+                changed.append(key)
+        again = [(key, tuple(row)) for _, key, _, *row in self._ask(db, changed)]
+        same.update(key for key, row in again if self._test(row))
+        return [key for key in self._kept if key in same]
+
+    @property
+    def _is_done(self) -> bool:
+        return self._next >= len(self._keys) or len(self._kept) >= self._most
+
+    def _rows(self, db: sqlite3.Connection) -> Iterator[Row]:
+        first = self._next
+        some = self._keys[first : first + _AT_ONCE]
+        for place, *row in self._ask(db, some):
+            self._next = first + place + 1
+            yield tuple(row)
+        self._next = first + len(some)
+
+    def _ask(self, db: sqlite3.Connection, keys: Sequence[int]) -> Iterator[Row]:
+        return iter(db.execute(self._sql, (*self._parameters, json.dumps(keys))) if keys else ())
+
+
+def named(db: sqlite3.Connection, found: Conditions, order: str = "") -> list[int]:
+    """The keys of the records that satisfy what SQLite decides; in one row, for Python would look at each of many."""
+    (keys,) = db.execute(
+        f"SELECT json_group_array(key) FROM (SELECT key FROM record WHERE {found.sql} {order} LIMIT -1)",
+        found.parameters,
+    ).fetchone()
+    listed: list[int] = json.loads(keys)
+    return listed
