@@ -38,6 +38,7 @@ from memory_core.errors import (
     StorageError,
     StoreUnavailableError,
     SupersededError,
+    UnsupportedError,
     WrongThreadError,
 )
 from memory_core.handle import BoundMemory
@@ -165,6 +166,7 @@ __all__ = [
     "TokenChunker",
     "ToolCall",
     "TriggerDetector",
+    "UnsupportedError",
     "Version",
     "Where",
     "WrongThreadError",
