@@ -47,6 +47,10 @@ class CoreLoop:
         self.loop.set_debug(False)  # whatever the environment asks for: such lines quote what passes through a loop
         self._crossings: dict[int, _Crossing] = {}
         """By the `id` of a loop that lives."""
+        self._answers: list[_Answer] = []
+        """Of work that has ended in this turn of the loop."""
+        self._brief: deque[Callable[[], object]] = deque()
+        """What is done between this turn and the next."""
         self._thread = threading.Thread(target=self._main, name="memory-core", daemon=True)
 
     def start(self) -> None:
@@ -75,37 +79,62 @@ class CoreLoop:
         return call.result()
 
     def crossing(self, home: asyncio.AbstractEventLoop) -> _Crossing:
-        """The way from another loop, which is the one running in this thread, to this one and back."""
+        """The way from another loop, which is the one running in this thread, to this one."""
         crossing = self._crossings.get(id(home))
         if crossing is None:
             gone = partial(self._crossings.pop, id(home))
             crossing = self._crossings[id(home)] = _Crossing(weakref.ref(home, lambda _: gone()), self.loop)
         return crossing
 
+    def answer_soon(self, one: _Answer) -> None:
+        """Keep a promise at the end of this turn, together with those of all work that ends in it; on this loop."""
+        self._answers.append(one)
+        if len(self._answers) == 1:
+            self.loop.call_soon(self._send_answers)
+
+    def between_turns(self, work: Callable[[], T]) -> asyncio.Future[T]:
+        """Do something brief that blocks, in this loop's thread, but while the loop does not run; call it on this loop.
+
+        Waking another thread and being woken by it would take longer than the work, and detectors of blocking calls,
+        which look for a running loop, rightly report nothing: how long this loop may stand still is decided here.
+        """
+        done: asyncio.Future[T] = self.loop.create_future()
+        self._brief.append(partial(settle, work, done))
+        if len(self._brief) == 1:
+            self.loop.stop()  # after this turn; `_main` goes on with the next
+        return done
+
+    def _send_answers(self) -> None:
+        sent, self._answers = self._answers, []
+        answer(sent)
+
     def _main(self) -> None:
         asyncio.set_event_loop(self.loop)
-        self.loop.run_forever()
+        while True:
+            self.loop.run_forever()
+            while self._brief:
+                self._brief.popleft()()
 
 
 class _Crossing:
-    """Calls from one loop to the core loop, and their results: what is ready at the same time crosses together.
+    """Calls from one loop to the core loop: what is called in the same turn crosses together.
 
     Waking a loop in another thread is a system call and a fight for the interpreter lock. So a call waits for the end
-    of its loop's turn, when all tasks that were ready have called, and so does a result: many writers at once cost two
-    wake-ups, and arrive at the writer as one group.
+    of its loop's turn, when all tasks that were ready have called, and so does a result (`CoreLoop.answer_soon`): many
+    writers at once cost two wake-ups, and arrive at the writer as one group.
     """
 
     def __init__(self, home: weakref.ref[asyncio.AbstractEventLoop], core: asyncio.AbstractEventLoop) -> None:
-        self._home = home
+        self._home = home  # its callback ends this crossing
         self._core = core
-        self._calls = _Lane()
-        self._results = _Lane()
+        self._waiting: deque[Callable[[], object]] = deque()
+        self._is_waking = False
 
-    async def call(self, work: Coroutine[object, object, T]) -> T:
+    async def call(self, core: CoreLoop, work: Coroutine[object, object, T]) -> T:
         """Run `work` on the core loop and return its result here."""
         home = asyncio.get_running_loop()
-        call = _Call(work, home.create_future(), contextvars.copy_context())
-        self._calls.send(partial(self._start, call), home, self._core)
+        call = _Call(core, work, home.create_future(), contextvars.copy_context())
+        self.begin(home, call.start)
         try:
             return await call.result  # type: ignore[no-any-return]
         except asyncio.CancelledError:
@@ -114,44 +143,16 @@ class _Crossing:
             raise
 
     def begin(self, home: asyncio.AbstractEventLoop, work: Callable[[], object]) -> None:
-        """Have something called on the core loop."""
-        self._calls.send(work, home, self._core)
-
-    def _start(self, call: _Call) -> None:
-        if call.result.cancelled():
-            call.work.close()
-            return
-        call.task = self._core.create_task(call.work, context=call.context)
-        call.task.add_done_callback(lambda _: self._finish(call))
-
-    def _finish(self, call: _Call) -> None:
-        home = self._home()
-        if home is not None:
-            self._results.send(call.deliver, self._core, home)
-
-
-class _Lane:
-    """One direction of a crossing."""
-
-    def __init__(self) -> None:
-        self._waiting: deque[Callable[[], object]] = deque()
-        self._is_waking = False
-
-    def send(
-        self, deliver: Callable[[], object], here: asyncio.AbstractEventLoop, there: asyncio.AbstractEventLoop
-    ) -> None:
-        """Have something called over there at the end of this loop's turn."""
-        self._waiting.append(deliver)
+        """Have something called on the core loop at the end of this loop's turn."""
+        self._waiting.append(work)
         if not self._is_waking:
             self._is_waking = True
-            here.call_soon(self._wake, there)
+            home.call_soon(self._wake)
 
-    def _wake(self, there: asyncio.AbstractEventLoop) -> None:
-        """Send them off: from here on they belong to the other loop and are gone with it if it ends before its turn."""
+    def _wake(self) -> None:
         self._is_waking = False
         sent, self._waiting = self._waiting, deque()
-        with suppress(RuntimeError):  # the loop was closed: nobody waits there any more
-            there.call_soon_threadsafe(_arrive, sent, there)
+        self._core.call_soon_threadsafe(_arrive, sent, self._core)
 
 
 def _arrive(sent: deque[Callable[[], object]], here: asyncio.AbstractEventLoop) -> None:
@@ -165,30 +166,34 @@ def _arrive(sent: deque[Callable[[], object]], here: asyncio.AbstractEventLoop) 
 
 @dataclass(slots=True, eq=False)
 class _Call:
-    """One call on its way, and the future that waits for it in the loop it came from."""
+    """One call on its way, and the future that waits for it in the loop it came from. Lives on the core loop."""
 
+    core: CoreLoop
     work: Coroutine[object, object, Any]
     result: asyncio.Future[Any]
     context: contextvars.Context
     task: asyncio.Task[Any] | None = None
 
+    def start(self) -> None:
+        """Begin the work, unless nobody waits any more."""
+        if self.result.cancelled():
+            self.work.close()
+            return
+        self.task = self.core.loop.create_task(self.work, context=self.context)
+        self.task.add_done_callback(self._end)
+
     def cancel(self) -> None:
-        """Stop the work if it has started; on the core loop."""
+        """Stop the work if it has started."""
         if self.task is not None:
             self.task.cancel()
 
-    def deliver(self) -> None:
-        """Pass on how the work ended; on the loop of its caller."""
-        task, result = self.task, self.result
-        if task is None or result.done():
-            if task is not None and not task.cancelled():
-                task.exception()  # nobody waits for it: do not report that nobody looked at it
-        elif task.cancelled():
-            result.cancel()
+    def _end(self, task: asyncio.Task[Any]) -> None:
+        if task.cancelled():
+            self.core.answer_soon((self.result, None, asyncio.CancelledError()))
         elif (error := task.exception()) is not None:
-            result.set_exception(error)
+            self.core.answer_soon((self.result, None, error))
         else:
-            result.set_result(task.result())
+            self.core.answer_soon((self.result, task.result(), None))
 
 
 class _Blocking(Generic[T]):
@@ -227,21 +232,28 @@ class _Blocking(Generic[T]):
         return self._task.result()
 
 
-def _begin(begin: Callable[[asyncio.Future[T]], object], promise: asyncio.Future[T]) -> None:
-    try:
-        begin(promise)
-    except Exception as error:  # noqa: BLE001  (whatever it was, it is the caller's)
-        answer([(promise, None, error)])
+_Answer = tuple[asyncio.Future[Any], object, BaseException | None]
+"""A promise, and the result or the error that it is kept with."""
 
 
-def answer(answers: Iterable[tuple[asyncio.Future[Any], object, BaseException | None]]) -> None:
+def answer(answers: Iterable[_Answer]) -> None:
     """Keep promises (see `promised`) with a result or an error each, from any thread; those of one loop together."""
-    by_loop: dict[asyncio.AbstractEventLoop, deque[tuple[asyncio.Future[Any], object, BaseException | None]]] = {}
+    by_loop: dict[asyncio.AbstractEventLoop, deque[_Answer]] = {}
     for one in answers:
         by_loop.setdefault(one[0].get_loop(), deque()).append(one)
     for loop, some in by_loop.items():
         with suppress(RuntimeError):  # the loop was closed: nobody waits there any more
             loop.call_soon_threadsafe(_keep, some, loop)
+
+
+def settle(work: Callable[[], T], done: asyncio.Future[T]) -> None:
+    """Carry out work, in any thread, and answer a promise with what comes of it."""
+    try:
+        result = work()
+    except BaseException as error:  # noqa: BLE001  (whatever it was, it is the caller's)
+        answer([(done, None, error)])
+    else:
+        answer([(done, result, None)])
 
 
 async def answer_with(work: Awaitable[T], promise: asyncio.Future[T]) -> None:
@@ -254,9 +266,7 @@ async def answer_with(work: Awaitable[T], promise: asyncio.Future[T]) -> None:
         answer([(promise, result, None)])
 
 
-def _keep(
-    answers: deque[tuple[asyncio.Future[Any], object, BaseException | None]], here: asyncio.AbstractEventLoop
-) -> None:
+def _keep(answers: deque[_Answer], here: asyncio.AbstractEventLoop) -> None:
     try:
         while answers:
             promise, result, error = answers.popleft()
@@ -264,11 +274,20 @@ def _keep(
                 continue
             if error is None:
                 promise.set_result(result)
+            elif isinstance(error, asyncio.CancelledError):
+                promise.cancel()
             else:
                 promise.set_exception(error)
     finally:
         if answers:  # an interrupt (Ctrl-C) must not strand the others
             here.call_soon(_keep, answers, here)
+
+
+def _begin(begin: Callable[[asyncio.Future[T]], object], promise: asyncio.Future[T]) -> None:
+    try:
+        begin(promise)
+    except Exception as error:  # noqa: BLE001  (whatever it was, it is the caller's)
+        answer([(promise, None, error)])
 
 
 _lock = threading.RLock()  # a signal handler may need the loop while the thread that it interrupts is starting it
@@ -294,7 +313,7 @@ def core_loop() -> CoreLoop:
         return _core
 
 
-def _start_anew() -> None:
+def _start_over() -> None:
     """A child has none of its parent's threads; the lock may have been copied while one of them held it."""
     global _core, _lock
     if _core is not None:
@@ -304,7 +323,7 @@ def _start_anew() -> None:
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_start_anew)
+    os.register_at_fork(after_in_child=_start_over)
 
 
 async def on_core(fn: Callable[P, Coroutine[object, object, T]], /, *args: P.args, **kwargs: P.kwargs) -> T:
@@ -316,7 +335,7 @@ async def on_core(fn: Callable[P, Coroutine[object, object, T]], /, *args: P.arg
     core, home = core_loop(), asyncio.get_running_loop()
     if home is core.loop:
         return await fn(*args, **kwargs)
-    return await core.crossing(home).call(fn(*args, **kwargs))
+    return await core.crossing(home).call(core, fn(*args, **kwargs))
 
 
 async def off_loop(is_long: bool, fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:  # noqa: FBT001
