@@ -8,7 +8,6 @@ from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Final, Literal, Self, TypeVar, get_args
 
-from memory_core.bridge import off_loop, on_core
 from memory_core.checks import check_key, check_limit, check_one_of, check_query, check_unit, is_later, shown
 from memory_core.conversation import Conversing
 from memory_core.drafts import as_list, check_expiries, check_version, complete, complete_all, complete_items, is_long
@@ -16,6 +15,7 @@ from memory_core.errors import ForgottenError, RecordNotFoundError, ScopeError
 from memory_core.hints import with_hints
 from memory_core.history import history
 from memory_core.hits import Hits
+from memory_core.loop import off_loop, on_core
 from memory_core.models import (
     STATES,
     Draft,

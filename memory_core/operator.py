@@ -9,9 +9,9 @@ from collections.abc import Callable, Coroutine, Mapping
 from heapq import nlargest
 from typing import TYPE_CHECKING, TypeVar
 
-from memory_core.bridge import on_core
 from memory_core.handle import EVERYTHING, BoundMemory
 from memory_core.hits import Hits
+from memory_core.loop import on_core
 from memory_core.models import Hit, Mode, Scope, Stats
 from memory_core.owned import owned_by
 from memory_core.protocols import Store

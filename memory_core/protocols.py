@@ -126,7 +126,7 @@ class Adding(Protocol):
     def begin_add(
         self, scope: Scope, record: MemoryRecord, done: Future[MemoryRecord | None], *, embed_later: bool
     ) -> None:
-        """`Records.add` without a task: returns at once, answers `done` (`bridge.answer`) once it is durable."""
+        """`Records.add` without a task: returns at once, answers `done` (`crossing.answer`) once it is durable."""
         ...
 
 
@@ -153,7 +153,7 @@ class Listing(Protocol):
     """What a store may have beside `Records.list`, for callers on other loops than the memory's own."""
 
     def begin_list(self, scope: Scope, request: ListRequest, done: Future[Page]) -> None:
-        """`Records.list` without `touch`, from any thread: returns at once, answers `done` (`bridge.answer`)."""
+        """`Records.list` without `touch`, from any thread: returns at once, answers `done` (`crossing.answer`)."""
         ...
 
 

@@ -12,11 +12,11 @@ from datetime import datetime
 from functools import partial
 from typing import Any, Final, Self, TypeVar
 
-from memory_core.bridge import off_loop
 from memory_core.chunking import DEFAULT_CHUNKER, Chunker
 from memory_core.drafts import insist_on_version, is_long_patch, patched
 from memory_core.errors import EmbeddingError, RecordNotFoundError, reason_for_log
 from memory_core.limits import is_long
+from memory_core.loop import off_loop
 from memory_core.models import ErasureReceipt, Hit, MemoryRecord, Page, Patch, Scope, Stats, Version, utc_now
 from memory_core.progress import ProgressCallback
 from memory_core.protocols import Clock, Embedder, ListRequest, SearchRequest

@@ -14,11 +14,12 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
-from memory_core.bridge import answer_with, off_loop
 from memory_core.chunking import DEFAULT_CHUNKER, Chunker
+from memory_core.crossing import answer_with
 from memory_core.drafts import insist_on_version, is_long_patch, patched
 from memory_core.errors import ClosedError, EmbeddingError, RecordNotFoundError
 from memory_core.limits import is_long
+from memory_core.loop import off_loop
 from memory_core.models import ErasureReceipt, Hit, MemoryRecord, Page, Patch, Scope, Stats, Version
 from memory_core.progress import ProgressCallback
 from memory_core.protocols import Clock, Embedder, ListRequest, SearchRequest

@@ -18,13 +18,12 @@ import sys
 import threading
 import weakref
 from collections import deque
-from collections.abc import Awaitable, Callable, Coroutine, Iterable
-from concurrent.futures import CancelledError, Future
-from contextlib import suppress
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Coroutine
+from concurrent.futures import Future
 from functools import partial
-from typing import Any, Final, Generic, ParamSpec, TypeVar
+from typing import Final, ParamSpec, TypeVar
 
+from memory_core.crossing import Answer, Blocking, Crossing, answer, settle
 from memory_core.errors import ClosedError, WrongThreadError
 from memory_core.hints import not_a_call
 from memory_core.threads import is_own_thread
@@ -45,9 +44,9 @@ class CoreLoop:
         self.pid = os.getpid()
         self.loop = asyncio.new_event_loop()
         self.loop.set_debug(False)  # whatever the environment asks for: such lines quote what passes through a loop
-        self._crossings: dict[int, _Crossing] = {}
+        self._crossings: dict[int, Crossing] = {}
         """By the `id` of a loop that lives."""
-        self._answers: list[_Answer] = []
+        self._answers: list[Answer] = []
         """Of work that has ended in this turn of the loop."""
         self._brief: deque[Callable[[], object]] = deque()
         """What is done between this turn and the next."""
@@ -69,7 +68,7 @@ class CoreLoop:
 
     def run(self, work: Coroutine[object, object, T]) -> T:
         """Carry out `work` from any thread but the loop's own, which stands still until it is done."""
-        call = _Blocking(work, self.loop, contextvars.copy_context())
+        call = Blocking(work, self.loop, contextvars.copy_context())
         try:
             self.loop.call_soon_threadsafe(call.start)
             call.ended.acquire()
@@ -78,15 +77,17 @@ class CoreLoop:
             raise
         return call.result()
 
-    def crossing(self, home: asyncio.AbstractEventLoop) -> _Crossing:
+    def crossing(self, home: asyncio.AbstractEventLoop) -> Crossing:
         """The way from another loop, which is the one running in this thread, to this one."""
         crossing = self._crossings.get(id(home))
         if crossing is None:
             gone = partial(self._crossings.pop, id(home))
-            crossing = self._crossings[id(home)] = _Crossing(weakref.ref(home, lambda _: gone()), self.loop)
+            crossing = self._crossings[id(home)] = Crossing(
+                weakref.ref(home, lambda _: gone()), self.loop, self.answer_soon
+            )
         return crossing
 
-    def answer_soon(self, one: _Answer) -> None:
+    def answer_soon(self, one: Answer) -> None:
         """Keep a promise at the end of this turn, together with those of all work that ends in it; on this loop."""
         self._answers.append(one)
         if len(self._answers) == 1:
@@ -114,173 +115,6 @@ class CoreLoop:
             self.loop.run_forever()
             while self._brief:
                 self._brief.popleft()()
-
-
-class _Crossing:
-    """Calls from one loop to the core loop: what is called in the same turn crosses together.
-
-    Waking a loop in another thread is a system call and a fight for the interpreter lock. So a call waits for the end
-    of its loop's turn, when all tasks that were ready have called, and so does a result (`CoreLoop.answer_soon`): many
-    writers at once cost two wake-ups, and arrive at the writer as one group.
-    """
-
-    def __init__(self, home: weakref.ref[asyncio.AbstractEventLoop], core: asyncio.AbstractEventLoop) -> None:
-        self._home = home  # its callback ends this crossing
-        self._core = core
-        self._waiting: deque[Callable[[], object]] = deque()
-        self._is_waking = False
-
-    async def call(self, core: CoreLoop, work: Coroutine[object, object, T]) -> T:
-        """Run `work` on the core loop and return its result here."""
-        home = asyncio.get_running_loop()
-        call = _Call(core, work, home.create_future(), contextvars.copy_context())
-        self.begin(home, call.start)
-        try:
-            return await call.result  # type: ignore[no-any-return]
-        except asyncio.CancelledError:
-            if call.result.cancelled():  # or the work itself was cancelled, and knows
-                self._core.call_soon_threadsafe(call.cancel)
-            raise
-
-    def begin(self, home: asyncio.AbstractEventLoop, work: Callable[[], object]) -> None:
-        """Have something called on the core loop at the end of this loop's turn."""
-        self._waiting.append(work)
-        if not self._is_waking:
-            self._is_waking = True
-            home.call_soon(self._wake)
-
-    def _wake(self) -> None:
-        self._is_waking = False
-        sent, self._waiting = self._waiting, deque()
-        self._core.call_soon_threadsafe(_arrive, sent, self._core)
-
-
-def _arrive(sent: deque[Callable[[], object]], here: asyncio.AbstractEventLoop) -> None:
-    try:
-        while sent:
-            sent.popleft()()
-    finally:
-        if sent:  # an interrupt (Ctrl-C) must not strand the others
-            here.call_soon(_arrive, sent, here)
-
-
-@dataclass(slots=True, eq=False)
-class _Call:
-    """One call on its way, and the future that waits for it in the loop it came from. Lives on the core loop."""
-
-    core: CoreLoop
-    work: Coroutine[object, object, Any]
-    result: asyncio.Future[Any]
-    context: contextvars.Context
-    task: asyncio.Task[Any] | None = None
-
-    def start(self) -> None:
-        """Begin the work, unless nobody waits any more."""
-        if self.result.cancelled():
-            self.work.close()
-            return
-        self.task = self.core.loop.create_task(self.work, context=self.context)
-        self.task.add_done_callback(self._end)
-
-    def cancel(self) -> None:
-        """Stop the work if it has started."""
-        if self.task is not None:
-            self.task.cancel()
-
-    def _end(self, task: asyncio.Task[Any]) -> None:
-        if task.cancelled():
-            self.core.answer_soon((self.result, None, asyncio.CancelledError()))
-        elif (error := task.exception()) is not None:
-            self.core.answer_soon((self.result, None, error))
-        else:
-            self.core.answer_soon((self.result, task.result(), None))
-
-
-class _Blocking(Generic[T]):
-    """One call on its way whose caller is a thread that waits.
-
-    A lock is all that wakes it up: `run_coroutine_threadsafe` and its future do the same at twice the cost.
-    """
-
-    def __init__(
-        self, work: Coroutine[object, object, T], loop: asyncio.AbstractEventLoop, context: contextvars.Context
-    ) -> None:
-        self._work = work
-        self._loop = loop
-        self._context = context
-        self._task: asyncio.Task[T] | None = None
-        self.ended = threading.Lock()
-        self.ended.acquire()
-
-    def start(self) -> None:
-        """Begin; on the core loop."""
-        self._task = self._loop.create_task(self._work, context=self._context)
-        self._task.add_done_callback(lambda _: self.ended.release())
-
-    def cancel(self) -> None:
-        """Stop the work, for nobody waits any more; on the core loop."""
-        if self._task is None:
-            self._work.close()
-        else:
-            self._task.cancel()
-            self._task.add_done_callback(lambda task: task.cancelled() or task.exception())  # nobody looks at it
-
-    def result(self) -> T:
-        """How it ended, once it has."""
-        if self._task is None or self._task.cancelled():
-            raise CancelledError  # of the work, not of the caller
-        return self._task.result()
-
-
-_Answer = tuple[asyncio.Future[Any], object, BaseException | None]
-"""A promise, and the result or the error that it is kept with."""
-
-
-def answer(answers: Iterable[_Answer]) -> None:
-    """Keep promises (see `promised`) with a result or an error each, from any thread; those of one loop together."""
-    by_loop: dict[asyncio.AbstractEventLoop, deque[_Answer]] = {}
-    for one in answers:
-        by_loop.setdefault(one[0].get_loop(), deque()).append(one)
-    for loop, some in by_loop.items():
-        with suppress(RuntimeError):  # the loop was closed: nobody waits there any more
-            loop.call_soon_threadsafe(_keep, some, loop)
-
-
-def settle(work: Callable[[], T], done: asyncio.Future[T]) -> None:
-    """Carry out work, in any thread, and answer a promise with what comes of it."""
-    try:
-        result = work()
-    except BaseException as error:  # noqa: BLE001  (whatever it was, it is the caller's)
-        answer([(done, None, error)])
-    else:
-        answer([(done, result, None)])
-
-
-async def answer_with(work: Awaitable[T], promise: asyncio.Future[T]) -> None:
-    """Keep a promise of whatever loop with what `work` comes to."""
-    try:
-        result = await work
-    except BaseException as error:  # noqa: BLE001  (whatever it was, it is the caller's)
-        answer([(promise, None, error)])
-    else:
-        answer([(promise, result, None)])
-
-
-def _keep(answers: deque[_Answer], here: asyncio.AbstractEventLoop) -> None:
-    try:
-        while answers:
-            promise, result, error = answers.popleft()
-            if promise.done():  # its caller was cancelled
-                continue
-            if error is None:
-                promise.set_result(result)
-            elif isinstance(error, asyncio.CancelledError):
-                promise.cancel()
-            else:
-                promise.set_exception(error)
-    finally:
-        if answers:  # an interrupt (Ctrl-C) must not strand the others
-            here.call_soon(_keep, answers, here)
 
 
 def _begin(begin: Callable[[asyncio.Future[T]], object], promise: asyncio.Future[T]) -> None:
@@ -335,7 +169,7 @@ async def on_core(fn: Callable[P, Coroutine[object, object, T]], /, *args: P.arg
     core, home = core_loop(), asyncio.get_running_loop()
     if home is core.loop:
         return await fn(*args, **kwargs)
-    return await core.crossing(home).call(core, fn(*args, **kwargs))
+    return await core.crossing(home).call(fn(*args, **kwargs))
 
 
 async def off_loop(is_long: bool, fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:  # noqa: FBT001
