@@ -26,7 +26,7 @@ from typing import Final, ParamSpec, TypeVar
 from memory_core.crossing import Answer, Blocking, Crossing, answer, settle
 from memory_core.errors import ClosedError, WrongThreadError
 from memory_core.hints import not_a_call
-from memory_core.threads import is_own_thread
+from memory_core.threads import in_slices, is_own_thread
 
 _ENDING: Final = "the interpreter is ending, and memories with it; what was acknowledged is on disk"
 
@@ -174,7 +174,7 @@ async def on_core(fn: Callable[P, Coroutine[object, object, T]], /, *args: P.arg
 
 async def off_loop(is_long: bool, fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:  # noqa: FBT001
     """`fn(...)`: in a thread if it would hold the loop for more than a millisecond or so."""
-    return await asyncio.to_thread(fn, *args, **kwargs) if is_long else fn(*args, **kwargs)
+    return await in_slices(fn, *args, **kwargs) if is_long else fn(*args, **kwargs)
 
 
 def promised(begin: Callable[[asyncio.Future[T]], object]) -> asyncio.Future[T]:

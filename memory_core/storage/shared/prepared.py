@@ -15,6 +15,7 @@ from memory_core.progress import Progress, ProgressCallback
 from memory_core.protocols import Embedder, Familiar, SearchRequest
 from memory_core.retrieval.features import Features, features
 from memory_core.retrieval.question import without_names
+from memory_core.threads import give_way
 
 if TYPE_CHECKING:
     import numpy as np
@@ -52,6 +53,7 @@ class Prepared(NamedTuple):
 
 def prepare(record: MemoryRecord, chunker: Chunker = DEFAULT_CHUNKER) -> Prepared:
     """Analyse a record; its vectors are owed until somebody embeds `texts_to_embed`."""
+    give_way()
     return Prepared(record, features(record), pieces_of(record.text, chunker), chunker=chunker)
 
 

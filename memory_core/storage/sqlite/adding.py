@@ -20,6 +20,7 @@ from memory_core.storage.shared.prepared import Prepared
 from memory_core.storage.sqlite.vectors import Batch
 from memory_core.storage.sqlite.writer import Writer
 from memory_core.storage.sqlite.writing import Adds
+from memory_core.threads import in_slices
 
 MOST_TOGETHER: Final = 64
 """Most adds that are embedded in one call; bounds how long the first of them waits."""
@@ -94,7 +95,7 @@ class AddQueue:
         quota: Quota | None,
     ) -> None:
         try:
-            item = await asyncio.to_thread(self._prepare, record)
+            item = await in_slices(self._prepare, record)
         except Exception as error:  # noqa: BLE001  (whatever it was, it is the caller's)
             answer([(done, None, error)])
         else:

@@ -26,6 +26,7 @@ from memory_core.storage.sqlite.readers import Readers, looks_long
 from memory_core.storage.sqlite.sieve import Sieve, named
 from memory_core.storage.sqlite.snapshot import snapshot
 from memory_core.storage.sqlite.where import conditions, is_selective, owner_range
+from memory_core.threads import brief_work
 from memory_core.where.meaning import folded
 
 MOST_ROUNDS: Final = 3
@@ -69,7 +70,8 @@ async def found(readers: Readers, owner_indexes: OwnerIndexes, search: Search) -
     """
     result = await readers.brief.briefly(partial(ranked_if_brief, owner_indexes=owner_indexes, search=search))
     if result is None:
-        result = await readers.brief.run(partial(ranked, owner_indexes=owner_indexes, search=search))
+        with brief_work():
+            result = await readers.brief.run(partial(ranked, owner_indexes=owner_indexes, search=search))
     rounds = 0
     while result.missing is not None:
         rounds += 1

@@ -13,9 +13,8 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final
 
 from memory_core.storage.sqlite.where import Conditions
+from memory_core.threads import SLICE_SECONDS
 
-SLICE_SECONDS: Final = 0.003
-"""How long one slice looks at records; the one that it looks at then is looked at to its end."""
 _AT_ONCE: Final = 512
 """Records that one statement asks for. They come one by one, and what a slice does not get to is asked for again."""
 
@@ -73,12 +72,12 @@ class Sieve:
 
     def slice(self, db: sqlite3.Connection) -> bool:
         """Look at some more records; returns whether that was all."""
-        end = time.perf_counter() + SLICE_SECONDS
+        end = time.thread_time() + SLICE_SECONDS
         while not self._is_done:
             for key, version, *row in self._rows(db):
                 if self._test(tuple(row)):
                     self._kept[key] = version
-                if self._is_done or time.perf_counter() > end:
+                if self._is_done or time.thread_time() > end:
                     return self._is_done
         return True
 
