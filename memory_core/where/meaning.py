@@ -5,10 +5,12 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from datetime import datetime
+from functools import lru_cache
 from operator import ge, gt, le, lt
 from typing import Any, Final, cast
 
 from memory_core.models import MemoryRecord
+from memory_core.threads import give_way
 from memory_core.where.conditions import GROUPS, TAGS, AllOf, Condition, DataCondition, FieldCondition, NoneOf
 from memory_core.where.value import Where
 
@@ -19,6 +21,9 @@ _NOTHING: Final = object()
 _UNSPACED: Final = ("CJK", "HIRAGANA", "KATAKANA", "HANGUL", "THAI", "LAO", "KHMER", "MYANMAR", "TIBETAN", "BOPOMOFO")
 """Scripts that write words without spaces between them, or with endings attached, by the names of their characters."""
 
+
+_OCCURRENCES: Final = 1_000
+"""Of a keyword inside other words, between two chances for others to go first."""
 
 Test = Callable[[Any], bool]
 """Of a record; of anything that has its `data`, if no condition is on a field."""
@@ -51,7 +56,11 @@ def keyword_test(keywords: Collection[str]) -> Callable[[str], bool]:
 
     def test(text: str) -> bool:
         said = folded(text)
-        return any(_contains(said, keyword) for keyword in wanted)
+        for keyword in wanted:
+            give_way()
+            if _contains(said, keyword):
+                return True
+        return False
 
     return test
 
@@ -146,6 +155,7 @@ def identity(value: Any) -> Hashable:
     if isinstance(value, dict):
         return frozenset((name, identity(held)) for name, held in cast("dict[str, Any]", value).items())
     if isinstance(value, list | tuple):
+        give_way()
         return tuple(map(identity, cast("Sequence[Any]", value)))
     return cast("Hashable", value)
 
@@ -228,15 +238,20 @@ def folded(text: str) -> str:
 
 
 def _contains(text: str, word: str) -> bool:
-    start = text.find(word) if word else -1
-    while start >= 0:
-        stop = start + len(word)
-        if not _runs_on(text[start - 1 : start], word[0]) and not _runs_on(word[-1], text[stop : stop + 1]):
+    found = text.find(word) if word else -1
+    seen = 0
+    while found >= 0:
+        stop = found + len(word)
+        if not _runs_on(text[found - 1 : found], word[0]) and not _runs_on(word[-1], text[stop : stop + 1]):
             return True
-        start = text.find(word, start + 1)
+        found = text.find(word, found + 1)
+        seen += 1
+        if seen % _OCCURRENCES == 0:
+            give_way()
     return False
 
 
+@lru_cache(maxsize=4_096)
 def _runs_on(left: str, right: str) -> bool:
     """Whether a word goes on from one character to the next."""
     return all(c and (c.isalnum() or c == "_" or unicodedata.category(c)[0] == "M") for c in (left, right)) and not any(

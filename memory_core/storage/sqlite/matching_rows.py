@@ -137,8 +137,8 @@ class MatchingRows:
         keys = named(db, found)
         if found.asked is not None:
             sieve = Sieve.of(found, keys)
-            while not sieve.slice(db):
-                pass
+            while rows := sieve.read(db):
+                sieve.look_at(rows)
             keys = sieve.kept
         row_of = self._owner_index.row_of
         return np.sort(np.array([row_of[key] for key in keys], np.int32))

@@ -1,8 +1,8 @@
 """Two connections that read: a long read has one of its own, so that nobody's search waits for it.
 
 How long a read takes is guessed from what it asks for and how many records there are. A guess that is too high costs
-little: the read is carried out in the other thread. What Python has to look at is read in slices (`Sieve`), which are
-brief, whoever reads.
+little: the read is carried out in the other thread. What Python has to look at is read in small parts (`Sieve`), which
+is brief, whoever reads.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from memory_core.storage.sqlite.connection import Connection
 from memory_core.storage.sqlite.owners import Owner
 from memory_core.storage.sqlite.sieve import Sieve
 from memory_core.storage.sqlite.where import touches_data
-from memory_core.threads import SLICE_SECONDS
+from memory_core.threads import in_slices
 from memory_core.where.value import Where
 
 T = TypeVar("T")
@@ -44,8 +44,6 @@ class Readers:
         self._connect = connect
         self._long: Connection | None = None
         self._opening = asyncio.Lock()
-        self._turn = asyncio.Lock()
-        """Held for a slice and the rest after it."""
         self._is_closed = False
 
     async def close(self) -> None:
@@ -76,16 +74,9 @@ class Readers:
         return await (await self.long()).run(work) if done is None else done[0]
 
     async def sift(self, sieve: Sieve) -> None:
-        """Find out what the sieve keeps, in turns with everybody else who does so."""
-        while not await self._slice(sieve):
-            pass
-
-    async def _slice(self, sieve: Sieve) -> bool:
-        async with self._turn:  # first come, first served
-            is_done = await self.brief.run(sieve.slice)
-            if not is_done:
-                await asyncio.sleep(SLICE_SECONDS)
-            return is_done
+        """Find out what the sieve keeps, while brief work goes first."""
+        while rows := await self.brief.run(sieve.read):
+            await in_slices(sieve.look_at, rows)
 
 
 def asks_python(where: Where) -> bool:

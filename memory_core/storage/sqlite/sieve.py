@@ -1,22 +1,23 @@
-"""Records that Python has to look at, a few milliseconds at a time.
+"""Records that Python has to look at, some at a time.
 
-While Python looks at records, every other thread waits for the interpreter. So such reads are cut into slices, each is
-followed by a rest of the same length, and those of different callers take turns (`Readers.sift`).
+While Python looks at records, every other thread waits for the interpreter. So they are read in small parts, and looked
+at in a thread that gives way to brief work (`Readers.sift`); meanwhile the connection is free for others.
 """
 
 from __future__ import annotations
 
 import json
 import sqlite3
-import time
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final
 
 from memory_core.storage.sqlite.where import Conditions
-from memory_core.threads import SLICE_SECONDS
+from memory_core.threads import give_way
 
-_AT_ONCE: Final = 512
-"""Records that one statement asks for. They come one by one, and what a slice does not get to is asked for again."""
+_PART: Final = 256
+"""Records that are read at once,"""
+_PART_CHARS: Final = 200_000
+"""unless their texts and data are longer than this."""
 
 Row = tuple[Any, ...]
 
@@ -24,7 +25,7 @@ Row = tuple[Any, ...]
 class Sieve:
     """Finds out which of some records satisfy the conditions.
 
-    Each slice sees a state of the file of its own. What is kept satisfied the conditions at some moment since the
+    Each part is read in a state of the file of its own. What is kept satisfied the conditions at some moment since the
     records were named; `still` says what does so in the state it sees.
 
     Args:
@@ -70,16 +71,29 @@ class Sieve:
         """The keys of the records that satisfy the conditions, in their order."""
         return list(self._kept)
 
-    def slice(self, db: sqlite3.Connection) -> bool:
-        """Look at some more records; returns whether that was all."""
-        end = time.thread_time() + SLICE_SECONDS
-        while not self._is_done:
-            for key, version, *row in self._rows(db):
-                if self._test(tuple(row)):
-                    self._kept[key] = version
-                if self._is_done or time.thread_time() > end:
-                    return self._is_done
-        return True
+    def read(self, db: sqlite3.Connection) -> list[Row]:
+        """Some more records; none if that was all."""
+        rows: list[Row] = []
+        while not rows and self._next < len(self._keys) and len(self._kept) < self._most:
+            first, chars = self._next, 0
+            self._next = min(first + _PART, len(self._keys))
+            for place, *row in self._ask(db, self._keys[first : self._next]):
+                rows.append(tuple(row))
+                chars += sum(len(value) for value in row if isinstance(value, str))
+                if chars > _PART_CHARS:
+                    self._next = first + place + 1
+                    break
+        return rows
+
+    def look_at(self, rows: Sequence[Row]) -> None:
+        """Keep those of the records read that satisfy the conditions."""
+        for key, version, *row in rows:
+            give_way()
+            if self._test(tuple(row)):
+                self._kept[key] = version
+                if len(self._kept) == self._most:
+                    self._next = self._keys.index(key) + 1
+                    return
 
     def still(self, db: sqlite3.Connection) -> list[int]:
         """Those of the kept that satisfy the conditions in this state of the file; what changed is tested again."""
@@ -95,18 +109,6 @@ class Sieve:
         again = [(key, tuple(row)) for _, key, _, *row in self._ask(db, changed)]
         same.update(key for key, row in again if self._test(row))
         return [key for key in self._kept if key in same]
-
-    @property
-    def _is_done(self) -> bool:
-        return self._next >= len(self._keys) or len(self._kept) >= self._most
-
-    def _rows(self, db: sqlite3.Connection) -> Iterator[Row]:
-        first = self._next
-        some = self._keys[first : first + _AT_ONCE]
-        for place, *row in self._ask(db, some):
-            self._next = first + place + 1
-            yield tuple(row)
-        self._next = first + len(some)
 
     def _ask(self, db: sqlite3.Connection, keys: Sequence[int]) -> Iterator[Row]:
         return iter(db.execute(self._sql, (*self._parameters, json.dumps(keys))) if keys else ())

@@ -1,4 +1,4 @@
-"""The records that satisfy conditions which Python has to decide, found in slices (`Sieve`)."""
+"""The records that satisfy conditions which Python has to decide, found part by part (`Sieve`)."""
 
 from __future__ import annotations
 
