@@ -112,8 +112,8 @@ class OwnerIndexes:
         It is awaited on the core loop; what it returns is then called in the thread of searches.
         """
         followed = self._followed.get(owner.id)
-        if followed is None or owner.next - followed.next > LONG_LOAD:
-            return partial(self._load_apart, scope) if owner.next > LONG_LOAD else None
+        if owner.next - (0 if followed is None else followed.next) > LONG_LOAD:
+            return partial(self._load_apart, scope)
         self.of(db, owner)
         allowed = self._followed[owner.id].allowed
         question = allowed.unanswered(owner.id, scope, where) if is_selective(scope, where) else None
