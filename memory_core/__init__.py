@@ -69,6 +69,7 @@ from memory_core.protocols import Embedder, Store, Summarizer
 from memory_core.quota import Quota
 from memory_core.recall.values import Considered, Recalled, RecallOptions
 from memory_core.settings import DEFAULT_EMBEDDER
+from memory_core.sync import SyncMemory
 from memory_core.where.conditions import AllOf, AnyOf, Comparison, DataCondition, FieldCondition, NoneOf
 from memory_core.where.documents import data_conditions
 from memory_core.where.value import Where
@@ -162,6 +163,7 @@ __all__ = [
     "StoreUnavailableError",
     "Summarizer",
     "SupersededError",
+    "SyncMemory",
     "ThreadedEmbedder",
     "TokenChunker",
     "ToolCall",
