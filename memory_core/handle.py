@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Self
 
-from memory_core.checks import shown
+from memory_core.checks import check_key, shown
 from memory_core.errors import ScopeError
 from memory_core.hints import with_hints
 from memory_core.operations import EVERYTHING, Operations
@@ -54,3 +54,15 @@ class BoundMemory(Operations):
                     f"this memory belongs to {name} {bound!r}; it cannot be used for {name} {shown(value)}"
                 )
         return BoundMemory(self.memory, replace(self.scope, **narrower)) if narrower else self
+
+
+def owned_by(handle: BoundMemory, user: object) -> BoundMemory:
+    """The handle for the user a framework names on this call.
+
+    An open handle takes that user; a handle that fixes one accepts only the same, so that a shared handle never mixes
+    two people.
+
+    Raises:
+        ScopeError: The framework named nobody (missing, empty, not a string), or somebody else.
+    """
+    return handle.bind(user=check_key("user", user, ScopeError))

@@ -175,7 +175,7 @@ class Operations(Conversing):
             InvalidInputError: It has another dimension, is zero, or holds something else than finite numbers; or the
                 memory has no embedder.
         """
-        from memory_core.retrieval.query_vector import unit_vector  # noqa: PLC0415  (numpy)
+        from memory_core.retrieval.dense import unit_vector  # noqa: PLC0415  (numpy)
 
         request = SearchRequest(
             text="",

@@ -79,7 +79,7 @@ async def memory_integration_example():
 '''
 
 IMPORTS = {
-    "from spade_llm.agent import LLMAgent": "from memory_spade.llm import MemoryLLMAgent as LLMAgent",
+    "from spade_llm.agent import LLMAgent": "from memory_spade import MemoryLLMAgent as LLMAgent",
     "from spade_llm.memory import": "from memory_spade.memory import",
 }
 AS_PRINTED_BUT_FOR = {**IMPORTS, "memory_agent@example.com": "{jid}", "asyncio.sleep(10)": "asyncio.sleep(0.1)"}
