@@ -10,6 +10,7 @@ import pytest
 from spade_llm.providers import LLMProvider
 
 from memory_spade import AgentBaseMemory, AgentInteractionMemory, MemoryLLMAgent
+from memory_spade import agent as agent_module
 from memory_spade.testing.provider import ScriptedProvider
 from memory_spade.testing.xmpp import XmppServer
 
