@@ -26,7 +26,7 @@ from typing import Final, ParamSpec, TypeVar
 from memory_core.crossing import Answer, Blocking, Crossing, answer, settle
 from memory_core.errors import ClosedError, WrongThreadError
 from memory_core.hints import not_a_call
-from memory_core.threads import in_slices, is_own_thread
+from memory_core.threads import forget_work_of_parent, in_slices, is_own_thread
 
 _ENDING: Final = "the interpreter is ending, and memories with it; what was acknowledged is on disk"
 
@@ -154,6 +154,7 @@ def _start_over() -> None:
         for task in asyncio.all_tasks(_core.loop):
             task._log_destroy_pending = False  # type: ignore[attr-defined]  # noqa: SLF001  (they go on in the parent)
     _core, _lock = None, threading.RLock()
+    forget_work_of_parent()
 
 
 if hasattr(os, "register_at_fork"):

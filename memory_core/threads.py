@@ -70,8 +70,18 @@ async def in_slices(work: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) 
     The interpreter runs one thread at a time. One that needs it for long makes every other one wait some milliseconds
     each time it needs it, and a search needs it again after every call of SQLite.
     """
-    loop = asyncio.get_running_loop()
-    return await asyncio.to_thread(_giving_way, loop, partial(work, *args, **kwargs))
+    return await asyncio.to_thread(sliced(partial(work, *args, **kwargs)))
+
+
+def sliced(work: Callable[P, T]) -> Callable[P, T]:
+    """`in_slices` for a thread of one's own: work that lets this loop go first when it gives way."""
+    slices = _Slices(asyncio.get_running_loop())
+
+    def run(*args: P.args, **kwargs: P.kwargs) -> T:
+        with slices.under_way():
+            return work(*args, **kwargs)
+
+    return run
 
 
 def give_way() -> None:
@@ -91,30 +101,37 @@ def brief_work() -> Generator[None]:
         _Slices.brief -= 1
 
 
+def forget_work_of_parent() -> None:
+    """For a forked child, which has none of the threads of its parent."""
+    _Slices.brief = _Slices.long = 0
+    _Slices.counting = threading.Lock()
+
+
 class _Slices:
     """Long work in one thread."""
 
     brief = 0
     """How many wait for brief work; counted on the core loop."""
-    _long = 0
+    long = 0
     """How much long work is under way."""
-    _counting = threading.Lock()
+    counting = threading.Lock()
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self._loop = loop
-        self._began = time.thread_time()
+        self._began = 0.0
+        """In seconds of this thread's work."""
 
     @contextmanager
     def under_way(self) -> Generator[None]:
-        with self._counting:
-            _Slices._long += 1
-        _own.slices = self
+        with self.counting:
+            _Slices.long += 1
+        _own.slices, self._began = self, time.thread_time()
         try:
             yield
         finally:
             _own.slices = None
-            with self._counting:
-                _Slices._long -= 1
+            with self.counting:
+                _Slices.long -= 1
 
     def give_way(self) -> None:
         worked = time.thread_time() - self._began
@@ -129,13 +146,8 @@ class _Slices:
         until = time.perf_counter() + worked
         while self.brief and time.perf_counter() < until:
             time.sleep(SLICE_SECONDS / 10)
-        time.sleep(worked * (self._long - 1))  # as if they took turns
+        time.sleep(worked * (self.long - 1))  # as if they took turns
         self._began = time.thread_time()
-
-
-def _giving_way(loop: asyncio.AbstractEventLoop, work: Callable[[], T]) -> T:
-    with _Slices(loop).under_way():
-        return work()
 
 
 def keep_for_ever(value: object) -> None:

@@ -19,6 +19,7 @@ from memory_core.storage.sqlite.sieve import Sieve
 from memory_core.storage.sqlite.sifting import narrow
 from memory_core.storage.sqlite.snapshot import snapshot
 from memory_core.storage.sqlite.where import Conditions, conditions
+from memory_core.threads import give_way
 
 _ORDERS: Final[dict[Order, tuple[str, str, str]]] = {
     "newest": ("occurred_at", "<", "DESC"),
@@ -111,8 +112,11 @@ def part(db: sqlite3.Connection, scope: Scope, request: ListRequest, now: int, p
         [*found.parameters, request.limit + 1],
     ).fetchall()
     shown = rows[: request.limit]
-    records = tuple(to_record(row, scope.app, scope.user or "") for row in shown)
-    return Part(records, [row[-1] for row in shown], shown[-1][-2:] if len(rows) > len(shown) else end)
+    records: list[MemoryRecord] = []
+    for row in shown:
+        records.append(to_record(row, scope.app, scope.user or ""))
+        give_way()
+    return Part(tuple(records), [row[-1] for row in shown], shown[-1][-2:] if len(rows) > len(shown) else end)
 
 
 async def _passed(readers: Readers, scope: Scope, request: ListRequest, now: int) -> PageSieve | None:

@@ -18,7 +18,7 @@ from memory_core.storage.sqlite.connection import Connection
 from memory_core.storage.sqlite.owners import Owner
 from memory_core.storage.sqlite.sieve import Sieve
 from memory_core.storage.sqlite.where import touches_data
-from memory_core.threads import in_slices
+from memory_core.threads import in_slices, sliced
 from memory_core.where.value import Where
 
 T = TypeVar("T")
@@ -71,7 +71,7 @@ class Readers:
             return None if unless(db) else (work(db),)
 
         done = await self.brief.run(look)
-        return await (await self.long()).run(work) if done is None else done[0]
+        return await (await self.long()).run(sliced(work)) if done is None else done[0]
 
     async def sift(self, sieve: Sieve) -> None:
         """Find out what the sieve keeps, while brief work goes first."""
