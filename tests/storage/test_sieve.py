@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import threading
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from pathlib import Path
@@ -19,6 +20,7 @@ from memory_core import (
     Memory,
     Patch,
     Where,
+    run_sync,
 )
 from memory_core.loop import core_loop, on_core
 from memory_core.storage.sqlite import sieve as sieves
@@ -168,6 +170,37 @@ async def test_a_group_with_a_field_that_reads_change_is_never_remembered(memory
     assert len(await eve.search("tea", where=where, limit=100)) == RECORDS
     await eve.list(limit=2, touch=True)  # one of them is odd
     assert len(await eve.search("tea", where=where, limit=100)) == RECORDS - 1
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="only where processes fork")
+@pytest.mark.filterwarnings("ignore:.*multi-threaded.*fork:DeprecationWarning")
+def test_a_fork_does_not_wait_for_python_to_look_at_records(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    looking, go_on, look_at = threading.Event(), threading.Event(), sieves.Sieve.look_at
+
+    def look_slowly(self: sieves.Sieve, rows: Any) -> None:
+        looking.set()
+        assert go_on.wait(60)
+        look_at(self, rows)
+
+    monkeypatch.setattr(sieves.Sieve, "look_at", look_slowly)
+    path = tmp_path / "memory.db"
+    with Memory(path, embedder=None) as memory:
+        eve = memory.bind(user="eve")
+        run_sync(eve.add, Draft("tea", data={"even": True}))
+        reader = threading.Thread(target=lambda: run_sync(eve.list, where=EVEN))
+        reader.start()
+        assert looking.wait(60)
+        child = os.fork()
+        if child == 0:
+            code = 1
+            try:  # which it could not, had a read been under way
+                with Memory(path, embedder=None) as own:
+                    code = 0 if run_sync(own.bind(user="eve").stats).records == 1 else 2
+            finally:
+                os._exit(code)
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+        go_on.set()
+        reader.join()
 
 
 async def test_long_work_in_a_thread_lets_the_core_loop_go_first() -> None:
