@@ -12,7 +12,7 @@ from typing import Final, Protocol
 
 from memory_core.errors import InvalidInputError
 from memory_core.graphemes import boundary_after, boundary_before
-from memory_core.threads import give_way
+from memory_core.slices import give_way
 
 CHUNK_CHARS: Final = 900
 """About 200 tokens of English, which leaves the default model (256 tokens) room for the author and the turn before."""

@@ -14,7 +14,7 @@ import unicodedata
 from collections.abc import Iterator, Sequence
 
 from memory_core.retrieval.stemmer import stem
-from memory_core.threads import give_way
+from memory_core.slices import give_way
 
 _STOP_WORD_GROUPS = (
     # articles, determiners, quantifiers

@@ -20,7 +20,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from memory_core.threads import give_way
+from memory_core.slices import give_way
 
 _TERM_BYTES: Final = 5
 _ROW_BITS: Final = 64 - 8 * _TERM_BYTES
@@ -62,7 +62,8 @@ def pack(terms: Iterable[str]) -> bytes:
     left, parts = iter(terms), list[bytes]()
     while part := b"".join(map(_hash_of.__getitem__, islice(left, TOGETHER))):
         parts.append(part)
-        give_way()
+        if len(part) == TOGETHER * _TERM_BYTES:
+            give_way()
     return b"".join(parts)
 
 

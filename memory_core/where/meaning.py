@@ -10,7 +10,7 @@ from operator import ge, gt, le, lt
 from typing import Any, Final, cast
 
 from memory_core.models import MemoryRecord
-from memory_core.threads import give_way
+from memory_core.slices import give_way
 from memory_core.where.conditions import GROUPS, TAGS, AllOf, Condition, DataCondition, FieldCondition, NoneOf
 from memory_core.where.value import Where
 

@@ -23,9 +23,9 @@ from memory_core import (
     run_sync,
 )
 from memory_core.loop import core_loop, on_core
+from memory_core.slices import give_way, in_slices
 from memory_core.storage.sqlite import sieve as sieves
 from memory_core.storage.sqlite.readers import Readers
-from memory_core.threads import give_way, in_slices
 
 RECORDS = 60
 EVEN = Where(matching=[DataCondition(("even",), "eq", value=True)])

@@ -20,12 +20,12 @@ from memory_core.limits import is_long
 from memory_core.models import MemoryRecord, Quota, Scope
 from memory_core.progress import ProgressCallback
 from memory_core.protocols import Embedder
+from memory_core.slices import in_slices
 from memory_core.storage.shared.prepared import Prepared, embed_reporting, texts_to_embed
 from memory_core.storage.sqlite.connection import Connection
 from memory_core.storage.sqlite.owners import find
 from memory_core.storage.sqlite.writer import Writer
 from memory_core.storage.sqlite.writing import Adds, by_sources
-from memory_core.threads import in_slices
 
 MOST_TOGETHER: Final = 64
 """Most adds that are embedded in one call; bounds how long the first of them waits."""

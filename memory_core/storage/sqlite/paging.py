@@ -11,6 +11,7 @@ from typing import Any, Final, NamedTuple
 
 from memory_core.models import MemoryRecord, Order, Page, Scope
 from memory_core.protocols import ListRequest
+from memory_core.slices import give_way
 from memory_core.storage.shared.cursors import decode_cursor, encode_cursor
 from memory_core.storage.sqlite.codec import COLUMNS, to_record
 from memory_core.storage.sqlite.owners import find
@@ -19,7 +20,6 @@ from memory_core.storage.sqlite.sieve import Sieve
 from memory_core.storage.sqlite.sifting import narrow
 from memory_core.storage.sqlite.snapshot import snapshot
 from memory_core.storage.sqlite.where import Conditions, conditions
-from memory_core.threads import give_way
 
 _ORDERS: Final[dict[Order, tuple[str, str, str]]] = {
     "newest": ("occurred_at", "<", "DESC"),

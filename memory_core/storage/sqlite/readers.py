@@ -14,11 +14,11 @@ from typing import Final, TypeVar
 
 from memory_core.errors import ClosedError
 from memory_core.protocols import ListRequest
+from memory_core.slices import in_slices, sliced
 from memory_core.storage.sqlite.connection import Connection
 from memory_core.storage.sqlite.owners import Owner
 from memory_core.storage.sqlite.sieve import Sieve
 from memory_core.storage.sqlite.where import touches_data
-from memory_core.threads import in_slices, sliced
 from memory_core.where.value import Where
 
 T = TypeVar("T")

@@ -17,6 +17,7 @@ from memory_core.protocols import SearchRequest
 from memory_core.retrieval.owner_index import OwnerIndex
 from memory_core.retrieval.question import Query
 from memory_core.retrieval.ranking import Ranking, Vector, rank
+from memory_core.slices import brief_work
 from memory_core.storage.sqlite.codec import COLUMNS, to_record
 from memory_core.storage.sqlite.damage import explaining
 from memory_core.storage.sqlite.owner_indexes import Missing, OwnerIndexes
@@ -26,7 +27,6 @@ from memory_core.storage.sqlite.readers import Readers, looks_long
 from memory_core.storage.sqlite.sieve import Sieve, named
 from memory_core.storage.sqlite.snapshot import snapshot
 from memory_core.storage.sqlite.where import conditions, is_selective, owner_range
-from memory_core.threads import brief_work
 from memory_core.where.meaning import folded
 
 MOST_ROUNDS: Final = 3

@@ -11,8 +11,8 @@ import sqlite3
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final
 
+from memory_core.slices import give_way
 from memory_core.storage.sqlite.where import Conditions
-from memory_core.threads import give_way
 
 _PART: Final = 256
 """Records that are read at once,"""
