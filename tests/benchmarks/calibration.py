@@ -24,12 +24,12 @@ SLACKS: Final = (2.0, 1.5, 1.25, 1.0, 0.8, 0.6, 0.4, 0.0, -0.5, -1.0)
 
 
 async def main(corpora: Sequence[str]) -> None:
-    print(f"{'slack':16}" + "".join(f"{f'{slack:g}' + '*' * (slack == SLACK):>10}" for slack in SLACKS))
+    print(f"{'':16} slack " + "".join(f"{f'{slack:g}' + '*' * (slack == SLACK):>7}" for slack in SLACKS))
     for corpus in corpora:
         points = await curve(corpus, SLACKS)
         for name in ("kept", "silent"):
-            shares = "".join(f"{100 * getattr(point, name):10.1f}" for point in points.values())
-            print(f"{corpus if name == 'kept' else '':16}{name:>6}{shares[6:]}", flush=True)
+            shares = "".join(f"{100 * getattr(point, name):7.1f}" for point in points.values())
+            print(f"{corpus if name == 'kept' else '':16} {name:6}{shares}", flush=True)
 
 
 if __name__ == "__main__":
