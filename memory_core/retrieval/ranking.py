@@ -16,9 +16,9 @@ unrelated texts reaches by chance.
 
 A text's vector has seen nothing but the text. What a turn means beside others comes from their scores: `unsaid` falls
 from 1 to 0 with the length of a turn, so "Yes, on Friday!" is found by the question before it and a page stands for
-itself. A turn lends what it shows by itself; where the query asks for the other role's words, only what that is above
-ROLE, for what an assistant answers in general terms says little of what a user said. Only turns of a session have
-neighbours (`features.is_turn`); a fact stands alone.
+itself. A turn lends its own score; where the query asks for the words of the other role, only what that score is above
+ROLE: a general answer of an assistant says little about what the user said. Only turns of a session have neighbours
+(`features.is_turn`); a fact stands alone.
 
 What each rule is worth, and how the constants were chosen, stands in `docs/retrieval.md`.
 """
@@ -209,8 +209,8 @@ def _add_evidence(owner_index: OwnerIndex, query: Query, vector: Vector | None, 
 def _lent(owner_index: OwnerIndex, query: Query, own: Floats) -> Floats:
     """What each row has for its neighbours."""
     if query.about_user or query.about_assistant:
-        unasked = FROM_ASSISTANT if query.about_user else FROM_USER
-        own = own - np.float32(ROLE) * _flagged(owner_index, unasked)
+        unasked = _flagged(owner_index, FROM_ASSISTANT if query.about_user else FROM_USER)
+        own = own - unasked * np.float32(ROLE)
     return np.maximum(own, np.float32(0))
 
 

@@ -25,7 +25,9 @@ from common import DIMENSIONS, GivenVectors, drafts, percentiles, questions, tim
 from memory_core import Draft, Memory
 from memory_core.models import Role
 
-LENGTH, SESSION, ASKED, PAUSE = 2_000, 60, 60, 0.2
+LENGTH, SESSION, ASKED = 2_000, 60, 60
+PAUSE = 0.2
+"""Seconds after a product."""
 ROLES: tuple[Role, Role] = ("user", "assistant")
 
 
@@ -56,8 +58,8 @@ async def main(count: int) -> None:
         async with Memory(Path(folder) / "chats.db", embedder=embedder) as memory:
             ann = memory.bind(app="bench", user="ann")
             texts = list(messages(count))
-            for start in range(0, count, 500):
-                await ann.add_many(texts[start : start + 500])
+            for first in range(0, count, 500):
+                await ann.add_many(texts[first : first + 500])
             pieces = embedder.count
             vectors = np.random.default_rng(1).standard_normal((pieces, DIMENSIONS), np.float32)
             await time_each(ann.search, questions(10, 0))

@@ -67,7 +67,7 @@ async def test_turns_of_the_other_role_lend_only_what_is_beyond_the_weight_of_th
             turns = (
                 Draft("Oh.", session=answering, role="user"),
                 Draft("Ferries land.", session=answering, role=answering),
-            )  # type: ignore[arg-type]
+            )
             await handle.add_many(turns)
         hits = await handle.search(question, explain=True, floor=False)
     taken = {
