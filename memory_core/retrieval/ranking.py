@@ -208,10 +208,10 @@ def _add_evidence(owner_index: OwnerIndex, query: Query, vector: Vector | None, 
 
 def _lent(owner_index: OwnerIndex, query: Query, own: Floats) -> Floats:
     """What each row has for its neighbours."""
+    lent = own.copy()
     if query.about_user or query.about_assistant:
-        unasked = _flagged(owner_index, FROM_ASSISTANT if query.about_user else FROM_USER)
-        own = own - unasked * np.float32(ROLE)
-    return np.maximum(own, np.float32(0))
+        lent -= np.float32(ROLE) * _flagged(owner_index, FROM_ASSISTANT if query.about_user else FROM_USER)
+    return np.maximum(lent, np.float32(0), out=lent)
 
 
 def _add_neighbours(turns: Turns, lent: Floats, scores: Scores) -> None:
