@@ -7,50 +7,34 @@ import re
 import subprocess
 import sys
 from collections import defaultdict
-from collections.abc import Iterator
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[2]
-PACKAGES = [ROOT / "memory_core", *sorted((ROOT / "adapters").glob("memory_*/"))]
+from tests.repository.architecture import BLOCK, PAGE, ROOT, drawing, imports, modules
+
 SHARED_LINES = 10
 """So many lines may stand in two places, import lists left out."""
 FILES_OF_ADD, FILES_OF_SEARCH, THREADS = 35, 43, 4
 """Entered by one call with the default embedder, whose files and thread are among them."""
 
 
-def modules() -> dict[str, Path]:
-    """Every module of every package by its dotted name."""
-    found: dict[str, Path] = {}
-    for package in PACKAGES:
-        for path in package.rglob("*.py"):
-            name = ".".join(path.relative_to(package.parent).with_suffix("").parts)
-            found[name.removesuffix(".__init__")] = path
-    return found
-
-
 MODULES = modules()
 
 
-def imports(name: str) -> Iterator[str]:
-    """Modules of ours that a module imports anywhere: at its top, in a function, or for type checkers alone."""
-    for node in ast.walk(ast.parse(MODULES[name].read_text(encoding="utf-8"))):
-        if isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names if alias.name in MODULES)
-        elif isinstance(node, ast.ImportFrom) and node.module:
-            for alias in node.names:
-                submodule = f"{node.module}.{alias.name}"
-                yield submodule if submodule in MODULES else node.module
-
-
 def test_no_import_goes_in_a_circle() -> None:
-    graph = {name: {each for each in imports(name) if each in MODULES and each != name} for name in MODULES}
+    graph = {name: set(imports(path, MODULES)) - {name} for name, path in MODULES.items()}
     try:
         TopologicalSorter(graph).prepare()
     except CycleError as error:
         pytest.fail(" <- ".join(error.args[1]))
+
+
+def test_the_picture_of_the_architecture_is_what_the_imports_are() -> None:
+    found = BLOCK.search(PAGE.read_text(encoding="utf-8"))
+    assert found is not None
+    assert found.group() == drawing(), "draw it again: python -m tests.repository.architecture"
 
 
 def code_lines(path: Path) -> list[tuple[int, str]]:
