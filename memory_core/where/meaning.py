@@ -80,13 +80,6 @@ def names_any(conditions: Iterable[Condition], fields: Collection[str]) -> bool:
     )
 
 
-def is_on_data(condition: Condition) -> bool:
-    """Whether `data` alone decides."""
-    if isinstance(condition, GROUPS):
-        return all(map(is_on_data, condition.conditions))
-    return isinstance(condition, DataCondition)
-
-
 def matcher(condition: Condition, of_field: Callable[[FieldCondition], Test] | None = None) -> Test:
     """What decides whether a record satisfies a checked condition; made once, asked of many records.
 
