@@ -76,6 +76,8 @@ class CoreMemory(MemoryProtocol):
 
     async def search_memory(self, query: str, k: int = 10) -> list[MemorySearchResult]:
         """Up to `k` (1 to 10,000) different memories, best first; a blank query finds nothing."""
+        if not query.strip():
+            return []
         by_relevance = self._ranking == "relevance"
         mode: Literal["hybrid", "vector"] = "hybrid" if by_relevance else "vector"
         hits = await self._handle.search(cut_query(query), limit=k, mode=mode, floor=by_relevance)

@@ -50,7 +50,7 @@ class VectorIndex(VectorIndexProtocol):
             InvalidInputError: A vector is zero or of another length than the rest, there are more or fewer attributes
                 than vectors, or some are not JSON.
         """
-        described = [{} for _ in vectors] if attributes is None else list(attributes)
+        described: list[dict[str, Any]] = [{} for _ in vectors] if attributes is None else list(attributes)
         if len(vectors) != len(described):
             raise InvalidInputError(
                 f"Number of vectors and attributes must match, and there are {len(vectors)} and {len(described)}"
@@ -107,7 +107,7 @@ class VectorIndex(VectorIndexProtocol):
             self._dimensions = self._known_dimensions() or dimensions or 0
             if self._dimensions:
                 file = ":memory:" if self._folder is None else self._folder / f"vectors-{self._dimensions}.db"
-                memory = Memory(file, embedder=_GivenVectors(self._dimensions), chunker=_Whole())
+                memory = Memory(file, embedder=_GivenVectors(self._dimensions))
                 self._handle = memory.bind(user=USER)
         return self._handle
 
@@ -156,7 +156,8 @@ class _GivenVectors:
         return np.stack([self._vector(text) for text in texts])
 
     async def embed_query(self, text: str) -> Vector:
-        return (await self.embed_documents([text]))[0]
+        vector: Vector = (await self.embed_documents([text]))[0]
+        return vector
 
     async def close(self) -> None:
         """Nothing is held."""
@@ -173,10 +174,3 @@ class _GivenVectors:
         vector = np.random.default_rng(seed).standard_normal(self._fingerprint.dimensions)
         unit: Vector = (vector / np.linalg.norm(vector)).astype(np.float32)
         return unit
-
-
-class _Whole:
-    """Names are never cut."""
-
-    def split(self, text: str) -> list[tuple[int, int]]:
-        return [(0, len(text))]
