@@ -57,7 +57,7 @@ TEXTS = {
     "words": " ".join(map(str, range(18))),
     "japanese": "".join(f"{n}毎日お茶を飲みます。" for n in range(20)),
     "families": "".join(f"{n}👩‍👩‍👧‍👦" for n in range(40)),
-    "special tokens": "".join(f"{n}<|endoftext|>" for n in range(30)),
+    "special tokens": "".join(f"<|endoftext|>{n} " for n in range(30)),
 }
 
 
