@@ -14,7 +14,8 @@ from __future__ import annotations
 import asyncio
 import itertools
 import sys
-from collections.abc import Iterable, Sequence, Set
+from collections.abc import Iterable, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import fmean
@@ -60,7 +61,7 @@ async def measure(handle: BoundMemory, owner: Owner, distances: Distances) -> No
         distances.others.extend(distance for key, distance in away.items() if key not in question.evidence)
 
 
-def share(wanted: Set[str], found: Sequence[str]) -> float:
+def share(wanted: AbstractSet[str], found: Sequence[str]) -> float:
     """How much of what is wanted was found, from 0 to 1."""
     return len(wanted & set(found)) / len(wanted)
 
