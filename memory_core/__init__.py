@@ -13,7 +13,6 @@ What few need has modules of its own: other embedders (`memory_core.embedding`),
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
-from memory_core.bridge import run_sync
 from memory_core.capture.messages import Message, ToolCall
 from memory_core.capture.triggers import TriggerDetector
 from memory_core.chunking import Chunker, SentenceChunker, TokenChunker
@@ -38,10 +37,12 @@ from memory_core.errors import (
     StorageError,
     StoreUnavailableError,
     SupersededError,
+    UnsupportedError,
     WrongThreadError,
 )
 from memory_core.handle import BoundMemory
 from memory_core.hits import Hits
+from memory_core.loop import run_sync
 from memory_core.memory import Memory
 from memory_core.models import (
     Component,
@@ -165,6 +166,7 @@ __all__ = [
     "TokenChunker",
     "ToolCall",
     "TriggerDetector",
+    "UnsupportedError",
     "Version",
     "Where",
     "WrongThreadError",

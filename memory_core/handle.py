@@ -8,14 +8,14 @@ from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Final, Literal, Self, TypeVar, get_args
 
-from memory_core.bridge import off_loop, on_core
 from memory_core.checks import check_key, check_limit, check_one_of, check_query, check_unit, is_later, shown
 from memory_core.conversation import Conversing
 from memory_core.drafts import as_list, check_expiries, check_version, complete, complete_all, complete_items, is_long
 from memory_core.errors import ForgottenError, RecordNotFoundError, ScopeError
 from memory_core.hints import with_hints
+from memory_core.history import history
 from memory_core.hits import Hits
-from memory_core.lineage import lineage, retired_within, superseding
+from memory_core.loop import off_loop, on_core
 from memory_core.models import (
     STATES,
     Draft,
@@ -31,6 +31,8 @@ from memory_core.models import (
 )
 from memory_core.progress import ProgressCallback, whole
 from memory_core.protocols import ListRequest, SearchRequest, Store
+from memory_core.storage import optional
+from memory_core.superseding import retired_within, superseding
 from memory_core.where.checks import check_where
 from memory_core.where.value import Where
 
@@ -280,7 +282,7 @@ class BoundMemory(Conversing):
             RecordNotFoundError: The owner has no such record.
         """
         check_key("id", id)
-        chain = await self._run(lambda store, scope: lineage(store, scope, id))
+        chain = await self._run(lambda store, scope: history(store, scope, id))
         if not chain:
             raise RecordNotFoundError(f"there is no memory {id!r}")
         return chain
@@ -321,12 +323,14 @@ class BoundMemory(Conversing):
         """
         drafts = as_list(entries)
         given, gone = await off_loop(is_long(drafts), complete_items, drafts, remove, self._scope, self._memory.clock())
-        return await self._run(lambda store, scope: store.put(scope, retired_within(given), remove=gone))
+        return await self._run(
+            lambda store, scope: optional.key_value(store).put(scope, retired_within(given), remove=gone)
+        )
 
     async def collections(self, where: Where = EVERYTHING) -> Texts:
         """The distinct collections of the records that satisfy `where`, sorted by code points."""
         checked = check_where(where)
-        return await self._run(lambda store, scope: store.collections(scope, checked))
+        return await self._run(lambda store, scope: optional.collections(store, scope, checked))
 
     async def postpone(self, expiries: Mapping[str, datetime | None]) -> None:
         """Let records expire at another moment, or never (`None`); given by id, in one transaction.
@@ -334,11 +338,11 @@ class BoundMemory(Conversing):
         Nothing else changes, `updated_at` included. Ids that are unknown or have expired already are left alone.
         """
         checked = check_expiries(expiries)
-        await self._run(lambda store, scope: store.postpone(scope, checked))
+        await self._run(lambda store, scope: optional.key_value(store).postpone(scope, checked))
 
     async def sweep(self) -> int:
         """Delete what has expired and return how many that were. No read returns it anyway; this frees the space."""
-        return await self._run(lambda store, scope: store.sweep(scope))
+        return await self._run(lambda store, scope: optional.key_value(store).sweep(scope))
 
     async def erase(self) -> ErasureReceipt:
         """Remove everything this handle can reach, so that no file holds any of it."""
@@ -346,7 +350,7 @@ class BoundMemory(Conversing):
 
     async def stats(self) -> Stats:
         """Count what this handle can reach."""
-        return await self._run(lambda store, scope: store.stats(scope))
+        return await self._run(optional.stats)
 
     async def list(
         self,

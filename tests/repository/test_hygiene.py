@@ -35,7 +35,7 @@ def tracked_files() -> list[Path]:
 
 
 def imported_modules(path: Path) -> Iterator[str]:
-    """Modules, whatever the form of import: `from memory_core import bridge` imports `memory_core.bridge`, too."""
+    """Modules, whatever the form of import: `from memory_core import loop` imports `memory_core.loop`, too."""
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)

@@ -11,7 +11,7 @@ from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Final, NamedTuple
 
-from memory_core.bridge import answer
+from memory_core.crossing import answer
 from memory_core.errors import ClosedError
 from memory_core.limits import is_long
 from memory_core.models import MemoryRecord, Scope

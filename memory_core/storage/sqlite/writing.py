@@ -15,7 +15,6 @@ from zlib import crc32
 
 from memory_core.encoding import encode_json
 from memory_core.errors import DuplicateIdError
-from memory_core.lineage import already_superseded, retired, superseded_by
 from memory_core.models import STATES, Link, MemoryRecord, Scope
 from memory_core.quota import Quota
 from memory_core.storage.shared.batches import insist_on_reach, is_searched_differently, merged, updated
@@ -29,6 +28,7 @@ from memory_core.storage.sqlite.owners import Owner, begin_append, begin_write, 
 from memory_core.storage.sqlite.schema import OWNER_BITS
 from memory_core.storage.sqlite.usage import SIZE, Usage, usage_of, within
 from memory_core.storage.sqlite.where import Conditions, conditions
+from memory_core.superseding import already_superseded, retired, superseded_by
 from memory_core.where.value import Where
 
 _STATEMENT_ROWS: Final = (64, 32, 16, 8, 4, 2, 1)
