@@ -9,6 +9,7 @@ import asyncio
 import json
 import tempfile
 from pathlib import Path
+from typing import Any
 
 from xaibo import AgentConfig, Xaibo
 from xaibo.core.models.llm import LLMFunctionCall, LLMMessage, LLMOptions, LLMResponse
@@ -36,8 +37,9 @@ class ScriptedModel(LLMProtocol):
     async def generate(self, messages: list[LLMMessage], options: LLMOptions | None = None) -> LLMResponse:  # noqa: ARG002
         """Call a tool, then tell what it answered."""
         if results := messages[-1].tool_results:
-            found = json.loads(results[0].content)
-            return LLMResponse(content=found[0]["content"] if isinstance(found, list) and found else "Noted.")
+            found: Any = json.loads(results[0].content)
+            is_stored = "memory_id" in found
+            return LLMResponse(content="Noted." if is_stored else str(found[0]["content"]))
         said = messages[-1].content[0].text or ""
         name, argument = ("search_memory", "query") if said.endswith("?") else ("store_memory", "text")
         call = LLMFunctionCall(id="1", name=name, arguments={argument: said})

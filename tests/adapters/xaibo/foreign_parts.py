@@ -12,6 +12,7 @@ from xaibo import AgentConfig, ConfigOverrides, Xaibo
 from xaibo.core.models.response import Response
 from xaibo.primitives.modules.llm.mock import MockLLM
 
+from memory_core.embedding.hashing import HashingEmbedder
 from memory_xaibo import ChunkingProtocol, EmbeddingProtocol, VectorIndexProtocol, VectorSearchResult
 
 Vector = NDArray[np.float32]
@@ -45,6 +46,21 @@ class Digests(EmbeddingProtocol):
 
     async def audio_to_embedding(self, audio_data: bytes) -> Vector:
         return await self.text_to_embedding(str(-len(audio_data)))
+
+
+class Unreachable(Digests):
+    """An embedder behind a network that is down."""
+
+    async def text_to_embedding(self, text: str) -> Vector:
+        raise ConnectionError("no route to host")
+
+
+class Spellings(Digests):
+    """Texts are near if they are spelled alike; vectors are not of unit length."""
+
+    async def text_to_embedding(self, text: str) -> Vector:
+        vector: Vector = 3 * (await HashingEmbedder().embed_documents([text]))[0]
+        return vector
 
 
 class Growing(VectorIndexProtocol):

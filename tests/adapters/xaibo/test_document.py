@@ -27,7 +27,7 @@ from memory_xaibo import (
     VectorSearchResult,
 )
 
-METHODS = {
+METHODS: dict[type, set[str]] = {
     ChunkingProtocol: {"chunk"},
     EmbeddingProtocol: {"text_to_embedding", "image_to_embedding", "audio_to_embedding"},
     VectorIndexProtocol: {"add_vectors", "search"},

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from foreign_parts import Digests, Growing, Pieces, Vector
+from foreign_parts import Digests, Growing, Pieces, Unreachable, Vector
 from xaibo.primitives.modules.memory.memory_provider import MemoryToolProvider
 from xaibo.primitives.modules.memory.numpy_vector_index import NumpyVectorIndex
 
@@ -95,17 +95,10 @@ async def test_an_index_that_can_delete_holds_nothing_of_what_is_gone(ann: Bound
     assert sorted(str((vector.attributes or {})["chunk_text"]) for vector in held) == ["Ann r", "uns"]
 
 
-class Failing(Digests):
-    """An embedder that cannot be reached."""
-
-    async def text_to_embedding(self, text: str) -> Vector:
-        raise ConnectionError("no route to host")
-
-
 async def test_nothing_is_stored_or_changed_if_the_embedder_fails(ann: BoundMemory) -> None:
     index = Growing()
     memory_id = await VectorMemory(Pieces(), Digests(), index, memory=ann).store_memory("Ann rows")
-    failing = VectorMemory(Pieces(), Failing(), index, memory=ann)
+    failing = VectorMemory(Pieces(), Unreachable(), index, memory=ann)
     for work in (
         failing.store_memory("Ann swims"),
         failing.update_memory(memory_id, "Ann swims"),

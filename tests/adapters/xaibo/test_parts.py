@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import pytest
 import tiktoken
-from foreign_parts import Digests
+from foreign_parts import Digests, Spellings
 
 from memory_core import EmbeddingError, InvalidInputError, Memory
 from memory_core.embedding.hashing import HashingEmbedder
@@ -111,13 +111,7 @@ def test_a_configuration_of_an_embedder_that_cannot_work_is_refused(config: dict
 class TestXaiboEmbedder(EmbedderContract):
     @pytest.fixture
     def make_embedder(self) -> Any:
-        class Hashing(Digests):
-            """Spelling, so that the nearest text is the one that says the same."""
-
-            async def text_to_embedding(self, text: str) -> Any:
-                return 3 * (await HashingEmbedder().embed_documents([text]))[0]
-
-        return lambda: XaiboEmbedder(Hashing(), name="spelling", dimensions=512)
+        return lambda: XaiboEmbedder(Spellings(), name="spelling", dimensions=512)
 
 
 async def test_a_memory_searches_with_an_embedder_of_xaibo(tmp_path: Path) -> None:
