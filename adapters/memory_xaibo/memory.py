@@ -14,6 +14,8 @@ Ranking = Literal["similarity", "relevance"]
 Attributes = dict[str, Any]
 """Plain JSON, as tools hand it over."""
 
+MAX_RESULTS: Final = 10_000
+"""Of one search."""
 PAGE: Final = 1_000
 """Memories that `list_memories` returns at once."""
 
@@ -76,6 +78,7 @@ class CoreMemory(MemoryProtocol):
 
     async def search_memory(self, query: str, k: int = 10) -> list[MemorySearchResult]:
         """Up to `k` (1 to 10,000) different memories, best first; a blank query finds nothing."""
+        insist_on_k(k)
         if not query.strip():
             return []
         by_relevance = self._ranking == "relevance"
@@ -116,6 +119,12 @@ class CoreMemory(MemoryProtocol):
     async def close(self) -> None:
         """Close the memory that `path` opened; also one that nobody closes loses nothing."""
         await self._handle.memory.close()
+
+
+def insist_on_k(k: object) -> None:
+    """Refuse a number of results that no search can return."""
+    if isinstance(k, bool) or not isinstance(k, int) or not 1 <= k <= MAX_RESULTS:
+        raise InvalidInputError(f"k must be a whole number from 1 to {MAX_RESULTS}, not {k!r}")
 
 
 def insist_on_text(text: str) -> str:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, overload
 
 from memory_core import BoundMemory, Draft, EmbeddingError, Fingerprint, InvalidInputError, Memory, Where
 from memory_core.adapting import new_id
+from memory_xaibo.memory import MAX_RESULTS
 from memory_xaibo.modules import Config, injects, options
 from memory_xaibo.protocols import VectorIndexProtocol, VectorSearchResult
 
@@ -22,8 +23,6 @@ USER: Final = "vectors"
 """Of the memory that holds them; there is nothing else in it."""
 NAME: Final = "vec_"
 """What ids of vectors begin with."""
-MAX_RESULTS: Final = 10_000
-"""Of one search."""
 
 
 class VectorIndex(VectorIndexProtocol):

@@ -7,10 +7,20 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal
 
-from memory_core import BoundMemory, Draft, InvalidInputError, Memory, MemoryRecord, Where
+from memory_core import (
+    BoundMemory,
+    ConflictError,
+    Draft,
+    InvalidInputError,
+    Memory,
+    MemoryRecord,
+    Patch,
+    RecordNotFoundError,
+    Where,
+)
 from memory_core.adapting import cut_query, new_id
 from memory_xaibo.embedding import UnsupportedModalityError
-from memory_xaibo.memory import PAGE, Attributes, CoreMemory, MemoryList, insist_on_text, shown
+from memory_xaibo.memory import PAGE, Attributes, CoreMemory, MemoryList, insist_on_k, insist_on_text, shown
 from memory_xaibo.modules import OWNER, Config, bound, injects, options
 from memory_xaibo.protocols import (
     ChunkingProtocol,
@@ -31,6 +41,8 @@ Modality = Literal["image", "audio"]
 
 TEXT_DIGEST: Final = "text_digest"
 """Attribute of a chunk: of which text it is. A chunk of another text than its memory has now counts for nothing."""
+REV: Final = "rev"
+"""Attribute of a chunk: of which version of the text, counted from 1, so that those of an old one can be deleted."""
 NOBODY_ELSES: Final = "this-module"
 """The user of a memory that ends with its module, which nothing else can reach."""
 MAX_ASKED: Final = 1_000_000
@@ -101,7 +113,7 @@ class VectorMemory(MemoryProtocol):
         draft = Draft(insist_on_text(text), id=memory_id, data=given)
         attached: dict[Modality, bytes | None] = {"image": image, "audio": audio}
         vectors = {kind: await self._embedded(kind, data) for kind, data in attached.items() if data is not None}
-        await self._add(memory_id, text, given)
+        await self._add(memory_id, text, given, 1)
         for kind, vector in vectors.items():
             named = {"memory_id": memory_id, "chunk_id": f"{memory_id}_{kind}", "modality": kind}
             await self._index.add_vectors([vector], [{**given, **named}])
@@ -113,16 +125,19 @@ class VectorMemory(MemoryProtocol):
 
     async def search_memory(self, query: str, k: int = 10) -> list[MemorySearchResult]:
         """The `k` memories of the nearest vectors, nearest first; a blank query finds nothing."""
+        insist_on_k(k)
         if not query.strip():
             return []
         return await self._nearest(await self._embedder.text_to_embedding(cut_query(query)), k)
 
     async def search_by_image(self, image_data: bytes, k: int = 10) -> list[MemorySearchResult]:
         """The same for an image; raises `UnsupportedModalityError` if the embedder cannot read one."""
+        insist_on_k(k)
         return await self._nearest(await self._embedded("image", image_data), k)
 
     async def search_by_audio(self, audio_data: bytes, k: int = 10) -> list[MemorySearchResult]:
         """The same for a sound; raises `UnsupportedModalityError` if the embedder cannot read one."""
+        insist_on_k(k)
         return await self._nearest(await self._embedded("audio", audio_data), k)
 
     async def list_memories(self, *, limit: int = PAGE, cursor: str | None = None) -> MemoryList:
@@ -138,15 +153,23 @@ class VectorMemory(MemoryProtocol):
 
     async def update_memory(self, memory_id: str, text: str, attributes: Attributes | None = None) -> bool:
         """Give a memory another text, and other attributes if any are given; whether there is such a memory."""
-        old = await self.handle.get(memory_id)
-        if old is None:
-            return False
-        if insist_on_text(text) != old.text:
-            await self._add(memory_id, text, dict(old.data) if attributes is None else attributes)
-        was_there = await self._kept.update_memory(memory_id, text, attributes)
-        if text != old.text:
-            await self._drop({"memory_id": memory_id, TEXT_DIGEST: _digest(old.text if was_there else text)})
-        return was_there
+        patch = Patch(text=insist_on_text(text)) if attributes is None else Patch(text=text, data=attributes)
+        while True:
+            old = await self.handle.get(memory_id)
+            if old is None:
+                return False
+            is_new = text != old.text
+            if is_new:
+                await self._add(memory_id, text, old.data if attributes is None else attributes, old.rev + 1)
+            try:
+                await self.handle.update(memory_id, patch, expected_version=old.version)
+            except ConflictError:  # somebody else was quicker; what was added is of no text that the memory has
+                continue
+            except RecordNotFoundError:
+                return False
+            if is_new:
+                await self._drop({"memory_id": memory_id, REV: old.rev})
+            return True
 
     async def reindex(self) -> int:
         """Put all memories into the index again, for one that is new or ends with the process; returns how many.
@@ -157,7 +180,7 @@ class VectorMemory(MemoryProtocol):
         while True:
             page = await self.handle.list(order="oldest", limit=PAGE, cursor=cursor)
             for record in page.records:
-                await self._add(record.id, record.text, record.data)
+                await self._add(record.id, record.text, record.data, record.rev)
             count, cursor = count + len(page.records), page.cursor
             if cursor is None:
                 return count
@@ -166,7 +189,7 @@ class VectorMemory(MemoryProtocol):
         """See `CoreMemory.close`."""
         await self._kept.close()
 
-    async def _add(self, memory_id: str, text: str, attributes: Config) -> None:
+    async def _add(self, memory_id: str, text: str, attributes: Config, rev: int) -> None:
         """Chunk, embed and index a text, before its record is written: an interrupted write leaves vectors that no
         search returns, never a memory that none finds."""
         chunks = await self._chunker.chunk(text)
@@ -179,6 +202,7 @@ class VectorMemory(MemoryProtocol):
                 "chunk_index": number,
                 "chunk_text": chunk,
                 TEXT_DIGEST: _digest(text),
+                REV: rev,
             }
             for number, chunk in enumerate(chunks)
         ]
@@ -192,8 +216,6 @@ class VectorMemory(MemoryProtocol):
         return vector
 
     async def _nearest(self, vector: Vector, k: int) -> list[MemorySearchResult]:
-        if isinstance(k, bool) or k < 1:
-            raise InvalidInputError(f"k must be a whole number of at least 1, not {k!r}")
         asked = 2 * k
         while True:
             found = await self._index.search(vector, asked)
