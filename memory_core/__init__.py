@@ -56,6 +56,7 @@ from memory_core.models import (
     Page,
     Passage,
     Patch,
+    Quota,
     Role,
     Scope,
     Stats,
@@ -66,9 +67,9 @@ from memory_core.operator import Operator
 from memory_core.plain import UNSET
 from memory_core.progress import Progress, ProgressCallback, progress_bar
 from memory_core.protocols import Embedder, Store, Summarizer
-from memory_core.quota import Quota
 from memory_core.recall.values import Considered, Recalled, RecallOptions
 from memory_core.settings import DEFAULT_EMBEDDER
+from memory_core.sync import SyncMemory
 from memory_core.where.conditions import AllOf, AnyOf, Comparison, DataCondition, FieldCondition, NoneOf
 from memory_core.where.documents import data_conditions
 from memory_core.where.value import Where
@@ -162,6 +163,7 @@ __all__ = [
     "StoreUnavailableError",
     "Summarizer",
     "SupersededError",
+    "SyncMemory",
     "ThreadedEmbedder",
     "TokenChunker",
     "ToolCall",

@@ -7,19 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Coroutine, Mapping
 from heapq import nlargest
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
-from memory_core.handle import EVERYTHING, BoundMemory
+from memory_core.handle import EVERYTHING, BoundMemory, owned_by
 from memory_core.hits import Hits
 from memory_core.loop import on_core
 from memory_core.models import Hit, Mode, Scope, Stats
-from memory_core.owned import owned_by
-from memory_core.protocols import Store
+from memory_core.protocols import Home, Store
 from memory_core.storage.optional import maintained
 from memory_core.where.value import Where
-
-if TYPE_CHECKING:
-    from memory_core.memory import Memory
 
 T = TypeVar("T")
 
@@ -27,7 +23,7 @@ T = TypeVar("T")
 class Operator:
     """Sees everybody's memories: `Memory.operator()`."""
 
-    def __init__(self, memory: Memory) -> None:
+    def __init__(self, memory: Home) -> None:
         self._memory = memory
 
     async def owners(self) -> list[Scope]:
@@ -36,7 +32,7 @@ class Operator:
 
     def handle(self, owner: Scope) -> BoundMemory:
         """The handle of one of `owners()`, which does everything else."""
-        return owned_by(self._memory.bind(app=owner.app), owner.user)
+        return owned_by(BoundMemory(self._memory, Scope(owner.app)), owner.user)
 
     async def stats(self) -> Mapping[Scope, Stats]:
         """What each owner has."""

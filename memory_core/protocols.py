@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from asyncio import Future
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
@@ -305,6 +305,29 @@ class Maintained(Protocol):
 
     async def vacuum(self) -> None:
         """Give the space of what was deleted back, if the store does not do so by itself."""
+        ...
+
+
+class Home(Protocol):
+    """What handles work on: a `Memory`."""
+
+    clock: Clock
+    """Returns the present moment."""
+
+    async def ready(self) -> Store:
+        """The open store."""
+        ...
+
+    def add_one(self, scope: Scope, record: MemoryRecord, *, embed_later: bool) -> Awaitable[MemoryRecord | None]:
+        """`Records.add` of one record, on the shortest way that the store offers."""
+        ...
+
+    def list_page(self, scope: Scope, request: ListRequest) -> Awaitable[Page]:
+        """`Records.list`, on the shortest way that the store offers."""
+        ...
+
+    async def close(self) -> None:
+        """See `Memory.close`."""
         ...
 
 

@@ -49,7 +49,7 @@ def _read(cursor: object) -> list[Any]:
         read: Any = json.loads(base64.urlsafe_b64decode(cursor))
     except (ValueError, TypeError, RecursionError):
         return [None]
-    return read if isinstance(read, list) and read else [None]
+    return [*read] if isinstance(read, list) and read else [None]
 
 
 def _fits(value: object, kind: type) -> bool:

@@ -20,10 +20,9 @@ from memory_core.drafts import insist_on_version, is_long_patch, patched
 from memory_core.errors import ClosedError, EmbeddingError, RecordNotFoundError
 from memory_core.limits import is_long
 from memory_core.loop import off_loop
-from memory_core.models import ErasureReceipt, Hit, MemoryRecord, Page, Patch, Scope, Stats, Version
+from memory_core.models import ErasureReceipt, Hit, MemoryRecord, Page, Patch, Quota, Scope, Stats, Version
 from memory_core.progress import ProgressCallback
 from memory_core.protocols import Clock, Embedder, ListRequest, SearchRequest
-from memory_core.quota import Quota
 from memory_core.retrieval.question import parse
 from memory_core.storage.shared.prepared import Prepared, prepare_all, query_vector
 from memory_core.storage.shared.values import micros
