@@ -78,12 +78,12 @@ class CoreMemory(MemoryProtocol):
 
     async def search_memory(self, query: str, k: int = 10) -> list[MemorySearchResult]:
         """Up to `k` (1 to 10,000) different memories, best first; a blank query finds nothing."""
-        insist_on_k(k)
-        if not query.strip():
+        asked = checked_query(query, k)
+        if not asked:
             return []
         by_relevance = self._ranking == "relevance"
         mode: Literal["hybrid", "vector"] = "hybrid" if by_relevance else "vector"
-        hits = await self._handle.search(cut_query(query), limit=k, mode=mode, floor=by_relevance)
+        hits = await self._handle.search(asked, limit=k, mode=mode, floor=by_relevance)
         return [_result(hit) for hit in hits]
 
     async def list_memories(self, *, limit: int = PAGE, cursor: str | None = None) -> MemoryList:
@@ -121,14 +121,24 @@ class CoreMemory(MemoryProtocol):
         await self._handle.memory.close()
 
 
+def checked_query(query: object, k: object) -> str:
+    """What to search for, no longer than a search takes; empty if it is blank."""
+    insist_on_k(k)
+    if not isinstance(query, str):
+        raise InvalidInputError(f"a query must be a text, not {type(query).__name__}")
+    return cut_query(query) if query.strip() else ""
+
+
 def insist_on_k(k: object) -> None:
     """Refuse a number of results that no search can return."""
     if isinstance(k, bool) or not isinstance(k, int) or not 1 <= k <= MAX_RESULTS:
         raise InvalidInputError(f"k must be a whole number from 1 to {MAX_RESULTS}, not {k!r}")
 
 
-def insist_on_text(text: str) -> str:
+def insist_on_text(text: object) -> str:
     """Refuse a text that no search could find."""
+    if not isinstance(text, str):
+        raise InvalidInputError(f"a memory needs a text, not {type(text).__name__}")
     if not text.strip():
         raise InvalidInputError("a memory needs a text, and this one is blank")
     return text

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal, get_args
 
 from memory_core import (
     BoundMemory,
@@ -17,10 +17,20 @@ from memory_core import (
     Patch,
     RecordNotFoundError,
     Where,
+    check_draft,
 )
-from memory_core.adapting import cut_query, new_id
+from memory_core.adapting import new_id
 from memory_xaibo.embedding import UnsupportedModalityError
-from memory_xaibo.memory import PAGE, Attributes, CoreMemory, MemoryList, insist_on_k, insist_on_text, shown
+from memory_xaibo.memory import (
+    PAGE,
+    Attributes,
+    CoreMemory,
+    MemoryList,
+    checked_query,
+    insist_on_k,
+    insist_on_text,
+    shown,
+)
 from memory_xaibo.modules import OWNER, Config, bound, injects, options
 from memory_xaibo.protocols import (
     ChunkingProtocol,
@@ -39,10 +49,11 @@ if TYPE_CHECKING:
 
 Modality = Literal["image", "audio"]
 
-TEXT_DIGEST: Final = "text_digest"
-"""Attribute of a chunk: of which text it is. A chunk of another text than its memory has now counts for nothing."""
+MADE_OF: Final = "made_of"
+"""Attribute of a vector: the digest of the whole text, or `image` or `audio`. One of another text than its memory has
+now counts for nothing; those of images and sounds stay when the text changes."""
 REV: Final = "rev"
-"""Attribute of a chunk: of which version of the text, counted from 1, so that those of an old one can be deleted."""
+"""Attribute of a vector: of which version of the text, counted from 1, so that those of an old one can be deleted."""
 NOBODY_ELSES: Final = "this-module"
 """The user of a memory that ends with its module, which nothing else can reach."""
 MAX_ASKED: Final = 1_000_000
@@ -111,11 +122,12 @@ class VectorMemory(MemoryProtocol):
         """
         memory_id, given = new_id(), attributes or {}
         draft = Draft(insist_on_text(text), id=memory_id, data=given)
+        check_draft(draft)  # before anything is in the index
         attached: dict[Modality, bytes | None] = {"image": image, "audio": audio}
         vectors = {kind: await self._embedded(kind, data) for kind, data in attached.items() if data is not None}
         await self._add(memory_id, text, given, 1)
         for kind, vector in vectors.items():
-            named = {"memory_id": memory_id, "chunk_id": f"{memory_id}_{kind}", "modality": kind}
+            named = {"memory_id": memory_id, "chunk_id": f"{memory_id}_{kind}", MADE_OF: kind}
             await self._index.add_vectors([vector], [{**given, **named}])
         return (await self.handle.add(draft)).id
 
@@ -125,10 +137,8 @@ class VectorMemory(MemoryProtocol):
 
     async def search_memory(self, query: str, k: int = 10) -> list[MemorySearchResult]:
         """The `k` memories of the nearest vectors, nearest first; a blank query finds nothing."""
-        insist_on_k(k)
-        if not query.strip():
-            return []
-        return await self._nearest(await self._embedder.text_to_embedding(cut_query(query)), k)
+        asked = checked_query(query, k)
+        return await self._nearest(await self._embedder.text_to_embedding(asked), k) if asked else []
 
     async def search_by_image(self, image_data: bytes, k: int = 10) -> list[MemorySearchResult]:
         """The same for an image; raises `UnsupportedModalityError` if the embedder cannot read one."""
@@ -153,7 +163,8 @@ class VectorMemory(MemoryProtocol):
 
     async def update_memory(self, memory_id: str, text: str, attributes: Attributes | None = None) -> bool:
         """Give a memory another text, and other attributes if any are given; whether there is such a memory."""
-        patch = Patch(text=insist_on_text(text)) if attributes is None else Patch(text=text, data=attributes)
+        check_draft(Draft(insist_on_text(text), data=attributes or {}))
+        patch = Patch(text=text) if attributes is None else Patch(text=text, data=attributes)
         while True:
             old = await self.handle.get(memory_id)
             if old is None:
@@ -201,7 +212,7 @@ class VectorMemory(MemoryProtocol):
                 "chunk_id": f"{memory_id}_chunk_{number}",
                 "chunk_index": number,
                 "chunk_text": chunk,
-                TEXT_DIGEST: _digest(text),
+                MADE_OF: _digest(text),
                 REV: rev,
             }
             for number, chunk in enumerate(chunks)
@@ -263,8 +274,8 @@ def _handle(memory: BoundMemory | None, config: Config | None) -> BoundMemory:
 
 
 def _is_of(attributes: Attributes, record: MemoryRecord) -> bool:
-    """Whether a vector is of the memory as it is now; those of images and sounds stay when the text changes."""
-    return "modality" in attributes or attributes.get(TEXT_DIGEST) == _digest(record.text)
+    """Whether a vector is of the memory as it is now."""
+    return attributes.get(MADE_OF) in (*get_args(Modality), _digest(record.text))
 
 
 def _digest(text: str) -> str:

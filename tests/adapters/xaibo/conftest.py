@@ -12,6 +12,11 @@ sys.path.insert(0, str(Path(__file__).parent))  # tests are no package, and they
 
 
 @pytest.fixture
-async def ann(tmp_path: Path) -> AsyncIterator[BoundMemory]:
+async def everybodys(tmp_path: Path) -> AsyncIterator[Memory]:
     async with Memory(tmp_path / "ann.db") as memory:
-        yield memory.bind(user="ann")
+        yield memory
+
+
+@pytest.fixture
+def ann(everybodys: Memory) -> BoundMemory:
+    return everybodys.bind(user="ann")

@@ -207,6 +207,52 @@ async def test_what_a_caller_does_to_an_answer_changes_no_memory(kind: str, ann:
     assert found.attributes == {"tags": ["a"], "deep": {"er": 1}}
 
 
+RESERVED = ("memory_id", "chunk_id", "chunk_index", "chunk_text", "made_of", "rev", "modality", "id", "content")
+
+
+async def test_attributes_of_any_name_neither_hide_a_memory_nor_keep_an_old_text_alive(ann: BoundMemory) -> None:
+    memory = VectorMemory(Pieces(), Digests(), Growing(), memory=ann)
+    for value in ("image", None, 1):
+        attributes = dict.fromkeys(RESERVED, value)
+        memory_id = await memory.store_memory(f"old {value}", attributes)
+        await memory.update_memory(memory_id, f"new {value}")
+        (found,) = await memory.search_memory(f"new {value}", 1)
+        assert (found.memory_id, found.attributes) == (memory_id, attributes)
+        assert found.similarity_score == pytest.approx(1)
+        assert all(one.similarity_score < 0.9 for one in await memory.search_memory(f"old {value}"))
+
+
+HOSTILE: tuple[Any, ...] = (
+    *(None, True, 0, -1, 2**70, 1e308, "", " ", "\0", "\ud800", "💥" * 100, "x" * 1_100_000, "*", "' OR 1=1 --"),
+    *([], [[]], {}, {"$ne": None}, {"user": "bob"}, {1: 2}, {"a": object()}, "bobs-secret", b"bytes", {"b": b"x"}),
+)
+
+
+@pytest.mark.parametrize("kind", ["core", "vector"])
+async def test_hostile_arguments_are_answered_with_sentences_and_reach_nothing_of_others(
+    kind: str, ann: BoundMemory, everybodys: Memory
+) -> None:
+    bob = everybodys.bind(user="bob")
+    await bob.add(Draft("Bob's code is 4711", id="bobs-secret"))
+    parts = Pieces(10_000), Digests(), Growing()
+    memory: Ours = CoreMemory(memory=ann) if kind == "core" else VectorMemory(*parts, memory=ann)
+    provider = MemoryToolProvider(memory)
+    mine = await memory.store_memory("Ann rows")
+    for tool in await provider.list_tools():
+        for name in tool.parameters:
+            for value in HOSTILE:
+                given = {"text": "Ann rows", "query": "code", "memory_id": mine, name: value}
+                result = await provider.execute_tool(tool.name, given)
+                said = repr(result)
+                assert "4711" not in said, (tool.name, name)
+                assert result.success or result.error, (tool.name, name)
+                for leak in ("has no attribute", "not subscriptable", "not a mapping", "unsupported operand"):
+                    assert leak not in said, (tool.name, name, value)
+        if await memory.get_memory(mine) is None:  # the honest deletion among them
+            mine = await memory.store_memory("Ann rows")
+    assert [record.text for record in (await bob.list()).records] == ["Bob's code is 4711"]
+
+
 @pytest.mark.parametrize("kind", ["core", "vector"])
 async def test_what_cannot_be_asked_or_stored_is_refused(kind: str, ann: BoundMemory) -> None:
     parts = Pieces(), Digests(), Growing()
