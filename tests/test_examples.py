@@ -19,8 +19,13 @@ SAYS = {
     "langchain_migrate.py": ["1 item: {'text': 'Ann drinks jasmine tea'}", "recalled: 'I live in Oslo'"],
     "langgraph_store.py": ["ann@example.com: 'What do I drink?' recalls ['I drink jasmine tea']"],
     "mcp_client.py": ["Ann's spare key is with Mrs Okafor"],
-    "one_memory.py": ["My passport expires on 3 June 2027"],
+    "one_memory.py": ["secretary  You once said: My passport expires on 3 June 2027"],
     "qdrant_move.py": ["0 behind", "qdrant: Ann sold the boat in autumn"],
+    "xaibo_agent.py": [
+        "agent: Ann's spare key is with Mrs Okafor",
+        "agent: Noted.",
+        "elsewhere: The passport expires on 3 June 2027",
+    ],
     "spade_agent.py": ['ann@localhost: "I like JSON better than XML"'],
     "spade_negotiation.py": ["seller offers  87.50"],
     "spade_team.py": [
