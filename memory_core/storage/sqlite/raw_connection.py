@@ -1,8 +1,8 @@
 """The private parts of aiosqlite that this package uses, all of them in this module.
 
 aiosqlite's public methods go to the connection's thread and back for every statement. A store runs a whole transaction
-in one such hop, also for callers on other event loops, and closes the file in a forked child, where that thread is missing.
- `tests/storage/test_raw_connection.py` names what is missing if a version of aiosqlite changes these parts.
+in one such hop, also for callers on other event loops, and closes the file in a forked child, which has no such thread.
+`tests/storage/test_raw_connection.py` names what is missing if a version of aiosqlite changes these parts.
 """
 
 from __future__ import annotations
