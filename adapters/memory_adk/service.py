@@ -26,7 +26,7 @@ from memory_adk.entries import checked_entries, entry_draft, put
 from memory_adk.recall import MOST_HITS, find
 from memory_adk.rewind import ANY_STATE, forget_undone, resolve_rewinds
 from memory_core import BoundMemory, Draft, InvalidInputError, Memory, RecordNotFoundError, ScopeError, Where
-from memory_core.adapting import owned_by
+from memory_core.adapting import owned_by, remember_drafts
 
 MAX_RESULTS: Final = 10
 MAX_CHARS: Final = 8_000
@@ -118,8 +118,7 @@ class MemoryService(BaseMemoryService):
         for rewind in rewinds:
             await forget_undone(handle, rewind, events, session_id)
         drafts = await self.drafts(handle, live, session_id, custom_metadata or {})
-        if drafts:
-            await handle.add_many(drafts, embed="later")
+        await remember_drafts(handle, drafts, now=handle.memory.clock(), embed="later")
 
     async def drafts(
         self, handle: BoundMemory, events: Sequence[Event], session_id: str | None, metadata: Mapping[str, object]

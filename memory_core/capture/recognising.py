@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from typing import Final
 
+from memory_core.capture.messages import MESSAGE_KIND
 from memory_core.capture.resending import (
     Said,
     is_by_place,
@@ -76,13 +77,13 @@ def _at_the_same_moment(
 ) -> dict[int, MemoryRecord]:
     """Messages with an unknown id that were said by the same, in the same words, in the same microsecond as a stored
     one: the framework has given them another id meanwhile."""
-    stored = {(each.role, each.author, each.text, each.occurred_at): each for each in last}
-    return {
-        place: stored[moment]
-        for place, draft in enumerate(drafts)
-        if draft.source_key is not None and draft.source_key not in known_keys
-        if (moment := (draft.role, draft.author, draft.text, draft.occurred_at)) in stored
-    }
+    stored = {_moment(record): record for record in last}
+    unknown = (at for at, draft in enumerate(drafts) if draft.source_key not in (None, *known_keys))
+    return {place: stored[moment] for place in unknown if (moment := _moment(drafts[place])) in stored}
+
+
+def _moment(message: Draft | MemoryRecord) -> tuple[object, ...]:
+    return message.kind, message.role, message.author, message.text, message.occurred_at
 
 
 def _at_the_same_place(drafts: Sequence[Draft], last: Sequence[MemoryRecord]) -> dict[int, MemoryRecord]:
@@ -102,6 +103,8 @@ def _without_ids(
     drafts: Sequence[Draft], last: Sequence[MemoryRecord], known_keys: Collection[str]
 ) -> dict[int, MemoryRecord]:
     """Messages with unknown ids that were handed over before without ids, at least two of a conversation."""
+    if any(draft.kind != MESSAGE_KIND for draft in drafts):
+        return {}
     candidates = [record for record in last if is_by_place(record.source_key) or record.source_key in known_keys]
     given = [_token(draft, known_keys, timed=False) for draft in drafts]
     stored = [_token(record, known_keys, timed=False) for record in candidates]

@@ -82,14 +82,20 @@ async def remember_drafts(
     return await _in_order(handle, stored, [place for place in fresh if drafts[place].occurred_at is None])
 
 
-async def append_drafts(
+async def append_drafts(handle: Storing, drafts: Sequence[Draft], *, embed: Literal["now", "later"] = "now") -> None:
+    """Store messages of which those without source keys are all new; others take what their drafts say."""
+    if drafts:
+        await handle.add_many([_reachable(handle.scope, draft) for draft in drafts], embed=embed)
+
+
+async def continue_drafts(
     handle: Storing,
     drafts: Sequence[Draft],
     *,
     after: MemoryRecord | None,
     embed: Literal["now", "later"] = "now",
 ) -> None:
-    """Store messages that are known to continue a conversation, whoever stores the same ones at the same moment.
+    """Store messages that are known to continue a conversation, once if others store the same ones at the same moment.
 
     Args:
         handle: Whose memory.
