@@ -175,6 +175,13 @@ async def capture(scope: CallScope, messages: Sequence[BaseMessage], *, thread: 
         await continue_drafts(scope.memory, drafts, after=after, embed=_when(drafts))
 
 
+def first_sent_again(records: Sequence[MemoryRecord], messages: Sequence[BaseMessage]) -> int:
+    """From which of the last records of a conversation on a client sends it again; their number, if it does not."""
+    given = [said(role_of(message), searchable_text(message)) for message in messages if searchable_text(message)]
+    stored = [said(record.role, record.text) for record in records]
+    return min(known_messages(given, stored, is_complete=True).values(), default=len(records))
+
+
 def _answers_from(shown: Sequence[BaseMessage], ids: Collection[str | None]) -> int:
     """Where the answers begin that no other run gave: behind a last question that is stored under its own id.
 

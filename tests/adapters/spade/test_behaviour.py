@@ -236,6 +236,38 @@ async def test_the_states_of_a_machine_remember_through_it(start: Start, jid: Ji
     assert [hit.record.author for hit in await asyncio.wait_for(found, 30)] == [jid("ann")]
 
 
+class Both(MemoryBehaviour):
+    """Remembers, and says things."""
+
+    async def run(self) -> None:
+        await self.receive(timeout=10)
+
+
+async def test_agents_that_share_a_memory_keep_one_record_of_each_message(
+    start: Start, jid: Jid, memory: Memory
+) -> None:
+    team = memory.bind(app="mas", user="team")
+    ann, bob = Plain(jid("ann"), "pw", memory=team), Plain(jid("bob"), "pw", memory=team)
+    hearing, saying = Both(), Both()
+    bob.add_behaviour(hearing)
+    bob.add_behaviour(Both())
+    ann.add_behaviour(saying)
+    for agent in (ann, bob):
+        await start(agent)
+    bid = message(jid("bob"), "The bid is 42", thread="auction", performative="propose")
+    for _ in range(2):  # the same object twice is two messages
+        await saying.send(bid)
+    reply = bid.make_reply()
+    reply.body = "Accepted"
+    await hearing.send(reply)
+    await until(team, 3)
+    await say(bob, message(jid("ann"), "Bye", thread="auction"))
+    await until(team, 4)
+    page = await team.list(order="oldest")
+    assert [record.text for record in page.records] == ["The bid is 42", "The bid is 42", "Accepted", "Bye"]
+    assert page.records[0].data == {"metadata": {"performative": "propose"}}
+
+
 def test_it_goes_before_any_kind_of_behaviour_and_needs_an_agent_with_memory() -> None:
     class Once(MemoryBehaviour, OneShotBehaviour): ...
 
