@@ -8,9 +8,9 @@ from typing import Final
 from memory_core.capture.messages import MESSAGE_KIND
 from memory_core.capture.resending import (
     Said,
-    is_by_place,
     is_complete,
     key_within,
+    kind_of_key,
     known_messages,
     said,
     source_key,
@@ -102,10 +102,12 @@ def _at_the_same_place(drafts: Sequence[Draft], last: Sequence[MemoryRecord]) ->
 def _without_ids(
     drafts: Sequence[Draft], last: Sequence[MemoryRecord], known_keys: Collection[str]
 ) -> dict[int, MemoryRecord]:
-    """Messages with unknown ids that were handed over before without ids, at least two of a conversation."""
+    """Messages with unknown ids that were handed over before without ids, or by another framework with ids of its own:
+    at least two of a conversation."""
     if any(draft.kind != MESSAGE_KIND for draft in drafts):
         return {}
-    candidates = [record for record in last if is_by_place(record.source_key) or record.source_key in known_keys]
+    own = {kind_of_key(draft.source_key) for draft in drafts}
+    candidates = [r for r in last if r.source_key in known_keys or kind_of_key(r.source_key) not in own]
     given = [_token(draft, known_keys, timed=False) for draft in drafts]
     stored = [_token(record, known_keys, timed=False) for record in candidates]
     found = known_messages(given, stored, is_complete=is_complete(len(last), len(drafts)))

@@ -18,7 +18,6 @@ from typing import Final
 Said = tuple[str, ...]
 """What a message is recognised by: its role, its text without regard to spaces, and its time where all have one."""
 
-_BY_PLACE: Final = "said:"
 LOOK_BACK: Final = 200
 """At least so many stored messages, and twice as many as are handed over, are looked at."""
 _STARTS: Final = 3
@@ -69,7 +68,7 @@ def is_complete(stored: int, given: int) -> bool:
 
 def source_key(session: str, previous: str, message: Said) -> str:
     """The key of a message without an id: from the key of the message before it (empty for the first) and its own."""
-    return _BY_PLACE + _digest(session, previous, *message)
+    return "said:" + _digest(session, previous, *message)
 
 
 def source_key_of_id(session: str, message_id: str) -> str:
@@ -77,9 +76,9 @@ def source_key_of_id(session: str, message_id: str) -> str:
     return "message:" + _digest(session, message_id)
 
 
-def is_by_place(key: str | None) -> bool:
-    """Whether a stored message has no id of its own: its key says where in the conversation it stands."""
-    return key is None or key.startswith(_BY_PLACE)
+def kind_of_key(key: str | None) -> str:
+    """Whose ids a source key is made of: those of one framework say nothing about those of another."""
+    return (key or "").partition(":")[0]
 
 
 def key_within(key: str, bounds: Sequence[str | None]) -> str:
