@@ -48,7 +48,7 @@ _WH: Final = (
 _STATING: Final = re.compile(rf"\W*{_SUBJECT}\b", re.IGNORECASE)
 _OPENING: Final = re.compile(
     rf"\W*(?:(?:please|bitte|and|so|und)\W+)*(?:(?:what|who|where|when|why|how)(?:\W+|['\u2019])(?:s|{_AUXILIARY})\b"
-    rf"|(?:which|what|whose|how)\W+(?!{_SUBJECT}\b)(?:\w+\W+){{1,2}}{_AUXILIARY}\b"
+    rf"|(?:which|what|whose|how)\W+(?!{_SUBJECT}\b)(?:\w+\W+){{1,3}}{_AUXILIARY}\b"
     rf"|{_WH}\W+(?!(?:{_SUBJECT}|du|er|sie|es|man|tu|il|elle)\b)\w"
     rf"|{_AUXILIARY} (?:i|you|we|my|it|there)\b"
     r"|(?:tell|remind|show) (?:me|us)\b|(?:sag|zeig|erinnere?) (?:mir|mich|uns)\b|dime\b|dis[- ]moi\b"

@@ -227,7 +227,7 @@ async def test_what_an_agent_heard_and_said_the_other_frameworks_do_not_keep_aga
 async def test_two_processes_at_once_keep_a_conversation_once(tmp_path: Path) -> None:
     path = tmp_path / "memory.db"
     async with Memory(path, embedder=None) as memory:
-        await memory.bind(app="demo", user="langchain").remember(SAID[:2], session=SESSION)
+        await memory.bind(app="langchain", user="ann").remember(SAID[:2], session=SESSION)
     command = [sys.executable, __file__, str(path), str(START)]
     processes = [subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) for _ in range(2)]
     for process in processes:
@@ -241,13 +241,13 @@ async def test_two_processes_at_once_keep_a_conversation_once(tmp_path: Path) ->
         await asyncio.to_thread(process.communicate)
         assert process.returncode == 0
     async with Memory(path, embedder=None) as memory:
-        for user in ("adk", "langchain"):
-            assert await stored(memory.bind(app="demo", user=user)) == list(SAID), user
+        for name in ("adk", "langchain"):
+            assert await stored(memory.bind(app=name, user="ann")) == list(SAID), name
 
 
 async def main(path: str, start: str) -> None:
     async with Memory(path, embedder=None) as memory:
-        adk, langchain = memory.bind(app="demo", user="adk"), memory.bind(app="demo", user="langchain")
+        adk, langchain = memory.bind(app="adk", user="ann"), memory.bind(app="langchain", user="ann")
         await adk.stats()
         print("ready", flush=True)
         sys.stdin.readline()
