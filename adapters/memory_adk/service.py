@@ -25,7 +25,16 @@ from memory_adk.convert import event_drafts
 from memory_adk.entries import checked_entries, entry_draft, put
 from memory_adk.recall import MOST_HITS, as_results, find, for_search, in_conversation
 from memory_adk.rewind import ANY_STATE, forget_undone, resolve_rewinds
-from memory_core import BoundMemory, Draft, InvalidInputError, Memory, RecallOptions, RecordNotFoundError, ScopeError, Where
+from memory_core import (
+    BoundMemory,
+    Draft,
+    InvalidInputError,
+    Memory,
+    RecallOptions,
+    RecordNotFoundError,
+    ScopeError,
+    Where,
+)
 from memory_core.adapting import owned_by, remember_drafts
 
 MAX_RESULTS: Final = 10

@@ -46,8 +46,8 @@ class MemoryRetriever(BaseRetriever):
     k: _Count = 4
     """At most this many documents; `invoke(query, k=...)` overrides it for one call."""
     recall: InstanceOf[RecallOptions] = Field(default=FOR_DOCUMENTS, exclude=True, repr=False)
-    """How to find them, such as `RecallOptions(where=Where(kinds=("preference",)), floor=False)`: each text once, and no
-    mere questions like the query. Of the budget only a `limit` counts, instead of `k`."""
+    """How to find them, such as `RecallOptions(where=Where(kinds=("preference",)), floor=False)`: each text once, no
+    mere questions like the query. Of a budget only `limit` counts, which goes before `k`."""
     user_id: str | None = None
     """Whose memory it is, unless a call says so."""
 

@@ -9,6 +9,7 @@ from datetime import datetime
 from typing import Final
 
 from memory_core.models import Hit, MemoryRecord
+from memory_core.recall.block import MAX_LINE_CHARS
 from memory_core.recall.statements import (
     SAME_QUESTION,
     asks_the_same,
@@ -21,6 +22,7 @@ from memory_core.recall.statements import (
     is_the_same,
     normalised,
     repeats,
+    stated,
     terms_of,
 )
 from memory_core.recall.values import Reason, RecallOptions
@@ -260,7 +262,10 @@ def _is_query(record: MemoryRecord, wanted: frozenset[str]) -> bool:
 
 
 def _candidate(hit: Hit, wanted: frozenset[str], longest: int) -> Candidate:
-    text = excerpt(hit.passage.text if hit.passage else hit.record.text, wanted, longest)
+    whole = hit.passage.text if hit.passage else hit.record.text
+    if longest < MAX_LINE_CHARS and hit.record.role in ("user", None) and len(whole) <= MAX_LINE_CHARS:
+        whole = stated(whole, wanted)  # there is little room
+    text = excerpt(whole, wanted, longest)
     said = normalised(text) or text
     return Candidate(hit, text, said, terms_of(text), is_request(hit.record.text) and hit.record.role != "assistant")
 

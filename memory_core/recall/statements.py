@@ -90,6 +90,21 @@ def excerpt(text: str, wanted: frozenset[str], longest: int) -> str:
     return f"{'…' if start else ''}{text[start:stop].strip()}{'…' if stop < len(text) else ''}"
 
 
+def stated(text: str, wanted: frozenset[str]) -> str:
+    """A text without the requests in it that share nothing with the query, if something is left; dots stand for them.
+
+    "I drive a Yaris. How often should the oil be changed?" is shown as "I drive a Yaris. …".
+
+    Args:
+        wanted: The terms of the query.
+    """
+    sentences = [sentence for sentence in _SENTENCE.findall(text) if any(map(str.isalnum, sentence))]
+    kept = [each for each in sentences if not _is_asking(each) or wanted & terms_of(each)]
+    if len(kept) == len(sentences) or not any(not _is_asking(each) for each in kept):
+        return text
+    return f"{' '.join(each.strip() for each in kept)} …"
+
+
 def is_request(text: str) -> bool:
     """Whether a short text does nothing but ask, with a question mark or without one."""
     if len(text) > REQUEST_CHARS or words(text) > REQUEST_WORDS:

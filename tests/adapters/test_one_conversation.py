@@ -168,7 +168,7 @@ async def by_spade(handle: BoundMemory, server: XmppServer) -> None:
         said = SpadeMessage(to=server.jid("helper"), body=question, thread=SESSION, metadata={"performative": "inform"})
         ann.add_behaviour(behaviour := Says(said))
         await behaviour.join()
-        while (await handle.stats()).records < 2 * n:
+        while (await handle.stats()).records < 2 * n:  # noqa: ASYNC110  (a message has no receipt to wait for)
             await asyncio.sleep(0.005)
     for agent in (ann, helper):
         await server.stop(agent)
@@ -229,27 +229,33 @@ async def test_two_processes_at_once_keep_a_conversation_once(tmp_path: Path) ->
     async with Memory(path, embedder=None) as memory:
         await memory.bind(app="langchain", user="ann").remember(SAID[:2], session=SESSION)
     command = [sys.executable, __file__, str(path), str(START)]
+    await asyncio.to_thread(both_at_once, command)
+    async with Memory(path, embedder=None) as memory:
+        for name in ("adk", "langchain"):
+            assert await stored(memory.bind(app=name, user="ann")) == list(SAID), name
+
+
+def both_at_once(command: Sequence[str]) -> None:
+    """Run a command in two processes, which go on together once both are ready."""
     processes = [subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) for _ in range(2)]
     for process in processes:
         assert process.stdout is not None
-        await asyncio.to_thread(process.stdout.readline)
+        process.stdout.readline()
     for process in processes:
         assert process.stdin is not None
         process.stdin.write(b"\n")
         process.stdin.flush()
     for process in processes:
-        await asyncio.to_thread(process.communicate)
+        process.communicate()
         assert process.returncode == 0
-    async with Memory(path, embedder=None) as memory:
-        for name in ("adk", "langchain"):
-            assert await stored(memory.bind(app=name, user="ann")) == list(SAID), name
 
 
 async def main(path: str, start: str) -> None:
     async with Memory(path, embedder=None) as memory:
         adk, langchain = memory.bind(app="adk", user="ann"), memory.bind(app="langchain", user="ann")
         await adk.stats()
-        print("ready", flush=True)
+        sys.stdout.write("ready\n")
+        sys.stdout.flush()
         sys.stdin.readline()
         await by_adk_service(adk, float(start))
         await asyncio.to_thread(by_langchain_agent, langchain, 2)

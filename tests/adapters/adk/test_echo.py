@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -30,23 +31,30 @@ def service(memory: Memory) -> MemoryService:
     return MemoryService(memory)
 
 
-async def tell(runner: Any, plugin: MemoryPlugin) -> None:
+async def tell(runner: Any, plugin: MemoryPlugin, service: MemoryService) -> None:
     for n, fact in enumerate(facts()):
         await ask(runner, fact, user_id="ann", session_id=f"fact {n}")
+    await stored(plugin, service)
+
+
+async def stored(plugin: MemoryPlugin, service: MemoryService) -> None:
+    """Return once what was said is found by its meaning, too; between the turns of people there is time for that."""
     await plugin.flush()
+    while (await service.handle("demo", "ann").stats()).vectors_pending:  # noqa: ASYNC110  (vectors have no event)
+        await asyncio.sleep(0.01)
 
 
 @pytest.mark.parametrize(("recall", "asked"), [(True, ENGLISH), (IN_ANY_LANGUAGE, MIXED)])
 async def test_the_plugin_shows_it_every_time(
-    service: MemoryService, recall: bool | RecallOptions, asked: Sequence[str]
+    service: MemoryService, *, recall: bool | RecallOptions, asked: Sequence[str]
 ) -> None:
     plugin, told = MemoryPlugin(recall=recall), len(list(facts()))
     model = ScriptedLlm(script=["Noted."] * told + [ANSWER] * len(asked))
     async with runner_of(service, model, plugins=[plugin]) as runner:
-        await tell(runner, plugin)
+        await tell(runner, plugin, service)
         for n, question in enumerate(asked):
             await ask(runner, question, user_id="ann", session_id=f"asking {n}")
-            await plugin.flush()
+            await stored(plugin, service)
             assert_recalled(prompt(model.requests[-1]), question)
 
 
@@ -69,10 +77,10 @@ async def test_the_tools_find_it_every_time(
     model = ScriptedLlm(script=["Noted."] * told + [step for query in queries for step in (query, ANSWER)])
     tools = (load_memory_tool, MemoryToolset(recall=recall))
     async with runner_of(service, model, *tools, plugins=[plugin]) as runner:
-        await tell(runner, plugin)
+        await tell(runner, plugin, service)
         for n, question in enumerate(asked):
             await ask(runner, question, user_id="ann", session_id=f"asking {n}")
-            await plugin.flush()
+            await stored(plugin, service)
             assert_shown(results(name, model.requests[-1]), question)
 
 
@@ -80,9 +88,9 @@ async def test_preload_memory_shows_it_every_time(service: MemoryService) -> Non
     plugin, told = MemoryPlugin(recall=False), len(list(facts()))
     model = ScriptedLlm(script=["Noted."] * told + [ANSWER] * len(ENGLISH))
     async with runner_of(service, model, preload_memory_tool, plugins=[plugin]) as runner:
-        await tell(runner, plugin)
+        await tell(runner, plugin, service)
         for n, question in enumerate(ENGLISH):
             await ask(runner, question, user_id="ann", session_id=f"asking {n}")
-            await plugin.flush()
+            await stored(plugin, service)
             said = [line.partition(": ")[2] for line in prompt(model.requests[-1]).splitlines() if ": " in line]
             assert FACT in said, f"{question!r} got {said}"
