@@ -10,8 +10,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from memory_spade.agent import MemoryLLMAgent
     from memory_spade.behaviour import MemoryBehaviour
-    from memory_spade.llm import MemoryLLMAgent
     from memory_spade.memory import AgentBaseMemory, AgentInteractionMemory, MemoryBackend, MemoryEntry, SqliteBackend
     from memory_spade.mixin import MemoryMixin
 
@@ -28,7 +28,7 @@ __all__ = [
 
 _MODULES = {
     "MemoryBehaviour": "memory_spade.behaviour",
-    "MemoryLLMAgent": "memory_spade.llm",
+    "MemoryLLMAgent": "memory_spade.agent",
     "MemoryMixin": "memory_spade.mixin",
 }
 
