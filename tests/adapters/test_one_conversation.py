@@ -63,7 +63,7 @@ def events(start: float, *, ids: bool) -> list[Event]:
     """The conversation as ADK has it; without ids ADK makes new ones up every time."""
     return [
         Event(
-            **({"id": f"event-{n}"} if ids else {}),
+            id=f"event-{n}" if ids else "",  # which ADK fills
             invocation_id=f"turn-{n // 2}",
             author="user" if role == "user" else "helper",
             timestamp=start + n,
