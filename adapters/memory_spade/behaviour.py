@@ -11,8 +11,8 @@ except ImportError as error:
 import logging
 from typing import Any, Final
 
-from memory_core import BoundMemory, Draft, MemoryCoreError
-from memory_core.adapting import append_drafts, reason_for_log
+from memory_core import BoundMemory, Draft, MemoryCoreError, Recalled
+from memory_core.adapting import append_drafts, reason_for_log, recall_with
 from memory_spade.conversation import MESSAGE_ID, identified, sender_of, session_of, source_key_of
 from memory_spade.mixin import MemoryMixin
 
@@ -25,7 +25,7 @@ MAX_TEXT_CHARS: Final = 1_000_000
 
 
 class MemoryBehaviour(CyclicBehaviour):
-    """Remembers every message it receives or sends; `await self.memory.search(...)` asks the memory.
+    """Remembers every message it receives or sends; `await self.recall(message)` tells what is remembered for an answer.
 
     Alone it only listens: `agent.add_behaviour(MemoryBehaviour(), template)` keeps what the template lets through. To
     do more, override `run` as in any behaviour; to do it now and then, put it before another kind:
@@ -49,6 +49,14 @@ class MemoryBehaviour(CyclicBehaviour):
             ScopeError: The agent keeps no long-term memories, or they belong to peers and there was none yet.
         """
         return self._owner().home.base(self._peer)
+
+    async def recall(self, message: Message) -> Recalled:
+        """What is remembered for the answer to a message, as the agent's `recall=` says; `str` of it is the block.
+
+        The message itself is not part of it, and neither are earlier questions like it.
+        """
+        options = self._owner().recall_options
+        return await recall_with(self._owner().home.base(sender_of(message)), message.body or "", options)
 
     async def run(self) -> None:
         """Listen."""
