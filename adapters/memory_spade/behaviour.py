@@ -25,7 +25,7 @@ MAX_TEXT_CHARS: Final = 1_000_000
 
 
 class MemoryBehaviour(CyclicBehaviour):
-    """Remembers every message it receives or sends; `await self.recall(message)` tells what is remembered for an answer.
+    """Remembers every message it receives or sends; `await self.recall(message)` says what is known.
 
     Alone it only listens: `agent.add_behaviour(MemoryBehaviour(), template)` keeps what the template lets through. To
     do more, override `run` as in any behaviour; to do it now and then, put it before another kind:
