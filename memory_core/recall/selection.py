@@ -9,7 +9,6 @@ from datetime import datetime
 from typing import Final
 
 from memory_core.models import Hit, MemoryRecord
-from memory_core.recall.block import MAX_LINE_CHARS
 from memory_core.recall.statements import (
     SAME_QUESTION,
     asks_the_same,
@@ -25,7 +24,7 @@ from memory_core.recall.statements import (
     stated,
     terms_of,
 )
-from memory_core.recall.values import Reason, RecallOptions
+from memory_core.recall.values import MAX_LINE_CHARS, Reason, RecallOptions
 from memory_core.retrieval.diversity import diversified, similarity
 
 NEAR: Final = 0.5
