@@ -304,19 +304,19 @@ async def test_what_answered_an_earlier_question_stands_where_that_question_woul
         ann = memory.bind(app="chat", user="ann")
         await ann.remember([("user", "Jasmine is what I brew"), ("assistant", "Noted.")], session="first")
         for n in range(5):
-            await ann.remember(
-                [("user", f"My shelf {n} holds a beverage book"), ("assistant", "Nice.")], session=f"{n}"
-            )
-        await ann.remember([("user", "Which beverage is mine?"), ("assistant", "Jasmine, you brew.")], session="asked")
-        recalled = await ann.recall("beverage of choice", limit=1, floor=False, latest_first=False)
+            await ann.remember([("user", f"Shelf {n} holds a beverage book"), ("assistant", "Nice.")], session=str(n))
+        asked = [("user", "Which beverage is my favourite?"), ("assistant", "Jasmine, you brew.")]
+        await ann.remember(asked, session="asked")
+        recalled = await ann.recall("favourite beverage of ours", limit=1, floor=False, latest_first=False)
     assert [hit.record.text for hit in recalled.hits] == ["Jasmine is what I brew"]
 
 
 async def test_where_there_is_little_room_a_statement_stands_without_its_requests() -> None:
     said = "I drive a Yaris. How often should the oil be changed?"
+    answer = "Most manufacturers recommend an interval of ten to fifteen thousand kilometres, whichever comes first."
     async with Memory(":memory:", embedder=None) as memory:
         ann = memory.bind(app="chat", user="ann")
-        await ann.remember([("user", said), ("assistant", "Once a year.")], session="first")
+        await ann.remember([("user", said), ("assistant", answer)], session="first")
         short = str(await ann.recall("What car do I drive, a Yaris?", max_chars=1_000, floor=False))
         about_oil = str(await ann.recall("Is the oil of my Yaris due?", max_chars=1_000, floor=False))
         long = str(await ann.recall("What car do I drive, a Yaris?", floor=False))

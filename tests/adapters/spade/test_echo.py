@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 
@@ -9,7 +10,7 @@ import pytest
 from spade.agent import Agent
 from spade.template import Template
 
-from memory_core import Memory, RecallOptions
+from memory_core import BoundMemory, Memory, RecallOptions
 from memory_spade import MemoryBehaviour, MemoryLLMAgent
 from memory_spade.testing.peer import Peer
 from memory_spade.testing.provider import Request, ScriptedProvider
@@ -17,6 +18,12 @@ from tests.recall.asking import ANSWER, ENGLISH, IN_ANY_LANGUAGE, MIXED, assert_
 
 Start = Callable[[Agent], Awaitable[None]]
 Jid = Callable[[str], str]
+
+
+async def kept(memory: BoundMemory, count: int) -> None:
+    """Return once so much is found by its meaning, too; between the messages of people there is time for that."""
+    while (stats := await memory.stats()).records < count or stats.vectors_pending:  # noqa: ASYNC110  (no receipt)
+        await asyncio.sleep(0.01)
 
 
 @pytest.mark.parametrize(("recall", "asked"), [(RecallOptions(), ENGLISH), (IN_ANY_LANGUAGE, MIXED)])
@@ -38,9 +45,11 @@ async def test_the_agent_is_shown_it_every_time(
         peer = Peer(jid("ann"))
         await start(bot)
         await start(peer)
-        for n, fact in enumerate(facts()):
+        for n, fact in enumerate(facts(), 1):
             await peer.ask(jid("bot"), fact, thread=f"fact {n}")
+            await kept(ann, n)
         for n, question in enumerate(asked):
             await peer.ask(jid("bot"), question, thread=f"asking {n}")
+            await kept(ann, len(prompts) + n)
             await ann.remember([("user", question), ("assistant", ANSWER)], session=f"asking {n}")
             assert_recalled(prompts[-1], question)
