@@ -13,6 +13,7 @@ What few need has modules of its own: other embedders (`memory_core.embedding`),
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
+from memory_core.bank import AsyncMemoryBank, MemoryBank, MemoryEntry, MemoryQuery, MemorySummary
 from memory_core.bridge import run_sync
 from memory_core.capture.messages import Message, ToolCall
 from memory_core.capture.triggers import TriggerDetector
@@ -109,6 +110,7 @@ __all__ = [
     "UNSET",
     "AllOf",
     "AnyOf",
+    "AsyncMemoryBank",
     "BoundMemory",
     "Chunker",
     "ClosedError",
@@ -133,8 +135,12 @@ __all__ = [
     "Json",
     "Link",
     "Memory",
+    "MemoryBank",
     "MemoryCoreError",
+    "MemoryEntry",
+    "MemoryQuery",
     "MemoryRecord",
+    "MemorySummary",
     "Message",
     "NewerStoreError",
     "NoneOf",
