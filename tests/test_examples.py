@@ -18,6 +18,7 @@ SAYS = {
     "langchain_chat.py": ["assistant: Your favourite tea is jasmine"],
     "langchain_migrate.py": ["1 item: {'text': 'Ann drinks jasmine tea'}", "recalled: 'I live in Oslo'"],
     "langgraph_store.py": ["ann@example.com: 'What do I drink?' recalls ['I drink jasmine tea']"],
+    "memory_bank.py": ["18 steps, all readable", "found again: Step 2 - shell"],
     "mcp_client.py": ["Ann's spare key is with Mrs Okafor"],
     "one_memory.py": ["My passport expires on 3 June 2027"],
     "qdrant_move.py": ["0 behind", "qdrant: Ann sold the boat in autumn"],

@@ -10,6 +10,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from memory_spade.bank import BankProvider
     from memory_spade.behaviour import MemoryBehaviour
     from memory_spade.llm import MemoryLLMAgent
     from memory_spade.memory import AgentBaseMemory, AgentInteractionMemory, MemoryBackend, MemoryEntry, SqliteBackend
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 __all__ = [
     "AgentBaseMemory",
     "AgentInteractionMemory",
+    "BankProvider",
     "MemoryBackend",
     "MemoryBehaviour",
     "MemoryEntry",
@@ -27,6 +29,7 @@ __all__ = [
 ]
 
 _MODULES = {
+    "BankProvider": "memory_spade.bank",
     "MemoryBehaviour": "memory_spade.behaviour",
     "MemoryLLMAgent": "memory_spade.llm",
     "MemoryMixin": "memory_spade.mixin",

@@ -69,11 +69,12 @@ class AsyncMemoryBank:
         self._handle = memory.bind(collection=COLLECTION, session=self.task)
         self._summarizer = summarizer
         self._lock = asyncio.Lock()
-        self._is_settled = False
+        self._live: list[MemoryRecord] | None = None
+        """The entries that are not compressed, once they have been read: reading takes longer the more there are."""
 
     async def add_entry(self, entry: MemoryEntry) -> None:
         """Add an entry; compresses others if the bank is full."""
-        await on_core(self._locked, lambda: self._add(lambda _: entry))
+        await on_core(self._locked, lambda live: self._add(live, lambda _: entry))
 
     async def add_step(
         self, skill_name: str, command: str, result: str, *, thinking: str = "", failed: bool = False
@@ -95,7 +96,7 @@ class AsyncMemoryBank:
                 step_number=number,
             )
 
-        return await on_core(self._locked, lambda: self._add(step))
+        return await on_core(self._locked, lambda live: self._add(live, step))
 
     async def get_relevant_memories(self, query: MemoryQuery) -> list[MemoryEntry]:
         """Entries that satisfy the query, compressed ones too: the most important first, of equals the latest."""
@@ -116,7 +117,7 @@ class AsyncMemoryBank:
     async def get_recent_entries(self, count: int = 5) -> list[MemoryEntry]:
         """The last entries that are not compressed, at most `count`, oldest first."""
         wanted = check_count("count", count, 0)
-        live = await self._live()
+        live = await self._records(Where(kinds=[STEP]))
         return [entry_of(record) for record in live[len(live) - min(wanted, len(live)) :]]
 
     async def get_summaries(self) -> list[MemorySummary]:
@@ -130,7 +131,7 @@ class AsyncMemoryBank:
     async def clear(self) -> None:
         """Delete all entries and summaries of this task."""
         everything = Where(kinds=[STEP, SUMMARY], states=STATES)
-        await on_core(self._locked, lambda: self._handle.delete_where(everything, forget=False))
+        await on_core(self._locked, lambda _: self._handle.delete_where(everything, forget=False))
 
     async def get_stats(self) -> dict[str, int | float]:
         """`entry_count` (not compressed), `summary_count`, their sum `total_count`, their quotient `compression_ratio`
@@ -154,28 +155,28 @@ class AsyncMemoryBank:
         recent = await self.get_recent_entries(SHOWN_ENTRIES)
         return remembered_block([*lines, *map(line_of, recent)], [])
 
-    async def _locked(self, work: Callable[[], Coroutine[object, object, T]]) -> T:
+    async def _locked(self, work: Callable[[list[MemoryRecord] | None], Coroutine[object, object, T]]) -> T:
         async with self._lock:
-            return await work()
+            live, self._live = self._live, None  # read again unless all goes well
+            return await work(live)
 
-    async def _add(self, make: Callable[[int], MemoryEntry]) -> MemoryEntry:
-        live = await self._live()
+    async def _add(self, live: list[MemoryRecord] | None, make: Callable[[int], MemoryEntry]) -> MemoryEntry:
+        if live is None:
+            live = await self._settled()
         place = place_of(live[-1]) + 1 if live else 1
         entry = make(place)
-        live.append(await self._handle.add(draft_of(entry, place), embed="later"))
-        if not self._is_settled:
-            live = await self._settled(live)
+        live = [*live, await self._handle.add(draft_of(entry, place), embed="later")]
         limit = min(self.max_entries, self.compression_threshold)
         while len(live) >= limit and len(live) > 1:
             live = await self._compressed(live)
+        self._live = live
         return entry
 
-    async def _settled(self, live: list[MemoryRecord]) -> list[MemoryRecord]:
-        """Finish what a process that ended in the middle of a compression has begun."""
+    async def _settled(self) -> list[MemoryRecord]:
+        """The entries that are not compressed, after what a process that ended in the middle of that has begun."""
+        live = await self._records(Where(kinds=[STEP]))
         summarized = {link.id for record in await self._records(Where(kinds=[SUMMARY])) for link in record.links}
-        left = [record for record in live if record.id in summarized]
-        await self._set_aside(left)
-        self._is_settled = True
+        await self._set_aside(record for record in live if record.id in summarized)
         return [record for record in live if record.id not in summarized]
 
     async def _compressed(self, live: list[MemoryRecord]) -> list[MemoryRecord]:
@@ -215,9 +216,6 @@ class AsyncMemoryBank:
                 await self._handle.update(record.id, Patch(state="compacted"), expected_version=record.version)
             except (ConflictError, RecordNotFoundError):  # another process did it, or has deleted it
                 logger.debug("an entry of a memory bank changed while it was compressed")
-
-    async def _live(self) -> list[MemoryRecord]:
-        return await self._records(Where(kinds=[STEP]))
 
     async def _records(self, where: Where) -> list[MemoryRecord]:
         """Records of the bank, in the order in which they were added."""
