@@ -1,0 +1,104 @@
+"""Maintenance carried out: one record at a time, beside whoever else reads and writes."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+
+from memory_core.errors import ConflictError, RecordNotFoundError
+from memory_core.handle import BoundMemory
+from memory_core.lifecycle.plan import DEFAULT_POLICY, Change, Maintenance, MaintainPolicy, Step
+from memory_core.lifecycle.planning import plan
+from memory_core.limits import MAX_LIMIT
+from memory_core.models import MemoryRecord, Scope
+from memory_core.operator import Operator
+from memory_core.progress import Progress, ProgressCallback
+from memory_core.where.value import Where
+
+
+async def maintain(
+    handle: BoundMemory,
+    policy: MaintainPolicy = DEFAULT_POLICY,
+    *,
+    dry_run: bool = False,
+    progress: ProgressCallback | None = None,
+) -> Maintenance:
+    """Merge what says the same, and find statements that later ones correct.
+
+    Every change is a transaction of its own and is only made to the record as it was planned for, so this runs beside
+    writers and other processes, may be interrupted at any point, and goes on when it is called again. A second call
+    changes nothing. Nothing is deleted, and `undo_maintenance` takes everything back.
+
+    Args:
+        handle: Whose records; its agent, session and collection narrow them.
+        policy: What to do with what is found.
+        dry_run: Only tell what would be done.
+        progress: Called with the steps that are taken.
+    """
+    records = await _records(handle, replace(policy.where, states=("active",)))
+    steps = await asyncio.to_thread(plan, records, policy)
+    proposes = {"duplicate": policy.duplicates == "propose", "correction": policy.contradictions == "propose"}
+    proposed = tuple(step for step in steps if proposes[step.reason])
+    wanted = [step for step in steps if not proposes[step.reason]]
+    if dry_run:
+        return Maintenance(steps=tuple(wanted), proposed=proposed, is_dry_run=True)
+    return replace(await apply_steps(handle, wanted, progress=progress), proposed=proposed)
+
+
+async def maintain_all(
+    operator: Operator, policy: MaintainPolicy = DEFAULT_POLICY, *, dry_run: bool = False
+) -> Mapping[Scope, Maintenance]:
+    """`maintain` for every owner, one after the other; by owner what was done."""
+    owners = await operator.owners()
+    return {owner: await maintain(operator.handle(owner), policy, dry_run=dry_run) for owner in owners}
+
+
+async def apply_steps(
+    handle: BoundMemory, steps: Iterable[Step], *, progress: ProgressCallback | None = None
+) -> Maintenance:
+    """Take steps that `maintain` proposed or, as a dry run, told; returns which were taken."""
+    wanted, done, skipped = list(steps), list[Step](), list[Step]()
+    for place, step in enumerate(wanted):
+        if progress is not None:
+            progress(Progress(place, len(wanted)))
+        is_done = all([await _is_made(handle, change) for change in step.changes])
+        (done if is_done else skipped).append(step)
+    if progress is not None:
+        progress(Progress(len(wanted), len(wanted)))
+    return Maintenance(steps=tuple(done), skipped=tuple(skipped))
+
+
+async def undo_maintenance(handle: BoundMemory, maintenance: Maintenance) -> tuple[Change, ...]:
+    """Take back what `maintain` did, the last step first; returns the changes of records that somebody has changed
+    since, which stay as they are."""
+    versions: dict[str, int] = {}
+    left: list[Change] = []
+    for step in reversed((*maintenance.steps, *maintenance.skipped)):
+        for change in reversed(step.changes):
+            expected = versions.get(change.id, change.version + 1)
+            try:
+                record = await handle.update(change.id, change.undo, expected_version=expected)
+            except (ConflictError, RecordNotFoundError):
+                left.append(change)
+            else:
+                versions[change.id] = record.version
+    return tuple(left)
+
+
+async def _is_made(handle: BoundMemory, change: Change) -> bool:
+    try:
+        await handle.update(change.id, change.patch, expected_version=change.version)
+    except (ConflictError, RecordNotFoundError):  # another process was faster
+        return False
+    return True
+
+
+async def _records(handle: BoundMemory, where: Where) -> list[MemoryRecord]:
+    records: list[MemoryRecord] = []
+    cursor: str | None = None
+    while True:
+        page = await handle.list(where=where, order="oldest", limit=MAX_LIMIT, cursor=cursor)
+        records += page.records
+        if (cursor := page.cursor) is None:
+            return records

@@ -1,0 +1,154 @@
+"""From the records of an owner to the steps that maintenance would take: pure functions."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from dataclasses import fields
+from datetime import datetime
+from typing import Final
+
+from memory_core.drafts import patched
+from memory_core.lifecycle.corrections import corrections
+from memory_core.lifecycle.plan import Change, MaintainPolicy, Step
+from memory_core.lifecycle.sameness import groups_of_same, statement_of
+from memory_core.limits import MAX_LINKS, MAX_TAGS
+from memory_core.models import Link, MemoryRecord, Patch, Relation
+from memory_core.plain import UNSET
+
+MAX_GROUP: Final = 200
+"""Records that one of them takes the place of at once; the next run does the rest."""
+COMMON: Final = 3
+"""A word in so many different texts of an owner is no typing error."""
+
+
+def is_statement(record: MemoryRecord) -> bool:
+    """Whether a record stands for itself: no turn of a conversation, no step, no summary."""
+    is_turn = record.kind in {"message", "user_query", "conversation_turn"} or bool(record.session and record.role)
+    return not is_turn and record.kind != "step" and record.tier != "summary" and bool(record.text.strip())
+
+
+def plan(records: Iterable[MemoryRecord], policy: MaintainPolicy) -> list[Step]:
+    """All steps for the active records of an owner, in the order in which they are to be taken."""
+    statements = sorted(filter(is_statement, records), key=_age)
+    steps = [] if policy.duplicates == "keep" else list(_merges(statements))
+    if policy.contradictions != "keep":
+        left = _after(steps, statements) if policy.duplicates == "merge" else statements
+        steps += _supersessions(left)
+    return steps
+
+
+def _after(steps: Iterable[Step], records: Iterable[MemoryRecord]) -> list[MemoryRecord]:
+    """The active records once the steps are taken."""
+    changes = {change.id: change.patch for step in steps for change in step.changes}
+    changed = (patched(record, changes.get(record.id, Patch()), record.updated_at) for record in records)
+    return sorted((record for record in changed if record.state == "active"), key=_age)
+
+
+def _merges(records: Sequence[MemoryRecord]) -> Iterable[Step]:
+    counts = Counter(word for text in {record.text for record in records} for word in set(statement_of(text).words))
+    common = frozenset(word for word, count in counts.items() if count >= COMMON)
+    for group in _by(records, _likeness):
+        for places in groups_of_same([record.text for record in group], common):
+            same = [group[place] for place in places][:MAX_GROUP]
+            yield _merge(_best(same, counts), same)
+
+
+def _likeness(record: MemoryRecord) -> Hashable:
+    """What has to be equal in records that are merged, beside what they say."""
+    provenance = (record.author, record.role, record.agent, record.collection)
+    return (record.kind, record.tier, provenance, record.emotion, record.expires_at, record.valid_to, _data_key(record))
+
+
+def _data_key(record: MemoryRecord) -> Hashable:
+    return repr(sorted(record.data.items())) if record.data else ""
+
+
+def _best(same: Sequence[MemoryRecord], counts: Counter[str]) -> MemoryRecord:
+    """The record that stays: one that has taken the place of another already, the best spelt one, the oldest."""
+    ids = {record.id for record in same}
+
+    def rank(record: MemoryRecord) -> tuple[bool, int, datetime, str]:
+        has_begun = any(link.relation == "summarizes" and link.id in ids for link in record.links)
+        rarest = min((counts[word] for word in statement_of(record.text).words), default=0)
+        return (not has_begun, -rarest, *_age(record)[:1], record.id)
+
+    return min(same, key=rank)
+
+
+def _merge(kept: MemoryRecord, same: Sequence[MemoryRecord]) -> Step:
+    gone = sorted((record for record in same if record.id != kept.id), key=lambda record: record.id)
+    compacted = Patch(state="compacted")
+    tags = tuple(dict.fromkeys([*kept.tags, *(tag for record in gone for tag in record.tags)]))[:MAX_TAGS]
+    wanted = Patch(
+        tags=tags,
+        importance=max(record.importance for record in same),
+        confidence=max(record.confidence for record in same),
+        valid_from=min(map(_start, same)) if min(map(_start, same)) != _start(kept) else UNSET,
+        links=_linked(kept, "summarizes", gone),
+    )
+    changes = [*_change(kept, wanted), *(change for record in gone for change in _change(record, compacted))]
+    return Step(reason="duplicate", kept=kept.text, gone=tuple(record.text for record in gone), changes=tuple(changes))
+
+
+def _supersessions(records: Sequence[MemoryRecord]) -> Iterable[Step]:
+    for group in _by(records, lambda record: (record.author, record.role, record.collection)):
+        heirs = {
+            old: new
+            for old, new in corrections([record.text for record in group])
+            if group[old].valid_to is None and _start(group[old]) < _start(group[new])
+        }
+        rows: dict[int, list[int]] = defaultdict(list)
+        for old in sorted(heirs):
+            last = old
+            while last in heirs:
+                last = heirs[last]
+            rows[last].append(old)
+        for last, row in rows.items():
+            yield _supersession([*row, last], heirs, group)
+
+
+def _supersession(row: Sequence[int], heirs: Mapping[int, int], group: Sequence[MemoryRecord]) -> Step:
+    """A row of corrections, the statement that holds last."""
+    changes: list[Change] = []
+    for place in row:
+        record, heir = group[place], heirs.get(place)
+        corrected = [group[old] for old in row if heirs.get(old) == place]
+        patch = Patch(
+            links=_linked(record, "supersedes", corrected) if corrected else UNSET,
+            state=UNSET if heir is None else "archived",
+            valid_to=UNSET if heir is None else _start(group[heir]),
+        )
+        changes += _change(record, patch)
+    # The last statement first: where this is interrupted, nothing is gone that nobody has corrected.
+    changes.reverse()
+    gone = tuple(group[place].text for place in row[:-1])
+    return Step(reason="correction", kept=group[row[-1]].text, gone=gone, changes=tuple(changes))
+
+
+def _linked(record: MemoryRecord, relation: Relation, others: Iterable[MemoryRecord]) -> tuple[Link, ...]:
+    return tuple(dict.fromkeys([*record.links, *(Link(relation, other.id) for other in others)]))[:MAX_LINKS]
+
+
+def _change(record: MemoryRecord, patch: Patch) -> list[Change]:
+    """The change, unless it changes nothing."""
+    if patched(record, patch, record.updated_at) is record:
+        return []
+    names = [each.name for each in fields(patch) if getattr(patch, each.name) is not UNSET]
+    undo = Patch(**{name: getattr(record, name) for name in names})
+    return [Change(id=record.id, version=record.version, patch=patch, undo=undo)]
+
+
+def _by(records: Iterable[MemoryRecord], key: Callable[[MemoryRecord], Hashable]) -> Iterable[list[MemoryRecord]]:
+    groups: dict[Hashable, list[MemoryRecord]] = defaultdict(list)
+    for record in records:
+        groups[key(record)].append(record)
+    return groups.values()
+
+
+def _age(record: MemoryRecord) -> tuple[datetime, datetime, str]:
+    return (_start(record), record.created_at, record.id)
+
+
+def _start(record: MemoryRecord) -> datetime:
+    return record.occurred_at if record.valid_from is None else record.valid_from
