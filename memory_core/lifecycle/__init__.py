@@ -1,7 +1,7 @@
 """What a memory does with what it holds already: plans first, then applied, and reversible."""
 
 from memory_core.lifecycle.maintaining import apply_steps, maintain, maintain_all, undo_maintenance
-from memory_core.lifecycle.plan import Change, Maintenance, MaintainPolicy, Step
+from memory_core.lifecycle.plan import Change, MaintainPolicy, Maintenance, Step
 
 __all__ = [
     "Change",

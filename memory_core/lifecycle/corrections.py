@@ -1,7 +1,8 @@
 """Which statements later ones correct, where the form says so: "I moved to Oslo", "no longer", a newer favourite.
 
-Pure functions. A statement is read as a claim, a value of an attribute of somebody or something; a later claim of another
-value corrects an earlier one. Only attributes of which there is one at a time are read, from short statements in English.
+Pure functions. A statement is read as a claim, a value of an attribute of somebody or something; a later claim of
+another value corrects an earlier one. Only attributes of which there is one at a time are read, from short statements
+in English.
 """
 
 from __future__ import annotations
@@ -16,104 +17,63 @@ from typing import Final
 from memory_core.lifecycle.sameness import statement_of
 from memory_core.retrieval.stemmer import stem
 
-MAX_CHARS: Final = 200
+MAX_CHARS: Final = 120
 """Longest statement that is read: longer ones say more than one thing."""
+MAX_VALUE_WORDS: Final = 8
+LEAST_DENIED: Final = 2
+"""Words of it: somebody, and what they do."""
 SHARE_DENIED: Final = 0.5
 """What is no longer so has at least this share of the words of what was."""
 
 _SUBJECT: Final = r"(?P<subject>(?:[\w'-]+ ){0,4}?[\w'-]+)"
 _NOW: Final = r"(?:(?:now|currently|just|recently|have|has|had|is|am|are|was|were|been|'s|'ve) )*"
-_OF_NAMES: Final = (
-    *(
-        "name",
-        "nickname",
-        "surname",
-        "boss",
-        "manager",
-        "supervisor",
-        "employer",
-        "landlord",
-        "dentist",
-        "doctor",
-        "therapist",
-    ),
-    *(
-        "wife",
-        "husband",
-        "spouse",
-        "fiance",
-        "fiancee",
-        "partner",
-        "hometown",
-        "birthplace",
-        "company",
-        "captain",
-        "coach",
-    ),
+_OF_NAMES: Final = frozenset(
+    {"name", "nickname", "surname", "boss", "manager", "supervisor", "employer", "landlord", "dentist", "doctor"}
+    | {"therapist", "wife", "husband", "spouse", "fiance", "fiancee", "partner", "hometown", "birthplace", "company"}
+    | {"captain", "coach"}
 )
-_OF_NUMBERS: Final = (
-    *(
-        "age",
-        "number",
-        "pin",
-        "code",
-        "budget",
-        "salary",
-        "wage",
-        "rent",
-        "weight",
-        "height",
-        "size",
-        "price",
-        "limit",
-        "fee",
-    ),
-    *("score", "extension", "version", "port"),
+_OF_NUMBERS: Final = frozenset(
+    {"age", "number", "pin", "code", "budget", "salary", "wage", "rent", "weight", "height", "size", "price", "limit"}
+    | {"fee", "score", "extension", "version", "port"}
 )
-_OF_TIMES: Final = ("birthday", "deadline", "anniversary", "appointment")
-_OF_ANYTHING: Final = (
-    "address",
-    "email",
-    "password",
-    "username",
-    "passphrase",
-    "timezone",
-    "zone",
-    "occupation",
-    "status",
-    "major",
+_OF_TIMES: Final = frozenset({"birthday", "deadline", "anniversary", "appointment"})
+_OF_ANYTHING: Final = frozenset(
+    {"address", "email", "password", "username", "passphrase", "timezone", "occupation", "status", "major"}
 )
 _FAVOURITE: Final = re.compile(r"\b(?:favou?rite|preferred)\b")
 _SPELT: Final = re.compile(r"\bfavorite\b|\bpreferred\b")
 _FRESH: Final = re.compile(r"\b(?:new|latest|current|updated|old)\b ?")
-_DAY: Final = re.compile(
-    r"\b(?:mon|tues|wednes|thurs|fri|satur|sun)day\b|\b(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*\b|\btomorrow\b|\d{4}-\d"
-)
+_MONTH: Final = r"(?:jan|febr)uary|march|april|may|june|july|august|(?:sept|nov|dec)ember|october"
+_DAY: Final = re.compile(rf"\b(?:mon|tues|wednes|thurs|fri|satur|sun)day\b|\b(?:{_MONTH})\b|\btomorrow\b|\d{{4}}-\d")
 _CLOCK: Final = re.compile(r"\b\d{1,2}(?::\d\d)? ?(?:am|pm|a\.m|p\.m|o'clock)|\b\d{1,2}:\d\d\b|\bnoon\b|\bmidnight\b")
 _TRAILING: Final = re.compile(
-    r"(?:,? (?:now|currently|instead|these days|anymore|again|with .*|since .*|last \w+|this \w+|two \w+ ago|because .*|"
-    r"to be .*|after .*|in (?:january|february|march|april|may|june|july|august|september|october|november|december|\d{4})"
-    r"|as of .*|from now on|for (?:now|good|a .*)|a \w+ ago|recently|today|yesterday))+$"
+    r"(?: (?:now|currently|instead|these days|anymore|again|recently|today|yesterday|from now on"
+    rf"|for (?:now|good|a .*)|with .*|since .*|because .*|after .*|as of .*|to be .*"
+    rf"|last \w+|this \w+|\w+ \w+ ago|in (?:{_MONTH}|\d{{4}})))+$"
 )
-
 _POSSESSED: Final = re.compile(
-    rf"^(?P<owner>my|our|his|her|their|the|(?:[\w-]+ ){{0,2}}[\w-]+(?:'s|s')) (?P<attribute>(?:[\w-]+ ){{0,3}}?[\w-]+)"
-    rf"(?: of (?P<of>(?:[\w'-]+ ){{0,3}}?[\w'-]+))? (?:is|are|was changed to|has changed to|changed to) (?:now |currently )?(?P<value>.+)$"
+    r"^(?P<owner>my|our|the|(?:[\w-]+ ){0,2}[\w-]+(?:'s|s')) (?P<attribute>(?:[\w-]+ ){0,3}?[\w-]+)"
+    r"(?: of (?P<of>(?:[\w'-]+ ){0,3}?[\w'-]+))? (?:is|are|was changed to|has changed to|changed to) "
+    r"(?:now |currently )?(?P<value>.+)$"
 )
 _HOME: Final = re.compile(
-    rf"^{_SUBJECT} {_NOW}(?:lives?|living|resides?|residing|moved|moving|relocated|settled|based) (?:\w+ )?(?:in|to|at) (?P<value>.+)$"
+    rf"^{_SUBJECT} {_NOW}(?:lives?|living|resides?|residing|moved|moving|relocated|settled|based) "
+    r"(?:\w+ )?(?:in|to|at) (?P<value>.+)$"
 )
 _WORK: Final = re.compile(
-    rf"^{_SUBJECT} {_NOW}(?:(?:works?|working|started|started working|got a job|took a job|employed) (?:now )?(?:at|for|by|with)|joined) "
-    r"(?P<value>.+)$"
+    rf"^{_SUBJECT} {_NOW}(?:(?:works?|working|started|started working|got a job|took a job|employed) "
+    r"(?:now )?(?:at|for)|joined) (?P<value>.+)$"
 )
 _TRADE: Final = re.compile(rf"^{_SUBJECT} {_NOW}(?:works?|working|started|retrained) as (?P<value>.+)$")
 _SPOUSE: Final = re.compile(rf"^{_SUBJECT} {_NOW}married to (?P<value>.+)$")
 _DRIVES: Final = re.compile(rf"^{_SUBJECT} {_NOW}drives? an? (?P<value>.+)$")
-_AGE: Final = re.compile(rf"^{_SUBJECT} {_NOW}(?:turned )?(?P<value>\d+)(?: years old)?$")
+_AGE: Final = re.compile(rf"^{_SUBJECT} {_NOW}(?P<value>\d{{1,3}}) years old$")
+_OWN_AGE: Final = re.compile(rf"^(?P<subject>i) {_NOW}(?:turned )?(?P<value>\d{{1,3}})$")
 _WEIGHT: Final = re.compile(rf"^{_SUBJECT} {_NOW}weighs? (?P<value>.*\d.*)$")
 _WHEN: Final = re.compile(
-    rf"^{_SUBJECT} {_NOW}(?:is|are|will be|takes place|moved|rescheduled|postponed|pushed|changed|shifted)?(?: back)? ?(?:on|at|to|for|until) (?P<value>.+)$"
+    r"^(?P<subject>(?!(?:i|it|this|that) )(?:[\w'-]+ ){0,7}?[\w'-]+) "
+    r"(?:(?:(?:is|are|was|were|will be|takes place|got)(?: now)?|(?:has|have|had) been|moves?|moved) ?)+"
+    r"(?:moved|rescheduled|postponed|pushed|changed|shifted)?(?: back)? ?(?:on|at|to|for|until) (?P<value>.+)$"
 )
 _GOES: Final = (
     ("home", _HOME),
@@ -122,8 +82,11 @@ _GOES: Final = (
     ("spouse", _SPOUSE),
     ("car", _DRIVES),
     ("age", _AGE),
+    ("age", _OWN_AGE),
     ("weight", _WEIGHT),
 )
+_SOMEBODY: Final = frozenset({"he", "she", "they", "it", "this", "that", "who", "which", "there", "you"})
+"""Whoever was spoken of before, which a statement alone does not say."""
 _OF_PROPER: Final = frozenset({"home", "employer", "spouse"})
 """Attributes whose values are names: "I live in a flat" does not correct "I live in Oslo"."""
 _DENIED: Final = (
@@ -134,7 +97,8 @@ _DENIED: Final = (
     re.compile(r"^(?P<before>.*?)\b(?:(?:has|have|'ve|'s) )?(?:stopped|quit|given up|gave up) (?P<after>\w+ing\b.*)$"),
 )
 _EMPTY: Final = frozenset(
-    "is are am was were do does did be been have has had 's i'm it to of in on at for with and".split()
+    {"is", "are", "am", "was", "were", "do", "does", "did", "be", "been", "have", "has", "had", "'s", "it", "to", "of"}
+    | {"in", "on", "at", "for", "with", "and"}
 )
 
 
@@ -185,17 +149,17 @@ def claim_of(text: str) -> Claim | None:
         claim = _possession(owner, attribute, possessed["value"], text)
         if claim is not None:
             return claim
-    if (found := _WHEN.match(plain)) and (kind := _kind_of_time(found["value"])):
-        return Claim((_subject(found["subject"]), kind), _value(found["value"]))
+    if (found := _WHEN.match(plain)) and (kind := _kind_of_time(found["value"])) and (value := _value(found["value"])):
+        return Claim((_subject(found["subject"]), kind), value)
     for attribute, form in _GOES:
-        if (found := form.match(plain)) and (value := _value(found["value"])):
+        if (found := form.match(plain)) and found["subject"] not in _SOMEBODY and (value := _value(found["value"])):
             is_place = attribute not in _OF_PROPER or _is_written_as_name(text, found["value"])
             return Claim((_subject(found["subject"]), attribute), value) if is_place else None
     return None
 
 
 def _possession(owner: str, attribute: str, value: str, text: str) -> Claim | None:
-    head = attribute.split()[-1] if attribute else ""
+    head = attribute.rsplit(maxsplit=1)[-1] if attribute else ""
     said = _value(value)
     is_name = _is_written_as_name(text, value)
     fits = (
@@ -214,7 +178,7 @@ def _possession(owner: str, attribute: str, value: str, text: str) -> Claim | No
 
 
 def _is_written_as_name(text: str, value: str) -> bool:
-    first = value.split()[0]
+    first = value.split(maxsplit=1)[0]
     at = text.casefold().rfind(first)
     return at >= 0 and text[at].isupper()
 
@@ -226,7 +190,9 @@ def _kind_of_time(value: str) -> str:
 
 
 def _value(said: str) -> frozenset[str]:
-    return frozenset(statement_of(_TRAILING.sub("", said)).means)
+    """The words of a value; none for one that is long and therefore says more."""
+    words = frozenset(statement_of(_TRAILING.sub("", said)).means)
+    return words if len(words) <= MAX_VALUE_WORDS else frozenset()
 
 
 def _subject(said: str) -> str:
@@ -256,7 +222,7 @@ def _denied(plain: str) -> frozenset[str]:
 def _said_before(
     denied: frozenset[str], by_word: dict[str, list[int]], terms: Sequence[frozenset[str]]
 ) -> Iterator[int]:
-    if len(denied) < 2:  # noqa: PLR2004  (somebody, and what they do)
+    if len(denied) < LEAST_DENIED:
         return
     rarest = min(denied, key=lambda word: len(by_word.get(word, ())))
     for place in by_word.get(rarest, ()):

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from memory_core.errors import ConflictError, RecordNotFoundError
 from memory_core.handle import BoundMemory
-from memory_core.lifecycle.plan import DEFAULT_POLICY, Change, Maintenance, MaintainPolicy, Step
+from memory_core.lifecycle.plan import DEFAULT_POLICY, Change, MaintainPolicy, Maintenance, Step
 from memory_core.lifecycle.planning import plan
 from memory_core.limits import MAX_LIMIT
 from memory_core.models import MemoryRecord, Scope
@@ -62,8 +62,7 @@ async def apply_steps(
     for place, step in enumerate(wanted):
         if progress is not None:
             progress(Progress(place, len(wanted)))
-        is_done = all([await _is_made(handle, change) for change in step.changes])
-        (done if is_done else skipped).append(step)
+        (done if await _is_taken(handle, step) else skipped).append(step)
     if progress is not None:
         progress(Progress(len(wanted), len(wanted)))
     return Maintenance(steps=tuple(done), skipped=tuple(skipped))
@@ -86,11 +85,12 @@ async def undo_maintenance(handle: BoundMemory, maintenance: Maintenance) -> tup
     return tuple(left)
 
 
-async def _is_made(handle: BoundMemory, change: Change) -> bool:
-    try:
-        await handle.update(change.id, change.patch, expected_version=change.version)
-    except (ConflictError, RecordNotFoundError):  # another process was faster
-        return False
+async def _is_taken(handle: BoundMemory, step: Step) -> bool:
+    for change in step.changes:
+        try:
+            await handle.update(change.id, change.patch, expected_version=change.version)
+        except (ConflictError, RecordNotFoundError):  # somebody else was faster
+            return False
     return True
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final, Literal
 
 from memory_core.models import Patch
@@ -23,7 +23,7 @@ class MaintainPolicy(Value):
     """What happens to records that say the same: one stays and takes their tags over, the others become `compacted`."""
     contradictions: Literal["supersede", "propose", "keep"] = "propose"
     """And to a statement that a later one corrects: it is archived, and valid until the later one is."""
-    where: Where = Where()
+    where: Where = field(default_factory=Where)
     """Which records to look at."""
 
 
@@ -58,7 +58,7 @@ class Maintenance(Value):
     proposed: tuple[Step, ...] = ()
     """What the policy leaves to somebody else; `apply_steps` does it."""
     skipped: tuple[Step, ...] = ()
-    """Not done, or only in part, because somebody else changed one of the records meanwhile; the next run looks again."""
+    """Not done, or in part only, because somebody else changed one of the records meanwhile; call `maintain` again."""
     is_dry_run: bool = False
 
 

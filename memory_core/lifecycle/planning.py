@@ -18,8 +18,6 @@ from memory_core.plain import UNSET
 
 MAX_GROUP: Final = 200
 """Records that one of them takes the place of at once; the next run does the rest."""
-COMMON: Final = 3
-"""A word in so many different texts of an owner is no typing error."""
 
 
 def is_statement(record: MemoryRecord) -> bool:
@@ -47,9 +45,8 @@ def _after(steps: Iterable[Step], records: Iterable[MemoryRecord]) -> list[Memor
 
 def _merges(records: Sequence[MemoryRecord]) -> Iterable[Step]:
     counts = Counter(word for text in {record.text for record in records} for word in set(statement_of(text).words))
-    common = frozenset(word for word, count in counts.items() if count >= COMMON)
     for group in _by(records, _likeness):
-        for places in groups_of_same([record.text for record in group], common):
+        for places in groups_of_same([record.text for record in group], counts):
             same = [group[place] for place in places][:MAX_GROUP]
             yield _merge(_best(same, counts), same)
 
@@ -109,19 +106,21 @@ def _supersessions(records: Sequence[MemoryRecord]) -> Iterable[Step]:
 
 
 def _supersession(row: Sequence[int], heirs: Mapping[int, int], group: Sequence[MemoryRecord]) -> Step:
-    """A row of corrections, the statement that holds last."""
+    """A row of corrections, the statement that holds last.
+
+    The oldest one is retired first, and not before its heir says so: wherever this is interrupted, the rest of the row
+    is what the next plan finds.
+    """
+    now = {place: group[place] for place in row}
     changes: list[Change] = []
-    for place in row:
-        record, heir = group[place], heirs.get(place)
-        corrected = [group[old] for old in row if heirs.get(old) == place]
-        patch = Patch(
-            links=_linked(record, "supersedes", corrected) if corrected else UNSET,
-            state=UNSET if heir is None else "archived",
-            valid_to=UNSET if heir is None else _start(group[heir]),
-        )
-        changes += _change(record, patch)
-    # The last statement first: where this is interrupted, nothing is gone that nobody has corrected.
-    changes.reverse()
+    for old in row[:-1]:
+        new = heirs[old]
+        for place, patch in (
+            (new, Patch(links=_linked(now[new], "supersedes", [now[old]]))),
+            (old, Patch(state="archived", valid_to=_start(now[new]))),
+        ):
+            changes += _change(now[place], patch)
+            now[place] = patched(now[place], patch, now[place].updated_at)
     gone = tuple(group[place].text for place in row[:-1])
     return Step(reason="correction", kept=group[row[-1]].text, gone=gone, changes=tuple(changes))
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from itertools import combinations, pairwise
@@ -24,6 +24,10 @@ LEAST_TYPO_CHARS: Final = 4
 """A shorter word with another letter is more often another word."""
 LONG_UNKNOWN_CHARS: Final = 7
 """Of two words that nobody knows, from this length on one is a typing error of the other."""
+COMMON: Final = 3
+"""A word in so many texts of one person is no typing error, ..."""
+OFTEN: Final = 100
+"""... unless the other one is in so many times as many: nobody always writes "your" the same way."""
 LEAST_MOVED: Final = 3
 """Words of two parts that have changed places."""
 MAX_BUCKET: Final = 100
@@ -33,10 +37,14 @@ _TOKEN: Final = re.compile(
     r"[-+\u2212]?[$\u20ac\u00a3]?\d+(?:[.,:/-]\d+)*\w*|\w+(?:['\u2019]\w+)*|[^\w\s.,;:!?\"'\u2018\u2019\u201c\u201d()\u2026\u2013\u2014-]"
 )
 _ARTICLES: Final = frozenset({"a", "an", "the"})
-_FOCUS: Final = frozenset({"no", "not", "never", "none", "only", "just", "even", "also", "almost", "nearly", "still", "too"})
+_FOCUS: Final = frozenset(
+    {"no", "not", "never", "none", "only", "just", "even", "also", "almost", "nearly", "still", "too"}
+)
 """Words that bear on the one behind them: that has to stay there."""
 _AND: Final = frozenset({"and", "or", "und", "oder", "y", "et"})
 _IS: Final = frozenset({"is", "are", "was", "were"})
+
+_NO_COUNTS: Final[Mapping[str, int]] = {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,17 +79,17 @@ def statement_of(text: str) -> Statement:
     return Statement(tuple(words), tuple(means), tuple(names))
 
 
-def say_the_same(one: Statement, other: Statement, known: Collection[str] = ()) -> bool:
+def say_the_same(one: Statement, other: Statement, counts: Mapping[str, int] = _NO_COUNTS) -> bool:
     """Whether two texts differ by a typing error, the order of their parts and synonyms at most.
 
     Args:
-        known: Words that are no typing errors, beside those of `known_words`.
+        counts: In how many texts of the same person a word is: a common one is no typing error.
     """
-    means, others = one.means, _as_in(one, other, known)
+    means, others = one.means, _as_in(one, other, counts)
     return others is not None and (means == others or _is_reordered(means, others))
 
 
-def groups_of_same(texts: Sequence[str], known: Collection[str] = ()) -> list[list[int]]:
+def groups_of_same(texts: Sequence[str], counts: Mapping[str, int] = _NO_COUNTS) -> list[list[int]]:
     """The places of texts that say the same, two or more each, in order."""
     statements = [statement_of(text) for text in texts]
     first: dict[tuple[str, ...], int] = {}
@@ -91,7 +99,7 @@ def groups_of_same(texts: Sequence[str], known: Collection[str] = ()) -> list[li
             parent[place] = first.setdefault(statement.words, place)
     for one, other in _candidates({place: statements[place] for place in first.values()}):
         root, second = _root(parent, one), _root(parent, other)
-        if root != second and say_the_same(statements[one], statements[other], known):
+        if root != second and say_the_same(statements[one], statements[other], counts):
             parent[max(root, second)] = min(root, second)
     groups: dict[int, list[int]] = defaultdict(list)
     for place in range(len(texts)):
@@ -124,7 +132,7 @@ def _candidates(statements: Mapping[int, Statement]) -> Iterator[tuple[int, int]
         yield from combinations(places[:MAX_BUCKET], 2)
 
 
-def _as_in(one: Statement, other: Statement, known: Collection[str]) -> tuple[str, ...] | None:
+def _as_in(one: Statement, other: Statement, counts: Mapping[str, int]) -> tuple[str, ...] | None:
     """What `other` says with the words of `one`; `None` if that is something else."""
     if len(one.means) != len(other.means):
         return None
@@ -135,7 +143,7 @@ def _as_in(one: Statement, other: Statement, known: Collection[str]) -> tuple[st
         return None
     at, there = one.means.index(mine[0]), other.means.index(yours[0])
     word, written = one.words[at], other.words[there]
-    if one.is_name[at] or other.is_name[there] or not _is_typo(word, written, known):
+    if one.is_name[at] or other.is_name[there] or not _is_typo(word, written, counts):
         return None
     return (*other.means[:there], mine[0], *other.means[there + 1 :])
 
@@ -148,13 +156,14 @@ def _only_in(words: Iterable[str], others: Iterable[str]) -> list[str]:
     return left
 
 
-def _is_typo(word: str, other: str, known: Collection[str]) -> bool:
+def _is_typo(word: str, other: str, counts: Mapping[str, int]) -> bool:
     """Whether exactly one of two words is known and the other one is a slip of the keys away from it."""
     if not (_may_slip(word) and _may_slip(other) and _is_one_slip(word, other)):
         return False
     if max(len(word), len(other)) < LEAST_TYPO_CHARS:
         return False
-    knows = [each in known or each in known_words() for each in (word, other)]
+    often = max(COMMON, counts.get(word, 0) // OFTEN, counts.get(other, 0) // OFTEN)
+    knows = [each in known_words() or counts.get(each, 0) >= often for each in (word, other)]
     return knows[0] != knows[1] or (not any(knows) and min(len(word), len(other)) >= LONG_UNKNOWN_CHARS)
 
 

@@ -1,8 +1,8 @@
 """English words that say the same in nearly every sentence: what a merge may take for one another.
 
-Vectors cannot decide this. In whole sentences the default model gives "sold" and "bought", "before" and "after", "always" and
-"never" cosines of 0.93 to 0.95, and half of all true synonyms less. So the words are listed, and a word with several
-meanings ("present", "post", "bank") is left out.
+Vectors cannot decide this. In whole sentences the default model gives "sold" and "bought", "before" and "after",
+"always" and "never" cosines of 0.93 to 0.95, and half of all true synonyms less. So the words are listed, and a word
+with several meanings ("present", "post", "bank") is left out.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ _VERBS: Final = """
 buy purchase|start begin commence|finish complete|help assist|repair fix mend|choose select pick|require need|
 answer reply|inform notify|display show|permit allow|attempt try|construct build|utilize use utilise|
 demonstrate illustrate|discover find|modify alter|verify check|phone telephone call ring|adore love|loathe hate detest|
-weep cry|chat talk|mail email|assemble gather|shut close|terminate end|consume eat|collaborate cooperate|
+weep cry|chat talk speak|mail email|assemble gather|shut close|terminate end|consume eat|collaborate cooperate|
 comprehend understand|depart leave|postpone delay defer|cancel scrap|own possess|rent lease|recall remember|
 respond react|observe watch|ponder consider|supply provide|teach instruct|tidy clean|toss throw|vanish disappear|
 wed marry|fear dread

@@ -8,7 +8,19 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 KEYS = ("qwertyuiop", "asdfghjkl", "zxcvbnm")
 DAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
-MONTHS = ("January", "February", "March", "April", "June", "July", "August", "September", "October", "November", "December")
+MONTHS = (
+    "January",
+    "February",
+    "March",
+    "April",
+    "June",
+    "July",
+    "August",
+    "September",
+    "October",
+    "November",
+    "December",
+)
 NAMES = ("Marta", "Ingrid", "Tom", "Jo", "Nina", "Oskar", "Priya", "Ben", "Lena", "Hugo")
 _WORD = re.compile(r"\b[a-z]{4,}\b")
 _MOVABLE = re.compile(
@@ -103,3 +115,64 @@ HARD: tuple[Callable[[str, random.Random], str | None], ...] = (
     with_other(MONTHS),
     with_not,
 )
+
+PEOPLE = ("Marta", "Ingrid", "Tom", "Nina", "Oskar", "Priya", "Lena", "Hugo", "My sister", "My neighbour", "I")
+PLACES = ("Oslo", "Bergen", "Porto", "Graz", "Lyon", "Cork", "Turin", "Ghent", "Malmö", "Gdansk")
+FIRMS = ("Acme", "Globex", "Northwind", "Contoso", "Initech", "Umbrella", "Hooli", "Tyrell")
+HABITS = (
+    "drink{} coffee",
+    "eat{} meat",
+    "play{} the cello",
+    "smoke{} a pipe",
+    "take{} the train to work",
+    "keep{} bees",
+)
+THINGS = ("tea", "colour", "film", "restaurant", "composer", "holiday spot", "programming language", "season")
+VALUES = ("jasmine", "dark green", "Casablanca", "the Blue Door", "Bach", "Crete", "Rust", "late autumn")
+EVENTS = ("The board meeting", "The launch", "Choir practice", "The dentist visit", "The parents' evening", "The audit")
+
+
+def contradictions(count: int, chance: random.Random) -> list[tuple[str, str]]:
+    """Pairs of a statement and a later one that corrects it, by what it is about: no two pairs share that."""
+    found: dict[tuple[str, str], tuple[str, str]] = {}
+    while len(found) < count:
+        first = f"{chance.choice(PEOPLE)} {chance.choice('ABCDEFGHIJKLMNOPQRSTUVWXYZ')}."
+        who = f"{first[:-1]}{chance.randrange(100)}" if not first.startswith("I ") else "I"
+        kind = chance.choice(("home", "work", "habit", "favourite", "event", "number"))
+        key, pair = _contradiction(kind, who, chance)
+        found.setdefault((who if kind != "event" else "", key), pair)
+    return list(found.values())
+
+
+def _contradiction(kind: str, who: str, chance: random.Random) -> tuple[str, tuple[str, str]]:
+    s, own = ("", "My") if who == "I" else ("s", f"{who}'s")
+    if kind == "home":
+        old, new = chance.sample(PLACES, 2)
+        later = chance.choice(
+            (f"{who} moved to {new}", f"{who} live{s} in {new} now", f"{who} relocated to {new} last month")
+        )
+        return kind, (f"{who} live{s} in {old}", later)
+    if kind == "work":
+        old, new = chance.sample(FIRMS, 2)
+        return kind, (
+            f"{who} work{s} at {old}.",
+            chance.choice((f"{who} joined {new}.", f"{who} now work{s} for {new}.")),
+        )
+    if kind == "habit":
+        habit = chance.choice(HABITS)
+        verb, _, rest = habit.partition("{}")
+        going = verb.removesuffix("e") + "ing"
+        later = chance.choice((f"{who} no longer {habit.format(s)}", f"{who} stopped {going}{rest}"))
+        return habit, (f"{who} {habit.format(s)}", later)
+    if kind == "favourite":
+        thing, (old, new) = chance.choice(THINGS), chance.sample(VALUES, 2)
+        return thing, (f"{own} favourite {thing} is {old}", f"{own} favorite {thing} is now {new}")
+    if kind == "event":
+        event, (old, new) = f"{chance.choice(EVENTS)} of team {chance.randrange(1000)}", chance.sample(DAYS, 2)
+        return event, (
+            f"{event} is on {old}",
+            chance.choice((f"{event} was moved to {new}", f"{event} is now on {new}")),
+        )
+    name = chance.choice(("locker number", "phone number", "badge code"))
+    old, new = chance.sample(range(1000, 9999), 2)
+    return name, (f"{own} {name} is {old}", f"{own} new {name} is {new}")
