@@ -231,4 +231,4 @@ def _said_before(
 
 
 def _terms(plain: str) -> frozenset[str]:
-    return frozenset(stem(word.removesuffix("'s")) for word in statement_of(plain).words if word not in _EMPTY)
+    return frozenset(stem(word) for word in statement_of(plain).words if word not in _EMPTY)

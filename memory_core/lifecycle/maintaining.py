@@ -11,7 +11,7 @@ from memory_core.handle import BoundMemory
 from memory_core.lifecycle.plan import DEFAULT_POLICY, Change, MaintainPolicy, Maintenance, Step
 from memory_core.lifecycle.planning import plan
 from memory_core.limits import MAX_LIMIT
-from memory_core.models import MemoryRecord, Scope
+from memory_core.models import STATES, MemoryRecord, Scope
 from memory_core.operator import Operator
 from memory_core.progress import Progress, ProgressCallback
 from memory_core.where.value import Where
@@ -36,7 +36,7 @@ async def maintain(
         dry_run: Only tell what would be done.
         progress: Called with the steps that are taken.
     """
-    records = await _records(handle, replace(policy.where, states=("active",)))
+    records = await _records(handle, replace(policy.where, states=STATES))
     steps = await asyncio.to_thread(plan, records, policy)
     proposes = {"duplicate": policy.duplicates == "propose", "correction": policy.contradictions == "propose"}
     proposed = tuple(step for step in steps if proposes[step.reason])

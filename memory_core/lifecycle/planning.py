@@ -27,9 +27,15 @@ def is_statement(record: MemoryRecord) -> bool:
 
 
 def plan(records: Iterable[MemoryRecord], policy: MaintainPolicy) -> list[Step]:
-    """All steps for the active records of an owner, in the order in which they are to be taken."""
-    statements = sorted(filter(is_statement, records), key=_age)
-    steps = [] if policy.duplicates == "keep" else list(_merges(statements))
+    """All steps for the active ones of an owner's records, in the order in which they are to be taken.
+
+    Args:
+        records: In all states: what is compacted still tells how words are spelt.
+    """
+    everything = sorted(filter(is_statement, records), key=_age)
+    counts = Counter(word for text in {record.text for record in everything} for word in set(statement_of(text).words))
+    statements = [record for record in everything if record.state == "active"]
+    steps = [] if policy.duplicates == "keep" else list(_merges(statements, counts))
     if policy.contradictions != "keep":
         left = _after(steps, statements) if policy.duplicates == "merge" else statements
         steps += _supersessions(left)
@@ -43,8 +49,7 @@ def _after(steps: Iterable[Step], records: Iterable[MemoryRecord]) -> list[Memor
     return sorted((record for record in changed if record.state == "active"), key=_age)
 
 
-def _merges(records: Sequence[MemoryRecord]) -> Iterable[Step]:
-    counts = Counter(word for text in {record.text for record in records} for word in set(statement_of(text).words))
+def _merges(records: Sequence[MemoryRecord], counts: Counter[str]) -> Iterable[Step]:
     for group in _by(records, _likeness):
         for places in groups_of_same([record.text for record in group], counts):
             same = [group[place] for place in places][:MAX_GROUP]

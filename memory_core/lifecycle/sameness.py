@@ -34,8 +34,10 @@ MAX_BUCKET: Final = 100
 """Different texts of the same words that are compared with each other."""
 
 _TOKEN: Final = re.compile(
-    r"[-+\u2212]?[$\u20ac\u00a3]?\d+(?:[.,:/-]\d+)*\w*|\w+(?:['\u2019]\w+)*|[^\w\s.,;:!?\"'\u2018\u2019\u201c\u201d()\u2026\u2013\u2014-]"
+    r"[-+\u2212]?[$\u20ac\u00a3]?\d+(?:[.,:/-]\d+)*\w*|\w+|(?<=\w)['\u2019]\w+|[^\w\s.,;:!?\"'\u2018\u2019\u201c\u201d()\u2026\u2013\u2014-]"
 )
+_BEFORE_CODE: Final = ("`", ".", "/", "@", "#", "*", "\\", "$")
+"""What stands right before a word that is no word of a language."""
 _ARTICLES: Final = frozenset({"a", "an", "the"})
 _FOCUS: Final = frozenset(
     {"no", "not", "never", "none", "only", "just", "even", "also", "almost", "nearly", "still", "too"}
@@ -56,7 +58,7 @@ class Statement:
     means: tuple[str, ...]
     """For each word what stands for it and its synonyms."""
     is_name: tuple[bool, ...]
-    """For each word whether it is written like a name, or has a digit."""
+    """For each word whether it is written like a name or as code, or has a digit."""
 
 
 def statement_of(text: str) -> Statement:
@@ -72,7 +74,8 @@ def statement_of(text: str) -> Statement:
         word = token.casefold().replace("\u2019", "'")
         if word in _ARTICLES:
             continue
-        is_name = any(map(str.isdigit, token)) or (token[0].isupper() and word != "i" and not starts)
+        is_quoted = between.endswith(_BEFORE_CODE) or "_" in token
+        is_name = is_quoted or any(map(str.isdigit, token)) or (token[0].isupper() and word != "i" and not starts)
         words.append(word)
         means.append(word if is_name else synonym_classes().get(word, word))
         names.append(is_name)
@@ -205,7 +208,7 @@ def _is_reordered(words: Sequence[str], others: Sequence[str]) -> bool:
 def _focused(words: Sequence[str]) -> list[tuple[str, str]]:
     """What the words that bear on another one bear on."""
     pairs = pairwise((*words, ""))
-    return sorted(pair for pair in pairs if pair[0] in _FOCUS or pair[0].endswith("n't"))
+    return sorted(pair for pair in pairs if pair[0] in _FOCUS)
 
 
 def _root(parent: list[int], place: int) -> int:

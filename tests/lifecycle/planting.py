@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 KEYS = ("qwertyuiop", "asdfghjkl", "zxcvbnm")
 DAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
@@ -22,6 +22,19 @@ MONTHS = (
     "December",
 )
 NAMES = ("Marta", "Ingrid", "Tom", "Jo", "Nina", "Oskar", "Priya", "Ben", "Lena", "Hugo")
+_PAIRS = """
+big/large buy/purchase start/begin car/automobile quick/fast doctor/physician help/assist film/movie ill/sick shop/store
+kids/children happy/glad often/frequently finish/complete fix/repair choose/select show/display needs/requires
+boss/manager bike/bicycle holiday/vacation sofa/couch lawyer/attorney trip/journey rich/wealthy smart/clever
+reply/answer meal/dish mistake/error trash/garbage photo/picture important/crucial usually/normally maybe/perhaps
+difficult/hard beautiful/gorgeous job/position house/home small/little road/street speak/talk scared/afraid
+quickly/rapidly tired/exhausted delicious/tasty get/obtain use/utilize
+"""
+SYNONYMS: dict[str, list[str]] = {}
+for _pair in _PAIRS.split():
+    _one, _other = _pair.split("/")
+    SYNONYMS.setdefault(_one, []).append(_other)
+    SYNONYMS.setdefault(_other, []).append(_one)
 _WORD = re.compile(r"\b[a-z]{4,}\b")
 _MOVABLE = re.compile(
     r" (?:on|in|at|for|with|every|because|when|if|after|before|during|since|until|from) [^,;:()\"]+$", re.ASCII
@@ -68,13 +81,13 @@ def with_other_order(sentence: str, chance: random.Random) -> str | None:
     return f"{moved[0].upper()}{moved[1:]}, {first}."
 
 
-def with_synonym(sentence: str, chance: random.Random, synonyms: Mapping[str, Sequence[str]]) -> str | None:
-    """One word replaced by a synonym."""
-    found = [each for each in re.finditer(r"\b[a-z]+\b", sentence) if each.group() in synonyms]
+def with_synonym(sentence: str, chance: random.Random) -> str | None:
+    """One word replaced by an everyday synonym, whether or not it fits: people and judges do so."""
+    found = [each for each in re.finditer(r"\b[a-z]+\b", sentence) if each.group() in SYNONYMS]
     if not found:
         return None
     word = chance.choice(found)
-    return sentence[: word.start()] + chance.choice(synonyms[word.group()]) + sentence[word.end() :]
+    return sentence[: word.start()] + chance.choice(SYNONYMS[word.group()]) + sentence[word.end() :]
 
 
 def with_other_number(sentence: str, chance: random.Random) -> str | None:
@@ -102,8 +115,8 @@ def with_other(names: Sequence[str]) -> Callable[[str, random.Random], str | Non
 
 def with_not(sentence: str, chance: random.Random) -> str | None:
     """The opposite, by "not"."""
-    if re.search(r"\bnot\b", sentence):
-        return re.sub(r" not\b", "", sentence, count=1)
+    if " not " in sentence:
+        return sentence.replace(" not ", " ", 1)
     found = re.search(r"\b(?:is|are|was|were|can|will|has|have|should|must|do)\b", sentence)
     return None if found is None else f"{sentence[: found.end()]} not{sentence[found.end() :]}"
 
