@@ -6,8 +6,8 @@ package; those come at the first use. `QdrantStore`, `QdrantServer`, `MiniLmEmbe
 
 What few need has modules of its own: other embedders (`memory_core.embedding`), the options of a Qdrant server
 (`memory_core.storage.qdrant.settings`) and a mirror in one (`memory_core.storage.mirror`), moves between stores
-(`memory_core.transfer`), what a store or an embedder has to be (`memory_core.protocols`) and tests for those
-(`memory_core.testing`).
+(`memory_core.transfer`), maintenance (`memory_core.lifecycle`), what a store or an embedder has to be
+(`memory_core.protocols`) and tests for those (`memory_core.testing`).
 """
 
 from importlib import import_module

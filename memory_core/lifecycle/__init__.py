@@ -1,6 +1,6 @@
 """What a memory does with what it holds already: plans first, then applied, and reversible."""
 
-from memory_core.lifecycle.maintaining import apply_steps, maintain, maintain_all, undo_maintenance
+from memory_core.lifecycle.maintaining import add_once, apply_steps, maintain, maintain_all, undo_maintenance
 from memory_core.lifecycle.plan import Change, MaintainPolicy, Maintenance, Step
 
 __all__ = [
@@ -8,6 +8,7 @@ __all__ = [
     "MaintainPolicy",
     "Maintenance",
     "Step",
+    "add_once",
     "apply_steps",
     "maintain",
     "maintain_all",

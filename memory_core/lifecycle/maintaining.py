@@ -5,16 +5,23 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from typing import Final, Literal
 
+from memory_core.checks import check_one_of
+from memory_core.drafts import complete
 from memory_core.errors import ConflictError, RecordNotFoundError
 from memory_core.handle import BoundMemory
 from memory_core.lifecycle.plan import DEFAULT_POLICY, Change, MaintainPolicy, Maintenance, Step
-from memory_core.lifecycle.planning import plan
+from memory_core.lifecycle.planning import merge_of, plan
 from memory_core.limits import MAX_LIMIT
-from memory_core.models import STATES, MemoryRecord, Scope
+from memory_core.models import STATES, Draft, MemoryRecord, Scope
 from memory_core.operator import Operator
 from memory_core.progress import Progress, ProgressCallback
+from memory_core.recall.prompt import cut_query
 from memory_core.where.value import Where
+
+MAX_LIKE: Final = 20
+"""Records that have most words in common with a new one, and are compared with it."""
 
 
 async def maintain(
@@ -52,6 +59,38 @@ async def maintain_all(
     """`maintain` for every owner, one after the other; by owner what was done."""
     owners = await operator.owners()
     return {owner: await maintain(operator.handle(owner), policy, dry_run=dry_run) for owner in owners}
+
+
+async def add_once(
+    handle: BoundMemory, entry: str | Draft, *, on_duplicate: Literal["merge", "refuse"] = "merge"
+) -> MemoryRecord:
+    """Add an entry unless a memory of the same kind says the same; returns the record that stands for it.
+
+    Args:
+        handle: Whose memory.
+        entry: As for `BoundMemory.add`.
+        on_duplicate: `"merge"` stores it, too, and merges both as `maintain` would; `"refuse"` stores nothing and
+            returns the record that is there.
+
+    Raises:
+        InvalidInputError: As for `BoundMemory.add`.
+    """
+    check_one_of("on_duplicate", on_duplicate, ("merge", "refuse"))
+    draft = complete(entry, handle.scope, handle.memory.clock())
+    query = cut_query(draft.text)
+    hits = await handle.search(query, limit=MAX_LIKE, mode="lexical", floor=False, where=Where(kinds=[draft.kind]))
+    like = [hit.record for hit in hits if merge_of(hit.record, draft) is not None]
+    if not like:
+        return await handle.add(entry)
+    if on_duplicate == "refuse":
+        return like[0]
+    added = await handle.add(entry)
+    step = merge_of(like[0], added)
+    if step is None or added.id == like[0].id:  # the same source key
+        return added
+    await apply_steps(handle, [step])
+    gone = {change.id for change in step.changes if change.patch.state == "compacted"}
+    return await handle.get(added.id if like[0].id in gone else like[0].id) or added
 
 
 async def apply_steps(

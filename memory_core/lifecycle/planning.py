@@ -42,6 +42,16 @@ def plan(records: Iterable[MemoryRecord], policy: MaintainPolicy) -> list[Step]:
     return steps
 
 
+def merge_of(one: MemoryRecord, other: MemoryRecord) -> Step | None:
+    """The step that merges two active records, if they say the same of the same kind."""
+    if not (is_statement(one) and is_statement(other) and _likeness(one) == _likeness(other)):
+        return None
+    if not groups_of_same([one.text, other.text]):
+        return None
+    counts = Counter(word for text in (one.text, other.text) for word in set(statement_of(text).words))
+    return _merge(_best([one, other], counts), [one, other])
+
+
 def _after(steps: Iterable[Step], records: Iterable[MemoryRecord]) -> list[MemoryRecord]:
     """The active records once the steps are taken."""
     changes = {change.id: change.patch for step in steps for change in step.changes}

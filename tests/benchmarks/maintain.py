@@ -108,7 +108,9 @@ def tell(done: Maintenance, same: dict[str, Pairs], hard: Pairs, corrected: Pair
     for name, pairs in same.items():
         found = sum(one in merged and merged[one] is merged.get(other) for one, other in pairs)
         print(f"  {name}: {found} of {len(pairs)}")
-    others = [step for step in done.steps if step.reason == "duplicate" and {step.kept, *step.gone} not in wanted]
+    others = [
+        step for step in done.steps if step.reason == "duplicate" and frozenset({step.kept, *step.gone}) not in wanted
+    ]
     print(
         f"  merged without being planted: {len(others)}", *(f"\n    {step.kept} | {step.gone}" for step in others[:9])
     )

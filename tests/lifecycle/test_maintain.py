@@ -19,6 +19,7 @@ from memory_core import BoundMemory, Draft, Link, Memory, MemoryRecord, Patch, W
 from memory_core.lifecycle import (
     MaintainPolicy,
     Maintenance,
+    add_once,
     apply_steps,
     maintain,
     maintain_all,
@@ -271,3 +272,22 @@ def test_two_processes_maintain_while_one_writes_and_another_is_killed(tmp_path:
         linked = [link.id for record in active for link in record.links]
         assert len(linked) == len(set(linked)) == 150 * 2
         assert run_sync(memory.operator().check) == []
+
+
+async def test_an_entry_that_is_known_is_merged_or_refused_on_write(ann: BoundMemory) -> None:
+    first = await add_once(ann, fact("Ann drinks jasmine tea"))
+    again = await add_once(ann, fact("Ann drinks jasmin tea", 1, importance=0.9))
+    assert (again.id, again.importance) == (first.id, 0.9)
+    assert len(again.links) == 1
+    refused = await add_once(ann, fact("ann drinks JASMINE tea.", 2), on_duplicate="refuse")
+    assert refused.id == first.id
+    assert (await ann.stats()).records == 2
+    for other in (fact("Ann drinks mint tea"), fact("Ann drinks jasmine tea", author="Tom")):
+        assert (await add_once(ann, other, on_duplicate="refuse")).text == other.text
+    assert (await ann.stats()).records == 4
+
+
+async def test_an_entry_under_a_known_source_key_is_no_duplicate_of_itself(ann: BoundMemory) -> None:
+    one = await add_once(ann, fact("Ann drinks tea", source_key="k"))
+    two = await add_once(ann, fact("Ann drinks tea", source_key="k"))
+    assert (one.id, two.links) == (two.id, ())
