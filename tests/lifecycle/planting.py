@@ -187,5 +187,5 @@ def _contradiction(kind: str, who: str, chance: random.Random) -> tuple[str, tup
             chance.choice((f"{event} was moved to {new}", f"{event} is now on {new}")),
         )
     name = chance.choice(("locker number", "phone number", "badge code"))
-    old, new = chance.sample(range(1000, 9999), 2)
-    return name, (f"{own} {name} is {old}", f"{own} new {name} is {new}")
+    before, after = chance.sample(range(1000, 9999), 2)
+    return name, (f"{own} {name} is {before}", f"{own} new {name} is {after}")
