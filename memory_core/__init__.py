@@ -14,7 +14,6 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
 from memory_core.bank import AsyncMemoryBank, MemoryBank, MemoryEntry, MemoryQuery, MemorySummary
-from memory_core.bridge import run_sync
 from memory_core.capture.messages import Message, ToolCall
 from memory_core.capture.triggers import TriggerDetector
 from memory_core.chunking import Chunker, SentenceChunker, TokenChunker
@@ -39,10 +38,12 @@ from memory_core.errors import (
     StorageError,
     StoreUnavailableError,
     SupersededError,
+    UnsupportedError,
     WrongThreadError,
 )
 from memory_core.handle import BoundMemory
 from memory_core.hits import Hits
+from memory_core.loop import run_sync
 from memory_core.memory import Memory
 from memory_core.models import (
     Component,
@@ -56,6 +57,7 @@ from memory_core.models import (
     Page,
     Passage,
     Patch,
+    Quota,
     Role,
     Scope,
     Stats,
@@ -66,9 +68,9 @@ from memory_core.operator import Operator
 from memory_core.plain import UNSET
 from memory_core.progress import Progress, ProgressCallback, progress_bar
 from memory_core.protocols import Embedder, Store, Summarizer
-from memory_core.quota import Quota
 from memory_core.recall.values import Considered, Recalled, RecallOptions
 from memory_core.settings import DEFAULT_EMBEDDER
+from memory_core.sync import SyncMemory
 from memory_core.where.conditions import AllOf, AnyOf, Comparison, DataCondition, FieldCondition, NoneOf
 from memory_core.where.documents import data_conditions
 from memory_core.where.value import Where
@@ -167,10 +169,12 @@ __all__ = [
     "StoreUnavailableError",
     "Summarizer",
     "SupersededError",
+    "SyncMemory",
     "ThreadedEmbedder",
     "TokenChunker",
     "ToolCall",
     "TriggerDetector",
+    "UnsupportedError",
     "Version",
     "Where",
     "WrongThreadError",

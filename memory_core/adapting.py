@@ -8,7 +8,6 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
 from memory_core.arguments import Arguments, ToolInputError
-from memory_core.bridge import core_loop, on_core
 from memory_core.capture.resending import known_messages, said
 from memory_core.capture.triggers import Detection, LastMessages
 from memory_core.capture.turns import USER_QUERY, turn_drafts
@@ -16,9 +15,10 @@ from memory_core.checks import check_key, check_unit
 from memory_core.conversation import recall_with
 from memory_core.drafts import complete
 from memory_core.errors import reason_for_log
+from memory_core.handle import owned_by
 from memory_core.ids import new_id
 from memory_core.limits import MAX_TEXT_CHARS
-from memory_core.owned import owned_by
+from memory_core.loop import core_loop, on_core
 from memory_core.recall.prompt import cut_query, remembered_block
 from memory_core.tools import (
     FORGET_MEMORY,

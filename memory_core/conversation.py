@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Literal, Protocol
+from typing import Literal, Protocol
 
 from memory_core.capture.messages import Message, read_messages
 from memory_core.capture.remember import DEFAULT_SESSION, Storing, remember_messages
 from memory_core.drafts import check_data
 from memory_core.models import Json, MemoryRecord, Mode, Relation, Role, Scope
+from memory_core.protocols import Home
 from memory_core.recall.recalling import Searching, recall_for
 from memory_core.recall.values import DEFAULT_CHARS, Recalled, RecallOptions, shows_nothing_yet
 from memory_core.where.value import Where
-
-if TYPE_CHECKING:
-    from memory_core.memory import Memory
 
 EVERYTHING = Where()
 
@@ -26,7 +24,7 @@ class _Handle(Searching, Storing, Protocol):
     def scope(self) -> Scope: ...
 
     @property
-    def memory(self) -> Memory: ...
+    def memory(self) -> Home: ...
 
 
 class Conversing:

@@ -29,13 +29,14 @@ from memory_core.models import (
     Json,
     Link,
     MemoryRecord,
+    OpenRecord,
     Patch,
     Role,
     Scope,
     Tier,
+    sealed,
     utc_now,
 )
-from memory_core.open_record import OpenRecord, sealed
 from memory_core.plain import UNSET
 
 T = TypeVar("T")

@@ -10,6 +10,7 @@ MemoryCoreError
 ├── SupersededError                  another record has superseded this one already; supersede that one
 ├── ConflictError                    the record has changed since it was read; read it again
 ├── QuotaExceededError               the owner has used up what the memory grants each owner
+├── UnsupportedError                 the store is one that cannot do this
 ├── StorageError
 │   ├── NotAStoreError               the file is something else
 │   ├── NewerStoreError              the file was written by a newer version of this library
@@ -49,6 +50,7 @@ __all__ = [
     "StorageError",
     "StoreUnavailableError",
     "SupersededError",
+    "UnsupportedError",
     "WrongThreadError",
     "reason_for_log",
 ]
@@ -88,6 +90,10 @@ class ConflictError(MemoryCoreError):
 
 class QuotaExceededError(MemoryCoreError):
     """The owner would hold more than the memory's `Quota` allows; the message tells how full it is."""
+
+
+class UnsupportedError(MemoryCoreError):
+    """The store does not have what was asked for; the message names what it lacks."""
 
 
 class StorageError(MemoryCoreError):

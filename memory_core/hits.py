@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from memory_core.models import Hit
-from memory_core.tables import html_table
+from memory_core.plain import html_table
 
 
 class Hits(list[Hit]):

@@ -7,18 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Coroutine, Mapping
 from heapq import nlargest
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
-from memory_core.bridge import on_core
-from memory_core.handle import EVERYTHING, BoundMemory
+from memory_core.handle import EVERYTHING, BoundMemory, owned_by
 from memory_core.hits import Hits
+from memory_core.loop import on_core
 from memory_core.models import Hit, Mode, Scope, Stats
-from memory_core.owned import owned_by
-from memory_core.protocols import Store
+from memory_core.protocols import Home, Store
+from memory_core.storage.optional import maintained
 from memory_core.where.value import Where
-
-if TYPE_CHECKING:
-    from memory_core.memory import Memory
 
 T = TypeVar("T")
 
@@ -26,16 +23,16 @@ T = TypeVar("T")
 class Operator:
     """Sees everybody's memories: `Memory.operator()`."""
 
-    def __init__(self, memory: Memory) -> None:
+    def __init__(self, memory: Home) -> None:
         self._memory = memory
 
     async def owners(self) -> list[Scope]:
         """Everybody who has a record, by app and user."""
-        return await self._run(lambda store: store.owners())
+        return await self._run(lambda store: maintained(store).owners())
 
     def handle(self, owner: Scope) -> BoundMemory:
         """The handle of one of `owners()`, which does everything else."""
-        return owned_by(self._memory.bind(app=owner.app), owner.user)
+        return owned_by(BoundMemory(self._memory, Scope(owner.app)), owner.user)
 
     async def stats(self) -> Mapping[Scope, Stats]:
         """What each owner has."""
@@ -60,11 +57,11 @@ class Operator:
 
     async def check(self) -> list[str]:
         """What is wrong with the store, one sentence each; nothing if it is whole. Reads everything."""
-        return await self._run(lambda store: store.check())
+        return await self._run(lambda store: maintained(store).check())
 
     async def vacuum(self) -> None:
         """Give the space of what was deleted back. Writers wait meanwhile; a Qdrant server does this by itself."""
-        await self._run(lambda store: store.vacuum())
+        await self._run(lambda store: maintained(store).vacuum())
 
     async def _run(self, work: Callable[[Store], Coroutine[object, object, T]]) -> T:
         async def on_store() -> T:

@@ -1,12 +1,13 @@
-"""Values as plain JSON and back, and as one short line."""
+"""Values as plain JSON and back, as one short line, and as tables that notebooks show."""
 
 from __future__ import annotations
 
 import types
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import MISSING, Field, fields, is_dataclass
 from datetime import datetime
 from functools import cache
+from html import escape
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, Self, Union, cast, get_args, get_origin, get_type_hints
 
 from memory_core.checks import shown
@@ -210,3 +211,23 @@ def _moment(value: object, name: str) -> datetime:
 
 def _named(hint: Any) -> str:
     return hint.__name__ if isinstance(hint, type) else str(hint).replace("typing.", "").replace("collections.abc.", "")
+
+
+MAX_CELL_CHARS: Final = 200
+"""Longest text in a cell."""
+
+
+def html_table(head: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
+    """A table in HTML; everything in it is text, whatever it looks like."""
+    header = "".join(f"<th>{escape(title)}</th>" for title in head)
+    body = "".join("<tr>" + "".join(f"<td>{escape(_cell(value))}</td>" for value in row) + "</tr>" for row in rows)
+    return f"<table><thead><tr>{header}</tr></thead><tbody>{body}</tbody></table>"
+
+
+def _cell(value: object) -> str:
+    if value is None:
+        return ""
+    if isinstance(value, datetime):
+        return value.strftime("%Y-%m-%d %H:%M:%S")
+    text = f"{value:.3f}" if isinstance(value, float) else str(value)
+    return text if len(text) <= MAX_CELL_CHARS else text[: MAX_CELL_CHARS - 1] + "…"

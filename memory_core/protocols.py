@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from asyncio import Future
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
@@ -126,7 +126,7 @@ class Adding(Protocol):
     def begin_add(
         self, scope: Scope, record: MemoryRecord, done: Future[MemoryRecord | None], *, embed_later: bool
     ) -> None:
-        """`Records.add` without a task: returns at once, answers `done` (`bridge.answer`) once it is durable."""
+        """`Records.add` without a task: returns at once, answers `done` (`crossing.answer`) once it is durable."""
         ...
 
 
@@ -153,7 +153,7 @@ class Listing(Protocol):
     """What a store may have beside `Records.list`, for callers on other loops than the memory's own."""
 
     def begin_list(self, scope: Scope, request: ListRequest, done: Future[Page]) -> None:
-        """`Records.list` without `touch`, from any thread: returns at once, answers `done` (`bridge.answer`)."""
+        """`Records.list` without `touch`, from any thread: returns at once, answers `done` (`crossing.answer`)."""
         ...
 
 
@@ -213,8 +213,52 @@ class Records(Protocol):
         ...
 
 
-class Items(Protocol):
-    """The work of a key-value store on records whose `source_key` is their name. Bounded, durable and atomic alike."""
+class Store(Records, Protocol):
+    """What keeps the records of all owners: `Records` that somebody opens, erases from and closes.
+
+    These eight methods are all that a store needs. What it may have beside them is in the protocols `Counting`,
+    `Versioned`, `KeyValue`, `Maintained`, `Adding`, `Listing`, `Reembedding` and `BackingUp`; having the methods is
+    enough. Counts and collections are derived where a store does not tell them; what cannot be derived raises
+    `UnsupportedError`.
+    """
+
+    async def open(self) -> None:
+        """Make ready; called once, before anything else."""
+        ...
+
+    async def close(self) -> None:
+        """Finish what was accepted, then let go of files and connections; may be called twice."""
+        ...
+
+    async def erase(self, scope: Scope) -> ErasureReceipt:
+        """Remove everything in the scope from every file."""
+        ...
+
+
+@runtime_checkable
+class Counting(Protocol):
+    """What a store may have beside the rest: counts without reading everything."""
+
+    async def stats(self, scope: Scope) -> Stats:
+        """Count what is in the scope."""
+        ...
+
+
+@runtime_checkable
+class Versioned(Protocol):
+    """What a store may have beside the rest: the texts a record had before."""
+
+    async def versions(self, scope: Scope, id: str) -> list[Version]:  # noqa: A002
+        """What a record said and says, oldest first, the last of them open; empty if there is no such record."""
+        ...
+
+
+@runtime_checkable
+class KeyValue(Protocol):
+    """What a store may have beside the rest: the work of a key-value store on records whose `source_key` is their name.
+
+    Bounded, durable and atomic as `Records` are.
+    """
 
     async def put(
         self, scope: Scope, records: Sequence[MemoryRecord], *, remove: Collection[str]
@@ -247,8 +291,9 @@ class Items(Protocol):
         ...
 
 
-class Custody(Protocol):
-    """The work on all owners at once, for whoever runs the store; nothing else is without a scope."""
+@runtime_checkable
+class Maintained(Protocol):
+    """What a store may have beside the rest: the work on all owners at once, which no scope bounds."""
 
     async def owners(self) -> list[Scope]:
         """Everybody who has a record, by app and user, each with nothing else bound."""
@@ -263,27 +308,26 @@ class Custody(Protocol):
         ...
 
 
-class Store(Records, Items, Custody, Protocol):
-    """`Records`, `Items` and `Custody` that somebody opens, looks after and closes."""
+class Home(Protocol):
+    """What handles work on: a `Memory`."""
 
-    async def open(self) -> None:
-        """Make ready; called once, before anything else."""
+    clock: Clock
+    """Returns the present moment."""
+
+    async def ready(self) -> Store:
+        """The open store."""
+        ...
+
+    def add_one(self, scope: Scope, record: MemoryRecord, *, embed_later: bool) -> Awaitable[MemoryRecord | None]:
+        """`Records.add` of one record, on the shortest way that the store offers."""
+        ...
+
+    def list_page(self, scope: Scope, request: ListRequest) -> Awaitable[Page]:
+        """`Records.list`, on the shortest way that the store offers."""
         ...
 
     async def close(self) -> None:
-        """Finish what was accepted, then let go of files and connections; may be called twice."""
-        ...
-
-    async def erase(self, scope: Scope) -> ErasureReceipt:
-        """Remove everything in the scope from every file."""
-        ...
-
-    async def stats(self, scope: Scope) -> Stats:
-        """Count what is in the scope."""
-        ...
-
-    async def versions(self, scope: Scope, id: str) -> list[Version]:  # noqa: A002
-        """What a record said and says, oldest first, the last of them open; empty if there is no such record."""
+        """See `Memory.close`."""
         ...
 
 

@@ -7,8 +7,8 @@ from typing import Final
 
 from memory_core.checks import shown
 from memory_core.errors import InvalidInputError
+from memory_core.models import Quota
 from memory_core.protocols import Embedder
-from memory_core.quota import Quota
 
 
 class Default:

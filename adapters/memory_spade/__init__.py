@@ -10,9 +10,9 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from memory_spade.agent import MemoryLLMAgent
     from memory_spade.bank import BankProvider
     from memory_spade.behaviour import MemoryBehaviour
-    from memory_spade.llm import MemoryLLMAgent
     from memory_spade.memory import AgentBaseMemory, AgentInteractionMemory, MemoryBackend, MemoryEntry, SqliteBackend
     from memory_spade.mixin import MemoryMixin
 
@@ -31,7 +31,7 @@ __all__ = [
 _MODULES = {
     "BankProvider": "memory_spade.bank",
     "MemoryBehaviour": "memory_spade.behaviour",
-    "MemoryLLMAgent": "memory_spade.llm",
+    "MemoryLLMAgent": "memory_spade.agent",
     "MemoryMixin": "memory_spade.mixin",
 }
 

@@ -20,7 +20,7 @@ import logging
 from collections.abc import Collection
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 from slixmpp import JID
 
@@ -41,7 +41,7 @@ from memory_core.adapting import (
     remembered_block,
 )
 from memory_spade.conversation import session_of
-from memory_spade.mixin import MemoryMixin
+from memory_spade.memory.home import Home
 
 if not spade_llm_version.startswith("0.3."):
     # On a Python it does not support, pip quietly installs 0.2, whose agents are put together differently.
@@ -50,10 +50,28 @@ if not spade_llm_version.startswith("0.3."):
         "there: pip install 'memory-core[spade-llm]'"
     )
 
+__all__ = ["LLMAgent", "Remembering", "attach", "equip", "forget_conversation", "offer"]
+
 logger = logging.getLogger(__name__)
 
 MAX_NOTES: Final = 20
 """So many notes of a conversation, the last ones, are put into the prompt."""
+
+
+class Remembering(Protocol):
+    """An agent with memory, as what is here sees it: `MemoryMixin` before an agent class with a model."""
+
+    home: Home
+    interaction_memory: Any
+    agent_base_memory: Any
+    inject_memories: int
+    recall_options: RecallOptions
+    behaviours: list[Any]
+
+    @property
+    def address(self) -> str:
+        """The agent's bare JID."""
+        ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,7 +91,7 @@ _running: ContextVar[Turn | None] = ContextVar("memory_spade_turn", default=None
 same time."""
 
 
-def equip(agent: MemoryMixin, *, editing: bool) -> None:
+def equip(agent: Remembering, *, editing: bool) -> None:
     """Give an agent with a model its memory tools and recall."""
     llm: Any = agent  # an LLMAgent behind the mixin, which cannot say so without importing it
     attach(agent, llm.llm_behaviour)
@@ -85,7 +103,7 @@ def equip(agent: MemoryMixin, *, editing: bool) -> None:
             offer(agent, _as_tool(agent, tool))
 
 
-def attach(agent: MemoryMixin, behaviour: object) -> None:
+def attach(agent: Remembering, behaviour: object) -> None:
     """Let a behaviour recall before it calls its model, if it has one."""
     if not isinstance(behaviour, LLMBehaviour):
         return
@@ -97,7 +115,7 @@ def attach(agent: MemoryMixin, behaviour: object) -> None:
         behaviour._processed_messages = _Forgetful()  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
 
 
-def offer(agent: MemoryMixin, tool: LLMTool) -> None:
+def offer(agent: Remembering, tool: LLMTool) -> None:
     """Register a tool once with the agent and once with its behaviour, which may or may not share one list."""
     llm: Any = agent
     if any(known.name == tool.name for known in llm.tools):
@@ -111,7 +129,7 @@ def offer(agent: MemoryMixin, tool: LLMTool) -> None:
         llm.llm_behaviour.register_tool(tool)
 
 
-def forget_conversation(agent: MemoryMixin, conversation_id: str) -> None:
+def forget_conversation(agent: Remembering, conversation_id: str) -> None:
     """Drop all that spade_llm keeps of a conversation, which it never does by itself. No memory is lost."""
     llm: Any = agent
     for keeper in (llm.context, *(each for each in agent.behaviours if isinstance(each, LLMBehaviour))):
@@ -123,7 +141,7 @@ def forget_conversation(agent: MemoryMixin, conversation_id: str) -> None:
                 kept.discard(conversation_id)
 
 
-def _as_tool(agent: MemoryMixin, tool: Tool) -> LLMTool:
+def _as_tool(agent: Remembering, tool: Tool) -> LLMTool:
     """One of the core's tools as spade_llm wants it; whose memory it reaches is a matter of the running turn."""
 
     async def run(**arguments: object) -> str:
@@ -149,7 +167,7 @@ class RecallingProvider(BaseLLMProvider):
     Its call is where spade_llm says which conversation the current task answers, so a turn begins here.
     """
 
-    def __init__(self, provider: BaseLLMProvider, agent: MemoryMixin) -> None:
+    def __init__(self, provider: BaseLLMProvider, agent: Remembering) -> None:
         self.provider = provider
         self._agent = agent
 
@@ -178,7 +196,7 @@ class RecallingProvider(BaseLLMProvider):
         return response
 
 
-async def begin(agent: MemoryMixin, context: ContextManager, conversation_id: str) -> Turn:
+async def begin(agent: Remembering, context: ContextManager, conversation_id: str) -> Turn:
     """The turn that the last message of the user begins.
 
     The answer to a message does not wait for a memory that is out of order: that is logged, and nothing recalled.
@@ -204,7 +222,7 @@ async def begin(agent: MemoryMixin, context: ContextManager, conversation_id: st
     return Turn(agent=agent.address, conversation_id=conversation_id, session=session, peer=peer, block=block)
 
 
-def recall_options(agent: MemoryMixin, noted: Collection[str]) -> RecallOptions:
+def recall_options(agent: Remembering, noted: Collection[str]) -> RecallOptions:
     """How an agent recalls: as it was made to, without what its notes say anyway."""
     given = agent.recall_options
     limit = agent.inject_memories if given.limit is None else given.limit
@@ -238,7 +256,3 @@ class _Forgetful(set[Any]):
 
     def add(self, element: object) -> None:
         """Do nothing."""
-
-
-class MemoryLLMAgent(MemoryMixin, LLMAgent):
-    """spade_llm's `LLMAgent` with memory: its arguments, and those of `MemoryMixin`."""

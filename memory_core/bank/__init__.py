@@ -13,8 +13,8 @@ from __future__ import annotations
 
 from memory_core.bank.asynchronous import AsyncMemoryBank
 from memory_core.bank.entries import MemoryEntry, MemoryQuery, MemorySummary
-from memory_core.bridge import run_sync
 from memory_core.handle import BoundMemory
+from memory_core.loop import run_sync
 from memory_core.protocols import Summarizer
 
 __all__ = ["AsyncMemoryBank", "MemoryBank", "MemoryEntry", "MemoryQuery", "MemorySummary"]

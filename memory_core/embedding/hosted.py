@@ -23,8 +23,8 @@ from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
-from memory_core.bridge import on_core
 from memory_core.errors import EmbeddingError, InvalidInputError
+from memory_core.loop import on_core
 from memory_core.models import Fingerprint
 
 if TYPE_CHECKING:

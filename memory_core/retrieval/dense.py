@@ -12,7 +12,7 @@ import importlib.util
 import math
 import os
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Sequence, Sized
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from typing import Any, Final, NamedTuple
@@ -20,6 +20,9 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from memory_core.checks import shown
+from memory_core.errors import InvalidInputError
+from memory_core.limits import MAX_DIMENSIONS, check_size
 from memory_core.retrieval.arrays import Column
 from memory_core.retrieval.top_k import leading
 from memory_core.threads import mark_own_thread
@@ -256,3 +259,22 @@ def _cores() -> int:
 @cache
 def _has_numkong() -> bool:
     return importlib.util.find_spec("numkong") is not None
+
+
+def unit_vector(given: object) -> NDArray[np.float32]:
+    """The vector at length 1.
+
+    Raises:
+        InvalidInputError: It is no row of finite numbers, or zero.
+    """
+    if isinstance(given, Sized):
+        check_size("vector", len(given), MAX_DIMENSIONS, "numbers", "no model makes so many")
+    try:
+        vector = np.asarray(given, np.float64)
+    except (TypeError, ValueError, OverflowError) as cause:
+        raise InvalidInputError(f"a vector is a sequence of numbers, not {shown(given)}") from cause
+    if vector.ndim != 1 or not np.isfinite(vector).all() or not vector.any():
+        raise InvalidInputError(f"a vector is a row of finite numbers, not all of them zero, not {shown(given)}")
+    vector = vector / np.abs(vector).max()  # so that the squares of very small and very large numbers are numbers, too
+    unit: NDArray[np.float32] = (vector / np.linalg.norm(vector)).astype(np.float32)
+    return unit

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterable
 from datetime import UTC, datetime, timedelta
+from functools import wraps
+from typing import ParamSpec
 
 import pytest
 
-from memory_core import BoundMemory, Draft, Embedder, Hit, Memory, MemoryRecord, run_sync
+from memory_core import BoundMemory, Draft, Embedder, Hit, Memory, MemoryRecord, UnsupportedError, run_sync
 from memory_core.protocols import Clock
+
+P = ParamSpec("P")
 
 MakeMemory = Callable[[Clock], Memory]
 MakeEmbedder = Callable[[], Embedder]
@@ -58,6 +62,19 @@ class Contract:
     @pytest.fixture
     def ann(self, memory: Memory) -> BoundMemory:
         return memory.bind(app="contract", user="ann")
+
+
+def optional(test: Callable[P, None]) -> Callable[P, None]:
+    """A test of what a store may lack: skipped, with the store's reason, where it raises `UnsupportedError`."""
+
+    @wraps(test)
+    def run(*args: P.args, **kwargs: P.kwargs) -> None:
+        try:
+            test(*args, **kwargs)
+        except UnsupportedError as error:
+            pytest.skip(str(error))
+
+    return run
 
 
 def add(handle: BoundMemory, *drafts: str | Draft) -> list[MemoryRecord]:

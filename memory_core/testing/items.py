@@ -11,12 +11,13 @@ import pytest
 
 from memory_core import BoundMemory, DataCondition, Draft, DuplicateIdError, InvalidInputError, Where, run_sync
 from memory_core.models import Mode
-from memory_core.testing.base import Contract, Ticks, add, everything, texts
+from memory_core.testing.base import Contract, Ticks, add, everything, optional, texts
 
 
 class ItemContract(Contract):
     """Put, remove, collections, expiry."""
 
+    @optional
     def test_a_put_replaces_everything_but_id_and_birth(self, ann: BoundMemory, clock: Ticks) -> None:
         first, _ = run_sync(
             ann.put_many,
@@ -50,6 +51,7 @@ class ItemContract(Contract):
         assert texts(run_sync(ann.search, "tea", mode="lexical")) == []
         assert texts(run_sync(ann.search, "coffee", mode="lexical")) == ["coffee"]
 
+    @optional
     def test_a_put_of_the_same_text_is_the_same_revision(self, ann: BoundMemory, clock: Ticks) -> None:
         run_sync(ann.put_many, [Draft("tea", source_key="k", data={"v": 1})])
         clock.advance(hours=1)
@@ -58,6 +60,7 @@ class ItemContract(Contract):
         assert everything(ann) == [again]
         assert texts(run_sync(ann.search, "tea")) == ["tea"]
 
+    @optional
     def test_no_vector_of_an_older_text_is_found(self, ann: BoundMemory, *, has_vectors: bool) -> None:
         if not has_vectors:
             pytest.skip("a store without vectors")
@@ -72,6 +75,7 @@ class ItemContract(Contract):
         (hit,) = run_sync(ann.search, "coffee", mode="vector", floor=False)
         assert hit.similarity is None
 
+    @optional
     def test_the_later_of_two_puts_of_one_key_counts(self, ann: BoundMemory) -> None:
         one, other, two = run_sync(
             ann.put_many, [Draft("a", source_key="k"), Draft("b", source_key="l"), Draft("c", source_key="k")]
@@ -80,18 +84,21 @@ class ItemContract(Contract):
         assert (one.text, one.rev, other.text) == ("c", 1, "b")
         assert sorted(texts(everything(ann))) == ["b", "c"]
 
+    @optional
     def test_removed_keys_can_come_back_and_unknown_ones_are_fine(self, ann: BoundMemory) -> None:
         run_sync(ann.put_many, [Draft("a", source_key="k"), Draft("b", source_key="l")])
         run_sync(ann.put_many, [Draft("c", source_key="m")], remove=["k", "nobody"])
         assert sorted(texts(everything(ann))) == ["b", "c"]
         assert run_sync(ann.add, Draft("a", source_key="k")).text == "a"
 
+    @optional
     def test_what_was_forgotten_on_purpose_can_be_put(self, ann: BoundMemory) -> None:
         (record,) = add(ann, Draft("a", source_key="k"))
         run_sync(ann.delete, record.id)
         (again,) = run_sync(ann.put_many, [Draft("b", source_key="k")])
         assert everything(ann) == [again]
 
+    @optional
     def test_an_expired_record_makes_room_for_a_put(self, ann: BoundMemory, clock: Ticks) -> None:
         (first,) = run_sync(ann.put_many, [Draft("a", source_key="k", expires_at=clock.now + timedelta(days=1))])
         clock.advance(days=2)
@@ -99,6 +106,7 @@ class ItemContract(Contract):
         assert fresh.id != first.id
         assert (fresh.created_at, fresh.rev) == (clock.now, 1)
 
+    @optional
     def test_a_refused_put_changes_nothing(self, ann: BoundMemory) -> None:
         before = run_sync(ann.put_many, [Draft("a", source_key="k", session="s1"), Draft("b", source_key="l", id="x")])
         elsewhere = ann.bind(session="s2")
@@ -177,6 +185,7 @@ class ItemContract(Contract):
         with pytest.raises(InvalidInputError, match=message):
             run_sync(ann.list, where=Where(matching=[condition]))
 
+    @optional
     def test_expiry_can_be_moved_and_nothing_else_changes(self, ann: BoundMemory, clock: Ticks) -> None:
         (first, second) = add(
             ann,
@@ -195,6 +204,7 @@ class ItemContract(Contract):
         run_sync(ann.postpone, {first.id: None})
         assert texts(everything(ann)) == ["tea two"]
 
+    @optional
     def test_sweeping_deletes_what_has_expired_and_only_that(self, ann: BoundMemory, clock: Ticks) -> None:
         soon = clock.now + timedelta(days=1)
         add(ann, "stays", Draft("goes", expires_at=soon, source_key="k", session="s"), Draft("goes", expires_at=soon))

@@ -7,7 +7,7 @@ from __future__ import annotations
 import pytest
 
 from memory_core import Draft, InvalidInputError, Memory, Patch, Scope, Where, run_sync
-from memory_core.testing.base import Contract, Ticks, add, everything, texts
+from memory_core.testing.base import Contract, Ticks, add, everything, optional, texts
 
 PEOPLE = [("a", "b"), ("a", "b:c"), ("a:b", "c"), ("お茶", "アン"), ("contract", "ann"), ("contract", "12:x")]
 
@@ -15,6 +15,7 @@ PEOPLE = [("a", "b"), ("a", "b:c"), ("a:b", "c"), ("お茶", "アン"), ("contra
 class OperatorContract(Contract):
     """All owners at once."""
 
+    @optional
     def test_the_operator_sees_every_owner_and_what_each_has(self, memory: Memory) -> None:
         operator = memory.operator()
         assert run_sync(operator.owners) == []
@@ -32,6 +33,7 @@ class OperatorContract(Contract):
         run_sync(operator.handle(Scope(*PEOPLE[0])).erase)
         assert Scope(*PEOPLE[0]) not in run_sync(operator.owners)
 
+    @optional
     def test_the_operator_searches_all_owners(self, memory: Memory) -> None:
         add(memory.bind(user="ann"), "green tea", "the bus is late")
         add(memory.bind(user="bob"), "green tea in the morning", "nothing of it")
@@ -52,6 +54,7 @@ class OperatorContract(Contract):
         with pytest.raises(InvalidInputError, match="limit"):
             run_sync(operator.search, "green tea", limit=0)
 
+    @optional
     def test_a_store_in_use_is_whole_and_loses_nothing_when_it_is_tidied(self, memory: Memory, clock: Ticks) -> None:
         ann = memory.bind(user="ann")
         operator = memory.operator()

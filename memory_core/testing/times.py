@@ -24,7 +24,7 @@ from memory_core import (
     Where,
     run_sync,
 )
-from memory_core.testing.base import Contract, Ticks, add, everything, texts
+from memory_core.testing.base import Contract, Ticks, add, everything, optional, texts
 
 
 class TimeContract(Contract):
@@ -115,6 +115,7 @@ class TimeContract(Contract):
             assert texts(everything(ann)) == ["Bergen"]
             run_sync(ann.erase)
 
+    @optional
     def test_what_is_put_supersedes_like_what_is_added(self, ann: BoundMemory, clock: Ticks) -> None:
         (old,) = add(ann, "Oslo")
         new = Draft("Bergen", source_key="home", links=[Link("supersedes", old.id)], valid_from=clock.advance(days=1))
@@ -139,6 +140,7 @@ class TimeContract(Contract):
             run_sync(stranger.add, Draft("claims to", links=[Link("supersedes", old.id)]))
         assert run_sync(ann.get, old.id) == old
 
+    @optional
     def test_the_history_tells_every_text_and_since_when(self, ann: BoundMemory, clock: Ticks) -> None:
         moments = [clock.now]
         (first,) = add(ann, "Oslo")
@@ -164,6 +166,7 @@ class TimeContract(Contract):
             assert [version.since for version in told] == moments
             assert [version.until for version in told] == [*moments[1:], None]
 
+    @optional
     def test_the_history_of_a_source_key_is_kept_too(self, ann: BoundMemory, clock: Ticks) -> None:
         (record,) = add(ann, Draft("half a", source_key="m"))
         clock.advance(seconds=1)
@@ -173,6 +176,7 @@ class TimeContract(Contract):
         told = run_sync(ann.history, record.id)
         assert [version.text for version in told] == ["half a", "half a sentence", "another sentence"]
 
+    @optional
     def test_the_latest_texts_are_kept_and_older_ones_let_go(self, ann: BoundMemory, clock: Ticks) -> None:
         (record,) = add(ann, "draft 1")
         for n in range(2, 31):
@@ -181,6 +185,7 @@ class TimeContract(Contract):
         told = run_sync(ann.history, record.id)
         assert [version.rev for version in told] == list(range(10, 31))
 
+    @optional
     def test_a_clock_that_is_set_back_leaves_the_history_in_order(self, ann: BoundMemory, clock: Ticks) -> None:
         (record,) = add(ann, "one")
         clock.advance(days=-2)
@@ -192,6 +197,7 @@ class TimeContract(Contract):
         assert [version.until for version in told] == [*(version.since for version in told[1:]), None]
         assert all(version.since <= (version.until or version.since) for version in told)
 
+    @optional
     def test_what_is_deleted_is_in_no_history(self, ann: BoundMemory) -> None:
         (first,) = add(ann, Draft("a secret", source_key="s"))
         run_sync(ann.update, first.id, Patch(text="no secret"))

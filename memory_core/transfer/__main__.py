@@ -12,8 +12,8 @@ from contextlib import AbstractContextManager, nullcontext
 from importlib.util import find_spec
 from pathlib import Path
 
-from memory_core.bridge import run_sync
 from memory_core.errors import MemoryCoreError, StoreUnavailableError
+from memory_core.loop import run_sync
 from memory_core.memory import Memory
 from memory_core.progress import Progress, ProgressCallback, progress_bar
 from memory_core.transfer.migrate import migrate

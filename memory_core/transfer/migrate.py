@@ -14,8 +14,8 @@ from datetime import datetime
 from itertools import pairwise
 from typing import Final
 
-from memory_core.bridge import on_core
 from memory_core.errors import InvalidInputError
+from memory_core.loop import on_core
 from memory_core.memory import Memory
 from memory_core.models import Scope
 from memory_core.progress import Progress, ProgressCallback

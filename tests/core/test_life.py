@@ -197,7 +197,7 @@ run_sync(asyncio.sleep, 0)
 print("end")
 """,
     "when it is collected in a thread of the memory's own": """
-from memory_core.bridge import on_core
+from memory_core.loop import on_core
 class Agent:
     def __init__(self):
         self.memory = Memory(sys.argv[1], embedder=None)

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory_core import BoundMemory, InvalidInputError, Memory, Message, ToolCall, run_sync
+from memory_core import BoundMemory, InvalidInputError, Memory, Message, Scope, ToolCall, run_sync
 
 REPLIES = ("Noted.", "You're welcome!")
 SAID = [
@@ -95,7 +95,7 @@ async def test_ids_tell_equal_messages_apart_and_times_do_too(ann: BoundMemory) 
 
 
 async def test_sessions_and_users_have_conversations_of_their_own(ann: BoundMemory) -> None:
-    for handle in (ann, ann.memory.bind(app="chat", user="tom")):
+    for handle in (ann, BoundMemory(ann.memory, Scope("chat", "tom"))):
         for session in ("monday", "tuesday"):
             await handle.remember(SAID[:2], session=session)
         assert (await handle.stats()).records == 4

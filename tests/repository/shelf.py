@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import re
-from collections import Counter
 from collections.abc import Collection, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from copy import deepcopy
@@ -28,14 +27,12 @@ from memory_core import (
     Patch,
     RecordNotFoundError,
     Scope,
-    Stats,
     Version,
     Where,
     utc_now,
 )
 from memory_core.chunking import DEFAULT_CHUNKER, pieces_of
 from memory_core.drafts import insist_on_version, patched
-from memory_core.lineage import already_superseded, retired, superseded_by
 from memory_core.models import STATES, Order
 from memory_core.protocols import Clock, ListRequest, SearchRequest
 from memory_core.retrieval.features import features, is_turn, role_flag
@@ -43,6 +40,7 @@ from memory_core.retrieval.owner_index import Entry, OwnerIndex
 from memory_core.retrieval.passages import best_passage
 from memory_core.retrieval.question import parse
 from memory_core.retrieval.ranking import rank
+from memory_core.superseding import already_superseded, retired, superseded_by
 from memory_core.where.meaning import folded, satisfies
 
 Texts = list[tuple[int, str, datetime]]
@@ -168,22 +166,6 @@ class ShelfStore:
             shelf.retire(scope, new)
             return [None if id_ is None else copied(shelf.records[id_]) for id_ in results]
 
-    async def put(self, scope: Scope, records: Sequence[MemoryRecord], *, remove: Collection[str]) -> Records:
-        with self._writing(scope) as shelf:
-            gone = Where(states=STATES, source_keys=tuple(remove))
-            shelf.remove({record.id for record in shelf.matching(scope, gone, self._clock())})
-            latest = {record.source_key: record for record in records}
-            ids: dict[str | None, str] = {}
-            for source, record in latest.items():
-                known = shelf.of_source(scope, source)
-                if known is None:
-                    shelf.insert(record)
-                else:
-                    shelf.write(replacing(known, record))
-                ids[source] = record.id if known is None else known.id
-            shelf.retire(scope, [shelf.records[id_] for id_ in ids.values()])
-            return [copied(shelf.records[ids[record.source_key]]) for record in records]
-
     async def search(self, scope: Scope, request: SearchRequest) -> Hits:
         request.insist_on(None)
         shelf, now = self._shelf(scope), self._clock()
@@ -260,19 +242,6 @@ class ShelfStore:
                 shelf.forgotten |= {record.source_key for record in going if record.source_key}
             return len(going)
 
-    async def collections(self, scope: Scope, where: Where) -> Strings:
-        found = self._shelf(scope).matching(scope, where, self._clock())
-        return sorted({record.collection for record in found if record.collection is not None})
-
-    async def postpone(self, scope: Scope, expiries: Mapping[str, datetime | None]) -> None:
-        with self._writing(scope, sweep=False) as shelf:
-            for record in shelf.matching(scope, replace(ANY_STATE, ids=tuple(expiries)), self._clock()):
-                shelf.records[record.id] = replace(record, expires_at=expiries[record.id])
-
-    async def sweep(self, scope: Scope) -> int:
-        with self._writing(scope, sweep=False) as shelf:
-            return self._swept(shelf, scope)
-
     async def erase(self, scope: Scope) -> ErasureReceipt:
         with self._writing(scope, sweep=False) as shelf:
             going = [record for record in shelf.records.values() if reaches(scope, record)]
@@ -280,43 +249,6 @@ class ShelfStore:
             shelf.forgotten |= {record.source_key for record in going if record.source_key}
             sessions = {record.session for record in going} - {None}
             return ErasureReceipt(len(going), len(sessions), self._clock(), files_clean=True)
-
-    async def stats(self, scope: Scope) -> Stats:
-        found = self._shelf(scope).matching(scope, ANY_STATE, self._clock())
-        moments = [record.occurred_at for record in found]
-        return Stats(
-            records=len(found),
-            by_kind=Counter(record.kind for record in found),
-            by_tier=Counter(record.tier for record in found),
-            by_state=Counter(record.state for record in found),
-            sessions=len({record.session for record in found} - {None}),
-            oldest=min(moments, default=None),
-            newest=max(moments, default=None),
-            average_importance=mean([record.importance for record in found]),
-            average_confidence=mean([record.confidence for record in found]),
-            vectors_pending=0,
-            bytes=None,
-        )
-
-    async def versions(self, scope: Scope, id: str) -> Versions:  # noqa: A002
-        shelf = self._shelf(scope)
-        told: Versions = []
-        for record in shelf.matching(scope, replace(ANY_STATE, ids=(id,)), self._clock()):
-            since = record.created_at
-            for rev, text, until in shelf.earlier.get(id, []):
-                told.append(Version(id, rev, text, since, until))
-                since = until
-            told.append(Version(id, record.rev, record.text, since, None))
-        return told
-
-    async def owners(self) -> Scopes:
-        found = [owner for owner, shelf in self._shelves.items() if shelf.records]
-        return sorted(found, key=lambda owner: (owner.app, owner.user or ""))
-
-    async def check(self) -> Strings:
-        return []
-
-    async def vacuum(self) -> None: ...
 
     def _shelf(self, scope: Scope) -> Shelf:
         return self._shelves.get(Scope(scope.app, scope.user)) or Shelf()
@@ -358,12 +290,6 @@ def updated(known: MemoryRecord, later: MemoryRecord) -> MemoryRecord:
     )
 
 
-def replacing(known: MemoryRecord, later: MemoryRecord) -> MemoryRecord:
-    """A known source key put again."""
-    stays: Any = {name: getattr(known, name) for name in ("id", "created_at", "accessed_at", "access_count")}
-    return replace(later, **stays, rev=known.rev + (known.text != later.text), version=known.version + 1)
-
-
 def entry(key: int, record: MemoryRecord) -> Entry:
     """What the ranking sees of a record."""
     found = features(record)
@@ -393,7 +319,3 @@ def place_told_by(cursor: object, order: Order) -> tuple[float, int]:
     if found is None or found[1] != order:
         raise InvalidInputError(f"cursor {cursor!r:.80} is not one that a page in the order {order!r} gave")
     return json.loads(found[2]), int(found[3])
-
-
-def mean(values: Sequence[float]) -> float | None:
-    return sum(values) / len(values) if values else None

@@ -18,7 +18,7 @@ import traceback
 from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np  # before the forks, for all of them
 
@@ -119,10 +119,10 @@ def leave(known: State, session: str) -> None:
 
 def reembed(ann: BoundMemory, _: Any) -> object:
     """Turn to the embedder that the file does not have; somebody else may do so at the same time."""
-    with_this = run_sync(ann.memory.ready)._embedder.fingerprint.name  # type: ignore[attr-defined]
+    with_this = run_sync(cast("Any", ann.memory).ready)._embedder.fingerprint.name
     (other,) = [each for each in EMBEDDERS if each[0] != with_this]
     try:
-        return run_sync(ann.memory.reembed, WordEmbedder(*other))
+        return run_sync(cast("Memory", ann.memory).reembed, WordEmbedder(*other))
     except FingerprintError:
         return None
 
@@ -160,7 +160,9 @@ OPERATIONS = {
     "sweep": Operation(nothing, lambda ann, _: run_sync(ann.sweep), lambda known, _: None),
     "touch": Operation(nothing, lambda ann, _: run_sync(ann.list, touch=True), lambda known, _: None),
     "erase": Operation(drawn_session, lambda ann, session: run_sync(ann.bind(session=session).erase), leave),
-    "vacuum": Operation(nothing, lambda ann, _: run_sync(ann.memory.operator().vacuum), lambda known, _: None),
+    "vacuum": Operation(
+        nothing, lambda ann, _: run_sync(cast("Memory", ann.memory).operator().vacuum), lambda known, _: None
+    ),
     "reembed": Operation(nothing, reembed, lambda known, _: None),
 }
 RARE = {"erase", "vacuum", "reembed", "delete_where"}

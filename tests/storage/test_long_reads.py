@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from memory_core import AnyOf, BoundMemory, ClosedError, DataCondition, Draft, FieldCondition, Memory, Patch, Where
-from memory_core.bridge import core_loop, on_core
+from memory_core.loop import core_loop, on_core
 from memory_core.storage.sqlite import owner_indexes as corpora
 from memory_core.storage.sqlite import readers
 from memory_core.storage.sqlite.owners import find

@@ -6,7 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from memory_core import Memory
+from memory_core import Memory, QdrantStore
+from memory_core.protocols import BackingUp, Counting, KeyValue, Listing, Maintained, Reembedding, Versioned
+from memory_core.storage.sqlite.store import SqliteStore
 from memory_core.testing import ReembeddingContract, ReopeningContract, StoreContract
 from memory_core.testing.base import MakeEmbedder, MakeMemory
 from tests.storage.embedders import WordEmbedder
@@ -42,3 +44,9 @@ class TestInMemoryWithVectors(StoreContract, ReembeddingContract):
     @pytest.fixture
     def make_memory(self) -> MakeMemory:
         return lambda clock: Memory(":memory:", embedder=WordEmbedder(), clock=clock)
+
+
+def test_the_stores_of_this_package_lack_nothing_that_is_optional() -> None:
+    everything = (Counting, Versioned, KeyValue, Maintained)
+    assert all(issubclass(QdrantStore, protocol) for protocol in everything)
+    assert all(issubclass(SqliteStore, protocol) for protocol in (*everything, Listing, Reembedding, BackingUp))

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from memory_core import BoundMemory, Memory
-from memory_core.bridge import on_core
+from memory_core.loop import on_core
 from memory_core.storage.sqlite import owner_indexes as corpora
 from memory_core.storage.sqlite.connection import Connection
 from memory_core.storage.sqlite.owner_indexes import AT_HAND_CHANGES

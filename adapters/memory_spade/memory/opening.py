@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Self
 
 from memory_core import BoundMemory, Memory
+from memory_core.adapting import on_core
 from memory_spade import files
 from memory_spade.memory.paths import IN_MEMORY, base_file, directory
 
@@ -53,7 +54,7 @@ class Opening:
 
     async def open(self) -> None:
         """Open it now."""
-        await self.handle().memory.open()
+        await on_core(self.handle().memory.ready)
 
     async def close(self) -> None:
         """Let go of files; what was in `":memory:"` is gone. May be called twice."""
@@ -74,7 +75,7 @@ class Borrowed:
 
     async def open(self) -> None:
         """Check that it can be opened."""
-        await self._handle.memory.open()
+        await on_core(self._handle.memory.ready)
 
     async def close(self) -> None:
         """Leave it open."""

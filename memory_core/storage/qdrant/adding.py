@@ -11,7 +11,6 @@ from itertools import accumulate
 from typing import Final
 
 from memory_core.errors import EmbeddingError, reason_for_log
-from memory_core.lineage import already_superseded, retired, superseded_by
 from memory_core.models import STATES, MemoryRecord, Scope
 from memory_core.progress import ProgressCallback
 from memory_core.protocols import Embedder
@@ -32,6 +31,7 @@ from memory_core.storage.qdrant.turns import Place, around, place_of
 from memory_core.storage.qdrant.where import all_of, any_of, conditions, owned
 from memory_core.storage.qdrant.writing import Access, carry_out, removal
 from memory_core.storage.shared.prepared import Prepared, embed_reporting, prepare, texts_to_embed
+from memory_core.superseding import already_superseded, retired, superseded_by
 from memory_core.where.value import Where
 
 logger = logging.getLogger(__name__)

@@ -12,17 +12,17 @@ from datetime import datetime
 from functools import partial
 from typing import Any, Final, Self, TypeVar
 
-from memory_core.bridge import off_loop
 from memory_core.chunking import DEFAULT_CHUNKER, Chunker
 from memory_core.drafts import insist_on_version, is_long_patch, patched
 from memory_core.errors import EmbeddingError, RecordNotFoundError, reason_for_log
 from memory_core.limits import is_long
+from memory_core.loop import off_loop
 from memory_core.models import ErasureReceipt, Hit, MemoryRecord, Page, Patch, Scope, Stats, Version, utc_now
 from memory_core.progress import ProgressCallback
 from memory_core.protocols import Clock, Embedder, ListRequest, SearchRequest
 from memory_core.retrieval.question import parse
 from memory_core.retrieval.ranking import Vector
-from memory_core.storage.qdrant import adding, items, listing, schema, searching
+from memory_core.storage.qdrant import adding, key_value, listing, schema, searching
 from memory_core.storage.qdrant.changes import Changes
 from memory_core.storage.qdrant.client import models
 from memory_core.storage.qdrant.codec import Arrivals, Stored, read_revisions, to_owner, token
@@ -239,7 +239,7 @@ class QdrantStore:
         return len(await self._delete(scope, where, forget=forget, expired=False))
 
     async def put(self, scope: Scope, records: Sequence[MemoryRecord], *, remove: Collection[str]) -> Records:
-        """See `Items.put`."""
+        """See `KeyValue.put`."""
         if not records and not remove:
             return []
         batch = await prepare_all(self._prepare, records)
@@ -249,21 +249,21 @@ class QdrantStore:
                 self._access, scope, batch, self._embedder, self._clock(), sort=outline_of_put
             )
         return await self._write(
-            scope, lambda: items.put(self._access, scope, batch, embedded, remove=remove, now=self._clock())
+            scope, lambda: key_value.put(self._access, scope, batch, embedded, remove=remove, now=self._clock())
         )
 
     async def collections(self, scope: Scope, where: Where) -> Texts:
-        """See `Items.collections`."""
+        """See `KeyValue.collections`."""
         return await listing.collections(self._access.of(scope), scope, where, self._clock())
 
     async def postpone(self, scope: Scope, expiries: Mapping[str, datetime | None]) -> None:
-        """See `Items.postpone`."""
+        """See `KeyValue.postpone`."""
         if expiries:
-            await self._write(scope, lambda: items.postpone(self._access, scope, expiries, self._clock()))
+            await self._write(scope, lambda: key_value.postpone(self._access, scope, expiries, self._clock()))
 
     async def sweep(self, scope: Scope) -> int:
-        """See `Items.sweep`."""
-        swept = await self._write(scope, lambda: items.sweep(self._access, scope, self._clock()))
+        """See `KeyValue.sweep`."""
+        swept = await self._write(scope, lambda: key_value.sweep(self._access, scope, self._clock()))
         logger.info("swept %d expired records", swept)
         return swept
 
@@ -283,16 +283,16 @@ class QdrantStore:
         return QdrantPort(self._access, self._fingerprint, self._wake_pending_vectors)
 
     async def stats(self, scope: Scope) -> Stats:
-        """See `Store.stats`."""
+        """See `Counting.stats`."""
         return await listing.count(self._access.of(scope), scope, self._clock(), owes=self._embedder is not None)
 
     async def owners(self) -> Scopes:
-        """See `Custody.owners`."""
+        """See `Maintained.owners`."""
         keys = await self._access.records.values("_owner", models.Filter(), limit=MAX_OWNERS)
         return sorted(map(to_owner, keys), key=lambda owner: (owner.app, owner.user or ""))
 
     async def check(self) -> Texts:
-        """See `Custody.check`: what the server says of its collections; it looks after what is in them by itself."""
+        """See `Maintained.check`: what the server says of its collections; it looks after what is in them by itself."""
         found: list[str] = []
         for name in (self._access.records.name, schema.ledger_name(self._name)):
             info = await self._connection.call(lambda client, name=name: client.get_collection(name))
@@ -301,16 +301,16 @@ class QdrantStore:
         return found
 
     async def vacuum(self) -> None:
-        """See `Custody.vacuum`: nothing to do, a server's optimizers do it in the background."""
+        """See `Maintained.vacuum`: nothing to do, a server's optimizers do it in the background."""
 
     async def versions(self, scope: Scope, id: str) -> Versions:  # noqa: A002
-        """See `Store.versions`."""
+        """See `Versioned.versions`."""
         known = await listing.one(self._access.of(scope), scope, id, self._clock())
         return [] if known is None else versions_of(known.record, read_revisions(known.revisions))
 
     async def _delete(self, scope: Scope, where: Where, *, forget: bool, expired: bool) -> Sequence[Stored]:
         async def work() -> Sequence[Stored]:
-            going = await items.matching(self._access, scope, where, None if expired else self._clock())
+            going = await key_value.matching(self._access, scope, where, None if expired else self._clock())
             changes = await removal(self._access, scope, going)
             if forget:
                 keys = (item.record.source_key for item in going)

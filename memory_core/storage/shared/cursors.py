@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
-from typing import Any, Final, cast
+from typing import Any, Final
 
 from memory_core.errors import InvalidInputError
 from memory_core.models import Order
@@ -46,10 +46,10 @@ def _read(cursor: object) -> list[Any]:
     if not isinstance(cursor, str) or len(cursor) > MAX_CURSOR_CHARS:
         return [None]
     try:
-        read: object = json.loads(base64.urlsafe_b64decode(cursor))
+        read: Any = json.loads(base64.urlsafe_b64decode(cursor))
     except (ValueError, TypeError, RecursionError):
         return [None]
-    return cast("list[Any]", read) if isinstance(read, list) and read else [None]
+    return [*read] if isinstance(read, list) and read else [None]
 
 
 def _fits(value: object, kind: type) -> bool:

@@ -6,10 +6,10 @@ from bisect import bisect_right
 from collections.abc import Awaitable, Callable, Collection, Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from memory_core.bridge import off_loop
 from memory_core.chunking import DEFAULT_CHUNKER, Chunker, pieces_of
 from memory_core.errors import EmbeddingError, MemoryCoreError
 from memory_core.limits import is_long
+from memory_core.loop import off_loop
 from memory_core.models import Fingerprint, MemoryRecord
 from memory_core.progress import Progress, ProgressCallback
 from memory_core.protocols import Embedder, Familiar, SearchRequest

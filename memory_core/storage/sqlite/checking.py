@@ -14,7 +14,7 @@ from memory_core.retrieval.features import ANALYSIS, features
 from memory_core.storage.sqlite import meta, revisions
 from memory_core.storage.sqlite.codec import COLUMNS, is_whole, to_record
 from memory_core.storage.sqlite.damage import digest, has_whole_vector, lenient, piece_digest
-from memory_core.storage.sqlite.fingerprints import held
+from memory_core.storage.sqlite.meta import held
 from memory_core.storage.sqlite.owners import named
 from memory_core.storage.sqlite.reanalysis import progress
 from memory_core.storage.sqlite.schema import migrate

@@ -8,8 +8,7 @@ from typing import Any, Final
 from zlib import crc32
 
 from memory_core.encoding import encode_json
-from memory_core.models import MemoryRecord
-from memory_core.open_record import OpenRecord, sealed
+from memory_core.models import MemoryRecord, OpenRecord, sealed
 from memory_core.storage.shared.values import link_keys, micros, moment, to_links
 from memory_core.storage.sqlite.damage import damaged_record, form
 

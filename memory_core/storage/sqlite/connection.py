@@ -13,8 +13,9 @@ from typing import Final, TypeVar
 
 import aiosqlite
 
-from memory_core.bridge import answer
+from memory_core.crossing import answer, settle
 from memory_core.errors import ClosedError, StoreUnavailableError
+from memory_core.loop import core_loop
 from memory_core.storage.sqlite.damage import Reading, reading
 from memory_core.storage.sqlite.files import BUSY_MS, Identity, file_problems_explained, identity, prepare_file
 from memory_core.storage.sqlite.schema import migrate
@@ -53,7 +54,7 @@ class Connection(aiosqlite.Connection):
     def submit(self, work: Callable[[sqlite3.Connection], T]) -> asyncio.Future[T]:
         """`run`, for a caller on the loop that has no task to wait in."""
         done: asyncio.Future[T] = asyncio.get_running_loop().create_future()
-        self._put(partial(_settle, partial(self._do, work, self._open()), done))
+        self._put(partial(settle, partial(self._do, work, self._open()), done))
         return done
 
     def hand_over(self, work: Callable[[sqlite3.Connection], object]) -> None:
@@ -68,24 +69,25 @@ class Connection(aiosqlite.Connection):
     def _put(self, work: Callable[[], object]) -> None:
         self._tx.put_nowait((None, _Job(work)))  # pyright: ignore[reportUnknownMemberType]  # aiosqlite leaves it open
 
-    def at_once(self, work: Callable[[sqlite3.Connection], T | None]) -> T | None:
-        """Run brief work in the caller's thread, the loop's; `None` if the file is in use, or `work` says so.
+    async def briefly(self, work: Callable[[sqlite3.Connection], T | None]) -> T | None:
+        """Run brief work in the thread of the core loop; `None` if the file is in use, or `work` says so.
 
         Waking another thread and being woken by it takes longer than a search of a thousand records.
         """
-        if self._is_closing or self._connection is None:
+        db, core = self._open(), core_loop()
+        if asyncio.get_running_loop() is not core.loop:
+            return None
+        return await core.between_turns(partial(self._if_idle, work, db))
+
+    def _if_idle(self, work: Callable[[sqlite3.Connection], T | None], db: sqlite3.Connection) -> T | None:
+        if self._is_closing:
             raise _closed()
         if not self._in_use.acquire(blocking=False):
             return None
-        loop = asyncio.get_running_loop()
-        asyncio._set_running_loop(None)  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]  # see below
         try:
             with inside_sqlite.work(), file_problems_explained("the store"):
-                return self._reading(work, self._connection)
+                return self._reading(work, db)
         finally:
-            # Whoever polices blocking calls (LangGraph's development server does) looks for a running loop. This one
-            # serves memories alone, and how long it may stand still for them is decided here.
-            asyncio._set_running_loop(loop)  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
             self._in_use.release()
 
     def begin(self, work: Callable[[sqlite3.Connection], T], done: asyncio.Future[T]) -> None:
@@ -120,7 +122,7 @@ class Connection(aiosqlite.Connection):
 
     def _answer(self, work: Callable[[sqlite3.Connection], T], done: asyncio.Future[T]) -> None:
         if not done.done():  # else nobody waits any more
-            _settle(partial(self._result, work), done)
+            settle(partial(self._result, work), done)
 
     def _result(self, work: Callable[[sqlite3.Connection], T]) -> T:
         if self._is_closing or self._connection is None:
@@ -145,16 +147,6 @@ class _Job:
 
     def __call__(self) -> None:
         self._work()
-
-
-def _settle(work: Callable[[], T], done: asyncio.Future[T]) -> None:
-    """Carry out work and answer the promise with what comes of it."""
-    try:
-        result = work()
-    except BaseException as error:  # noqa: BLE001  (whatever it was, it is the caller's)
-        answer([(done, None, error)])
-    else:
-        answer([(done, result, None)])
 
 
 def _closed() -> ClosedError:

@@ -23,8 +23,8 @@ from memory_core.retrieval.dense import WORTH_GATHERING
 from memory_core.retrieval.features import FROM_ASSISTANT, FROM_USER
 from memory_core.retrieval.owner_index import AT_ONCE, Entries, OwnerIndex
 from memory_core.storage.sqlite.damage import explaining
-from memory_core.storage.sqlite.fingerprints import insist
 from memory_core.storage.sqlite.matching_rows import MatchingRows, Question, Rows
+from memory_core.storage.sqlite.meta import insist
 from memory_core.storage.sqlite.owners import Owner, find
 from memory_core.storage.sqlite.readers import calls_python, has_few_values
 from memory_core.storage.sqlite.schema import OWNER_BITS
@@ -245,3 +245,25 @@ def _entries(parts: Sequence[tuple[Any, ...]]) -> Entries | None:
     sessions, authors, expires = ([one for part in column for one in json.loads(part)] for column in columns[-3:])
     texts = [terms[start:end] for start, end in zip([0, *ends], ends, strict=False)]
     return Entries(keys, texts, flags, words, sessions, authors, occurred, expires, active.astype(np.bool_))
+
+
+MAX_OWNERS: Final = 4_096
+
+
+class KnownNames:
+    """Remembers, for the owners searched lately, which query words were names."""
+
+    def __init__(self) -> None:
+        self._names: OrderedDict[tuple[str, str | None], frozenset[str]] = OrderedDict()
+
+    def guess(self, scope: Scope, words: frozenset[str]) -> frozenset[str]:
+        """The words that were names when they were last asked about."""
+        return words & self._names.get((scope.app, scope.user), frozenset())
+
+    def correct(self, scope: Scope, words: frozenset[str], names: frozenset[str]) -> None:
+        """Of these words exactly these are names."""
+        key = (scope.app, scope.user)
+        self._names[key] = (self._names.get(key, frozenset()) - words) | names
+        self._names.move_to_end(key)
+        if len(self._names) > MAX_OWNERS:
+            self._names.popitem(last=False)

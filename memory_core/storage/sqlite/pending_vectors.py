@@ -22,7 +22,7 @@ from memory_core.protocols import Embedder
 from memory_core.storage.shared.prepared import embed, texts_to_embed
 from memory_core.storage.sqlite.connection import Connection
 from memory_core.storage.sqlite.damage import explaining
-from memory_core.storage.sqlite.fingerprints import insist
+from memory_core.storage.sqlite.meta import insist
 from memory_core.storage.sqlite.owners import note_changes
 from memory_core.storage.sqlite.schema import OWNER_BITS
 from memory_core.storage.sqlite.snapshot import snapshot

@@ -15,14 +15,13 @@ from memory_core.errors import ReadOnlyError, StoreUnavailableError
 from memory_core.progress import ProgressCallback
 from memory_core.protocols import Embedder
 from memory_core.storage.shared.prepared import Prepared
-from memory_core.storage.sqlite import fingerprints
-from memory_core.storage.sqlite.adding import AddQueue
+from memory_core.storage.sqlite import meta
+from memory_core.storage.sqlite.adding import AddQueue, Batch
 from memory_core.storage.sqlite.connection import IN_MEMORY, Connection
 from memory_core.storage.sqlite.files import find
 from memory_core.storage.sqlite.read_connection import connect_for_reading
 from memory_core.storage.sqlite.readers import Readers
 from memory_core.storage.sqlite.shared_file import SharedFile, Wanted
-from memory_core.storage.sqlite.vectors import Batch
 from memory_core.storage.sqlite.writer import Work, Writer
 from memory_core.threads import in_thread
 
@@ -43,7 +42,7 @@ class ReadOnlyFile(SharedFile):
         self._to_close.push_async_callback(self.add_queue.close)
         if self.embedder is not None:
             wanted = self.embedder.fingerprint
-            await self.reader.run(lambda db: fingerprints.insist(db, wanted))
+            await self.reader.run(lambda db: meta.insist(db, wanted))
 
     async def _connect(self, *, prepare: bool = False) -> Connection:  # noqa: ARG002
         connection = await connect_for_reading(Path(self.path))

@@ -21,7 +21,7 @@ from memory_core.protocols import Embedder
 from memory_core.storage.shared.prepared import embed
 from memory_core.storage.sqlite import meta
 from memory_core.storage.sqlite.connection import Connection
-from memory_core.storage.sqlite.fingerprints import held, hold
+from memory_core.storage.sqlite.meta import held, hold
 from memory_core.storage.sqlite.owners import note_changes
 from memory_core.storage.sqlite.pending_vectors import BATCH, Piece, texts_of
 from memory_core.storage.sqlite.schema import OWNER_BITS

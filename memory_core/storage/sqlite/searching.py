@@ -63,11 +63,11 @@ class Search:
 
 
 async def found(readers: Readers, owner_indexes: OwnerIndexes, search: Search) -> Found:
-    """Carry out a search: in this thread if that is a matter of a millisecond, else in that of brief reads.
+    """Carry out a search: in the loop's thread if that is a matter of a millisecond, else in that of brief reads.
 
     What takes long to read comes from the other connection; searches of other owners are carried out meanwhile.
     """
-    result = readers.brief.at_once(partial(ranked_at_once, owner_indexes=owner_indexes, search=search))
+    result = await readers.brief.briefly(partial(ranked_if_brief, owner_indexes=owner_indexes, search=search))
     if result is None:
         search = replace(search, is_patient=readers.is_one)
         result = await readers.brief.run(partial(ranked, owner_indexes=owner_indexes, search=search))
@@ -80,7 +80,7 @@ async def found(readers: Readers, owner_indexes: OwnerIndexes, search: Search) -
     return result
 
 
-def ranked_at_once(db: sqlite3.Connection, owner_indexes: OwnerIndexes, search: Search) -> Found | None:
+def ranked_if_brief(db: sqlite3.Connection, owner_indexes: OwnerIndexes, search: Search) -> Found | None:
     """`ranked`, if that is a matter of a millisecond; else `None`."""
     with snapshot(db):
         owner = find(db, search.scope)

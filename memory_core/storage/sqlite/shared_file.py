@@ -23,19 +23,17 @@ from memory_core.models import Fingerprint
 from memory_core.progress import ProgressCallback
 from memory_core.protocols import Embedder
 from memory_core.storage.shared.prepared import Prepared, prepare
-from memory_core.storage.sqlite import fingerprints
 from memory_core.storage.sqlite import maintenance as custody
-from memory_core.storage.sqlite.adding import AddQueue
+from memory_core.storage.sqlite import meta
+from memory_core.storage.sqlite.adding import AddQueue, Batch, with_vectors
 from memory_core.storage.sqlite.connection import IN_MEMORY, Connection, connect, inside_sqlite
 from memory_core.storage.sqlite.files import Identity, find_or_create, identity
-from memory_core.storage.sqlite.names import KnownNames
-from memory_core.storage.sqlite.owner_indexes import OwnerIndexes
+from memory_core.storage.sqlite.owner_indexes import KnownNames, OwnerIndexes
 from memory_core.storage.sqlite.pending_vectors import PendingVectors
 from memory_core.storage.sqlite.read_connection import connect_for_reading
 from memory_core.storage.sqlite.readers import Readers
 from memory_core.storage.sqlite.reanalysis import Reanalysis, is_due
 from memory_core.storage.sqlite.reembedding import collect, switch
-from memory_core.storage.sqlite.vectors import Batch, with_vectors
 from memory_core.storage.sqlite.writer import Writer
 from memory_core.storage.sqlite.writer_queue import WriterQueue
 from memory_core.threads import in_thread
@@ -228,9 +226,9 @@ class SharedFile:
         await close_embedder(old)
 
     async def _check_fingerprint(self, wanted: Fingerprint) -> None:
-        if await self.reader.run(fingerprints.held) is None:
-            await self.writer.write(lambda db: fingerprints.claim(db, wanted))
-        await self.reader.run(lambda db: fingerprints.insist(db, wanted))
+        if await self.reader.run(meta.held) is None:
+            await self.writer.write(lambda db: meta.claim(db, wanted))
+        await self.reader.run(lambda db: meta.insist(db, wanted))
 
     def _start_pending_vectors(self, embedder: Embedder) -> None:
         self.pending_vectors = PendingVectors(self.reader, self.writer, embedder)

@@ -14,19 +14,19 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
-from memory_core.bridge import answer_with, off_loop
 from memory_core.chunking import DEFAULT_CHUNKER, Chunker
+from memory_core.crossing import answer_with
 from memory_core.drafts import insist_on_version, is_long_patch, patched
 from memory_core.errors import ClosedError, EmbeddingError, RecordNotFoundError
 from memory_core.limits import is_long
-from memory_core.models import ErasureReceipt, Hit, MemoryRecord, Page, Patch, Scope, Stats, Version
+from memory_core.loop import off_loop
+from memory_core.models import ErasureReceipt, Hit, MemoryRecord, Page, Patch, Quota, Scope, Stats, Version
 from memory_core.progress import ProgressCallback
 from memory_core.protocols import Clock, Embedder, ListRequest, SearchRequest
-from memory_core.quota import Quota
 from memory_core.retrieval.question import parse
 from memory_core.storage.shared.prepared import Prepared, prepare_all, query_vector
 from memory_core.storage.shared.values import micros
-from memory_core.storage.sqlite import backup, checking, erasing, items, listing, searching, writing
+from memory_core.storage.sqlite import backup, checking, erasing, key_value, listing, searching, writing
 from memory_core.storage.sqlite import maintenance as custody
 from memory_core.storage.sqlite.connection import Connection
 from memory_core.storage.sqlite.owner_indexes import OwnerIndexes
@@ -244,31 +244,33 @@ class SqliteStore:
     async def put(
         self, scope: Scope, records: Sequence[MemoryRecord], *, remove: Collection[str]
     ) -> list[MemoryRecord]:
-        """See `Items.put`."""
+        """See `KeyValue.put`."""
         if not records and not remove:
             return []
         batch, now = await prepare_all(self._prepare, records), self._now()
         (batch,) = await self._shared.embedded([(scope, batch)])
-        return await self._writer.write(within(self._quota, scope, lambda db: items.put(db, scope, batch, remove, now)))
+        return await self._writer.write(
+            within(self._quota, scope, lambda db: key_value.put(db, scope, batch, remove, now))
+        )
 
     async def collections(self, scope: Scope, where: Where) -> Texts:
-        """See `Items.collections`."""
+        """See `KeyValue.collections`."""
         now = self._now()
         return await self._readers.run(
-            lambda db: items.collections(db, scope, where, now),
+            lambda db: key_value.collections(db, scope, where, now),
             unless=lambda db: looks_long(find(db, scope), where),
         )
 
     async def postpone(self, scope: Scope, expiries: Mapping[str, datetime | None]) -> None:
-        """See `Items.postpone`."""
+        """See `KeyValue.postpone`."""
         now = self._now()
         if expiries:
-            await self._writer.write(lambda db: items.postpone(db, scope, expiries, now))
+            await self._writer.write(lambda db: key_value.postpone(db, scope, expiries, now))
 
     async def sweep(self, scope: Scope) -> int:
-        """See `Items.sweep`."""
+        """See `KeyValue.sweep`."""
         now = self._now()
-        swept = await self._writer.write(lambda db: items.sweep(db, scope, now))
+        swept = await self._writer.write(lambda db: key_value.sweep(db, scope, now))
         logger.info("swept %d expired records", swept)
         return swept
 
@@ -286,7 +288,7 @@ class SqliteStore:
         return SqlitePort(self._reader, self._writer, self._prepare)
 
     async def stats(self, scope: Scope) -> Stats:
-        """See `Store.stats`."""
+        """See `Counting.stats`."""
         now = self._now()
         owes = self._embedder is not None
         return await self._readers.run(
@@ -295,11 +297,11 @@ class SqliteStore:
         )
 
     async def owners(self) -> Scopes:
-        """See `Custody.owners`."""
+        """See `Maintained.owners`."""
         return await self._reader.run(custody.owners)
 
     async def check(self) -> Texts:
-        """See `Custody.check`."""
+        """See `Maintained.check`."""
         async with self._shared.second_reader() as reader:
             return await reader.run(checking.check)
 
@@ -309,11 +311,11 @@ class SqliteStore:
             return await backup.copy(reader, path, overwrite=overwrite, progress=progress)
 
     async def vacuum(self) -> None:
-        """See `Custody.vacuum`."""
+        """See `Maintained.vacuum`."""
         await self._shared.alone(custody.vacuum)
 
     async def versions(self, scope: Scope, id: str) -> list[Version]:  # noqa: A002
-        """See `Store.versions`."""
+        """See `Versioned.versions`."""
         now = self._now()
         return await self._reader.run(lambda db: listing.versions(db, scope, id, now))
 

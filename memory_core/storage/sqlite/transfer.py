@@ -10,8 +10,8 @@ from memory_core.encoding import encode_json
 from memory_core.models import STATES, Fingerprint, MemoryRecord, Scope
 from memory_core.storage.shared.prepared import Prepared, prepare_all
 from memory_core.storage.shared.transfer import Carried, Entry, Position, Tombstones
-from memory_core.storage.sqlite import fingerprints, meta, revisions, writing
 from memory_core.storage.sqlite import maintenance as custody
+from memory_core.storage.sqlite import meta, revisions, writing
 from memory_core.storage.sqlite.codec import COLUMNS, to_record
 from memory_core.storage.sqlite.connection import Connection
 from memory_core.storage.sqlite.damage import damaged_record, has_whole_vector
@@ -69,7 +69,7 @@ class SqlitePort:
         return await self.reader.run(lambda db: _take_at(db, scope, seqs))
 
     async def fingerprint(self) -> Fingerprint | None:
-        return await self.reader.run(fingerprints.held)
+        return await self.reader.run(meta.held)
 
     async def tombstones(self) -> Tombstones:
         return await self.reader.run(_tombstones)

@@ -8,8 +8,7 @@ from typing import Final, NamedTuple, TypeVar
 
 from memory_core.encoding import encode_json
 from memory_core.errors import QuotaExceededError
-from memory_core.models import MemoryRecord, Scope
-from memory_core.quota import Quota
+from memory_core.models import MemoryRecord, Quota, Scope
 from memory_core.storage.shared.values import link_keys
 
 T = TypeVar("T")

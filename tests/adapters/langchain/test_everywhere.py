@@ -18,7 +18,7 @@ from langchain_core.tools import tool
 from langgraph.prebuilt import InjectedStore
 from langgraph.store.base import BaseStore
 
-from memory_core import BoundMemory
+from memory_core import BoundMemory, Scope
 from memory_langchain import (
     ConversationMemory,
     MemoryChatMessageHistory,
@@ -143,7 +143,7 @@ async def test_tools_of_an_agent_get_the_store(ann: BoundMemory, name: str) -> N
 
 
 def test_an_argument_of_a_call_never_names_the_owner_of_what_a_retriever_finds(ann: BoundMemory) -> None:
-    bob = ann.memory.bind(app="demo", user="bob")
+    bob = BoundMemory(ann.memory, Scope("demo", "bob"))
     MemoryChatMessageHistory(bob, "monday").add_user_message("tea of bob")
     given: list[dict[str, Any]] = [{"scope": bob}, {"memory": bob}, {"user_id": "bob"}]
     for forged in given:

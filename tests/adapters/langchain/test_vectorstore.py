@@ -13,7 +13,7 @@ from langchain_core.documents import Document
 from langchain_core.embeddings import DeterministicFakeEmbedding, Embeddings
 from langchain_core.indexing import InMemoryRecordManager, index
 
-from memory_core import BoundMemory, Embedder, EmbeddingError, InvalidInputError, Memory, ScopeError, run_sync
+from memory_core import BoundMemory, Embedder, EmbeddingError, InvalidInputError, Memory, Scope, ScopeError, run_sync
 from memory_core.testing.embedder import EmbedderContract
 from memory_langchain import LangChainEmbedder, MemoryRetriever, MemoryVectorStore
 
@@ -126,7 +126,7 @@ def test_a_call_adds_all_or_nothing(vectors: BoundMemory) -> None:
 
 def test_two_handles_keep_their_documents_apart(vectors: BoundMemory) -> None:
     manuals, letters = (MemoryVectorStore(vectors.bind(collection=name)) for name in ("manuals", "letters"))
-    bob = MemoryVectorStore(vectors.memory.bind(app="demo", user="bob"))
+    bob = MemoryVectorStore(BoundMemory(vectors.memory, Scope("demo", "bob")))
     for store, text in ((manuals, "manual"), (letters, "letter"), (bob, "of bob")):
         store.add_texts([text], ids=["same"])
     assert [document.page_content for document in letters.similarity_search("manual", k=9)] == ["letter"]

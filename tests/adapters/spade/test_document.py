@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 from spade_llm.providers import LLMProvider
 
-from memory_spade import AgentBaseMemory, AgentInteractionMemory, MemoryLLMAgent, llm
+from memory_spade import AgentBaseMemory, AgentInteractionMemory, MemoryLLMAgent
+from memory_spade import agent as agent_module
 from memory_spade.testing.provider import ScriptedProvider
 from memory_spade.testing.xmpp import XmppServer
 
@@ -79,7 +80,7 @@ async def memory_integration_example():
 '''
 
 IMPORTS = {
-    "from spade_llm.agent import LLMAgent": "from memory_spade.llm import MemoryLLMAgent as LLMAgent",
+    "from spade_llm.agent import LLMAgent": "from memory_spade.agent import MemoryLLMAgent as LLMAgent",
     "from spade_llm.memory import": "from memory_spade.memory import",
 }
 AS_PRINTED_BUT_FOR = {**IMPORTS, "memory_agent@example.com": "{jid}", "asyncio.sleep(10)": "asyncio.sleep(0.1)"}
@@ -112,7 +113,7 @@ async def test_the_complete_integration_example_runs(
             super().__init__(port=server.port, **arguments)
             agents.append(self)
 
-    monkeypatch.setattr(llm, "MemoryLLMAgent", OnServer)
+    monkeypatch.setattr(agent_module, "MemoryLLMAgent", OnServer)
     monkeypatch.setattr(LLMProvider, "create_openai", staticmethod(create_openai), raising=False)
     names: dict[str, Any] = {"__name__": "example"}
     exec(source, names)

@@ -25,7 +25,7 @@ from memory_core import (
     Where,
     run_sync,
 )
-from memory_core.bridge import on_core
+from memory_core.loop import on_core
 from memory_core.storage.qdrant.store import QdrantStore
 from memory_core.storage.shared.transfer import Copyable, checksum
 from memory_core.testing import Ticks

@@ -1,4 +1,4 @@
-"""The work of a key-value store (`protocols.Items`)."""
+"""The work of a key-value store (`protocols.KeyValue`)."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ async def put(
     remove: Collection[str],
     now: datetime,
 ) -> list[MemoryRecord]:
-    """See `Items.put`; `embedded` is from `adding.with_vectors`."""
+    """See `KeyValue.put`; `embedded` is from `adding.with_vectors`."""
     seen = await adding.undisturbed_survey(access, scope, batch, now)
     plan = outline_of_put(scope, batch, seen)
     changes, write = Changes(scope), token()
@@ -52,7 +52,7 @@ async def put(
 
 
 async def postpone(access: Access, scope: Scope, expiries: Mapping[str, datetime | None], now: datetime) -> None:
-    """See `Items.postpone`."""
+    """See `KeyValue.postpone`."""
     changes, write = Changes(scope), token()
     for item in await matching(access, scope, Where(states=STATES, ids=tuple(expiries)), now):
         expires = expiries[item.record.id]
@@ -68,7 +68,7 @@ async def postpone(access: Access, scope: Scope, expiries: Mapping[str, datetime
 
 
 async def sweep(access: Access, scope: Scope, now: datetime) -> int:
-    """See `Items.sweep`."""
+    """See `KeyValue.sweep`."""
     found = conditions(scope, EVERYTHING, None) or []
     records = await access.of(scope).all(all_of(*found, up_to("expires_at", now)))
     expired = [to_stored(str(record.id), record.payload) for record in records]

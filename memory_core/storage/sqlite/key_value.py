@@ -1,4 +1,4 @@
-"""The work of a key-value store (`protocols.Items`): plain functions inside the writer's or reader's transaction."""
+"""The work of a key-value store (`protocols.KeyValue`): plain functions inside the writer's or reader's transaction."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _BEFORE_EVERYTHING: Final = -(1 << 63)
 def put(
     db: sqlite3.Connection, scope: Scope, batch: Sequence[Prepared], remove: Collection[str], now: int
 ) -> list[MemoryRecord]:
-    """See `Items.put`."""
+    """See `KeyValue.put`."""
     owner = find_or_add(db, scope)
     writing.sweep(db, scope, owner.id, now)
     if remove:
@@ -69,7 +69,7 @@ def _kept_vectors(db: sqlite3.Connection, key: int, before: MemoryRecord, after:
 
 
 def collections(db: sqlite3.Connection, scope: Scope, where: Where, now: int) -> list[str]:
-    """See `Items.collections`."""
+    """See `KeyValue.collections`."""
     with snapshot(db):
         owner = find(db, scope)
         if owner is None:
@@ -83,7 +83,7 @@ def collections(db: sqlite3.Connection, scope: Scope, where: Where, now: int) ->
 
 
 def postpone(db: sqlite3.Connection, scope: Scope, expiries: Mapping[str, datetime | None], now: int) -> None:
-    """See `Items.postpone`."""
+    """See `KeyValue.postpone`."""
     owner = find(db, scope)
     if owner is None:
         return
@@ -100,7 +100,7 @@ def postpone(db: sqlite3.Connection, scope: Scope, expiries: Mapping[str, dateti
 
 
 def sweep(db: sqlite3.Connection, scope: Scope, now: int) -> int:
-    """See `Items.sweep`."""
+    """See `KeyValue.sweep`."""
     owner = find(db, scope)
     if owner is None:
         return 0

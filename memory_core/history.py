@@ -1,0 +1,61 @@
+"""What a memory said, through all the records that took each other's place."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import Final
+
+from memory_core.models import STATES, Link, MemoryRecord, Scope, Version
+from memory_core.protocols import ListRequest, Store
+from memory_core.storage.optional import versions
+from memory_core.superseding import superseded_by
+from memory_core.where.value import Where
+
+MAX_RECORDS: Final = 1_000
+"""Longest chain that is followed in either direction."""
+
+
+async def history(store: Store, scope: Scope, id: str) -> list[Version]:  # noqa: A002  (the record's own word)
+    """The versions of a record, after those of what it superseded and before those of what superseded it."""
+    start = await _first(store, scope, Where(states=STATES, ids=(id,)))
+    if start is None:
+        return []
+    chain = [start]
+    seen = {start.id}
+    while len(chain) < MAX_RECORDS and (before := await _before(store, scope, chain[0])) and before.id not in seen:
+        chain.insert(0, before)
+        seen.add(before.id)
+    while len(chain) < 2 * MAX_RECORDS and (after := await _after(store, scope, chain[-1])) and after.id not in seen:
+        chain.append(after)
+        seen.add(after.id)
+    found = [version for record in chain for version in await versions(store, scope, record.id)]
+    ends = [version.since for version in found[1:]]
+    return _in_order(
+        replace(version, until=end) if version.until is None else version
+        for version, end in zip(found, [*ends, None], strict=True)
+    )
+
+
+def _in_order(versions: Iterable[Version]) -> list[Version]:
+    """Each begins no earlier than the one before it ended, also where the clock was set back in between."""
+    found: list[Version] = []
+    for version in versions:
+        since = max(version.since, found[-1].until or version.since) if found else version.since
+        until = None if version.until is None else max(version.until, since)
+        found.append(replace(version, since=since, until=until))
+    return found
+
+
+async def _before(store: Store, scope: Scope, record: MemoryRecord) -> MemoryRecord | None:
+    ids = superseded_by(record)
+    return await _first(store, scope, Where(states=STATES, ids=ids[:1])) if ids else None
+
+
+async def _after(store: Store, scope: Scope, record: MemoryRecord) -> MemoryRecord | None:
+    return await _first(store, scope, Where(states=STATES, links=(Link("supersedes", record.id),)))
+
+
+async def _first(store: Store, scope: Scope, where: Where) -> MemoryRecord | None:
+    page = await store.list(scope, ListRequest(where=where, order="oldest", limit=1, cursor=None, touch=False))
+    return page.records[0] if page.records else None

@@ -1,0 +1,86 @@
+"""What a store may lack: derived from what every store has, or refused with its name."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import AsyncIterator
+
+from memory_core.errors import UnsupportedError
+from memory_core.models import EMPTY_STATS, STATES, MemoryRecord, Scope, Stats, Version
+from memory_core.protocols import Counting, KeyValue, ListRequest, Maintained, Store, Versioned
+from memory_core.where.value import Where
+
+_PAGE = 1_000
+
+
+def key_value(store: Store) -> KeyValue:
+    """The store as a key-value store.
+
+    Raises:
+        UnsupportedError: It is not one.
+    """
+    if isinstance(store, KeyValue):
+        return store
+    raise UnsupportedError(f"a {type(store).__name__} has no put, postpone and sweep; use add, update and delete")
+
+
+def maintained(store: Store) -> Maintained:
+    """The store as what sees all owners.
+
+    Raises:
+        UnsupportedError: It does not.
+    """
+    if isinstance(store, Maintained):
+        return store
+    raise UnsupportedError(f"a {type(store).__name__} has no owners, check and vacuum; ask for one owner at a time")
+
+
+async def versions(store: Store, scope: Scope, id: str) -> list[Version]:  # noqa: A002  (the record's own word)
+    """See `Versioned.versions`.
+
+    Raises:
+        UnsupportedError: The store does not keep earlier texts.
+    """
+    if isinstance(store, Versioned):
+        return await store.versions(scope, id)
+    raise UnsupportedError(f"a {type(store).__name__} keeps no earlier texts; records that superseded others are kept")
+
+
+async def collections(store: Store, scope: Scope, where: Where) -> list[str]:
+    """See `KeyValue.collections`."""
+    if isinstance(store, KeyValue):
+        return await store.collections(scope, where)
+    return sorted({record.collection async for record in _all(store, scope, where) if record.collection is not None})
+
+
+async def stats(store: Store, scope: Scope) -> Stats:
+    """See `Counting.stats`."""
+    if isinstance(store, Counting):
+        return await store.stats(scope)
+    records = [record async for record in _all(store, scope, Where(states=STATES))]
+    if not records:
+        return EMPTY_STATS
+    return Stats(
+        records=len(records),
+        by_kind=Counter(record.kind for record in records),
+        by_tier=Counter(record.tier for record in records),
+        by_state=Counter(record.state for record in records),
+        sessions=len({record.session for record in records} - {None}),
+        oldest=min(record.occurred_at for record in records),
+        newest=max(record.occurred_at for record in records),
+        average_importance=sum(record.importance for record in records) / len(records),
+        average_confidence=sum(record.confidence for record in records) / len(records),
+        vectors_pending=0,
+        bytes=None,
+    )
+
+
+async def _all(store: Store, scope: Scope, where: Where) -> AsyncIterator[MemoryRecord]:
+    cursor: str | None = None
+    while True:
+        request = ListRequest(where=where, order="oldest", limit=_PAGE, cursor=cursor, touch=False)
+        page = await store.list(scope, request)
+        for record in page.records:
+            yield record
+        if (cursor := page.cursor) is None:
+            return

@@ -1,0 +1,68 @@
+"""What becomes of a record when another one takes its place: pure functions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import datetime
+
+from memory_core.drafts import as_draft, check_links
+from memory_core.errors import SupersededError
+from memory_core.models import Draft, Link, MemoryRecord
+
+
+def superseding(old: MemoryRecord, entry: Draft | str, now: datetime) -> Draft:
+    """The draft that takes the place of `old`; a bare text takes over what kind of thing the old one is."""
+    if isinstance(entry, str):
+        entry = Draft(
+            entry,
+            role=old.role,
+            kind=old.kind,
+            tier=old.tier,
+            author=old.author,
+            tags=old.tags,
+            importance=old.importance,
+            collection=old.collection,
+        )
+    entry = as_draft(entry)
+    links = (*check_links(entry.links), Link("supersedes", old.id))
+    return replace(entry, links=links, valid_from=now if entry.valid_from is None else entry.valid_from)
+
+
+def retired(old: MemoryRecord, new: MemoryRecord) -> MemoryRecord:
+    """What becomes of a record when `new`, which supersedes it, is added: archived, and valid until `new` is.
+
+    The same object if that has happened already.
+    """
+    start = new.occurred_at if new.valid_from is None else new.valid_from
+    end = start if old.valid_to is None else min(start, old.valid_to)
+    if (old.state, old.valid_to) == ("archived", end):
+        return old
+    return replace(old, state="archived", valid_to=end, updated_at=new.created_at, version=old.version + 1)
+
+
+def retired_within(records: Sequence[MemoryRecord]) -> list[MemoryRecord]:
+    """A batch in which those that others of it supersede are retired already, in the same order.
+
+    Raises:
+        SupersededError: Two of them supersede the same record.
+    """
+    heirs: dict[str, MemoryRecord] = {}
+    for record in records:
+        for old in superseded_by(record):
+            if old in heirs:
+                raise already_superseded(old)
+            heirs[old] = record
+    return [retired(record, heirs[record.id]) if record.id in heirs else record for record in records]
+
+
+def superseded_by(record: MemoryRecord) -> list[str]:
+    """The ids of the records whose place this one takes."""
+    return [link.id for link in record.links if link.relation == "supersedes"]
+
+
+def already_superseded(id: str) -> SupersededError:  # noqa: A002
+    """The refusal to let two records take the place of one."""
+    return SupersededError(
+        f"memory {id!r} has been superseded already; supersede the one that did, see history({id!r})"
+    )

@@ -1,0 +1,80 @@
+"""The shape of the packages: what imports what, what is said twice, and how far a call goes."""
+
+from __future__ import annotations
+
+import ast
+import re
+import subprocess
+import sys
+from collections import defaultdict
+from graphlib import CycleError, TopologicalSorter
+from pathlib import Path
+
+import pytest
+
+from tests.repository.architecture import BLOCK, PAGE, ROOT, drawing, imports, modules
+
+SHARED_LINES = 10
+"""So many lines may stand in two places, import lists left out."""
+FILES_OF_ADD, FILES_OF_SEARCH, THREADS = 35, 43, 4
+"""Entered by one call with the default embedder, whose files and thread are among them."""
+
+
+MODULES = modules()
+
+
+def test_no_import_goes_in_a_circle() -> None:
+    graph = {name: set(imports(path, MODULES)) - {name} for name, path in MODULES.items()}
+    try:
+        TopologicalSorter(graph).prepare()
+    except CycleError as error:
+        pytest.fail(" <- ".join(error.args[1]))
+
+
+def test_the_picture_of_the_architecture_is_what_the_imports_are() -> None:
+    found = BLOCK.search(PAGE.read_text(encoding="utf-8"))
+    assert found is not None
+    assert found.group() == drawing(), "draw it again: python -m tests.repository.architecture"
+
+
+def code_lines(path: Path) -> list[tuple[int, str]]:
+    """Lines with something on them by number, without indentation, imports and signatures."""
+    source = path.read_text(encoding="utf-8")
+    left_out: set[int] = set()
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Import | ast.ImportFrom) and node.end_lineno is not None:
+            left_out.update(range(node.lineno, node.end_lineno + 1))
+        elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            left_out.update(range(node.lineno, node.body[0].lineno))
+    return [
+        (number, line.strip())
+        for number, line in enumerate(source.splitlines(), 1)
+        if line.strip() and number not in left_out
+    ]
+
+
+def test_nothing_stands_in_two_places() -> None:
+    """Not even among the adapters: what two of them need is in `memory_core.adapting`."""
+    places: dict[tuple[str, ...], list[str]] = defaultdict(list)
+    for path in MODULES.values():
+        lines = code_lines(path)
+        for start in range(len(lines) - SHARED_LINES):
+            window = lines[start : start + SHARED_LINES + 1]
+            text = tuple(line for _, line in window)
+            if sum(len(re.findall(r"\w+", line)) for line in text) > 2 * SHARED_LINES:  # and not brackets alone
+                places[text].append(f"{path.relative_to(ROOT)}:{window[0][0]}")
+    repeated = sorted({" and ".join(found) for found in places.values() if len(found) > 1})
+    assert repeated == []
+
+
+def test_a_call_goes_through_few_files(capsys: pytest.CaptureFixture[str]) -> None:
+    script = ROOT / "tests" / "repository" / "entered.py"
+    said = subprocess.run([sys.executable, script], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    add, search = (line.split() for line in said.splitlines())
+    with capsys.disabled():
+        print()  # noqa: T201  (how far the calls go is of interest when the test passes, too)
+        for name, files, threads, *_ in (add, search):
+            print(f"one {name} enters {files} files on {threads} threads")  # noqa: T201
+    assert int(add[1]) <= FILES_OF_ADD
+    assert int(search[1]) <= FILES_OF_SEARCH
+    assert max(int(add[2]), int(search[2])) <= THREADS
