@@ -8,8 +8,7 @@ from __future__ import annotations
 import asyncio
 from datetime import UTC, datetime
 
-from memory_core import BoundMemory, Draft, Memory, Where
-from memory_core.lifecycle import MaintainPolicy, maintain, undo_maintenance
+from memory_core import BoundMemory, Draft, MaintainPolicy, Memory, Where, maintain, undo_maintenance
 
 SAID = (
     ("2026-01-04", "My favourite tea is jasmine"),

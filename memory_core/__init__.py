@@ -79,6 +79,9 @@ if TYPE_CHECKING:
     from memory_core.embedding.gemini import GeminiEmbedder as GeminiEmbedder
     from memory_core.embedding.minilm import MiniLmEmbedder as MiniLmEmbedder
     from memory_core.embedding.sentence_transformers import SentenceTransformerEmbedder as SentenceTransformerEmbedder
+    from memory_core.lifecycle import MaintainPolicy as MaintainPolicy
+    from memory_core.lifecycle import maintain as maintain
+    from memory_core.lifecycle import undo_maintenance as undo_maintenance
     from memory_core.storage.qdrant.settings import Server
     from memory_core.storage.qdrant.store import QdrantStore as QdrantStore
 
@@ -86,10 +89,13 @@ if TYPE_CHECKING:
 
 _AT_FIRST_USE: Final = {
     "GeminiEmbedder": ("memory_core.embedding.gemini", "GeminiEmbedder"),
+    "MaintainPolicy": ("memory_core.lifecycle", "MaintainPolicy"),
     "MiniLmEmbedder": ("memory_core.embedding.minilm", "MiniLmEmbedder"),
     "QdrantServer": ("memory_core.storage.qdrant.settings", "Server"),
     "QdrantStore": ("memory_core.storage.qdrant.store", "QdrantStore"),
     "SentenceTransformerEmbedder": ("memory_core.embedding.sentence_transformers", "SentenceTransformerEmbedder"),
+    "maintain": ("memory_core.lifecycle", "maintain"),
+    "undo_maintenance": ("memory_core.lifecycle", "undo_maintenance"),
 }
 
 

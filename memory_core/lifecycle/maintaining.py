@@ -31,7 +31,7 @@ async def maintain(
     dry_run: bool = False,
     progress: ProgressCallback | None = None,
 ) -> Maintenance:
-    """Merge what says the same, and find statements that later ones correct.
+    """Merge what says the same, find statements that later ones correct, and archive what fades.
 
     Every change is a transaction of its own and is only made to the record as it was planned for, so this runs beside
     writers and other processes, may be interrupted at any point, and goes on when it is called again. A second call
@@ -44,10 +44,10 @@ async def maintain(
         progress: Called with the steps that are taken.
     """
     records = await _records(handle, replace(policy.where, states=STATES))
-    steps = await asyncio.to_thread(plan, records, policy)
-    proposes = {"duplicate": policy.duplicates == "propose", "correction": policy.contradictions == "propose"}
-    proposed = tuple(step for step in steps if proposes[step.reason])
-    wanted = [step for step in steps if not proposes[step.reason]]
+    steps = await asyncio.to_thread(plan, records, policy, handle.memory.clock())
+    wishes = {"duplicate": policy.duplicates, "correction": policy.contradictions}
+    proposed = tuple(step for step in steps if wishes.get(step.reason) == "propose")
+    wanted = [step for step in steps if wishes.get(step.reason) != "propose"]
     if dry_run:
         return Maintenance(steps=tuple(wanted), proposed=proposed, is_dry_run=True)
     return replace(await apply_steps(handle, wanted, progress=progress), proposed=proposed)

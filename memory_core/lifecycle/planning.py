@@ -10,6 +10,7 @@ from typing import Final
 
 from memory_core.drafts import patched
 from memory_core.lifecycle.corrections import corrections
+from memory_core.lifecycle.fading import fading
 from memory_core.lifecycle.plan import Change, MaintainPolicy, Step
 from memory_core.lifecycle.sameness import groups_of_same, statement_of
 from memory_core.limits import MAX_LINKS, MAX_TAGS
@@ -26,20 +27,24 @@ def is_statement(record: MemoryRecord) -> bool:
     return not is_turn and record.kind != "step" and record.tier != "summary" and bool(record.text.strip())
 
 
-def plan(records: Iterable[MemoryRecord], policy: MaintainPolicy) -> list[Step]:
+def plan(records: Iterable[MemoryRecord], policy: MaintainPolicy, now: datetime) -> list[Step]:
     """All steps for the active ones of an owner's records, in the order in which they are to be taken.
 
     Args:
         records: In all states: what is compacted still tells how words are spelt.
+        now: What fades does so by this moment.
     """
-    everything = sorted(filter(is_statement, records), key=_age)
-    counts = Counter(word for text in {record.text for record in everything} for word in set(statement_of(text).words))
-    statements = [record for record in everything if record.state == "active"]
-    steps = [] if policy.duplicates == "keep" else list(_merges(statements, counts))
+    everything = sorted(records, key=_age)
+    texts = {record.text for record in everything if is_statement(record)}
+    counts = Counter(word for text in texts for word in set(statement_of(text).words))
+    active = [record for record in everything if record.state == "active"]
+    steps = [] if policy.duplicates == "keep" else list(_merges(list(filter(is_statement, active)), counts))
+    left = _after(steps, active) if policy.duplicates == "merge" else active
     if policy.contradictions != "keep":
-        left = _after(steps, statements) if policy.duplicates == "merge" else statements
-        steps += _supersessions(left)
-    return steps
+        corrected = list(_supersessions(list(filter(is_statement, left))))
+        left = _after(corrected, left) if policy.contradictions == "supersede" else left
+        steps += corrected
+    return [*steps, *fading(left, policy, now)]
 
 
 def merge_of(one: MemoryRecord, other: MemoryRecord) -> Step | None:
@@ -54,9 +59,10 @@ def merge_of(one: MemoryRecord, other: MemoryRecord) -> Step | None:
 
 def _after(steps: Iterable[Step], records: Iterable[MemoryRecord]) -> list[MemoryRecord]:
     """The active records once the steps are taken."""
-    changes = {change.id: change.patch for step in steps for change in step.changes}
-    changed = (patched(record, changes.get(record.id, Patch()), record.updated_at) for record in records)
-    return sorted((record for record in changed if record.state == "active"), key=_age)
+    now = {record.id: record for record in records}
+    for change in (change for step in steps for change in step.changes):
+        now[change.id] = patched(now[change.id], change.patch, now[change.id].updated_at)
+    return sorted((record for record in now.values() if record.state == "active"), key=_age)
 
 
 def _merges(records: Sequence[MemoryRecord], counts: Counter[str]) -> Iterable[Step]:
