@@ -6,7 +6,6 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import fields
 from datetime import datetime
-from typing import Final
 
 from memory_core.drafts import patched
 from memory_core.lifecycle.corrections import corrections
@@ -16,9 +15,6 @@ from memory_core.lifecycle.sameness import groups_of_same, statement_of
 from memory_core.limits import MAX_LINKS, MAX_TAGS
 from memory_core.models import Link, MemoryRecord, Patch, Relation
 from memory_core.plain import UNSET
-
-MAX_GROUP: Final = 200
-"""Records that one of them takes the place of at once; the next run does the rest."""
 
 
 def is_statement(record: MemoryRecord) -> bool:
@@ -54,7 +50,9 @@ def merge_of(one: MemoryRecord, other: MemoryRecord) -> Step | None:
     if not groups_of_same([one.text, other.text]):
         return None
     counts = Counter(word for text in (one.text, other.text) for word in set(statement_of(text).words))
-    return _merge(_best([one, other], counts), [one, other])
+    kept = _best([one, other], counts)
+    gone = _linkable(kept, [other if kept is one else one])
+    return _merge(kept, gone) if gone else None
 
 
 def _after(steps: Iterable[Step], records: Iterable[MemoryRecord]) -> list[MemoryRecord]:
@@ -68,8 +66,22 @@ def _after(steps: Iterable[Step], records: Iterable[MemoryRecord]) -> list[Memor
 def _merges(records: Sequence[MemoryRecord], counts: Counter[str]) -> Iterable[Step]:
     for group in _by(records, _likeness):
         for places in groups_of_same([record.text for record in group], counts):
-            same = [group[place] for place in places][:MAX_GROUP]
-            yield _merge(_best(same, counts), same)
+            left = [group[place] for place in places]
+            while len(left) > 1:
+                kept = _best(left, counts)
+                left = [record for record in left if record.id != kept.id]
+                gone = _linkable(kept, left)
+                if gone:
+                    yield _merge(kept, gone)
+                ids = {record.id for record in gone}
+                left = [record for record in left if record.id not in ids]
+
+
+def _linkable(kept: MemoryRecord, others: Iterable[MemoryRecord]) -> list[MemoryRecord]:
+    """Those that a record links to already, and as many more as it has room for."""
+    known = {link.id for link in kept.links}
+    linked = [record for record in others if record.id in known]
+    return linked + [record for record in others if record.id not in known][: MAX_LINKS - len(known)]
 
 
 def _likeness(record: MemoryRecord) -> Hashable:
@@ -94,17 +106,18 @@ def _best(same: Sequence[MemoryRecord], counts: Counter[str]) -> MemoryRecord:
     return min(same, key=rank)
 
 
-def _merge(kept: MemoryRecord, same: Sequence[MemoryRecord]) -> Step:
-    gone = sorted((record for record in same if record.id != kept.id), key=lambda record: record.id)
-    compacted = Patch(state="compacted")
-    tags = tuple(dict.fromkeys([*kept.tags, *(tag for record in gone for tag in record.tags)]))[:MAX_TAGS]
+def _merge(kept: MemoryRecord, others: Iterable[MemoryRecord]) -> Step:
+    gone = sorted(others, key=lambda record: record.id)
+    same = [kept, *gone]
+    start = min(map(_start, same))
     wanted = Patch(
-        tags=tags,
+        tags=tuple(dict.fromkeys(tag for record in same for tag in record.tags))[:MAX_TAGS],
         importance=max(record.importance for record in same),
         confidence=max(record.confidence for record in same),
-        valid_from=min(map(_start, same)) if min(map(_start, same)) != _start(kept) else UNSET,
+        valid_from=UNSET if start == _start(kept) else start,
         links=_linked(kept, "summarizes", gone),
     )
+    compacted = Patch(state="compacted")
     changes = [*_change(kept, wanted), *(change for record in gone for change in _change(record, compacted))]
     return Step(reason="duplicate", kept=kept.text, gone=tuple(record.text for record in gone), changes=tuple(changes))
 

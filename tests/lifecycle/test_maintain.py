@@ -291,3 +291,11 @@ async def test_an_entry_under_a_known_source_key_is_no_duplicate_of_itself(ann: 
     one = await add_once(ann, fact("Ann drinks tea", source_key="k"))
     two = await add_once(ann, fact("Ann drinks tea", source_key="k"))
     assert (one.id, two.links) == (two.id, ())
+
+
+async def test_a_thousand_repetitions_are_linked_as_far_as_a_record_has_links(ann: BoundMemory) -> None:
+    await ann.add_many(fact("It rains", number) for number in range(1_205))
+    await maintain(ann)
+    active = (await ann.list()).records
+    assert sorted(len(record.links) for record in active) == [203, 1_000]
+    assert await maintain(ann) == Maintenance()
