@@ -72,10 +72,12 @@ def conditions(owner: int, scope: Scope, where: Where, now: int) -> Conditions:
     found.add("record.key BETWEEN ? AND ?", *owner_range(owner))
     found.add("record.owner = ?", owner)  # says the same, to the indexes
     found.add("(expires_at IS NULL OR expires_at > ?)", now)
+    # A plus keeps SQLite from reading all of a session when it can look up the few records that are named.
+    aside = "" if where.ids is None and where.source_keys is None else "+"
     for name in ("agent", "session", "collection"):
         bound = getattr(scope, name)
         if bound is not None:
-            found.add(f"{name} = ?", bound)
+            found.add(f"{aside}{name} = ?", bound)
     if set(where.states) != set(STATES):
         found.any_of("state", where.states)
     for name in _EQUALS:
