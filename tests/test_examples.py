@@ -22,7 +22,6 @@ SAYS = {
     "mcp_client.py": ["Ann's spare key is with Mrs Okafor"],
     "one_memory.py": ["secretary  You once said: My passport expires on 3 June 2027"],
     "memory_bank.py": ["18 steps, all readable", "found again: Step 2 - shell"],
-    "one_memory.py": ["My passport expires on 3 June 2027"],
     "qdrant_move.py": ["0 behind", "qdrant: Ann sold the boat in autumn"],
     "xaibo_agent.py": [
         "agent: Ann's spare key is with Mrs Okafor",
