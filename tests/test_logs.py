@@ -166,7 +166,7 @@ def test_no_line_shows_what_passes_through_a_file(tmp_path: Path, lines: Lines) 
 def test_no_line_quotes_an_embedder_that_quotes_what_it_was_given(tmp_path: Path, lines: Lines) -> None:
     debugged(lambda: failing(Quoting(), tmp_path / "memory.db"))
     shows_nothing(lines)
-    assert lines.naming("vectors are owed: embeddingerror, caused by valueerror at ")
+    assert lines.naming("vectors are pending: embeddingerror, caused by valueerror at ")
 
 
 @pytest.mark.parametrize("status", [200, 400])

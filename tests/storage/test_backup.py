@@ -191,7 +191,7 @@ def test_a_damaged_backup_is_not_restored(tmp_path: Path) -> None:
     before = (tmp_path / "memory.db").read_bytes()
     with closing(sqlite3.connect(made)) as db, db:
         db.execute("UPDATE chunk SET vector = zeroblob(128) WHERE record & 15 = 3")
-    with pytest.raises(DamagedStoreError, match="the vector of piece 0"):
+    with pytest.raises(DamagedStoreError, match="the vector of chunk 0"):
         run_sync(Memory.restore, made, tmp_path / "memory.db", overwrite=True)
     made.write_bytes(made.read_bytes()[:100_000])
     with pytest.raises(StorageError):

@@ -62,7 +62,7 @@ async def test_an_owner_with_much_to_read_or_to_search_is_left_to_the_readers_th
     await ann.add_many(f"note {number}" for number in range(AT_HAND_CHANGES + 1))
     assert await threads_of_a_search(memory, ann) > {CORE}
     assert await threads_of_a_search(memory, ann) == {CORE}
-    monkeypatch.setattr(corpora, "AT_HAND_ROWS", AT_HAND_CHANGES)
+    monkeypatch.setattr(corpora, "READY_ROWS", AT_HAND_CHANGES)
     for _ in range(2):
         assert await threads_of_a_search(memory, ann) > {CORE}
 

@@ -1,7 +1,7 @@
-"""Single adds on their way to the writer.
+"""Queue single adds, embed them in batches and pass them to the writer.
 
-Adds that arrive while others are embedded are prepared and embedded together, in one call, for models that are faster
-by the batch.
+Adds that arrive while others are being embedded are prepared and embedded together in one call, because most models
+are faster in batches.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from memory_core.storage.sqlite.writer import Writer
 from memory_core.storage.sqlite.writing import Adds, by_sources
 
 MOST_TOGETHER: Final = 64
-"""Most adds that are embedded in one call; bounds how long the first of them waits."""
+"""Most adds embedded in one call; limits how long the first of them waits."""
 
 
 class _Waiting(NamedTuple):
@@ -40,11 +40,11 @@ class _Waiting(NamedTuple):
 
 
 class AddQueue:
-    """Prepares adds in the order they came. Lives on the core loop.
+    """Prepares adds in order of arrival. Used on the core loop only.
 
     Args:
         prepare: Analyses a record.
-        embed: Gives batches their vectors.
+        embed: Computes the vectors of batches.
     """
 
     def __init__(
@@ -60,7 +60,7 @@ class AddQueue:
         self._arrival = asyncio.Event()
         self._closed = False
         self._preparing: set[asyncio.Task[None]] = set()
-        """Of long texts, which nobody else's add waits for."""
+        """Adds of long texts; other adds do not wait for them."""
         self._task = asyncio.create_task(self._serve(), name="memory-core add_queue")
 
     def put(
@@ -72,7 +72,7 @@ class AddQueue:
         embed_later: bool,
         quota: Quota | None,
     ) -> None:
-        """See `Adding.begin_add`; a caller that is cancelled before the writer has its record takes it back."""
+        """See `Adding.begin_add`; cancelling `done` before the writer has the record withdraws the record."""
         if self._closed:
             raise ClosedError("this memory was closed; make a new Memory to open it again")
         if is_long(record.text):
@@ -83,7 +83,7 @@ class AddQueue:
             self._enqueue(_Waiting(scope, self._prepare(record), embed_later, quota, done))
 
     async def close(self) -> None:
-        """Hand everything that was accepted to the writer."""
+        """Pass everything that was accepted to the writer."""
         self._closed = True
         while self._preparing:
             await asyncio.wait(self._preparing)
@@ -124,7 +124,7 @@ class AddQueue:
     async def _pass_on(self, group: Sequence[_Waiting], *, embed_later: bool) -> None:
         try:
             await self._hand_over(group, embed_later=embed_later)
-        except Exception as error:  # noqa: BLE001  (whatever it was, every caller of this group must hear of it)
+        except Exception as error:  # noqa: BLE001  (any error: every caller of this group gets it)
             answer([(waiting.done, None, error) for waiting in group])
 
     async def _hand_over(self, group: Sequence[_Waiting], *, embed_later: bool) -> None:
@@ -132,8 +132,9 @@ class AddQueue:
         last: _Waiting | None = None
         some: list[_Waiting] = []
         for waiting in group:
+            # Consecutive adds mostly use the same handle.
             if last is None or waiting.scope is not last.scope or waiting.quota is not last.quota:
-                some = by_scope.setdefault((waiting.scope, waiting.quota), [])  # neighbours mostly share a handle
+                some = by_scope.setdefault((waiting.scope, waiting.quota), [])
             some.append(waiting)
             last = waiting
         batches = [(scope, [waiting.item for waiting in some]) for (scope, _), some in by_scope.items()]
@@ -148,19 +149,19 @@ class AddQueue:
 logger = logging.getLogger(__name__)
 
 Batch = tuple[Scope, Sequence[Prepared]]
-"""New records of one owner, in the order in which they are written."""
+"""New records of one owner, in the order of writing."""
 
 
 async def with_vectors(
     embedder: Embedder, reader: Connection, batches: Sequence[Batch], *, progress: ProgressCallback | None = None
 ) -> list[list[Prepared]]:
-    """The batches with vectors, from one call of the embedder.
+    """Return the batches with vectors, from one call of the embedder.
 
-    Records without text have none, and those that are stored already, word for word, keep theirs. If the embedder
-    fails they come back as they were (vectors owed), since text is never lost.
+    Records without text get none, and records already stored with the same text keep theirs. If the embedder fails,
+    the batches are returned unchanged: their vectors are pending, and no text is lost.
 
     Args:
-        progress: Called with the records whose vectors are computed so far.
+        progress: Called with the number of records whose vectors are computed.
     """
     kept = await _stored(reader, batches)
     wanted: list[Prepared] = []
@@ -176,7 +177,7 @@ async def with_vectors(
     try:
         blobs = iter(await embed_reporting(embedder, texts, ends, progress))
     except EmbeddingError as error:
-        logger.warning("%d vectors are owed: %s", len(texts), reason_for_log(error))
+        logger.warning("%d vectors are pending: %s", len(texts), reason_for_log(error))
         return [list(batch) for _, batch in batches]
     made_by = embedder.fingerprint
     made = {item.record.id: item.embedded(list(islice(blobs, len(item.chunks))), made_by) for item in wanted}
@@ -184,7 +185,7 @@ async def with_vectors(
 
 
 async def _stored(reader: Connection, batches: Sequence[Batch]) -> set[str]:
-    """The ids of records whose source keys are stored with the same text; in at most one hop."""
+    """The ids of records stored with the same source key and text; reads at most once."""
     if any(item.record.source_key is not None for _, batch in batches for item in batch):
         found = await reader.run(lambda db: [_stored_of(db, scope, batch) for scope, batch in batches])
         return {id for some in found for id in some}  # noqa: A001

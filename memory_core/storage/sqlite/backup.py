@@ -1,4 +1,4 @@
-"""Copies of a whole file: made while it is used, checked, on disk, and only then under their names."""
+"""Copy a whole file while it is in use; the copy is checked and synced to disk before it gets its name."""
 
 from __future__ import annotations
 
@@ -23,22 +23,21 @@ from memory_core.errors import (
 )
 from memory_core.progress import Progress, ProgressCallback
 from memory_core.storage.sqlite.checking import check
-from memory_core.storage.sqlite.connection import IN_MEMORY, Connection
+from memory_core.storage.sqlite.connection import IN_MEMORY, Connection, snapshot
 from memory_core.storage.sqlite.files import file_header, file_problems_explained, find, real_path
 from memory_core.storage.sqlite.read_connection import connect_for_reading, open_for_reading
 from memory_core.storage.sqlite.schema import APPLICATION_ID
-from memory_core.storage.sqlite.snapshot import snapshot
 from memory_core.threads import in_thread
 
 SLICE_PAGES: Final = 256
-"""Copied at a time: 4 MiB, after which somebody is told and a cancellation is noticed."""
+"""Pages copied per step: 4 MiB, after which progress is reported and a cancellation is noticed."""
 BUSY_SECONDS: Final = 1.0
-"""How long a file that is to be replaced may still be in use."""
+"""How long to wait for a file in use before replacing it."""
 
 _BESIDE: Final = ("-wal", "-journal", "-shm")
-"""What SQLite keeps beside a file and takes for a part of it."""
+"""Suffixes of the files that SQLite keeps beside a database and reads as part of it."""
 
-Tell = Callable[[Progress], None]
+Report = Callable[[Progress], None]
 
 
 async def copy(
@@ -46,15 +45,15 @@ async def copy(
 ) -> Path:
     """Copy what a connection reads to a file; see `Memory.backup`.
 
-    The connection holds one state of the file all the while, which keeps nobody from writing.
+    The connection reads one state of the file throughout; writers are not blocked.
     """
     target = await in_thread(partial(_target, Path(path), overwrite=overwrite))
     stopped = Event()
-    tell = _teller(asyncio.get_running_loop(), progress, stopped)
+    report = _reporter(asyncio.get_running_loop(), progress, stopped)
     try:
-        await source.run(partial(_copy, target=target, overwrite=overwrite, tell=tell))
+        await source.run(partial(_copy, target=target, overwrite=overwrite, report=report))
     except asyncio.CancelledError:
-        stopped.set()  # the thread gives up at the next slice
+        stopped.set()  # the thread stops after the current step
         raise
     return target
 
@@ -76,23 +75,23 @@ async def restore(
 
 
 def _target(path: Path, *, overwrite: bool) -> Path:
-    """The real path of the file to be made, whose folder is made if it is missing."""
+    """The real path of the new file; its folder is created if it is missing."""
     if str(path) == IN_MEMORY:
         raise InvalidInputError("':memory:' is not a file; give the path of one")
     with file_problems_explained(f"the file {str(path)!r}"):
         path = real_path(path)
         if path.exists():
-            _insist_on_store(path, overwrite=overwrite)
+            _require_store(path, overwrite=overwrite)
         elif left := [beside for end in _BESIDE if (beside := path.with_name(path.name + end)).exists()]:
             raise StoreUnavailableError(
-                f"{str(left[0])!r} belongs to an earlier file of this name and would be taken for a part of the new "
-                "one; move it away, or give another path"
+                f"{str(left[0])!r} belongs to an earlier file of this name, and SQLite would read it as part of the "
+                "new one; move it away, or give another path"
             )
         path.parent.mkdir(parents=True, exist_ok=True)
     return path
 
 
-def _insist_on_store(path: Path, *, overwrite: bool) -> None:
+def _require_store(path: Path, *, overwrite: bool) -> None:
     if not overwrite:
         raise InvalidInputError(f"there is a file {str(path)!r} already; give another path, or overwrite=True")
     found = file_header(path) if path.is_file() else None
@@ -100,27 +99,27 @@ def _insist_on_store(path: Path, *, overwrite: bool) -> None:
         raise NotAStoreError(f"{str(path)!r} is not a memory store, or a damaged one; move it away first")
 
 
-def _copy(db: sqlite3.Connection, *, target: Path, overwrite: bool, tell: Tell) -> None:
+def _copy(db: sqlite3.Connection, *, target: Path, overwrite: bool, report: Report) -> None:
     with file_problems_explained(f"the file {str(target)!r}"), _temporary(target) as temporary:
         with closing(sqlite3.connect(temporary, isolation_level=None)) as new, snapshot(db):
-            new.execute("PRAGMA journal_mode = OFF")  # what is interrupted is thrown away
-            new.execute("PRAGMA synchronous = OFF")  # and what is complete is synchronised below
+            new.execute("PRAGMA journal_mode = OFF")  # an interrupted copy is discarded
+            new.execute("PRAGMA synchronous = OFF")  # and a complete one is synced below
             pages = _pages(db)
-            tell(Progress(0, pages, "copying"))
-            db.backup(new, pages=SLICE_PAGES, progress=partial(_tell_copied, tell))
-        tell(Progress(pages, pages, "checking"))
-        _insist_on_whole(temporary)
+            report(Progress(0, pages, "copying"))
+            db.backup(new, pages=SLICE_PAGES, progress=partial(_report_copied, report))
+        report(Progress(pages, pages, "checking"))
+        _check_intact(temporary)
         _synchronise(temporary)
-        tell(Progress(pages, pages))
+        report(Progress(pages, pages))
         _put_in_place(temporary, target, overwrite=overwrite)
 
 
-def _tell_copied(tell: Tell, _: int, left: int, pages: int) -> None:
-    tell(Progress(pages - left, pages, "copying"))
+def _report_copied(report: Report, _: int, left: int, pages: int) -> None:
+    report(Progress(pages - left, pages, "copying"))
 
 
 def _pages(db: sqlite3.Connection) -> int:
-    """How many pages the file has, asked of the schema first, which makes the transaction begin."""
+    """The number of pages of the file; reads the schema first, so that the transaction begins."""
     db.execute("SELECT count(*) FROM sqlite_schema").fetchone()
     (pages,) = db.execute("PRAGMA page_count").fetchone()
     return int(pages)
@@ -128,9 +127,9 @@ def _pages(db: sqlite3.Connection) -> int:
 
 @contextmanager
 def _temporary(target: Path) -> Generator[Path]:
-    """An empty file beside the target, which only its owner can read; in the end it is renamed or gone."""
+    """An empty file beside the target that only its owner can read; it is renamed or deleted at the end."""
     descriptor, name = tempfile.mkstemp(prefix=f".{target.name[:100]}.", dir=target.parent)
-    os.close(descriptor)  # nobody has locks on a file that is new
+    os.close(descriptor)  # a new file has no locks that closing could drop
     try:
         yield Path(name)
     finally:
@@ -138,7 +137,7 @@ def _temporary(target: Path) -> Generator[Path]:
             Path(name).unlink()
 
 
-def _insist_on_whole(path: Path) -> None:
+def _check_intact(path: Path) -> None:
     with closing(open_for_reading(path, immutable=True)) as db:
         findings = check(db)
     if findings:
@@ -147,7 +146,7 @@ def _insist_on_whole(path: Path) -> None:
 
 
 def _synchronise(path: Path) -> None:
-    """Make a file or folder durable. No connection has this file open, so a descriptor of it harms no lock."""
+    """Sync a file or folder to disk. No connection has it open, so closing a descriptor of it drops no lock."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)
@@ -157,7 +156,7 @@ def _synchronise(path: Path) -> None:
 
 def _put_in_place(temporary: Path, target: Path, *, overwrite: bool) -> None:
     if target.exists():
-        _insist_on_store(target, overwrite=overwrite)
+        _require_store(target, overwrite=overwrite)
         _replace(temporary, target)
     else:
         temporary.rename(target)
@@ -165,13 +164,13 @@ def _put_in_place(temporary: Path, target: Path, *, overwrite: bool) -> None:
 
 
 def _replace(temporary: Path, target: Path) -> None:
-    """Put a file in the place of one that nobody else has open, with its write-ahead log folded in and gone.
+    """Replace a file that no other process has open, after its write-ahead log is merged into it and removed.
 
-    A log that stayed behind would be replayed into the new file.
+    SQLite would replay a remaining log into the new file.
     """
     with closing(sqlite3.connect(target, isolation_level=None, timeout=BUSY_SECONDS)) as old:
         try:
-            old.execute("PRAGMA journal_mode = DELETE")  # which only the last connection can do
+            old.execute("PRAGMA journal_mode = DELETE")  # only the last connection can do this
             old.execute("BEGIN EXCLUSIVE")
         except sqlite3.OperationalError as error:
             raise StoreUnavailableError(
@@ -180,24 +179,24 @@ def _replace(temporary: Path, target: Path) -> None:
         temporary.rename(target)
 
 
-def _teller(loop: asyncio.AbstractEventLoop, progress: ProgressCallback | None, stopped: Event) -> Tell:
-    """Tell from another thread, and wait until it is said: what the callback raises ends the copy."""
+def _reporter(loop: asyncio.AbstractEventLoop, progress: ProgressCallback | None, stopped: Event) -> Report:
+    """Report progress from another thread and wait for the callback; an error it raises ends the copy."""
 
-    def tell(step: Progress) -> None:
+    def report(step: Progress) -> None:
         if stopped.is_set():
-            raise StorageError("the copy was given up, because nobody waits for it any more")
+            raise StorageError("the copy was stopped because its caller was cancelled")
         if progress is not None:
-            said: Future[None] = Future()
-            loop.call_soon_threadsafe(_say, progress, step, said)
-            said.result()
+            called: Future[None] = Future()
+            loop.call_soon_threadsafe(_call, progress, step, called)
+            called.result()
 
-    return tell
+    return report
 
 
-def _say(progress: ProgressCallback, step: Progress, said: Future[None]) -> None:
+def _call(progress: ProgressCallback, step: Progress, called: Future[None]) -> None:
     try:
         progress(step)
-    except BaseException as error:  # noqa: BLE001  (whatever it was, it is raised where the copy is made)
-        said.set_exception(error)
+    except BaseException as error:  # noqa: BLE001  (any error is raised again where the copy is made)
+        called.set_exception(error)
     else:
-        said.set_result(None)
+        called.set_result(None)

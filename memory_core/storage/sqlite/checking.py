@@ -1,4 +1,4 @@
-"""Whether a file is whole: its pages, its tables, every row, and what was derived from the records."""
+"""Check that a file is intact: its pages, tables and rows, and what is derived from the records."""
 
 from __future__ import annotations
 
@@ -14,59 +14,61 @@ from memory_core.retrieval.features import ANALYSIS, features
 from memory_core.storage.sqlite import meta, revisions
 from memory_core.storage.sqlite.codec import COLUMNS, is_whole, to_record
 from memory_core.storage.sqlite.damage import digest, has_whole_vector, lenient, piece_digest
-from memory_core.storage.sqlite.meta import held
-from memory_core.storage.sqlite.owners import named
+from memory_core.storage.sqlite.meta import stored_fingerprint
+from memory_core.storage.sqlite.owners import owner_names
 from memory_core.storage.sqlite.reanalysis import progress
 from memory_core.storage.sqlite.schema import migrate
 from memory_core.storage.sqlite.usage import SIZE
 
 MAX_FINDINGS: Final = 20
-"""Of one kind; so many tell what to do, and a file may be damaged throughout."""
+"""Most findings reported of one kind, since a file may be damaged throughout."""
 
 _LOST: Final = {
-    "records no search by words can find": "SELECT count(*) FROM record WHERE key NOT IN (SELECT key FROM lexical)",
+    "records that no search by words can find": (
+        "SELECT count(*) FROM record WHERE key NOT IN (SELECT key FROM lexical)"
+    ),
     "analysed texts without a record": "SELECT count(*) FROM lexical WHERE key NOT IN (SELECT key FROM record)",
-    "pieces of texts without a record": "SELECT count(*) FROM chunk WHERE record NOT IN (SELECT key FROM record)",
-    "texts of which a piece is missing": (
+    "chunks without a record": "SELECT count(*) FROM chunk WHERE record NOT IN (SELECT key FROM record)",
+    "texts with a missing chunk": (
         "SELECT count(*) FROM (SELECT 1 FROM chunk GROUP BY record HAVING min(n) <> 0 OR max(n) + 1 <> count(*))"
     ),
     "earlier texts without a record": "SELECT count(*) FROM revision WHERE record NOT IN (SELECT key FROM record)",
-    "texts without pieces": "SELECT count(*) FROM record WHERE text <> '' AND key NOT IN (SELECT record FROM chunk)",
+    "texts without chunks": "SELECT count(*) FROM record WHERE text <> '' AND key NOT IN (SELECT record FROM chunk)",
     "records without an owner": "SELECT count(*) FROM record WHERE owner NOT IN (SELECT id FROM owner)",
-    "records in the range of another owner": "SELECT count(*) FROM record WHERE key >> 32 <> owner",
-    "records that their owner has not counted yet": (
+    "records in the key range of another owner": "SELECT count(*) FROM record WHERE key >> 32 <> owner",
+    "records with a key beyond their owner's counter": (
         "SELECT count(*) FROM record JOIN owner ON owner.id = record.owner WHERE key & 0xffffffff >= next"
     ),
     "owners whose records or bytes are counted wrongly": (
         "SELECT count(*) FROM owner LEFT JOIN "
-        f"(SELECT owner, count(*) AS found, sum({SIZE}) AS size FROM record GROUP BY owner) AS held "
-        "ON held.owner = owner.id WHERE (records, bytes) IS NOT (coalesce(found, 0), coalesce(size, 0))"
+        f"(SELECT owner, count(*) AS found, sum({SIZE}) AS size FROM record GROUP BY owner) AS counted "
+        "ON counted.owner = owner.id WHERE (records, bytes) IS NOT (coalesce(found, 0), coalesce(size, 0))"
     ),
 }
-"""What must not be there, and how it is counted."""
+"""Rows that must not exist, and the query that counts them."""
 
 Findings = Iterator[str]
 
 
 def check(db: sqlite3.Connection) -> list[str]:
-    """Everything that is wrong with a file, one sentence each; reads all of it and raises nothing about damage."""
+    """Return one sentence for each fault of a file; reads all of it and does not raise on damage."""
     with lenient(db):
-        return [finding for look in _LOOKS for finding in _findings(db, look)]
+        return [finding for one_check in _CHECKS for finding in _findings(db, one_check)]
 
 
-def _findings(db: sqlite3.Connection, look: Callable[[sqlite3.Connection], Findings]) -> Findings:
-    """What one look finds; that it cannot be completed is a finding, too."""
+def _findings(db: sqlite3.Connection, one_check: Callable[[sqlite3.Connection], Findings]) -> Findings:
+    """The findings of one check; a check that cannot be completed is a finding, too."""
     found = 0
     try:
-        for finding in islice(look(db), MAX_FINDINGS):
+        for finding in islice(one_check(db), MAX_FINDINGS):
             found += 1
             yield finding
     except (sqlite3.Error, MemoryCoreError, TypeError, ValueError, LookupError, OverflowError, AttributeError) as error:
-        # Damaged values are of any type, and what they lead to is not worth telling apart.
+        # Damaged values can have any type and cause any error, so all are reported alike.
         why = " ".join(str(error).split())
-        yield f"the {_LOOKS[look]} cannot be read to the end ({type(error).__name__}: {why:.200})"
+        yield f"the {_CHECKS[one_check]} cannot be read to the end ({type(error).__name__}: {why:.200})"
     if found == MAX_FINDINGS:
-        yield f"there may be more that is wrong with the {_LOOKS[look]}"
+        yield f"there may be more that is wrong with the {_CHECKS[one_check]}"
 
 
 def _pages(db: sqlite3.Connection) -> Findings:
@@ -82,7 +84,7 @@ def _tables(db: sqlite3.Connection) -> Findings:
     found: dict[str, str] = dict(db.execute(_SCHEMA))
     for name, statement in wanted.items():
         if found.get(name) != statement:
-            yield f"the table, index or trigger {name!r} is missing or not the one of this format"
+            yield f"the table, index or trigger {name!r} is missing or differs from this format"
 
 
 _SCHEMA: Final = "SELECT name, sql FROM sqlite_schema WHERE sql IS NOT NULL AND name NOT LIKE 'sqlite%'"
@@ -91,7 +93,7 @@ _SCHEMA: Final = "SELECT name, sql FROM sqlite_schema WHERE sql IS NOT NULL AND 
 def _facts(db: sqlite3.Connection) -> Findings:
     for name, value, stored in db.execute("SELECT name, value, digest FROM meta"):
         if digest(name, value) != stored:
-            yield f"what the file says of itself ({name!a}) is not as it was written"
+            yield f"the entry {name!a} of the table `meta` is not as it was written"
     meta.tombstone_key(db)
 
 
@@ -113,7 +115,7 @@ def _rows(db: sqlite3.Connection) -> Iterator[tuple[tuple[str, str], int, tuple[
     number, owner = None, ("", "")
     for *row, of, key in db.execute(f"SELECT {COLUMNS}, owner, key FROM record ORDER BY key"):
         if of != number:
-            number, owner = of, named(db, of)
+            number, owner = of, owner_names(db, of)
         yield owner, key, tuple(row)
 
 
@@ -130,19 +132,19 @@ def _revisions(db: sqlite3.Connection) -> Findings:
 def _pieces(db: sqlite3.Connection) -> Findings:
     for key, n, start, stop, stored in db.execute("SELECT record, n, start, stop, digest FROM chunk"):
         if piece_digest(key, n, start, stop) != stored:
-            yield f"where the piece {n!a} of the record with the key {key!a} begins and ends is not as it was written"
+            yield f"the position of chunk {n!a} of the record with the key {key!a} is not as it was written"
 
 
 def _vectors(db: sqlite3.Connection) -> Findings:
     for key, n, vector, stored in db.execute("SELECT record, n, vector, vector_digest FROM chunk"):
         if not has_whole_vector(vector, stored):
-            yield f"the vector of piece {n!a} of the record with the key {key!a} is not as it was written"
-    fingerprint = held(db)
+            yield f"the vector of chunk {n!a} of the record with the key {key!a} is not as it was written"
+    fingerprint = stored_fingerprint(db)
     if fingerprint is not None:
         stored = 2 * fingerprint.dimensions  # float16
         (count,) = db.execute("SELECT count(*) FROM chunk WHERE length(vector) <> ?", (stored,)).fetchone()
         if count:
-            yield f"there are {count} vectors of another length than the embedder's"
+            yield f"there are {count} vectors with another number of dimensions than the embedder's"
 
 
 def _words(db: sqlite3.Connection) -> Findings:
@@ -152,18 +154,18 @@ def _words(db: sqlite3.Connection) -> Findings:
         wanted = features(record)
         filed = db.execute("SELECT terms, flags, words FROM lexical WHERE key = ?", (key,)).fetchone()
         if filed not in {None, (wanted.packed, wanted.flags, wanted.words)}:
-            yield f"the words of the record {record.id!r} are filed as those of another text"
+            yield f"the search terms of the record {record.id!r} do not match its text"
 
 
-_LOOKS: Final[dict[Callable[[sqlite3.Connection], Findings], str]] = {
+_CHECKS: Final[dict[Callable[[sqlite3.Connection], Findings], str]] = {
     _pages: "pages",
     _tables: "tables",
     _facts: "facts about the file",
     _records: "records",
     _revisions: "earlier texts",
-    _pieces: "pieces of texts",
+    _pieces: "chunks",
     _vectors: "vectors",
     _words: "words",
     _counts: "counts of rows",
 }
-"""What is looked at, and what it is called."""
+"""The checks, each with the name of what it reads."""

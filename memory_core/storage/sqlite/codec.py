@@ -1,4 +1,4 @@
-"""Records as rows and back."""
+"""Convert records to rows and back."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ COLUMNS: Final = (
     "accessed_at, occurred_at, access_count, expires_at, valid_from, valid_to, state, source_key, rev, version, agent, "
     "session, collection, links, digest"
 )
-"""The columns of `record` that a caller sees, and their digest, in the order of `to_row` and `to_record`."""
+"""The columns of `record` that callers see, and their digest, in the order of `to_row` and `to_record`."""
 NAMES: Final = tuple(COLUMNS.split(", "))
 _SEEN: Final = len(NAMES) - 1
 _FORM: Final = form(2 + _SEEN)
 
 
 Row = tuple[Any, ...]
-"""What sqlite3 gives and takes; its values are checked where they become a record."""
+"""A row as sqlite3 returns and accepts it; its values are checked when they become a record."""
 
 
 def to_row(record: MemoryRecord) -> Row:
     """The values of `COLUMNS`."""
     row = _values(record)
-    return (*row, crc32((_FORM % (record.app, record.user, *row)).encode()))  # `digest`, which every add waits for
+    return (*row, crc32((_FORM % (record.app, record.user, *row)).encode()))  # `digest`, inlined for speed
 
 
 def _values(record: MemoryRecord) -> Row:

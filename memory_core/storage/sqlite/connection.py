@@ -1,4 +1,4 @@
-"""One connection of a store file: how it is checked, opened and used."""
+"""One connection to a store file: check the file, open it and run work on it."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ import asyncio
 import sqlite3
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Final, TypeVar
@@ -23,37 +24,37 @@ from memory_core.threads import ForkGate, keep_for_ever, mark_own_thread
 T = TypeVar("T")
 
 BUSY_PAUSE_SECONDS: Final = 0.01
-"""How long to wait before asking again where SQLite does not wait by itself."""
+"""Pause between two attempts where SQLite itself does not wait."""
 
 IN_MEMORY: Final = ":memory:"
 
 inside_sqlite: Final = ForkGate()
-"""What works with SQLite in this package does so through this gate; see `shared_file.py` for forks."""
+"""All work with SQLite in this package passes this gate; see `shared_file.py` for forks."""
 
 
 class Connection(RawConnection):
-    """An aiosqlite connection that runs a whole unit of work in one hop to its thread, or in none."""
+    """An aiosqlite connection that runs a whole unit of work in one call to its thread, or in the caller's thread."""
 
     def __init__(self, connector: Callable[[], sqlite3.Connection], reading: Reading = reading) -> None:
         super().__init__(connector)
         self._reading = reading
-        """How work is run."""
+        """Runs work that reads."""
         self._in_use = threading.Lock()
-        """Held by whichever thread is working with the file."""
+        """Locked by the thread that is using the connection."""
         self._is_closing = False
 
     async def run(self, work: Callable[[sqlite3.Connection], T]) -> T:
-        """Run `work` in the connection's thread, translating what SQLite reports."""
+        """Run `work` in the connection's thread and translate SQLite's errors."""
         return await self.submit(work)
 
     def submit(self, work: Callable[[sqlite3.Connection], T]) -> asyncio.Future[T]:
-        """`run`, for a caller on the loop that has no task to wait in."""
+        """Like `run`, for callers on the loop that have no task to wait in."""
         done: asyncio.Future[T] = asyncio.get_running_loop().create_future()
         self.queue(partial(settle, partial(self._do, work, self._open()), done))
         return done
 
     def hand_over(self, work: Callable[[sqlite3.Connection], object]) -> None:
-        """Run `work`, which raises nothing, and wake nobody when it is done."""
+        """Run `work`, which must not raise, without reporting its end."""
         self.queue(partial(self._do, work, self._open()))
 
     def _open(self) -> sqlite3.Connection:
@@ -62,7 +63,7 @@ class Connection(RawConnection):
         return self.raw
 
     async def briefly(self, work: Callable[[sqlite3.Connection], T | None]) -> T | None:
-        """Run brief work in the thread of the core loop; `None` if the file is in use, or `work` says so.
+        """Run short work in the thread of the core loop; `None` if the connection is in use or `work` returns `None`.
 
         Waking another thread and being woken by it takes longer than a search of a thousand records.
         """
@@ -83,13 +84,13 @@ class Connection(RawConnection):
             self._in_use.release()
 
     def begin(self, work: Callable[[sqlite3.Connection], T], done: asyncio.Future[T]) -> None:
-        """`run`, from any thread: `done`, of whatever loop, is answered by the connection's thread."""
+        """Like `run`, from any thread; the connection's thread settles `done`, which may belong to any loop."""
         self.queue(partial(self._answer, work, done))
-        if not self.is_running:  # the thread may have ended before it came to this
+        if not self.is_running:  # the thread may have ended before it reached this work
             answer([(done, None, _closed())])
 
     async def close(self, then: Callable[[], None] | None = None) -> None:
-        """Finish what is queued and close the file; then do something more in the same thread."""
+        """Finish the queued work and close the file; then call `then` in the same thread."""
         self._is_closing = True
         db = self.raw
 
@@ -105,15 +106,15 @@ class Connection(RawConnection):
         await super().close()
 
     def drop(self) -> None:
-        """Close it in a forked child, which has none of its threads."""
+        """Release the connection in a forked child, which does not have its thread."""
         db = self.detach()
         if db is not None and inside_sqlite.was_idle:
             db.close()
         elif db is not None:
-            keep_for_ever(db)  # a thread of the parent may have been inside of SQLite, and closing would wait for it
+            keep_for_ever(db)  # a thread of the parent may be inside SQLite, and closing would wait for it
 
     def _answer(self, work: Callable[[sqlite3.Connection], T], done: asyncio.Future[T]) -> None:
-        if not done.done():  # else nobody waits any more
+        if not done.done():  # otherwise the caller was cancelled
             settle(partial(self._result, work), done)
 
     def _result(self, work: Callable[[sqlite3.Connection], T]) -> T:
@@ -131,11 +132,15 @@ def _closed() -> ClosedError:
 
 
 async def connect(path: str, *, synchronous: str, prepare: bool = False, wanted: Identity | None = None) -> Connection:
-    """Open one connection to the file at `path`, or to `:memory:`; with `prepare` the file is checked or made first.
+    """Open one connection to the file at `path`, or to `:memory:`.
 
-    With `wanted` it has to be that file.
+    All of it happens in the connection's own thread, because an ending interpreter cannot start another.
 
-    All of it happens in the connection's own thread: an interpreter that is ending has no other to offer.
+    Args:
+        path: The file.
+        synchronous: SQLite's setting of that name.
+        prepare: Check the file first, or create it.
+        wanted: The identity that the file must have, if given.
     """
 
     def connector() -> sqlite3.Connection:
@@ -160,20 +165,20 @@ def _connected(path: str, synchronous: str, *, prepare: bool, wanted: Identity |
         if path == IN_MEMORY:
             migrate(db)
         elif wanted is not None:
-            _insist_on_same(path, wanted)
-    except BaseException:  # whatever it was, nobody else can close this connection
+            _check_same_file(path, wanted)
+    except BaseException:  # on any error: no other code can close this connection
         db.close()
         raise
     return db
 
 
-def _insist_on_same(path: str, wanted: Identity) -> None:
+def _check_same_file(path: str, wanted: Identity) -> None:
     if identity(Path(path)) != wanted:
         raise StoreUnavailableError(f"the memory file {path!r} was replaced while it was opened; open it again")
 
 
 def set_up(db: sqlite3.Connection, synchronous: str) -> None:
-    """How every connection works with the file."""
+    """Apply the settings of every connection."""
     _write_ahead(db)
     db.execute(f"PRAGMA synchronous = {synchronous}")
     db.execute("PRAGMA secure_delete = ON")
@@ -184,7 +189,7 @@ def set_up(db: sqlite3.Connection, synchronous: str) -> None:
 
 
 def _write_ahead(db: sqlite3.Connection) -> None:
-    """Keep a write-ahead log. Whoever else looks at a new file meanwhile makes SQLite refuse this without waiting."""
+    """Turn on the write-ahead log. If another process reads a new file meanwhile, SQLite fails without waiting."""
     deadline = time.monotonic() + BUSY_MS / 1000
     while True:
         try:
@@ -195,3 +200,14 @@ def _write_ahead(db: sqlite3.Connection) -> None:
             time.sleep(BUSY_PAUSE_SECONDS)
         else:
             return
+
+
+@contextmanager
+def snapshot(db: sqlite3.Connection) -> Generator[None]:
+    """Read one state of the file until the block ends: a read transaction."""
+    db.execute("BEGIN")
+    try:
+        yield
+    finally:
+        if db.in_transaction:
+            db.execute("COMMIT")

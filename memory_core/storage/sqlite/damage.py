@@ -1,7 +1,7 @@
-"""Damage: how it is noticed that a row is not what was written, and what is said then.
+"""Detect rows that differ from what was written, and report them.
 
-SQLite notices damage to its own structure. A flipped byte inside a value it returns as if it had always been there, so
-every row that an export or a search returns carries a CRC-32, which finds any change of up to 32 neighbouring bits.
+SQLite detects damage to its own structure, but returns a value with a flipped byte as if it were correct. So every row
+that an export or a search returns carries a CRC-32, which detects any change of up to 32 neighbouring bits.
 """
 
 from __future__ import annotations
@@ -27,37 +27,37 @@ def digest(*values: object) -> int:
 
 @cache
 def form(count: int) -> str:
-    """How so many values become the text that `digest` is of."""
+    """The format string of the text that `digest` checks, for this number of values."""
     return "\x1f".join(["%s"] * count)
 
 
 def piece_digest(key: int, n: int, start: int, stop: int) -> int:
-    """`digest`, of where a piece of a text is; every add computes one."""
+    """The `digest` of a chunk's position; faster, because every add computes one."""
     return crc32(f"{key}\x1f{n}\x1f{start}\x1f{stop}".encode())
 
 
 def has_whole_vector(vector: object, vector_digest: object) -> bool:
-    """Whether a vector of the table `chunk`, if there is one, is as it was written."""
+    """Whether a vector of the table `chunk` is as it was written, or NULL."""
     if vector is None or vector_digest is None:
         return vector is vector_digest
     return isinstance(vector, bytes) and crc32(vector) == vector_digest
 
 
 def damaged(what: str) -> DamagedStoreError:
-    """The error that says so, in one sentence."""
+    """The error for a damaged part, in one sentence."""
     return DamagedStoreError(f"{what} is not as it was written; {ADVICE}")
 
 
 def damaged_record(id: object) -> DamagedStoreError:  # noqa: A002  (the record's own word)
-    """The error about one record, whose id may be damaged as well."""
+    """The error for a damaged record, whose id may be damaged as well."""
     return damaged(f"the record {id!a:.200}")
 
 
 @contextmanager
 def explaining(what: str) -> Generator[None]:
-    """For values without a digest: what Python says about those that make no sense becomes an error about damage.
+    """Turn errors from values without a digest into errors about damage.
 
-    SQLite gives every value the type that the row says it has, so a damaged one may be of any type.
+    SQLite returns each value with the type stored in the row, so a damaged value may have any type.
     """
     try:
         yield
@@ -66,7 +66,7 @@ def explaining(what: str) -> Generator[None]:
 
 
 class Reading(Protocol):
-    """A way to run work that reads."""
+    """Runs work that reads."""
 
     def __call__(self, work: Callable[[sqlite3.Connection], T], db: sqlite3.Connection) -> T:
         """Run it and return its result."""
@@ -74,25 +74,25 @@ class Reading(Protocol):
 
 
 def reading(work: Callable[[sqlite3.Connection], T], db: sqlite3.Connection) -> T:
-    """Run `work`; if it meets text that is not UTF-8, find out in a second run which record that belongs to."""
+    """Run `work`; if it meets text that is not UTF-8, find the record in a second run."""
     try:
         return work(db)
     except sqlite3.OperationalError as error:
         if not is_undecodable(error):
             raise
         with lenient(db):
-            work(db)  # which raises as soon as it compares a digest
+            work(db)  # raises at the first digest that does not fit
         raise damaged("text in the store") from error
 
 
 def is_undecodable(error: sqlite3.Error) -> bool:
-    """Whether sqlite3 complains about text that is not UTF-8; it then quotes the text, which no message may do."""
+    """Whether sqlite3 reports text that is not UTF-8. Its message quotes the text, so it must not be passed on."""
     return getattr(error, "sqlite_errorcode", None) is None and "decode" in str(error)
 
 
 @contextmanager
 def lenient(db: sqlite3.Connection) -> Generator[None]:
-    """Read text that is not UTF-8 as well, with lone surrogates in it, so that no digest fits it."""
+    """Read text that is not UTF-8 with lone surrogates in it, so that its digest does not fit."""
     before, db.text_factory = db.text_factory, _decode
     try:
         yield

@@ -1,4 +1,4 @@
-"""Erasure: nothing of it left, neither in tables nor in the bytes of a file."""
+"""Erase an owner's records from the tables and from the bytes of the files."""
 
 from __future__ import annotations
 
@@ -17,18 +17,19 @@ from memory_core.where.value import Where
 logger = logging.getLogger(__name__)
 
 PATIENCE_MS: Final = 1_000
-"""How long an erasure waits for readers of older states, of this process or others; writers wait with it."""
+"""How long an erasure waits for readers of older states in any process; writers wait as well."""
 
 _SLACK: Final = "slack"
-"""In `meta`: the file has to be written anew to complete an erasure."""
+"""In `meta`: the file has to be rewritten to complete an erasure."""
 _BEFORE_EVERYTHING: Final = -(1 << 63)
-"""As the present moment it makes expired records count, which must go too."""
+"""Used as the current time, it makes expired records visible, so that they are erased too."""
 
 
 def remove(db: sqlite3.Connection, scope: Scope) -> tuple[int, int, int | None]:
-    """Delete everything in the scope, and the owner itself if the scope is all of it.
+    """Delete all records in the scope, and the owner's row if the scope is the whole owner.
 
-    Returns records, sessions and the owner's number, if there was one.
+    Returns:
+        Number of records, number of sessions, and the owner's number; `None` if there was no owner.
     """
     owner = find(db, scope)
     if owner is None:
@@ -38,7 +39,7 @@ def remove(db: sqlite3.Connection, scope: Scope) -> tuple[int, int, int | None]:
         f"SELECT count(DISTINCT session) FROM record WHERE {found.sql}",
         found.parameters,
     ).fetchone()
-    meta.put(db, _SLACK, 1)  # for `scrub`, even if this process ends before it
+    meta.put(db, _SLACK, 1)  # tells the next `scrub`, even if this process ends before its own
     records = writing.delete(db, scope, owner.id, found, forget=True)
     if scope.agent is None and scope.session is None and scope.collection is None:
         db.execute("DELETE FROM outbox WHERE owner = ?", (owner.id,))
@@ -47,15 +48,15 @@ def remove(db: sqlite3.Connection, scope: Scope) -> tuple[int, int, int | None]:
 
 
 def scrub(db: sqlite3.Connection) -> bool:
-    """Make what was deleted unreadable in the files; True when that is complete.
+    """Make deleted rows unreadable in the files; returns whether that is complete.
 
-    Deleted rows are overwritten as they go (`secure_delete`), but two things outlive them: copies in the slack of pages
-    that were split until the file is written anew, and older pages in the write-ahead log until it is cut off.
+    SQLite overwrites deleted rows (`secure_delete`), but two kinds of copies remain: those in the unused space of split
+    pages, until the file is rewritten, and older pages in the write-ahead log, until it is truncated.
     """
     if meta.get(db, _SLACK) is not None:
         try:
-            write_anew(db)
-        except sqlite3.OperationalError as error:  # such as a full disk; the mark makes the next erasure try again
+            rewrite_file(db)
+        except sqlite3.OperationalError as error:  # such as a full disk; the next erasure finds `_SLACK` and retries
             logger.warning("the file still holds traces of what was erased: %s", reason_for_log(error))
             return False
     db.execute(f"PRAGMA busy_timeout = {PATIENCE_MS}")
@@ -66,8 +67,8 @@ def scrub(db: sqlite3.Connection) -> bool:
     return not busy
 
 
-def write_anew(db: sqlite3.Connection) -> None:
-    """Copy what is alive into a new file, page by page, in the place of the old one."""
+def rewrite_file(db: sqlite3.Connection) -> None:
+    """Rewrite the file with its live rows only (SQLite's VACUUM)."""
     db.execute("PRAGMA temp_store = FILE")  # the copy may be larger than the memory
     try:
         db.execute("VACUUM")

@@ -1,8 +1,8 @@
-"""The database file as the system sees it: which file a path means, whether it is ours, and how it comes into being.
+"""Find, check and create database files.
 
 POSIX drops all locks of a process on a file when the process closes any descriptor of that file
-(https://sqlite.org/howtocorrupt.html, 2.2). SQLite knows and keeps such descriptors open; `open` and `os.open` do not.
-So nothing here opens a database except through SQLite; everything else is asked of the path.
+(https://sqlite.org/howtocorrupt.html, 2.2). SQLite keeps such descriptors open; `open` and `os.open` do not. So only
+SQLite opens a database here; everything else uses its path.
 """
 
 from __future__ import annotations
@@ -24,18 +24,18 @@ from memory_core.storage.sqlite.schema import APPLICATION_ID, check_version, mig
 BUSY_MS: Final = 30_000
 """How long a writer waits for another process's transaction."""
 PAGE_BYTES: Final = 16_384
-"""Rows are about a kilobyte with their vector; larger pages read an owner in fewer steps."""
+"""Rows take about a kilobyte with their vector, and larger pages read an owner in fewer steps."""
 
 
 class Identity(NamedTuple):
-    """What makes a file the same one under every name."""
+    """Device and inode: they identify a file whatever its path."""
 
     device: int
     inode: int
 
 
 class Header(NamedTuple):
-    """What the first page of a database says."""
+    """The fields of a database header that identify a store."""
 
     application: int
     version: int
@@ -43,12 +43,12 @@ class Header(NamedTuple):
 
 @contextmanager
 def file_problems_explained(what: str) -> Generator[None]:
-    """Say in one sentence what SQLite or the system reports."""
+    """Turn errors of SQLite and of the system into errors of this library, in one sentence each."""
     try:
         yield
     except sqlite3.IntegrityError:
         raise
-    except UnicodeDecodeError as error:  # SQLite quotes a damaged schema in its message, and sqlite3 cannot decode that
+    except UnicodeDecodeError as error:  # SQLite's message quotes a damaged schema, which sqlite3 cannot decode
         raise damaged(f"the schema of {what}") from error
     except (OSError, sqlite3.OperationalError) as error:
         if isinstance(error, sqlite3.Error) and is_undecodable(error):
@@ -59,10 +59,10 @@ def file_problems_explained(what: str) -> Generator[None]:
 
 
 def real_path(path: Path) -> Path:
-    """The absolute path without symbolic links, so that it stays the same file when the process changes its directory.
+    """The absolute path without symbolic links, so that it means the same file after a change of directory.
 
     Raises:
-        StoreUnavailableError: There is no such path, for example below `~somebody` who has no home directory.
+        StoreUnavailableError: The path cannot be resolved, for example `~name` of a user without a home directory.
     """
     try:
         return Path(os.path.realpath(path.expanduser()))
@@ -71,7 +71,7 @@ def real_path(path: Path) -> Path:
 
 
 def identity(path: Path) -> Identity | None:
-    """Which file is at the path now, if there is one."""
+    """The identity of the file that is at the path now, if there is one."""
     try:
         found = path.stat()
     except FileNotFoundError:
@@ -80,15 +80,15 @@ def identity(path: Path) -> Identity | None:
 
 
 def find_or_create(path: Path) -> tuple[Path, Identity]:
-    """The real path of a file and which one it is; an empty file is made where there is none, with its folder.
+    """The real path and the identity of a file; a missing file is created empty, with its folder.
 
     Raises:
-        NotAStoreError: There is something else than a file at the path.
-        StoreUnavailableError: The file cannot be reached, or has a second name. Nothing was touched.
+        NotAStoreError: The path is not a file.
+        StoreUnavailableError: The file cannot be reached, or has a second name. Nothing was changed.
     """
     with file_problems_explained(f"the memory file {str(path)!r}"):
         if "\0" in str(path):
-            raise OSError("a NUL character is in no file's name")
+            raise OSError("file names cannot contain NUL characters")
         path = real_path(path)
         if not path.exists():
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -97,7 +97,7 @@ def find_or_create(path: Path) -> tuple[Path, Identity]:
 
 
 def find(path: Path) -> tuple[Path, Identity]:
-    """The real path of a file that is there and which one it is; raises what `find_or_create` raises."""
+    """The real path and the identity of an existing file; raises the errors of `find_or_create`."""
     with file_problems_explained(f"the memory file {str(path)!r}"):
         path = real_path(path)
         found = path.stat()
@@ -112,42 +112,42 @@ def find(path: Path) -> tuple[Path, Identity]:
 
 
 def create(path: Path) -> None:
-    """Make an empty file that only its owner can read, whatever the umask; nothing happens if there is one."""
-    with NamedTemporaryFile(dir=path.parent, prefix=".memory-") as private:  # SQLite takes its mode, which is 0600
+    """Create an empty file that only its owner can read, whatever the umask; an existing file is left alone."""
+    with NamedTemporaryFile(dir=path.parent, prefix=".memory-") as private:  # SQLite copies its mode, 0600
         uri = f"{path.as_uri()}?modeof={quote(private.name)}"
         sqlite3.connect(uri, uri=True).close()
 
 
 def prepare_file(path: Path) -> str:
-    """Make the file if it is missing, else make sure it is a store of ours; bring it up to date and return its name.
+    """Create the file if it is missing, or check that it is a store and migrate it; returns its real path.
 
     Raises:
-        NotAStoreError, NewerStoreError, StoreUnavailableError: Each in one sentence; nothing was touched.
+        NotAStoreError, NewerStoreError, StoreUnavailableError: Nothing was changed.
     """
     path, _ = find_or_create(path)
     with file_problems_explained(f"the memory file {str(path)!r}"):
         if not os.access(path, os.R_OK | os.W_OK):
             raise StoreUnavailableError(f"the memory file {str(path)!r} is not readable and writable for this user")
-        _insist_on_store(path)
+        _require_store(path)
         with closing(sqlite3.connect(path, isolation_level=None, timeout=BUSY_MS / 1000)) as db:
             db.execute(f"PRAGMA page_size = {PAGE_BYTES}")
-            db.execute("PRAGMA secure_delete = ON")  # what a migration drops may hold words
+            db.execute("PRAGMA secure_delete = ON")  # pages that a migration frees may contain text
             migrate(db)
     return str(path)
 
 
 def file_header(path: Path) -> Header | None:
-    """What the first page of the file says, without locking or changing anything; `None` if it is no database.
+    """Read the header of a database without locking or changing anything; `None` if the file is not a database.
 
-    What only the write-ahead log knows is not seen. The identity of an application never changes, so that is enough to
-    recognise a file; `migrate` looks at the version again.
+    The write-ahead log is not read. The application id never changes, so the header is enough to recognise a store;
+    `migrate` checks the version again.
 
     Raises:
         OSError, sqlite3.OperationalError: The file cannot be read.
     """
     with closing(sqlite3.connect(f"{path.as_uri()}?mode=ro&immutable=1", uri=True, isolation_level=None)) as db:
         try:
-            # Otherwise a file that another process is just extending counts as damaged.
+            # Without this, SQLite takes a file that another process is extending for a damaged one.
             db.execute("PRAGMA writable_schema = ON")
             (application,) = db.execute("PRAGMA application_id").fetchone()
             (version,) = db.execute("PRAGMA user_version").fetchone()
@@ -158,10 +158,10 @@ def file_header(path: Path) -> Header | None:
     return Header(application, version)
 
 
-def _insist_on_store(path: Path) -> None:
-    """Refuse a file of somebody else; opening it in the usual way could already change it."""
+def _require_store(path: Path) -> None:
+    """Refuse a file that is not a store, before opening it in the usual way could change it."""
     if path.stat().st_size == 0:
-        return  # made by touch, or by a process that was killed before it wrote anything
+        return  # created by touch, or by a process that was killed before its first write
     found = file_header(path)
     if found is None or found.application != APPLICATION_ID:
         raise NotAStoreError(f"{str(path)!r} is not a memory store; give another path, or move that file away")

@@ -1,4 +1,4 @@
-"""The work of a key-value store (`protocols.KeyValue`): plain functions inside the writer's or reader's transaction."""
+"""The operations of `protocols.KeyValue` as plain functions, called inside the writer's or reader's transaction."""
 
 from __future__ import annotations
 
@@ -13,16 +13,15 @@ from memory_core.storage.shared.batches import insist_on_reach, replacing
 from memory_core.storage.shared.prepared import Prepared
 from memory_core.storage.sqlite import writing
 from memory_core.storage.sqlite.codec import COLUMNS, to_record
+from memory_core.storage.sqlite.connection import snapshot
 from memory_core.storage.sqlite.damage import has_whole_vector
 from memory_core.storage.sqlite.owners import Owner, find, find_or_add, note_changes
-from memory_core.storage.sqlite.sieve import Sieve
-from memory_core.storage.sqlite.sifting import narrow
-from memory_core.storage.sqlite.snapshot import snapshot
+from memory_core.storage.sqlite.row_filter import RowFilter, narrow
 from memory_core.storage.sqlite.where import conditions
 from memory_core.where.value import Where
 
 _BEFORE_EVERYTHING: Final = -(1 << 63)
-"""As the present moment it makes expired records count."""
+"""Used as the current time, it makes expired records visible."""
 
 
 def put(
@@ -59,7 +58,7 @@ def _replace(db: sqlite3.Connection, owner: Owner, known: tuple[int, MemoryRecor
 
 
 def _kept_vectors(db: sqlite3.Connection, key: int, before: MemoryRecord, after: MemoryRecord) -> Sequence[bytes]:
-    """The vectors of a record that still says the same."""
+    """The vectors of a record if its text did not change."""
     if before.text != after.text:
         return ()
     rows = db.execute("SELECT vector, vector_digest FROM chunk WHERE record = ? ORDER BY n", (key,)).fetchall()
@@ -70,15 +69,17 @@ def _kept_vectors(db: sqlite3.Connection, key: int, before: MemoryRecord, after:
     )
 
 
-def collections(db: sqlite3.Connection, scope: Scope, where: Where, now: int, sieve: Sieve | None) -> list[str]:
-    """See `KeyValue.collections`; the sieve is for these conditions."""
+def collections(
+    db: sqlite3.Connection, scope: Scope, where: Where, now: int, row_filter: RowFilter | None
+) -> list[str]:
+    """See `KeyValue.collections`; `row_filter` was made for these conditions."""
     with snapshot(db):
         owner = find(db, scope)
         if owner is None:
             return []
         found = conditions(owner.id, scope, where, now)
         found.add("collection IS NOT NULL")
-        narrow(db, found, sieve)
+        narrow(db, found, row_filter)
         rows = db.execute(
             f"SELECT DISTINCT collection FROM record WHERE {found.sql} ORDER BY collection", found.parameters
         )

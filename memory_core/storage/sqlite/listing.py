@@ -1,4 +1,4 @@
-"""Reads without ranking: single records, and counts."""
+"""Read without ranking: single records, earlier texts and counts."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from memory_core.storage.shared.values import moment
 from memory_core.storage.shared.versions import versions_of
 from memory_core.storage.sqlite import revisions
 from memory_core.storage.sqlite.codec import COLUMNS, to_record
+from memory_core.storage.sqlite.connection import snapshot
 from memory_core.storage.sqlite.damage import explaining
 from memory_core.storage.sqlite.owners import find
-from memory_core.storage.sqlite.snapshot import snapshot
 from memory_core.storage.sqlite.usage import SIZE
 from memory_core.storage.sqlite.where import conditions
 from memory_core.storage.sqlite.writing import overwrite_columns
@@ -21,7 +21,7 @@ from memory_core.where.value import Where
 
 
 def one(db: sqlite3.Connection, scope: Scope, id: str, now: int) -> tuple[int, int, MemoryRecord] | None:  # noqa: A002
-    """Owner, key and record of an id, in any state, if the scope reaches it."""
+    """The owner, key and record of an id, in any state, if the record is visible in the scope."""
     owner = find(db, scope)
     if owner is None:
         return None
@@ -42,17 +42,17 @@ def versions(db: sqlite3.Connection, scope: Scope, id: str, now: int) -> list[Ve
 def touch(
     db: sqlite3.Connection, keys: Sequence[int], records: Sequence[MemoryRecord], now: int
 ) -> tuple[MemoryRecord, ...]:
-    """Count a read of these records and return them. No follower needs to know: nothing that is searched changed."""
+    """Count a read of these records and return them. Followers are not notified: nothing that is searched changes."""
     read = tuple(replace(one, accessed_at=moment(now), access_count=one.access_count + 1) for one in records)
     overwrite_columns(db, zip(keys, read, strict=True), "accessed_at", "access_count")
     return read
 
 
-def count(db: sqlite3.Connection, scope: Scope, now: int, *, owes: bool) -> Stats:
-    """Count what a scope reaches.
+def count(db: sqlite3.Connection, scope: Scope, now: int, *, has_embedder: bool) -> Stats:
+    """Count the records visible in a scope.
 
     Args:
-        owes: Whether there is an embedder that owes vectors.
+        has_embedder: Whether missing vectors count as pending; without an embedder they never arrive.
     """
     with snapshot(db):
         owner = find(db, scope)
@@ -64,7 +64,7 @@ def count(db: sqlite3.Connection, scope: Scope, now: int, *, owes: bool) -> Stat
             f"avg(confidence), sum({SIZE}) FROM record WHERE {found.sql}",
             found.parameters,
         ).fetchone()
-        (owed,) = db.execute(
+        (pending,) = db.execute(
             f"SELECT count(*) FROM chunk WHERE vector IS NULL AND record IN (SELECT key FROM record WHERE {found.sql})",
             found.parameters,
         ).fetchone()
@@ -89,6 +89,6 @@ def count(db: sqlite3.Connection, scope: Scope, now: int, *, owes: bool) -> Stat
             None if newest is None else moment(newest),
             importance,
             confidence,
-            owed if owes else 0,
+            pending if has_embedder else 0,
             size or 0,
         )

@@ -1,4 +1,4 @@
-"""What whoever runs a store does with all of it: who is in it, giving space back."""
+"""Operations on a whole store: list its owners, update statistics, reclaim space."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Final
 
 from memory_core.models import Scope
 from memory_core.storage.sqlite.damage import explaining
-from memory_core.storage.sqlite.erasing import scrub, write_anew
+from memory_core.storage.sqlite.erasing import rewrite_file, scrub
 
 logger = logging.getLogger(__name__)
 
@@ -18,21 +18,21 @@ _OWNERS: Final = (
 
 
 def owners(db: sqlite3.Connection) -> list[Scope]:
-    """Everybody who has a record."""
+    """All owners that have a record."""
     with explaining("the name of an owner"):
         return [Scope(app, user) for app, user in db.execute(_OWNERS)]
 
 
 def tidy(db: sqlite3.Connection) -> None:
-    """What is better done while nobody waits: fold the write-ahead log in, and count what the query planner goes by."""
-    db.execute("PRAGMA analysis_limit = 400")  # rows an index: enough for the planner, and no long wait
+    """Housekeeping for idle times: merge the write-ahead log and update the query planner's statistics."""
+    db.execute("PRAGMA analysis_limit = 400")  # rows per index: enough for the planner, and quick
     db.execute("PRAGMA optimize")
     db.execute("PRAGMA wal_checkpoint(PASSIVE)")
 
 
 def vacuum(db: sqlite3.Connection) -> None:
-    """Write the file anew without its gaps and fold the write-ahead log in."""
-    write_anew(db)
+    """Rewrite the file without unused pages and merge the write-ahead log."""
+    rewrite_file(db)
     db.execute("PRAGMA optimize")
     if not scrub(db):
-        logger.info("the write-ahead log stays for now: another process reads an older state of the file")
+        logger.info("the write-ahead log is kept for now: another process is reading an older state of the file")

@@ -1,6 +1,7 @@
-"""Which rows of an owner index satisfy the conditions of a search: asked of SQL once, then only of rows that are new.
+"""Find the rows of an owner index that satisfy the conditions of a search, and cache the result.
 
-A record that changes gets a new row in its owner index (`OwnerIndexes`), so what was found for older rows stays true.
+SQL is run once for all rows and later for new rows only: a record that changes gets a new row in its owner index
+(`OwnerIndexes`), so cached results of older rows stay valid.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from numpy.typing import NDArray
 from memory_core.models import Scope
 from memory_core.retrieval.owner_index import OwnerIndex
 from memory_core.storage.sqlite.readers import LONG_ROWS, Readers
-from memory_core.storage.sqlite.sieve import Sieve, named
+from memory_core.storage.sqlite.row_filter import RowFilter, matching_keys
 from memory_core.storage.sqlite.where import Conditions, conditions
 from memory_core.where.meaning import names_any
 from memory_core.where.value import Where
@@ -25,19 +26,19 @@ from memory_core.where.value import Where
 Rows = NDArray[np.int32]
 
 KEPT_BYTES: Final = 4 * 1024 * 1024
-"""What the answers of one owner may take: agents and graphs ask under the same conditions again and again."""
+"""Most bytes of cached results for one owner. Agents and graphs search with the same conditions repeatedly."""
 _ANSWER_BYTES: Final = 1_024
-"""What an answer without any rows takes, roughly."""
+"""Approximate bytes of a result without rows."""
 _UNNOTED: Final = ("accessed_at", "access_count")
-"""Reads count themselves without making a new row."""
+"""Fields that a read changes without creating a new row."""
 _ALWAYS: Final = -1
-"""A moment before every expiry; the ranking leaves out what has expired by then."""
+"""A time before every expiry; the ranking leaves out records that have expired."""
 
 
 class _Answer(NamedTuple):
     rows: Rows
     size: int
-    """Of the owner index when it was asked."""
+    """Number of rows of the owner index when the result was computed."""
 
     @property
     def nbytes(self) -> int:
@@ -48,29 +49,29 @@ _NO_ANSWER: Final = _Answer(np.empty(0, np.int32), 0)
 
 
 class Question(NamedTuple):
-    """What satisfies these conditions, of some rows that an owner index had."""
+    """A query for the rows, in a range of an owner index, that satisfy the conditions."""
 
     found: Conditions
     name: Hashable
-    """Of the conditions on all records of the owner."""
+    """The cache key: equal for equal conditions, whatever the range."""
     first: int
-    """The first of the rows."""
+    """The first row of the range."""
     size: int
-    """One more than the last of them."""
+    """One more than the last row of the range."""
 
     async def keys(self, readers: Readers) -> list[int]:
-        """The keys of all records that do."""
+        """The keys of all records that satisfy the conditions."""
         connection = readers.brief if self.size - self.first <= LONG_ROWS else await readers.long()
-        keys = await connection.run(lambda db: named(db, self.found))
-        if self.found.asked is None:
+        keys = await connection.run(lambda db: matching_keys(db, self.found))
+        if self.found.in_python is None:
             return keys
-        sieve = Sieve.of(self.found, keys)
-        await readers.sift(sieve)
-        return sieve.kept
+        row_filter = RowFilter.for_conditions(self.found, keys)
+        await readers.run_filter(row_filter)
+        return row_filter.kept
 
 
 class MatchingRows:
-    """The rows of one owner index, by condition; those asked for lately are remembered."""
+    """The rows of one owner index by condition, with a cache of recent results."""
 
     def __init__(self, owner_index: OwnerIndex) -> None:
         self._owner_index = owner_index
@@ -78,10 +79,10 @@ class MatchingRows:
         self.nbytes = 0
 
     def rows(self, db: sqlite3.Connection, owner: int, scope: Scope, where: Where) -> Rows:
-        """Ascending; rows that are dead by now and rows that have expired may be among them."""
+        """The matching rows, ascending; deleted and expired rows may be among them."""
         found = conditions(owner, scope, where, _ALWAYS)
         name, is_kept = found.name, not names_any(where.matching, _UNNOTED)
-        answer = (self._answers.get(name) if is_kept or found.asked else None) or _NO_ANSWER
+        answer = (self._answers.get(name) if is_kept or found.in_python else None) or _NO_ANSWER
         if answer.size < len(self._owner_index):
             answer = _Answer(np.concatenate([answer.rows, self._since(db, found, answer.size)]), len(self._owner_index))
         if is_kept:
@@ -91,33 +92,33 @@ class MatchingRows:
         return answer.rows
 
     def unanswered(self, owner: int, scope: Scope, where: Where) -> Question | None:
-        """What has to be asked of so many records that it takes long; `None` if the answer is known, or nearly so."""
+        """The query to run first if it takes long; `None` if the cache covers all rows, or nearly all."""
         found, size = conditions(owner, scope, where, _ALWAYS), len(self._owner_index)
         name, is_kept = found.name, not names_any(where.matching, _UNNOTED)
         known = self._answers.get(name, _NO_ANSWER).size
-        if size - known <= (LONG_ROWS if found.asked is None else 0) or not (is_kept or found.asked):
-            return None  # a single text may take Python long
+        if size - known <= (LONG_ROWS if found.in_python is None else 0) or not (is_kept or found.in_python):
+            return None
         first = known if is_kept else 0
         self._newer_only(found, first)
         return Question(found, name, first, size)
 
     def learn(self, question: Question, keys: Sequence[int]) -> None:
-        """Remember which keys satisfy the conditions, in a state of the file at least as new as the question.
+        """Cache the keys that satisfy the conditions in a state of the file at least as new as the query.
 
-        A record that changed in between has a row by now that is newer than the question, and is asked about again.
+        A record that changed in between has a row newer than the query and is tested again.
         """
         name, row_of, size = question.name, self._owner_index.row_of, question.size
         known = self._answers.get(name, _NO_ANSWER) if question.first else _NO_ANSWER
         if known.size != question.first:
-            return  # somebody else has learned something, or it was forgotten
+            return  # another search has updated the result, or it was evicted
         rows = np.sort(np.array([row for key in keys if (row := row_of.get(key, size)) < size], np.int32))
         self._keep(name, _Answer(np.concatenate([known.rows, rows]), size))
 
     def knows_few(self, owner: int, scope: Scope, where: Where, most: int, newest: int) -> bool:
-        """Whether at most so many rows satisfy the conditions, as far as is remembered, and few are newer than that."""
+        """Whether the cache shows at most `most` matching rows, and at most `newest` rows are newer than the result."""
         found = conditions(owner, scope, where, _ALWAYS)
         answer = self._answers.get(found.name)
-        newest = 0 if found.asked else newest  # a single text can take long
+        newest = 0 if found.in_python else newest  # Python may take long for a single text
         return answer is not None and len(answer.rows) <= most and len(self._owner_index) - answer.size <= newest
 
     def _keep(self, name: Hashable, answer: _Answer) -> None:
@@ -132,19 +133,19 @@ class MatchingRows:
         self.nbytes -= 0 if older is None else older.nbytes
 
     def _since(self, db: sqlite3.Connection, found: Conditions, first: int) -> Rows:
-        """The rows from `first` on."""
+        """The matching rows from `first` on."""
         self._newer_only(found, first)
-        keys = named(db, found)
-        if found.asked is not None:
-            sieve = Sieve.of(found, keys)
-            while rows := sieve.read(db):
-                sieve.look_at(rows)
-            keys = sieve.kept
+        keys = matching_keys(db, found)
+        if found.in_python is not None:
+            row_filter = RowFilter.for_conditions(found, keys)
+            while rows := row_filter.read(db):
+                row_filter.check(rows)
+            keys = row_filter.kept
         row_of = self._owner_index.row_of
         return np.sort(np.array([row_of[key] for key in keys], np.int32))
 
     def _newer_only(self, found: Conditions, first: int) -> None:
-        """Leave out the records of the rows before `first`."""
+        """Restrict the conditions to the records of rows from `first` on."""
         if first:
             found.add(
                 "record.key IN (SELECT value FROM json_each(?))",

@@ -1,4 +1,4 @@
-"""What the file says about itself: few values by name, each with a digest, and whose vectors it has."""
+"""The table `meta`: named values, each with a digest, among them the fingerprint of the embedder."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from memory_core.models import Fingerprint
 from memory_core.storage.sqlite.damage import damaged, digest
 
 TOMBSTONE_KEY: Final = "tombstone_key"
-"""The secret that tombstones are hashed with."""
+"""The key of the tombstones' keyed hash."""
 
 _Value = str | bytes | int
 
@@ -22,37 +22,37 @@ def get(db: sqlite3.Connection, name: str) -> _Value | None:
     """The value of a name, if there is one.
 
     Raises:
-        DamagedStoreError: It is not the one that was put there.
+        DamagedStoreError: The value is not as it was written.
     """
     row = db.execute("SELECT value, digest FROM meta WHERE name = ?", (name,)).fetchone()
     if row is None:
         return None
     if digest(name, row[0]) != row[1]:
-        raise damaged(f"what the file says of itself ({name})")
+        raise damaged(f"the entry {name!r} of the table `meta`")
     value: _Value = row[0]
     return value
 
 
 def put(db: sqlite3.Connection, name: str, value: _Value) -> None:
-    """Give a name a value."""
+    """Set the value of a name."""
     db.execute("INSERT OR REPLACE INTO meta VALUES (?, ?, ?)", (name, value, digest(name, value)))
 
 
 def remove(db: sqlite3.Connection, name: str) -> None:
-    """Forget a name and its value."""
+    """Delete a name and its value."""
     db.execute("DELETE FROM meta WHERE name = ?", (name,))
 
 
 def tombstone_key(db: sqlite3.Connection) -> bytes:
-    """The secret that every file has from the start."""
+    """The key of the tombstones' keyed hash; every file has one from its creation."""
     found = get(db, TOMBSTONE_KEY)
     if not isinstance(found, bytes):
         raise damaged("the key of forgotten sources")
     return found
 
 
-def held(db: sqlite3.Connection, name: str = "fingerprint") -> Fingerprint | None:
-    """The embedder whose vectors searches read, if there is any (or another fingerprint kept in `meta`)."""
+def stored_fingerprint(db: sqlite3.Connection, name: str = "fingerprint") -> Fingerprint | None:
+    """The fingerprint of the embedder whose vectors the file stores, or the one stored as `name`, if there is one."""
     value = get(db, name)
     return None if value is None else _parsed(str(value))
 
@@ -62,27 +62,27 @@ def _parsed(text: str) -> Fingerprint:
     return Fingerprint(**json.loads(text))
 
 
-def hold(db: sqlite3.Connection, fingerprint: Fingerprint, name: str = "fingerprint") -> None:
-    """Make it the one the file holds."""
+def store_fingerprint(db: sqlite3.Connection, fingerprint: Fingerprint, name: str = "fingerprint") -> None:
+    """Store a fingerprint as `name`."""
     put(db, name, json.dumps(asdict(fingerprint)))
 
 
 def claim(db: sqlite3.Connection, wanted: Fingerprint) -> None:
-    """Make it the one the file holds, unless there is one already."""
-    if held(db) is None:
-        hold(db, wanted)
+    """Store a fingerprint unless the file has one."""
+    if stored_fingerprint(db) is None:
+        store_fingerprint(db, wanted)
 
 
-def insist(db: sqlite3.Connection, wanted: Fingerprint) -> None:
-    """Refuse vectors of one embedder where the file holds those of another.
+def check_fingerprint(db: sqlite3.Connection, wanted: Fingerprint) -> None:
+    """Refuse vectors of another embedder than the file's.
 
     Raises:
-        FingerprintError: It says which, and what to do.
+        FingerprintError: The vectors in the file were made by another embedder.
     """
-    found = held(db)
+    found = stored_fingerprint(db)
     if found is not None and found != wanted:
         raise FingerprintError(
             f"the vectors in the memory file were made by {found.name} {found.revision} ({found.dimensions} "
             f"dimensions), not by {wanted.name} {wanted.revision} ({wanted.dimensions}); open it with that embedder, "
-            "or compute them anew: open it with embedder=None and call `await memory.reembed(embedder)`"
+            "or recompute them: open it with embedder=None and call `await memory.reembed(embedder)`"
         )

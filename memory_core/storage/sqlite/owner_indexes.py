@@ -1,7 +1,6 @@
-"""The owner indexes of the owners searched lately, kept in step with the file.
+"""Cache the indexes of recently searched owners and keep them up to date with the file.
 
-Runs in the reader's thread, inside a read transaction: what a search sees is one state of the file, whichever process
-wrote it.
+Runs in the reader's thread, inside a read transaction: a search sees one state of the file, whichever process wrote it.
 """
 
 from __future__ import annotations
@@ -22,26 +21,26 @@ from memory_core.protocols import SearchRequest
 from memory_core.retrieval.dense import WORTH_GATHERING
 from memory_core.retrieval.features import FROM_ASSISTANT, FROM_USER
 from memory_core.retrieval.owner_index import AT_ONCE, Entries, OwnerIndex
+from memory_core.storage.sqlite.connection import snapshot
 from memory_core.storage.sqlite.damage import explaining
 from memory_core.storage.sqlite.matching_rows import MatchingRows, Question, Rows
-from memory_core.storage.sqlite.meta import insist
+from memory_core.storage.sqlite.meta import check_fingerprint
 from memory_core.storage.sqlite.owners import Owner, find
-from memory_core.storage.sqlite.readers import Readers, asks_python, has_few_values
+from memory_core.storage.sqlite.readers import Readers, has_few_values, needs_python
 from memory_core.storage.sqlite.schema import OWNER_BITS
-from memory_core.storage.sqlite.snapshot import snapshot
 from memory_core.storage.sqlite.where import is_selective, owner_range
 from memory_core.where.value import Where
 
 CACHE_BYTES: Final = 512 * 1024 * 1024
-"""How much the owner indexes of all owners may hold together; the one being searched is always kept."""
+"""Most bytes of all cached indexes together; the index being searched is always kept."""
 
-AT_HAND_ROWS: Final = 2_048
-"""An owner of so many records is searched in less than a millisecond, if it is loaded."""
+READY_ROWS: Final = 2_048
+"""Most records that are searched in less than a millisecond once their index is loaded."""
 AT_HAND_CHANGES: Final = 16
-"""And if no more than these have to be read first."""
+"""Most new records that can be read in addition within that time."""
 
 LONG_LOAD: Final = 5_000
-"""Records that are loaded in less time than a search of somebody else may wait."""
+"""Most records that are loaded in less time than other searches may wait."""
 
 Missing = Callable[[Readers], Awaitable[Callable[[], None]]]
 
@@ -54,10 +53,9 @@ _ENTRIES: Final = (
     f"json_group_array({_SESSION}), json_group_array(author), json_group_array(expires_at) "
     "FROM record CROSS JOIN lexical ON lexical.key = record.key WHERE record.key BETWEEN ? AND ?"
 )
-"""What `Entries` needs of a range of keys, in one row: 10,000 rows of it take twice as long. In the order of the keys,
-for a range is read in their order."""
+"""The columns of `Entries` for a range of keys, in key order and as one row: 10,000 rows would take twice as long."""
 _ENTRIES_AT_ONCE: Final = 1 << 18
-"""So many keys a row, to stay below what SQLite lets a value hold (1 GB)."""
+"""Keys per row, so that no value exceeds SQLite's limit of 1 GB."""
 _VECTORS: Final = (
     "SELECT group_concat(record), CAST(group_concat(vector, '') AS BLOB) "
     "FROM chunk WHERE record BETWEEN ? AND ? AND vector IS NOT NULL"
@@ -71,7 +69,7 @@ class _Followed:
     next: int
     version: int
     counted: int = 0
-    """Of its bytes, those that are part of the sum."""
+    """The bytes of this index that are included in the total."""
 
     @property
     def nbytes(self) -> int:
@@ -79,7 +77,7 @@ class _Followed:
 
 
 class OwnerIndexes:
-    """An LRU of owner indexes, validated by the owner's row on every use."""
+    """An LRU cache of owner indexes, each validated against the owner's row on every use."""
 
     def __init__(self, fingerprint: Fingerprint | None, max_bytes: int = CACHE_BYTES) -> None:
         self._fingerprint = fingerprint
@@ -92,11 +90,11 @@ class OwnerIndexes:
         """The owner's index, up to date with this read transaction.
 
         Raises:
-            FingerprintError: The file holds vectors of another embedder by now.
+            FingerprintError: The file was re-embedded with another embedder.
         """
         followed = self._followed.get(owner.id)
         if self._fingerprint is not None and (followed is None or followed.version != owner.version):
-            insist(db, self._fingerprint)
+            check_fingerprint(db, self._fingerprint)
         if followed is None or not self._catch_up(db, owner, followed):
             self.forget(owner.id)
             owner_index = self._load(db, owner)
@@ -107,9 +105,9 @@ class OwnerIndexes:
         return followed.owner_index
 
     def missing(self, db: sqlite3.Connection, owner: Owner, scope: Scope, where: Where) -> Missing | None:
-        """What takes long to read and is missing: the index of a large owner, or the rows that satisfy the conditions.
+        """A long read that the search needs first: the index of a large owner, or the rows that match the conditions.
 
-        It is awaited on the core loop; what it returns is then called in the thread of searches.
+        Await it on the core loop, then call its result in the search thread.
         """
         followed = self._followed.get(owner.id)
         if owner.next - (0 if followed is None else followed.next) > LONG_LOAD:
@@ -125,10 +123,10 @@ class OwnerIndexes:
     def _loaded(self, scope: Scope, db: sqlite3.Connection) -> Callable[[], None]:
         with snapshot(db):
             owner = find(db, scope)
-            if owner is None:  # erased meanwhile
+            if owner is None:  # erased since then
                 return lambda: None
             if self._fingerprint is not None:
-                insist(db, self._fingerprint)
+                check_fingerprint(db, self._fingerprint)
             owner_index = self._load(db, owner)
         return lambda: self._adopt(owner, owner_index)
 
@@ -138,29 +136,29 @@ class OwnerIndexes:
             self.forget(owner.id)
             self._followed[owner.id] = _Followed(owner_index, MatchingRows(owner_index), owner.next, owner.version)
 
-    def is_at_hand(self, owner: Owner, scope: Scope, request: SearchRequest) -> bool:
-        """Whether there is next to nothing to load for this search, and little to look at."""
+    def is_ready(self, owner: Owner, scope: Scope, request: SearchRequest) -> bool:
+        """Whether this search has almost nothing to load and few rows to rank."""
         if not has_few_values(request.where):
             return False
         followed = self._followed.get(owner.id)
         if followed is None or owner.next - followed.next + owner.version - followed.version > AT_HAND_CHANGES:
             return False
         size = len(followed.owner_index)
-        if size <= AT_HAND_ROWS:
-            return not asks_python(request.where) or followed.allowed.knows_few(
+        if size <= READY_ROWS:
+            return not needs_python(request.where) or followed.allowed.knows_few(
                 owner.id, scope, request.where, size, AT_HAND_CHANGES
             )
-        # Among very many rows a few are looked at by themselves if nothing but their vectors counts (`rank`).
-        most = min(AT_HAND_ROWS, (size - 1) // WORTH_GATHERING)
+        # `rank` reads only the allowed rows of a large index if vectors alone decide.
+        most = min(READY_ROWS, (size - 1) // WORTH_GATHERING)
         alone = request.mode == "vector" and not request.importance
         return alone and followed.allowed.knows_few(owner.id, scope, request.where, most, AT_HAND_CHANGES)
 
     def allowed(self, db: sqlite3.Connection, owner: Owner, scope: Scope, where: Where) -> Rows:
-        """The rows of the owner index `of` has just returned that satisfy the conditions; see `MatchingRows.rows`."""
+        """The rows that satisfy the conditions, of the index last returned by `of`; see `MatchingRows.rows`."""
         return self._followed[owner.id].allowed.rows(db, owner.id, scope, where)
 
     def forget(self, owner: int) -> None:
-        """Let go of an owner's owner_index."""
+        """Remove an owner's index from the cache."""
         gone = self._followed.pop(owner, None)
         if gone is not None:
             self._bytes -= gone.counted
@@ -172,9 +170,9 @@ class OwnerIndexes:
         return owner_index
 
     def _catch_up(self, db: sqlite3.Connection, owner: Owner, followed: _Followed) -> bool:
-        """Apply what happened since; False when that is no longer known or no longer worth it."""
+        """Apply the changes since the last use; `False` if they are no longer recorded, or a reload is cheaper."""
         owner_index = followed.owner_index
-        if owner_index.dead > 64 + len(owner_index) // 4:  # a quarter of the scan would be wasted
+        if owner_index.dead > 64 + len(owner_index) // 4:  # a quarter of each scan would be wasted
             return False
         if owner.version != followed.version:
             rows = db.execute(
@@ -192,15 +190,15 @@ class OwnerIndexes:
         return True
 
     def _reread(self, db: sqlite3.Connection, owner_index: OwnerIndex, keys: list[int], appended: int) -> None:
-        """Replace the rows of these keys; those from `appended` on are read with the appends."""
+        """Replace the rows of these keys, except keys from `appended` on, which are read with the appends."""
         owner_index.remove(keys)
         for key in keys:
             if key < appended:
                 self._read(db, owner_index, key, key)
 
     def _read(self, db: sqlite3.Connection, owner_index: OwnerIndex, first: int, last: int) -> None:
-        """Append what these keys hold."""
-        with explaining("what the store knows of the words and vectors of its records"):
+        """Append the records of a range of keys."""
+        with explaining("the search terms and vectors of the records"):
             self._append(db, owner_index, first, last)
 
     def _append(self, db: sqlite3.Connection, owner_index: OwnerIndex, first: int, last: int) -> None:
@@ -215,7 +213,7 @@ class OwnerIndexes:
         owner_index.extend_by_columns(entries, vectors)
 
     def _evict(self, used: _Followed) -> None:
-        """Make room; `used` was the last to grow."""
+        """Drop the least recently used indexes until the rest fits; `used` was the last to grow."""
         size = used.nbytes
         self._bytes += size - used.counted
         used.counted = size
@@ -239,7 +237,7 @@ def _numbers(listed: str) -> NDArray[np.int64]:
 
 
 def _entries(parts: Sequence[tuple[Any, ...]]) -> Entries | None:
-    """The entries that rows of `_ENTRIES` tell of; `None` if there are none."""
+    """The entries in rows of `_ENTRIES`; `None` if there are none."""
     if not parts:
         return None
     columns = list(zip(*parts, strict=True))
@@ -254,17 +252,17 @@ MAX_OWNERS: Final = 4_096
 
 
 class KnownNames:
-    """Remembers, for the owners searched lately, which query words were names."""
+    """Remembers which query words were names, for recently searched owners."""
 
     def __init__(self) -> None:
         self._names: OrderedDict[tuple[str, str | None], frozenset[str]] = OrderedDict()
 
     def guess(self, scope: Scope, words: frozenset[str]) -> frozenset[str]:
-        """The words that were names when they were last asked about."""
+        """The words that were names in the owner's last search that used them."""
         return words & self._names.get((scope.app, scope.user), frozenset())
 
     def correct(self, scope: Scope, words: frozenset[str], names: frozenset[str]) -> None:
-        """Of these words exactly these are names."""
+        """Store that of `words` exactly `names` are names."""
         key = (scope.app, scope.user)
         self._names[key] = (self._names.get(key, frozenset()) - words) | names
         self._names.move_to_end(key)

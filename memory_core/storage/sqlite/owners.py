@@ -1,4 +1,4 @@
-"""Owners: the numbers behind `(app, user)`."""
+"""Owners: the table that maps `(app, user)` to numbers."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from memory_core.storage.sqlite.damage import damaged
 from memory_core.storage.sqlite.usage import UNCHANGED, Usage
 
 OUTBOX_KEPT: Final = 50_000
-"""Changes kept for followers; one that fell further behind reads its owner anew."""
+"""Changes kept for followers; a follower that is further behind reloads the owner."""
 
 
 @dataclass(frozen=True, slots=True)
 class Owner:
-    """An owner's row: `next` is the seq of its next record; `version` counts changes that are no appends."""
+    """An owner's row: `next` is the seq of its next record; `version` counts changes other than appends."""
 
     id: int
     next: int
@@ -25,14 +25,14 @@ class Owner:
 
 
 def find(db: sqlite3.Connection, scope: Scope) -> Owner | None:
-    """The owner of a scope, if it ever wrote anything."""
+    """The owner of a scope, or `None` before its first write."""
     row = db.execute(
         "SELECT id, next, version FROM owner WHERE app = ? AND user = ?", (scope.app, scope.user)
     ).fetchone()
     return None if row is None else _owner(row)
 
 
-def named(db: sqlite3.Connection, owner: int) -> tuple[str, str]:
+def owner_names(db: sqlite3.Connection, owner: int) -> tuple[str, str]:
     """The app and the user of an owner's number."""
     row = db.execute("SELECT app, user FROM owner WHERE id = ?", (owner,)).fetchone()
     return ("", "") if row is None else row
@@ -46,7 +46,7 @@ def _owner(row: Sequence[object]) -> Owner:
 
 
 def begin_write(db: sqlite3.Connection, scope: Scope, now: int) -> tuple[Owner, bool]:
-    """`find_or_add`, and whether anything of the owner has expired, in one question."""
+    """`find_or_add`, and whether a record of the owner has expired, in one statement."""
     row = db.execute(
         "SELECT id, next, version, EXISTS (SELECT 1 FROM record WHERE record.owner = owner.id AND expires_at <= ?) "
         "FROM owner WHERE app = ? AND user = ?",
@@ -56,7 +56,7 @@ def begin_write(db: sqlite3.Connection, scope: Scope, now: int) -> tuple[Owner, 
 
 
 def begin_append(db: sqlite3.Connection, scope: Scope, now: int, new: Usage) -> tuple[Owner, bool]:
-    """`begin_write` for new records, which are counted and get their keys in the same question: from `next` on."""
+    """`begin_write` for new records; the same statement counts them and reserves their keys, from `next` on."""
     row = db.execute(
         "UPDATE owner SET next = next + :count, records = records + :count, bytes = bytes + :bytes "
         "WHERE app = :app AND user = :user RETURNING id, next - :count, version, "
@@ -70,7 +70,7 @@ def begin_append(db: sqlite3.Connection, scope: Scope, now: int, new: Usage) -> 
 
 
 def find_or_add(db: sqlite3.Connection, scope: Scope) -> Owner:
-    """The owner of a scope, made if there is none; inside a write transaction."""
+    """The owner of a scope, created if missing; call it inside a write transaction."""
     found = find(db, scope)
     if found is None:
         db.execute("INSERT INTO owner (app, user) VALUES (?, ?)", (scope.app, scope.user))
@@ -80,7 +80,7 @@ def find_or_add(db: sqlite3.Connection, scope: Scope) -> Owner:
 
 
 def take_keys(db: sqlite3.Connection, owner: int, new: Usage) -> None:
-    """Count so many new records, whose keys are those from `next` on."""
+    """Count new records and reserve their keys, from `next` on."""
     db.execute(
         "UPDATE owner SET next = next + ?, records = records + ?, bytes = bytes + ? WHERE id = ?",
         (new.records, *new, owner),
@@ -88,10 +88,10 @@ def take_keys(db: sqlite3.Connection, owner: int, new: Usage) -> None:
 
 
 def note_changes(db: sqlite3.Connection, owner: int, keys: list[int], grown: Usage = UNCHANGED) -> None:
-    """Tell followers that these records changed or went: one new version, one outbox row each.
+    """Notify followers that these records changed or were deleted: one new version, one outbox row each.
 
     Args:
-        grown: By how much the owner holds more than before; negative for less.
+        grown: Change in the owner's usage; negative if it shrank.
     """
     if not keys:
         return
@@ -105,13 +105,13 @@ def note_changes(db: sqlite3.Connection, owner: int, keys: list[int], grown: Usa
 
 
 def _forget_oldest_changes(db: sqlite3.Connection) -> None:
-    """Once there are twice as many as are kept."""
+    """Trim the outbox to `OUTBOX_KEPT` rows when it has twice as many."""
     first, last = db.execute("SELECT (SELECT min(seq) FROM outbox), (SELECT max(seq) FROM outbox)").fetchone()
     if last - first > 2 * OUTBOX_KEPT:
         db.execute("DELETE FROM outbox WHERE seq <= ?", (last - OUTBOX_KEPT,))
 
 
 def lacks_vectors(db: sqlite3.Connection) -> bool:
-    """Whether any vector is owed in the file."""
-    (owed,) = db.execute("SELECT EXISTS (SELECT 1 FROM chunk WHERE vector IS NULL)").fetchone()
-    return bool(owed)
+    """Whether any vector is missing in the file."""
+    (missing,) = db.execute("SELECT EXISTS (SELECT 1 FROM chunk WHERE vector IS NULL)").fetchone()
+    return bool(missing)

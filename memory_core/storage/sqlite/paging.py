@@ -14,11 +14,10 @@ from memory_core.protocols import ListRequest
 from memory_core.slices import give_way
 from memory_core.storage.shared.cursors import decode_cursor, encode_cursor
 from memory_core.storage.sqlite.codec import COLUMNS, to_record
+from memory_core.storage.sqlite.connection import snapshot
 from memory_core.storage.sqlite.owners import find
-from memory_core.storage.sqlite.readers import Readers, asks_python, is_long_page, looks_long
-from memory_core.storage.sqlite.sieve import Sieve
-from memory_core.storage.sqlite.sifting import narrow
-from memory_core.storage.sqlite.snapshot import snapshot
+from memory_core.storage.sqlite.readers import Readers, is_long_page, looks_long, needs_python
+from memory_core.storage.sqlite.row_filter import RowFilter, narrow
 from memory_core.storage.sqlite.where import Conditions, conditions
 
 _ORDERS: Final[dict[Order, tuple[str, str, str]]] = {
@@ -27,33 +26,33 @@ _ORDERS: Final[dict[Order, tuple[str, str, str]]] = {
     "importance": ("importance", "<", "DESC"),
     "accessed": ("coalesce(accessed_at, created_at)", "<", "DESC"),
 }
-"""Column, how the rest of a page compares with its last record, direction. Ties go by key in the same direction."""
+"""Column, operator that selects what follows the last record, direction. Ties are ordered by key, the same way."""
 
 Position = tuple[Any, ...]
-"""Of a record in a page: the value of the column, and the key."""
+"""The position of a record in an order: the value of the column, and the key."""
 
 
 class Part(NamedTuple):
-    """A page, or what is left of one whose records change."""
+    """A page, without the records that changed while it was read."""
 
     records: tuple[MemoryRecord, ...]
     keys: list[int]
     end: Position | None
-    """After it comes the next page; `None` if there is none."""
+    """The next page starts after this position; `None` on the last page."""
 
 
-class PageSieve(NamedTuple):
-    """What Python lets pass in the order of a page, until there is enough."""
+class PageFilter(NamedTuple):
+    """A filter over the records in the order of a page; it stops when the page is full."""
 
-    sieve: Sieve
+    row_filter: RowFilter
     keys: list[int]
     values: list[str]
-    """Of the records to look at, in the column of the order, as SQLite writes them."""
+    """The values of the order's column, as SQL literals, one for each key."""
 
     @property
     def end(self) -> Position | None:
-        """Where it stopped; `None` if nothing was left."""
-        seen = self.sieve.seen
+        """Where the filter stopped; `None` if it tested all records."""
+        seen = self.row_filter.seen
         if seen == len(self.keys):
             return None
         value = self.values[seen - 1]
@@ -65,22 +64,22 @@ ReadBy = Callable[[Read], Awaitable[Part]]
 
 
 async def page(readers: Readers, scope: Scope, request: ListRequest, now: int, read_by: ReadBy | None = None) -> Page:
-    """One page.
+    """Read one page.
 
     Args:
-        read_by: Carries out the read of its records; without it a connection for reading does.
+        read_by: Reads the records of the page; `None` to use a connection of `readers`.
     """
 
     async def by_reader(read: Read) -> Part:
         return await readers.run(partial(_of_one_state, read), unless=lambda db: is_long_page(find(db, scope), request))
 
     while True:
-        passed = await _passed(readers, scope, request, now)
+        passed = await _run_page_filter(readers, scope, request, now)
         found = await (read_by or by_reader)(lambda db: part(db, scope, request, now, passed))  # noqa: B023
         cursor = None if found.end is None else encode_cursor(request.order, *found.end)
         if found.records or cursor is None:
             return Page(found.records, cursor)
-        request = replace(request, cursor=cursor)  # all that had passed was changed before it was read
+        request = replace(request, cursor=cursor)  # every record that passed the filter changed before it was read
 
 
 def _of_one_state(read: Read, db: sqlite3.Connection) -> Part:
@@ -89,23 +88,23 @@ def _of_one_state(read: Read, db: sqlite3.Connection) -> Part:
 
 
 def brief_page(db: sqlite3.Connection, scope: Scope, request: ListRequest, now: int) -> Page:
-    """One page, on which SQLite alone decides."""
+    """Read one page whose conditions SQLite decides alone."""
     with snapshot(db):
         records, _, end = part(db, scope, request, now, None)
     return Page(records, None if end is None else encode_cursor(request.order, *end))
 
 
-def part(db: sqlite3.Connection, scope: Scope, request: ListRequest, now: int, passed: PageSieve | None) -> Part:
-    """The records of a page, within a transaction."""
+def part(db: sqlite3.Connection, scope: Scope, request: ListRequest, now: int, passed: PageFilter | None) -> Part:
+    """Read the records of a page, inside a transaction."""
     column, sign, _ = _ORDERS[request.order]
-    after = _after(request)  # refused even if there is no owner
+    after = _after(request)  # a bad cursor is refused even if there is no owner
     owner = find(db, scope)
     if owner is None:
         return Part((), [], None)
     found = _conditions(owner.id, scope, request, now, after)
-    narrow(db, found, passed and passed.sieve)
+    narrow(db, found, passed and passed.row_filter)
     end = None if passed is None else passed.end
-    if end is not None:  # what was moved further back meanwhile belongs to a later page
+    if end is not None:  # a record that has moved behind it since then belongs to a later page
         found.add(f"NOT ({column}, key) {sign} (?, ?)", *end)
     rows = db.execute(
         f"SELECT {COLUMNS}, {column}, key FROM record WHERE {found.sql} {_in_order(request)} LIMIT ?",
@@ -119,32 +118,36 @@ def part(db: sqlite3.Connection, scope: Scope, request: ListRequest, now: int, p
     return Part(tuple(records), [row[-1] for row in shown], shown[-1][-2:] if len(rows) > len(shown) else end)
 
 
-async def _passed(readers: Readers, scope: Scope, request: ListRequest, now: int) -> PageSieve | None:
-    if not asks_python(request.where):
+async def _run_page_filter(readers: Readers, scope: Scope, request: ListRequest, now: int) -> PageFilter | None:
+    if not needs_python(request.where):
         return None
 
     after = _after(request)
 
-    def begin(db: sqlite3.Connection) -> PageSieve | None:
+    def begin(db: sqlite3.Connection) -> PageFilter | None:
         with snapshot(db):
             owner = find(db, scope)
-            return None if owner is None else _begun(db, _conditions(owner.id, scope, request, now, after), request)
+            return (
+                None
+                if owner is None
+                else _new_page_filter(db, _conditions(owner.id, scope, request, now, after), request)
+            )
 
     passed = await readers.run(begin, unless=lambda db: looks_long(find(db, scope), request.where))
     if passed is not None:
-        await readers.sift(passed.sieve)
+        await readers.run_filter(passed.row_filter)
     return passed
 
 
-def _begun(db: sqlite3.Connection, found: Conditions, request: ListRequest) -> PageSieve:
-    keys, values = db.execute(  # in one row, for Python would look at each of many
+def _new_page_filter(db: sqlite3.Connection, found: Conditions, request: ListRequest) -> PageFilter:
+    keys, values = db.execute(  # in one row, because many rows would be slow
         "SELECT json_group_array(key), json_group_array(quote(value)) FROM "
         f"(SELECT key, {_ORDERS[request.order][0]} AS value FROM record WHERE {found.sql} "
         f"{_in_order(request)} LIMIT -1)",
         found.parameters,
     ).fetchone()
     listed: list[int] = json.loads(keys)
-    return PageSieve(Sieve.of(found, listed, request.limit + 1), listed, json.loads(values))
+    return PageFilter(RowFilter.for_conditions(found, listed, request.limit + 1), listed, json.loads(values))
 
 
 def _after(request: ListRequest) -> Position | None:

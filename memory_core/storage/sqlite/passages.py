@@ -1,4 +1,4 @@
-"""The passages of hits: the piece of each long text that matches."""
+"""Find the passage of each hit: the chunk of a long text that matches best."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Vectors that are owed: computed in the background, in batches, until none is left.
+"""Compute pending vectors in the background, in batches, until none is left.
 
-A vector is owed when a record was added with `embed="later"` or when the embedder failed. Meanwhile the record is found
-by its words.
+A vector is pending if its record was added with `embed="later"` or if the embedder failed. Until it is computed,
+searches find the record by its words only.
 """
 
 from __future__ import annotations
@@ -20,12 +20,11 @@ from memory_core.errors import EmbeddingError, StorageError, reason_for_log
 from memory_core.models import Fingerprint
 from memory_core.protocols import Embedder
 from memory_core.storage.shared.prepared import embed, texts_to_embed
-from memory_core.storage.sqlite.connection import Connection
+from memory_core.storage.sqlite.connection import Connection, snapshot
 from memory_core.storage.sqlite.damage import explaining
-from memory_core.storage.sqlite.meta import insist
+from memory_core.storage.sqlite.meta import check_fingerprint
 from memory_core.storage.sqlite.owners import note_changes
 from memory_core.storage.sqlite.schema import OWNER_BITS
-from memory_core.storage.sqlite.snapshot import snapshot
 from memory_core.storage.sqlite.writer import Writer
 
 logger = logging.getLogger(__name__)
@@ -35,7 +34,7 @@ FIRST_PAUSE_SECONDS: Final = 1.0
 LONGEST_PAUSE_SECONDS: Final = 60.0
 LULL_SECONDS: Final = 0.03
 LONGEST_WAIT_SECONDS: Final = 0.5
-"""Writes that follow each other more closely than a lull go before a further batch, but never make it wait longer."""
+"""Between batches, wait until no write came for the lull, but no longer than the other value."""
 
 
 _TEXTS: Final = "SELECT key, text FROM record WHERE key IN (SELECT value FROM json_each(?))"
@@ -48,7 +47,7 @@ Piece = tuple[int, int]
 
 
 class PendingVectors:
-    """The task that pays vectors back. Lives on the core loop."""
+    """The background task that computes pending vectors. Runs on the core loop."""
 
     def __init__(self, reader: Connection, writer: Writer, embedder: Embedder) -> None:
         self._reader = reader
@@ -59,11 +58,11 @@ class PendingVectors:
         self._task = asyncio.create_task(self._serve(), name="memory-core pending_vectors")
 
     def wake(self) -> None:
-        """Say that vectors may be owed."""
+        """Say that vectors may be missing."""
         self._wake.set()
 
     async def close(self) -> None:
-        """Stop; what is still owed is paid by the next process that opens the file."""
+        """Stop; what is still missing is paid by the next process that opens the file."""
         self._task.cancel()
         await asyncio.gather(self._task, return_exceptions=True)
 
@@ -73,17 +72,17 @@ class PendingVectors:
             await self._wake.wait()
             self._wake.clear()
             try:
-                while await self._pay():
-                    await self._give_way()
+                while await self._compute_batch():
+                    await self._wait_for_lull()
                 pause = FIRST_PAUSE_SECONDS
             except (EmbeddingError, StorageError) as error:
                 if not threading.main_thread().is_alive():
-                    return  # the interpreter is ending: the next process that opens the file pays
-                logger.warning("vectors stay owed for now, next try in %.0f s: %s", pause, reason_for_log(error))
+                    return  # the interpreter is ending: the next process that opens the file goes on
+                logger.warning("vectors stay missing for now, next try in %.0f s: %s", pause, reason_for_log(error))
                 pause = await self._rest(pause)
 
-    async def _give_way(self) -> None:
-        """Wait for a lull: whoever adds a lot gets done sooner, and the words are what is found first."""
+    async def _wait_for_lull(self) -> None:
+        """Wait for a lull in the writes, so that many adds finish sooner; their words can be searched already."""
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(LONGEST_WAIT_SECONDS):
                 while self._wake.is_set():
@@ -95,8 +94,8 @@ class PendingVectors:
         self._wake.set()
         return min(2 * pause, LONGEST_PAUSE_SECONDS)
 
-    async def _pay(self) -> int:
-        """One batch; returns how many were owed."""
+    async def _compute_batch(self) -> int:
+        """One batch; returns how many were missing."""
         texts = await self._reader.run(_next_batch)
         await self._compute(texts)
         return len(texts)
@@ -109,12 +108,12 @@ class PendingVectors:
 
 def _next_batch(db: sqlite3.Connection) -> dict[Piece, str]:
     with snapshot(db):
-        owed = db.execute("SELECT record, n FROM chunk WHERE vector IS NULL ORDER BY record, n LIMIT ?", (BATCH,))
-        return texts_of(db, owed.fetchall())
+        missing = db.execute("SELECT record, n FROM chunk WHERE vector IS NULL ORDER BY record, n LIMIT ?", (BATCH,))
+        return texts_of(db, missing.fetchall())
 
 
 def texts_of(db: sqlite3.Connection, pieces: Iterable[Piece]) -> dict[Piece, str]:
-    """What has to be embedded for each of these pieces, as the file stands now; nothing for those that are gone."""
+    """The current text to embed for each of these chunks; chunks that no longer exist are left out."""
     with explaining("a text or its pieces"):
         return _texts_of(db, pieces)
 
@@ -130,8 +129,8 @@ def _texts_of(db: sqlite3.Connection, pieces: Iterable[Piece]) -> dict[Piece, st
 
 
 def _store(db: sqlite3.Connection, made_by: Fingerprint, embedded: dict[Piece, str], blobs: list[bytes]) -> None:
-    """Store the vectors of texts that are still what was embedded, if the file still wants that embedder's."""
-    insist(db, made_by)
+    """Store the vectors of texts that did not change since, if the file still uses this embedder."""
+    check_fingerprint(db, made_by)
     texts = texts_of(db, embedded)
     rows: list[tuple[bytes, int, int, int]] = []
     paid: dict[int, set[int]] = {}

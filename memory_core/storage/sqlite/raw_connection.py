@@ -1,4 +1,4 @@
-"""The private parts of aiosqlite that this package uses, all of them in this module.
+"""The private parts of aiosqlite that this package uses; no other module touches them.
 
 aiosqlite's public methods go to the connection's thread and back for every statement. A store runs a whole transaction
 in one such hop, also for callers on other event loops, and closes the file in a forked child, which has no such thread.
@@ -18,7 +18,7 @@ _ROWS_AT_ONCE: Final = 64
 
 
 class RawConnection(aiosqlite.Connection):
-    """An aiosqlite connection with its sqlite3 connection and the queue of its thread in reach."""
+    """An aiosqlite connection that exposes its sqlite3 connection and the queue of its thread."""
 
     def __init__(self, connector: Callable[[], sqlite3.Connection]) -> None:
         super().__init__(connector, _ROWS_AT_ONCE)
@@ -30,15 +30,15 @@ class RawConnection(aiosqlite.Connection):
 
     @property
     def is_running(self) -> bool:
-        """Whether the thread takes work."""
+        """Whether the thread accepts work."""
         return self._running
 
     def queue(self, work: Callable[[], object]) -> None:
-        """Have something called in the thread, from any other thread. It must not raise."""
+        """Queue a call in the connection's thread, from any other thread. The call must not raise."""
         self._tx.put_nowait((None, _Job(work)))  # pyright: ignore[reportUnknownMemberType]  # aiosqlite leaves it open
 
     async def call(self, work: Callable[[], object]) -> None:
-        """Call something in the thread and wait for it."""
+        """Call something in the connection's thread and wait for it."""
         await self._execute(work)  # type: ignore[no-untyped-call]  # pyright: ignore[reportUnknownMemberType]
 
     def detach(self) -> sqlite3.Connection | None:

@@ -61,7 +61,7 @@ def open_for_reading(path: Path, *, immutable: bool) -> sqlite3.Connection:
     timeout = BUSY_MS / 1000
     db = sqlite3.connect(uri, uri=True, isolation_level=None, timeout=timeout, check_same_thread=False)
     try:
-        _insist_on_format(db, path)
+        _check_format(db, path)
         db.execute("PRAGMA query_only = ON")
         db.execute("PRAGMA temp_store = MEMORY")
         db.execute("PRAGMA cache_size = -8192")
@@ -71,7 +71,7 @@ def open_for_reading(path: Path, *, immutable: bool) -> sqlite3.Connection:
     return db
 
 
-def _insist_on_format(db: sqlite3.Connection, path: Path) -> None:
+def _check_format(db: sqlite3.Connection, path: Path) -> None:
     try:
         (application,) = db.execute("PRAGMA application_id").fetchone()
     except sqlite3.OperationalError:
@@ -138,14 +138,14 @@ def _wal(path: Path) -> Path:
 
 def _unchanged(path: Path, before: _State, work: Callable[[sqlite3.Connection], T], db: sqlite3.Connection) -> T:
     """`damage.reading` of a file that nobody has changed since it was opened, nor while it was read."""
-    _insist_on(path, before)
+    _check_unchanged(path, before)
     try:
         return reading(work, db)
     finally:
-        _insist_on(path, before)
+        _check_unchanged(path, before)
 
 
-def _insist_on(path: Path, before: _State) -> None:
+def _check_unchanged(path: Path, before: _State) -> None:
     if _State.of(path) != before:
         raise StoreUnavailableError(
             f"the memory file {str(path)!r} was changed, or opened by somebody who may change it, while it was read as "

@@ -42,7 +42,7 @@ class ReadOnlyFile(SharedFile):
         self._to_close.push_async_callback(self.add_queue.close)
         if self.embedder is not None:
             wanted = self.embedder.fingerprint
-            await self.reader.run(lambda db: meta.insist(db, wanted))
+            await self.reader.run(lambda db: meta.check_fingerprint(db, wanted))
 
     async def _connect(self, *, prepare: bool = False) -> Connection:  # noqa: ARG002
         connection = await connect_for_reading(Path(self.path))

@@ -1,8 +1,8 @@
-"""Two connections that read: a long read has one of its own, so that nobody's search waits for it.
+"""Two read connections: long reads have their own, so that searches do not wait for them.
 
-How long a read takes is guessed from what it asks for and how many records there are. A guess that is too high costs
-little: the read is carried out in the other thread. What Python has to look at is read in small parts (`Sieve`), which
-is brief, whoever reads.
+How long a read takes is estimated from its conditions and the number of records. An estimate that is too high costs
+little: the read runs in the other thread. Rows that Python has to test are read in small parts (`RowFilter`), each of
+which is short.
 """
 
 from __future__ import annotations
@@ -13,30 +13,31 @@ from collections.abc import Awaitable, Callable
 from typing import Final, TypeVar
 
 from memory_core.errors import ClosedError
+from memory_core.models import Scope
 from memory_core.protocols import ListRequest
 from memory_core.slices import in_slices, sliced
-from memory_core.storage.sqlite.connection import Connection
-from memory_core.storage.sqlite.owners import Owner
-from memory_core.storage.sqlite.sieve import Sieve
-from memory_core.storage.sqlite.where import touches_data
+from memory_core.storage.sqlite.connection import Connection, snapshot
+from memory_core.storage.sqlite.owners import Owner, find
+from memory_core.storage.sqlite.row_filter import RowFilter, matching_keys
+from memory_core.storage.sqlite.where import conditions, touches_data
 from memory_core.where.value import Where
 
 T = TypeVar("T")
 
 LONG_ROWS: Final = 2_000
-"""Records that are looked at in some milliseconds, if SQLite alone decides on them."""
+"""Records that SQLite tests in a few milliseconds."""
 LONG_PAGE: Final = 200
-"""Records of a page that are read in some milliseconds."""
+"""Records of a page that are read in a few milliseconds."""
 FEW_VALUES: Final = 50
-"""Values and conditions of a `Where` that are made into SQL in a tenth of a millisecond."""
+"""Values and conditions of a `Where` that are translated to SQL in a tenth of a millisecond."""
 
 
 class Readers:
-    """The connections that read. Lives on the core loop.
+    """The read connections. Used on the core loop only.
 
     Args:
-        brief: For searches and whatever else is done in some milliseconds.
-        connect: Opens another one, for the first long read; `None` where there can only be one.
+        brief: For searches and other reads of a few milliseconds.
+        connect: Opens the second connection at the first long read; `None` if there can be only one.
     """
 
     def __init__(self, brief: Connection, connect: Callable[[], Awaitable[Connection]] | None) -> None:
@@ -47,7 +48,7 @@ class Readers:
         self._is_closed = False
 
     async def close(self) -> None:
-        """Open no connection from now on."""
+        """Open no more connections."""
         async with self._opening:
             self._is_closed = True
 
@@ -63,7 +64,7 @@ class Readers:
             return self._long
 
     async def run(self, work: Callable[[sqlite3.Connection], T], *, unless: Callable[[sqlite3.Connection], bool]) -> T:
-        """Carry out a read: a brief one, unless a first look says that it is long."""
+        """Run a read on the connection for short reads, or on the other one if `unless` returns true."""
         if self._connect is None:
             return await self.brief.run(work)
 
@@ -73,44 +74,67 @@ class Readers:
         done = await self.brief.run(look)
         return await (await self.long()).run(sliced(work)) if done is None else done[0]
 
-    async def sift(self, sieve: Sieve) -> None:
-        """Find out what the sieve keeps, while brief work goes first."""
-        while rows := await self.brief.run(sieve.read):
-            await in_slices(sieve.look_at, rows)
+    async def run_filter(self, row_filter: RowFilter) -> None:
+        """Run a filter to its end, while short work goes first."""
+        while rows := await self.brief.run(row_filter.read):
+            await in_slices(row_filter.check, rows)
 
 
-def asks_python(where: Where) -> bool:
-    """Whether there are conditions that SQLite cannot decide."""
+async def rows_for_python(readers: Readers, scope: Scope, where: Where, now: int) -> RowFilter | None:
+    """Run the conditions that Python decides on the records that satisfy the others.
+
+    Returns:
+        The filter after its run; `None` if SQLite decides all conditions or the owner has no records.
+    """
+    if not needs_python(where):
+        return None
+
+    def begin(db: sqlite3.Connection) -> RowFilter | None:
+        with snapshot(db):
+            owner = find(db, scope)
+            if owner is None:
+                return None
+            found = conditions(owner.id, scope, where, now)
+            return RowFilter.for_conditions(found, matching_keys(db, found))
+
+    row_filter = await readers.run(begin, unless=lambda db: looks_long(find(db, scope), where))
+    if row_filter is not None:
+        await readers.run_filter(row_filter)
+    return row_filter
+
+
+def needs_python(where: Where) -> bool:
+    """Whether Python has to decide some of the conditions."""
     return bool(where.keywords or where.data) or any(map(touches_data, where.matching))
 
 
 def has_few_values(where: Where) -> bool:
-    """Whether making SQL of the conditions takes no time to speak of."""
+    """Whether the conditions are translated to SQL in negligible time."""
     listed = (where.kinds, where.tags_any, where.tags_all, where.links, where.ids or (), where.source_keys or ())
     return sum(map(len, listed)) + 10 * len(where.matching) <= FEW_VALUES
 
 
 def looks_long(owner: Owner | None, where: Where) -> bool:
-    """Whether finding all records that satisfy the conditions takes longer than somebody else's search may wait."""
+    """Whether finding all records that satisfy the conditions takes longer than other searches may wait."""
     if owner is None or (_names_records(where) and has_few_values(where)):
         return False
     return owner.next > LONG_ROWS
 
 
 def is_brief_page(request: ListRequest) -> bool:
-    """Whether a page is read in no time, whoever the owner is."""
+    """Whether a page is read in negligible time, however many records the owner has."""
     where = request.where
     is_narrow = _names_records(where) or where.session is not None or _is_in_order(request)
-    return is_narrow and request.limit <= LONG_PAGE and has_few_values(where) and not asks_python(where)
+    return is_narrow and request.limit <= LONG_PAGE and has_few_values(where) and not needs_python(where)
 
 
 def is_long_page(owner: Owner | None, request: ListRequest) -> bool:
-    """Whether reading a page takes longer than somebody else's search may wait."""
+    """Whether reading a page takes longer than other searches may wait."""
     return request.limit > LONG_PAGE or (not _is_in_order(request) and looks_long(owner, request.where))
 
 
 def _is_in_order(request: ListRequest) -> bool:
-    """Whether an index has the records in their order, and all of them count."""
+    """Whether an index provides the order, and no condition excludes a record."""
     return request.where == Where() and request.order in {"newest", "oldest"}
 
 

@@ -16,7 +16,7 @@ from memory_core.errors import StorageError, reason_for_log
 from memory_core.retrieval.features import ANALYSIS, features
 from memory_core.storage.sqlite import meta
 from memory_core.storage.sqlite.codec import COLUMNS, to_record
-from memory_core.storage.sqlite.owners import named, note_changes
+from memory_core.storage.sqlite.owners import note_changes, owner_names
 from memory_core.storage.sqlite.schema import NAME_OF_ANALYSIS, note_analysis
 from memory_core.storage.sqlite.writer import Writer
 
@@ -59,7 +59,7 @@ def renew(db: sqlite3.Connection) -> bool:
     rows = db.execute(query, (start, BATCH)).fetchall()
     changed: dict[int, list[int]] = {}
     for *row, owner, key in rows:
-        found = features(to_record(tuple(row), *named(db, owner)))
+        found = features(to_record(tuple(row), *owner_names(db, owner)))
         columns = (found.packed, found.flags, found.words)
         if db.execute("SELECT terms, flags, words FROM lexical WHERE key = ?", (key,)).fetchone() != columns:
             db.execute("INSERT OR REPLACE INTO lexical VALUES (?, ?, ?, ?)", (key, *columns))

@@ -20,12 +20,11 @@ from memory_core.progress import Progress, ProgressCallback
 from memory_core.protocols import Embedder
 from memory_core.storage.shared.prepared import embed
 from memory_core.storage.sqlite import meta
-from memory_core.storage.sqlite.connection import Connection
-from memory_core.storage.sqlite.meta import held, hold
+from memory_core.storage.sqlite.connection import Connection, snapshot
+from memory_core.storage.sqlite.meta import store_fingerprint, stored_fingerprint
 from memory_core.storage.sqlite.owners import note_changes
 from memory_core.storage.sqlite.pending_vectors import BATCH, Piece, texts_of
 from memory_core.storage.sqlite.schema import OWNER_BITS
-from memory_core.storage.sqlite.snapshot import snapshot
 from memory_core.storage.sqlite.writer import Writer
 
 ROUNDS: Final = 2
@@ -88,13 +87,13 @@ async def switch(writer: Writer, target: Fingerprint) -> None:
 
 def _begin(db: sqlite3.Connection, target: Fingerprint) -> bool:
     """Go on with what somebody left, or begin; False if there is nothing to do."""
-    if held(db) == target:
+    if stored_fingerprint(db) == target:
         return False
-    left = held(db, _TARGET)
+    left = stored_fingerprint(db, _TARGET)
     if left != target:
         for statement in (_DROP if left else ()) + _CREATE:
             db.execute(statement)
-        hold(db, target, _TARGET)
+        store_fingerprint(db, target, _TARGET)
     return True
 
 
@@ -144,7 +143,7 @@ def _switch(db: sqlite3.Connection, target: Fingerprint) -> None:
     for statement in (drop_gone, drop_owed, _REPLACE, drop_table):
         db.execute(statement)
     meta.remove(db, _TARGET)
-    hold(db, target)
+    store_fingerprint(db, target)
     for (owner,) in db.execute("SELECT id FROM owner").fetchall():
         # Followers look at the fingerprint when the version has changed. Record 0 of an owner does not exist.
         note_changes(db, owner, [owner << OWNER_BITS])
@@ -152,9 +151,9 @@ def _switch(db: sqlite3.Connection, target: Fingerprint) -> None:
 
 def _is_wanted(db: sqlite3.Connection, target: Fingerprint) -> bool:
     """Whether there is still work for this target; False if another process has finished it."""
-    if held(db) == target:
+    if stored_fingerprint(db) == target:
         return False
-    other = held(db, _TARGET)
+    other = stored_fingerprint(db, _TARGET)
     if other != target:
         raise FingerprintError(
             f"re-embedding for {target.name} {target.revision} was stopped: the file is being re-embedded for "

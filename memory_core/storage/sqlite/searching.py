@@ -19,13 +19,13 @@ from memory_core.retrieval.question import Query
 from memory_core.retrieval.ranking import Ranking, Vector, rank
 from memory_core.slices import brief_work
 from memory_core.storage.sqlite.codec import COLUMNS, to_record
+from memory_core.storage.sqlite.connection import snapshot
 from memory_core.storage.sqlite.damage import explaining
 from memory_core.storage.sqlite.owner_indexes import Missing, OwnerIndexes
 from memory_core.storage.sqlite.owners import Owner, find
 from memory_core.storage.sqlite.passages import passages
 from memory_core.storage.sqlite.readers import Readers, looks_long
-from memory_core.storage.sqlite.sieve import Sieve, named
-from memory_core.storage.sqlite.snapshot import snapshot
+from memory_core.storage.sqlite.row_filter import RowFilter, matching_keys
 from memory_core.storage.sqlite.where import conditions, is_selective, owner_range
 from memory_core.where.meaning import folded
 
@@ -86,7 +86,7 @@ def ranked_if_brief(db: sqlite3.Connection, owner_indexes: OwnerIndexes, search:
     with snapshot(db):
         owner = find(db, search.scope)
         is_brief = len(search.query.terms) <= FEW_TERMS and (
-            owner is None or owner_indexes.is_at_hand(owner, search.scope, search.request)
+            owner is None or owner_indexes.is_ready(owner, search.scope, search.request)
         )
         return _ranked(db, owner_indexes, owner, search) if is_brief else None
 
@@ -138,37 +138,37 @@ async def containing(readers: Readers, search: Search) -> list[Hit]:
     if not needle.strip():
         return []
 
-    def begin(db: sqlite3.Connection) -> Sieve | None:
+    def begin(db: sqlite3.Connection) -> RowFilter | None:
         with snapshot(db):
             owner = find(db, search.scope)
             return None if owner is None else _texts(db, owner, search, needle)
 
-    sieve = await readers.run(begin, unless=lambda db: looks_long(find(db, search.scope), search.request.where))
-    if sieve is None:
+    row_filter = await readers.run(begin, unless=lambda db: looks_long(find(db, search.scope), search.request.where))
+    if row_filter is None:
         return []
-    await readers.sift(sieve)
-    return await readers.brief.run(partial(_containing, sieve=sieve, search=search, needle=needle))
+    await readers.run_filter(row_filter)
+    return await readers.brief.run(partial(_containing, row_filter=row_filter, search=search, needle=needle))
 
 
-def _texts(db: sqlite3.Connection, owner: Owner, search: Search, needle: str) -> Sieve:
+def _texts(db: sqlite3.Connection, owner: Owner, search: Search, needle: str) -> RowFilter:
     """What looks at the texts of the records that SQLite's conditions leave."""
     found = conditions(owner.id, search.scope, search.request.where, search.now)
-    columns, test = ("NULL", None) if found.asked is None else (found.asked.columns, found.asked.test())
-    parameters = [] if found.asked is None else found.asked.parameters
+    columns, test = ("NULL", None) if found.in_python is None else (found.in_python.columns, found.in_python.test())
+    parameters = [] if found.in_python is None else found.in_python.parameters
 
     def contains(row: tuple[Any, ...]) -> bool:
         text, *rest = row
         with explaining("the text of a record"):
             return needle in folded(text) and (test is None or test(tuple(rest)))
 
-    keys = named(db, found, "ORDER BY occurred_at DESC, key DESC")
-    return Sieve(f"text, {columns}", parameters, contains, keys, search.request.limit)
+    keys = matching_keys(db, found, "ORDER BY occurred_at DESC, key DESC")
+    return RowFilter(f"text, {columns}", parameters, contains, keys, search.request.limit)
 
 
-def _containing(db: sqlite3.Connection, sieve: Sieve, search: Search, needle: str) -> list[Hit]:
+def _containing(db: sqlite3.Connection, row_filter: RowFilter, search: Search, needle: str) -> list[Hit]:
     reason = {"substring": Component(1.0, 1.0)} if search.request.explain else None
     with snapshot(db):
-        records = _records(db, search.scope, sieve.still(db))
+        records = _records(db, search.scope, row_filter.recheck(db))
         texts = {key: record.text for key, record in records.items()}
         parts = passages(db, texts, [needle], None, reach=len(needle) - 1)
         return [Hit(record, 1.0, None, reason, parts[key]) for key, record in records.items()]

@@ -95,7 +95,7 @@ class SharedFile:
                 _open_files.discard(self)
         await close_embedder(self.embedder)
 
-    def insist_on(self, wanted: Wanted) -> None:
+    def check_compatible(self, wanted: Wanted) -> None:
         """Refuse a store that wants the file to be used otherwise than it is.
 
         Raises:
@@ -164,7 +164,7 @@ class SharedFile:
         self.reader = self.write_connection if in_memory else await self._connect()
         self.readers = Readers(self.reader, None if in_memory else self._connect)
         self._to_close.push_async_callback(self.readers.close)
-        self.writer = Writer(self.write_connection, self._tell_pending, custody.tidy, self._writing)
+        self.writer = Writer(self.write_connection, self._notify_pending, custody.tidy, self._writing)
         self._to_close.push_async_callback(self.writer.close)
         self.add_queue = AddQueue(self.writer, self.prepare, self.embedded)
         self._to_close.push_async_callback(self.add_queue.close)
@@ -191,15 +191,15 @@ class SharedFile:
             yield
             return
         with self._queue.turn():
-            self._insist_on_file()
+            self._check_file_in_place()
             yield
-            self._insist_on_file()
+            self._check_file_in_place()
 
     def _in_turn(self, work: Callable[[sqlite3.Connection], T], db: sqlite3.Connection) -> T:
         with self._writing():
             return work(db)
 
-    def _insist_on_file(self) -> None:
+    def _check_file_in_place(self) -> None:
         """Refuse to write to a file that nobody can find any more, or beside another one of its name."""
         found = identity(Path(self.path))
         if found != self.which:
@@ -226,9 +226,9 @@ class SharedFile:
         await close_embedder(old)
 
     async def _check_fingerprint(self, wanted: Fingerprint) -> None:
-        if await self.reader.run(meta.held) is None:
+        if await self.reader.run(meta.stored_fingerprint) is None:
             await self.writer.write(lambda db: meta.claim(db, wanted))
-        await self.reader.run(lambda db: meta.insist(db, wanted))
+        await self.reader.run(lambda db: meta.check_fingerprint(db, wanted))
 
     def _start_pending_vectors(self, embedder: Embedder) -> None:
         self.pending_vectors = PendingVectors(self.reader, self.writer, embedder)
@@ -238,9 +238,9 @@ class SharedFile:
         if self.pending_vectors is not None:
             self.pending_vectors.wake()
 
-    def _tell_pending(self) -> None:
-        for tell in self.when_pending:
-            tell()
+    def _notify_pending(self) -> None:
+        for notify in self.when_pending:
+            notify()
 
 
 def _fingerprint(embedder: Embedder | None) -> Fingerprint | None:
@@ -290,7 +290,7 @@ async def borrow(path: str | os.PathLike[str], wanted: Wanted) -> SharedFile:
             await file.open()
             _files[key] = file
         else:
-            file.insist_on(wanted)
+            file.check_compatible(wanted)
         file.users += 1
         return file
 

@@ -31,7 +31,8 @@ from memory_core.storage.sqlite.connection import Connection
 from memory_core.storage.sqlite.owner_indexes import OwnerIndexes
 from memory_core.storage.sqlite.owners import find
 from memory_core.storage.sqlite.read_only import borrow_for_reading
-from memory_core.storage.sqlite.readers import Readers, is_brief_page, looks_long
+from memory_core.storage.sqlite.readers import Readers, is_brief_page, looks_long, rows_for_python
+from memory_core.storage.sqlite.row_filter import narrow
 from memory_core.storage.sqlite.shared_file import (
     SharedFile,
     Synchronous,
@@ -40,7 +41,6 @@ from memory_core.storage.sqlite.shared_file import (
     close_embedder,
     give_back,
 )
-from memory_core.storage.sqlite.sifting import narrow, sifted
 from memory_core.storage.sqlite.transfer import SqlitePort
 from memory_core.storage.sqlite.updating import is_searched_differently, update
 from memory_core.storage.sqlite.usage import within
@@ -231,14 +231,14 @@ class SqliteStore:
     async def delete(self, scope: Scope, where: Where, *, forget: bool) -> int:
         """See `Records.delete`."""
         now = self._now()
-        sieve = await sifted(self._readers, scope, where, now)
+        row_filter = await rows_for_python(self._readers, scope, where, now)
 
         def work(db: sqlite3.Connection) -> int:
             owner = find(db, scope)
             if owner is None:
                 return 0
             found = conditions(owner.id, scope, where, now)
-            narrow(db, found, sieve)
+            narrow(db, found, row_filter)
             return writing.delete(db, scope, owner.id, found, forget=forget)
 
         return await self._writer.write(work)
@@ -258,9 +258,9 @@ class SqliteStore:
     async def collections(self, scope: Scope, where: Where) -> Texts:
         """See `KeyValue.collections`."""
         now = self._now()
-        sieve = await sifted(self._readers, scope, where, now)
+        row_filter = await rows_for_python(self._readers, scope, where, now)
         return await self._readers.run(
-            lambda db: key_value.collections(db, scope, where, now, sieve),
+            lambda db: key_value.collections(db, scope, where, now, row_filter),
             unless=lambda db: looks_long(find(db, scope), where),
         )
 
@@ -293,9 +293,9 @@ class SqliteStore:
     async def stats(self, scope: Scope) -> Stats:
         """See `Counting.stats`."""
         now = self._now()
-        owes = self._embedder is not None
+        has_embedder = self._embedder is not None
         return await self._readers.run(
-            lambda db: listing.count(db, scope, now, owes=owes),
+            lambda db: listing.count(db, scope, now, has_embedder=has_embedder),
             unless=lambda db: looks_long(find(db, scope), EVERYTHING),
         )
 

@@ -13,11 +13,10 @@ from memory_core.storage.shared.transfer import Carried, Entry, Position, Tombst
 from memory_core.storage.sqlite import maintenance as custody
 from memory_core.storage.sqlite import meta, revisions, writing
 from memory_core.storage.sqlite.codec import COLUMNS, to_record
-from memory_core.storage.sqlite.connection import Connection
+from memory_core.storage.sqlite.connection import Connection, snapshot
 from memory_core.storage.sqlite.damage import damaged_record, has_whole_vector
 from memory_core.storage.sqlite.owners import find, find_or_add
 from memory_core.storage.sqlite.schema import OWNER_BITS
-from memory_core.storage.sqlite.snapshot import snapshot
 from memory_core.storage.sqlite.where import conditions, owner_range
 from memory_core.storage.sqlite.writer import Writer
 from memory_core.where.value import Where
@@ -69,7 +68,7 @@ class SqlitePort:
         return await self.reader.run(lambda db: _take_at(db, scope, seqs))
 
     async def fingerprint(self) -> Fingerprint | None:
-        return await self.reader.run(meta.held)
+        return await self.reader.run(meta.stored_fingerprint)
 
     async def tombstones(self) -> Tombstones:
         return await self.reader.run(_tombstones)

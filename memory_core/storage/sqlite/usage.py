@@ -57,13 +57,13 @@ def within(
     def guarded(db: sqlite3.Connection) -> T:
         before = used(db, scope)
         result = work(db)
-        _insist(quota, scope, before, used(db, scope))
+        _check_quota(quota, scope, before, used(db, scope))
         return result
 
     return guarded
 
 
-def _insist(quota: Quota, scope: Scope, before: Usage, after: Usage) -> None:
+def _check_quota(quota: Quota, scope: Scope, before: Usage, after: Usage) -> None:
     for unit, most, held, wanted in (
         ("records", quota.records, before.records, after.records),
         ("bytes", quota.bytes, before.bytes, after.bytes),

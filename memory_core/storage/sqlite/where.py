@@ -1,6 +1,6 @@
 """Scopes and conditions as SQL: fixed fragments, values only ever as parameters.
 
-What SQLite cannot decide exactly is left to `Asked`.
+Conditions that SQLite cannot decide exactly are left to `PythonConditions`.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any, Final, cast
 from memory_core.encoding import encode_json
 from memory_core.models import STATES, Scope
 from memory_core.storage.shared.values import link_keys, micros
-from memory_core.storage.sqlite.asked import Asked, Parameter
+from memory_core.storage.sqlite.python_conditions import Parameter, PythonConditions
 from memory_core.storage.sqlite.schema import OWNER_BITS
 from memory_core.where.conditions import GROUPS, TAGS, AllOf, Condition, DataCondition, FieldCondition, NoneOf
 from memory_core.where.meaning import conditions_of
@@ -33,8 +33,8 @@ class Conditions:
     def __init__(self) -> None:
         self._parts: list[str] = []
         self.parameters: list[Parameter] = []
-        self.asked: Asked | None = None
-        """What Python decides, of the records that satisfy the rest."""
+        self.in_python: PythonConditions | None = None
+        """The conditions that Python decides, on the records that satisfy the SQL."""
 
     def add(self, fragment: str, *parameters: Parameter) -> None:
         """One more condition; `fragment` is a literal of this module."""
@@ -42,19 +42,19 @@ class Conditions:
         self.parameters.extend(parameters)
 
     def any_of(self, column: str, values: Collection[str]) -> None:
-        """`column` has one of the values; no values, no condition."""
+        """Require one of the values in `column`; without values nothing is required."""
         if values:
             self.add(f"{column} IN {_LISTED}", _json(values))
 
     @property
     def sql(self) -> str:
-        """What SQLite decides."""
+        """The conditions that SQLite decides."""
         return " AND ".join(self._parts)
 
     @property
     def name(self) -> Hashable:
         """Equal for equal conditions."""
-        return (self.sql, *self.parameters, self.asked and self.asked.name)
+        return (self.sql, *self.parameters, self.in_python and self.in_python.name)
 
 
 def owner_range(owner: int) -> tuple[int, int]:
@@ -63,16 +63,16 @@ def owner_range(owner: int) -> tuple[int, int]:
 
 
 def conditions(owner: int, scope: Scope, where: Where, now: int) -> Conditions:
-    """What a record must satisfy to be seen through `scope` at `now` (microseconds).
+    """The conditions a record must satisfy to be visible in `scope` at `now` (microseconds).
 
     Args:
         where: Checked by `check_where`.
     """
     found = Conditions()
     found.add("record.key BETWEEN ? AND ?", *owner_range(owner))
-    found.add("record.owner = ?", owner)  # says the same, to the indexes
+    found.add("record.owner = ?", owner)  # redundant, but lets SQLite use the indexes
     found.add("(expires_at IS NULL OR expires_at > ?)", now)
-    # A plus keeps SQLite from reading all of a session when it can look up the few records that are named.
+    # A plus keeps SQLite from reading all of a session when it can look up the few records given by id.
     aside = "" if where.ids is None and where.source_keys is None else "+"
     for name in ("agent", "session", "collection"):
         bound = getattr(scope, name)
@@ -111,7 +111,7 @@ def _listed(found: Conditions, where: Where) -> None:
 
 def _under(found: Conditions, path: str | None) -> None:
     if path is not None:
-        # What begins with "path/" sorts before "path0"; the range is for the index.
+        # Names that begin with "path/" sort before "path0"; the range lets SQLite use the index.
         found.add("collection >= ? AND collection < ?", path, path + "0")
         found.add("(collection = ? OR collection > ?)", path, path + "/")
 
@@ -131,7 +131,7 @@ def _all_listed(found: Conditions, column: str, values: Collection[str]) -> None
 
 def _linked(found: Conditions, where: Where) -> None:
     if where.links:
-        found.add("links <> '[]'")  # in the words of the index
+        found.add("links <> '[]'")  # spelled as in the partial index
         _all_listed(found, "links", link_keys(where.links))
 
 
@@ -150,27 +150,27 @@ def _ranges(found: Conditions, where: Where) -> None:
 
 
 def _matching(found: Conditions, where: Where) -> None:
-    asked: list[Condition] = []
+    in_python: list[Condition] = []
     for condition in conditions_of(where):
         if touches_data(condition):
-            asked.append(condition)
+            in_python.append(condition)
         else:
             found.add(*_sql(condition))
         if isinstance(condition, DataCondition):
             _spelling(found, condition)
-    if asked or where.keywords:
-        found.asked = Asked(where.keywords, asked, _field)
+    if in_python or where.keywords:
+        found.in_python = PythonConditions(where.keywords, in_python, _field)
 
 
 def touches_data(condition: Condition) -> bool:
-    """Whether a condition is on `data`, or one of its group is."""
+    """Whether a condition is on `data`, or is a group that contains such a condition."""
     if isinstance(condition, GROUPS):
         return any(map(touches_data, condition.conditions))
     return isinstance(condition, DataCondition)
 
 
 def _spelling(found: Conditions, condition: DataCondition) -> None:
-    """What the stored JSON must contain is a cheap first test; numbers have several spellings."""
+    """Add a cheap first test: what the stored JSON must contain. Numbers have several spellings and are left out."""
     name, value = condition.path[-1], condition.value
     if condition.op == "eq" and isinstance(name, str):
         spelling = encode_json(value) if value is None or isinstance(value, str | bool) else ""
@@ -181,7 +181,7 @@ def _sql(condition: Condition) -> tuple[str, *tuple[Parameter, ...]]:
     """A condition on fields as a fragment that is true or false, never NULL, and its parameters."""
     if isinstance(condition, FieldCondition):
         return _field(condition)
-    assert not isinstance(condition, DataCondition)  # noqa: S101  (for type checkers: those are asked)
+    assert not isinstance(condition, DataCondition)  # noqa: S101  (for type checkers: Python decides those)
     parts = [_sql(one) for one in condition.conditions]
     joined = (" AND " if isinstance(condition, AllOf) else " OR ").join(fragment for fragment, *_ in parts)
     parameters = [value for _, *values in parts for value in values]
@@ -209,7 +209,7 @@ def _field(condition: FieldCondition) -> tuple[str, *tuple[Parameter, ...]]:
         return f"({name} IS ?)", _parameter(value)
     if op == "between":
         return f"({name} IS NOT NULL AND {name} BETWEEN ? AND ?)", *map(_parameter, value)
-    if op == "starts_with":  # the first comparison is for the index
+    if op == "starts_with":  # the first comparison lets SQLite use the index
         return f"({name} IS NOT NULL AND {name} >= ? AND substr({name}, 1, ?) = ?)", value, len(value), value
     return f"({name} IS NOT NULL AND {name} {_SIGNS[op]} ?)", _parameter(value)
 

@@ -54,7 +54,7 @@ class Writer:
     callers that have just been served.
 
     Args:
-        when_owed: Called after a commit if the file lacks vectors.
+        when_pending: Called after a commit if the file lacks vectors.
         when_idle: Run on the connection once nothing was written for `IDLE_SECONDS` after a write.
         around: Entered before each commit and left after it, in the connection's thread; what it raises, the callers
             of that commit get.
@@ -63,12 +63,12 @@ class Writer:
     def __init__(
         self,
         connection: Connection,
-        when_owed: Callable[[], None],
+        when_pending: Callable[[], None],
         when_idle: Callable[[sqlite3.Connection], None],
         around: Callable[[], AbstractContextManager[None]],
     ) -> None:
         self._connection = connection
-        self._when_owed = when_owed
+        self._when_pending = when_pending
         self._when_idle = when_idle
         self._around = around
         self._loop = asyncio.get_running_loop()
@@ -143,7 +143,7 @@ class Writer:
         """Carry out a group, in the writer's thread."""
         began = time.perf_counter()
         if self._carry_out(db, group):
-            self._loop.call_soon_threadsafe(self._when_owed)
+            self._loop.call_soon_threadsafe(self._when_pending)
         self._ended = time.perf_counter()
         self._patience = min(GATHERING_SHARE * (self._ended - began), MOST_SECONDS_GATHERED)
         self._committing = False  # before the look at the queue: whoever comes in between looks at this

@@ -88,7 +88,7 @@ class WriterQueue:
 
     def _pass_on(self) -> None:
         if self._descriptor is not None:
-            _let_go(self._descriptor, _TURN)
+            _unlock(self._descriptor, _TURN)
 
 
 class _Wait:
@@ -109,7 +109,7 @@ class _Wait:
             threading.Thread(target=self._stand_in_line, name="memory-core turn", daemon=True).start()
         except RuntimeError:  # there is no further thread to be had
             self.is_over = True
-            _let_go(self._descriptor, _NEXT)
+            _unlock(self._descriptor, _NEXT)
             return False
         self._ended.wait(PATIENCE_SECONDS)
         with self._lock:
@@ -124,11 +124,11 @@ class _Wait:
 
     def _stand_in_line(self) -> None:
         has_turn = _wait_for(self._descriptor, _NEXT) and _wait_for(self._descriptor, _TURN)
-        _let_go(self._descriptor, _NEXT)
+        _unlock(self._descriptor, _NEXT)
         with self._lock:
             self._has_turn = has_turn and not self._is_given_up
             if has_turn and self._is_given_up:
-                _let_go(self._descriptor, _TURN)
+                _unlock(self._descriptor, _TURN)
             self.is_over = True
             if self._closes:
                 os.close(self._descriptor)
@@ -143,7 +143,7 @@ def _wait_for(descriptor: int, byte: int) -> bool:
     return True
 
 
-def _let_go(descriptor: int, byte: int) -> None:
+def _unlock(descriptor: int, byte: int) -> None:
     with suppress(OSError):
         fcntl.lockf(descriptor, fcntl.LOCK_UN, 1, byte)
 

@@ -22,7 +22,7 @@ from memory_core.storage.shared.values import micros
 from memory_core.storage.sqlite import meta, revisions
 from memory_core.storage.sqlite.codec import COLUMNS, NAMES, to_record, to_row
 from memory_core.storage.sqlite.damage import damaged, explaining, piece_digest
-from memory_core.storage.sqlite.meta import held
+from memory_core.storage.sqlite.meta import stored_fingerprint
 from memory_core.storage.sqlite.owners import Owner, begin_append, begin_write, note_changes, take_keys
 from memory_core.storage.sqlite.schema import OWNER_BITS
 from memory_core.storage.sqlite.usage import SIZE, Usage, usage_of, within
@@ -134,10 +134,10 @@ def retire(db: sqlite3.Connection, scope: Scope, owner: int, new: Iterable[Memor
     """Let the records in reach that these supersede give way to them."""
     for record in new:
         for old in superseded_by(record) if record.links else ():
-            _give_way(db, scope, owner, old, record)
+            _retire_one(db, scope, owner, old, record)
 
 
-def _give_way(db: sqlite3.Connection, scope: Scope, owner: int, id: str, new: MemoryRecord) -> None:  # noqa: A002
+def _retire_one(db: sqlite3.Connection, scope: Scope, owner: int, id: str, new: MemoryRecord) -> None:  # noqa: A002
     now = micros(new.created_at)
     rivals = conditions(owner, Scope(scope.app, scope.user), Where(states=STATES, links=(Link("supersedes", id),)), now)
     rivals.add("id <> ?", new.id)
@@ -302,7 +302,9 @@ def _derive(db: sqlite3.Connection, keys: Sequence[int], items: Sequence[Prepare
     pairs = list(zip(keys, items, strict=True))
     lexical = [(key, item.features.packed, item.features.flags, item.features.words) for key, item in pairs]
     insert_rows(db, "lexical", lexical)
-    wanted = (None, held(db)) if any(item.made_by for item in items) else (None,)  # it may change while we embed
+    wanted = (
+        (None, stored_fingerprint(db)) if any(item.made_by for item in items) else (None,)
+    )  # it may change while we embed
     chunks: list[tuple[object, ...]] = []
     for key, item in pairs:
         vectors = item.vectors if item.made_by in wanted else ()

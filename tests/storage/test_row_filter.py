@@ -24,7 +24,7 @@ from memory_core import (
 )
 from memory_core.loop import core_loop, on_core
 from memory_core.slices import give_way, in_slices
-from memory_core.storage.sqlite import sieve as sieves
+from memory_core.storage.sqlite import row_filter
 from memory_core.storage.sqlite.readers import Readers
 
 RECORDS = 60
@@ -52,19 +52,19 @@ async def memory(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncGenerat
 
 @pytest.fixture(autouse=True)
 def parts_are_small(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sieves, "_PART", 7)
+    monkeypatch.setattr(row_filter, "_PART", 7)
 
 
 def before_it_is_read(monkeypatch: pytest.MonkeyPatch, change: Callable[[], Awaitable[object]]) -> None:
     """Change something once all was looked at, and before what passed is read."""
-    sift = Readers.sift
+    sift = Readers.run_filter
 
-    async def sift_and_change(self: Readers, sieve: Any) -> None:
-        await sift(self, sieve)
-        monkeypatch.setattr(Readers, "sift", sift)
+    async def sift_and_change(self: Readers, row_filter: Any) -> None:
+        await sift(self, row_filter)
+        monkeypatch.setattr(Readers, "run_filter", sift)
         await change()
 
-    monkeypatch.setattr(Readers, "sift", sift_and_change)
+    monkeypatch.setattr(Readers, "run_filter", sift_and_change)
 
 
 async def texts(eve: BoundMemory, **more: Any) -> list[str]:
@@ -81,14 +81,14 @@ async def test_everybody_else_goes_on_while_python_looks_at_the_records_of(
     memory: Memory, monkeypatch: pytest.MonkeyPatch, read: Callable[[BoundMemory], Awaitable[object]]
 ) -> None:
     eve, ann = memory.bind(user="eve"), memory.bind(user="ann")
-    go_on, look_at = threading.Event(), sieves.Sieve.look_at
+    go_on, check = threading.Event(), row_filter.RowFilter.check
 
-    def look_slowly(self: sieves.Sieve, rows: Any) -> None:
+    def look_slowly(self: row_filter.RowFilter, rows: Any) -> None:
         if len(rows) > 1:  # Ann has one
             assert go_on.wait(60)
-        look_at(self, rows)
+        check(self, rows)
 
-    monkeypatch.setattr(sieves.Sieve, "look_at", look_slowly)
+    monkeypatch.setattr(row_filter.RowFilter, "check", look_slowly)
     task = asyncio.ensure_future(read(eve))
     await asyncio.sleep(0.01)
     assert len(await ann.search("tea", where=EVEN)) == 1
@@ -175,14 +175,14 @@ async def test_a_group_with_a_field_that_reads_change_is_never_remembered(memory
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="only where processes fork")
 @pytest.mark.filterwarnings("ignore:.*multi-threaded.*fork:DeprecationWarning")
 def test_a_fork_does_not_wait_for_python_to_look_at_records(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    looking, go_on, look_at = threading.Event(), threading.Event(), sieves.Sieve.look_at
+    looking, go_on, check = threading.Event(), threading.Event(), row_filter.RowFilter.check
 
-    def look_slowly(self: sieves.Sieve, rows: Any) -> None:
+    def look_slowly(self: row_filter.RowFilter, rows: Any) -> None:
         looking.set()
         assert go_on.wait(60)
-        look_at(self, rows)
+        check(self, rows)
 
-    monkeypatch.setattr(sieves.Sieve, "look_at", look_slowly)
+    monkeypatch.setattr(row_filter.RowFilter, "check", look_slowly)
     path = tmp_path / "memory.db"
     with Memory(path, embedder=None) as memory:
         eve = memory.bind(user="eve")

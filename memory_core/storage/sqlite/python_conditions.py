@@ -1,5 +1,7 @@
-"""What SQLite cannot decide exactly: keywords, and conditions on `data`, of whose digits, NUL and escaped keys it loses
-some."""
+"""Conditions that Python decides: keywords, and conditions on `data`.
+
+SQLite cannot decide these exactly: its JSON functions lose digits of numbers, NUL characters and escaped keys.
+"""
 
 from __future__ import annotations
 
@@ -18,21 +20,21 @@ Row = tuple[Any, ...]
 Fragment = tuple[str, *tuple[Parameter, ...]]
 
 
-class _Held(NamedTuple):
-    """What stands for a record."""
+class _Row(NamedTuple):
+    """The parts of a record that conditions are tested on."""
 
     data: object
     fields: Sequence[object]
-    """Which conditions on fields hold."""
+    """For each condition on a field, whether SQL found it true."""
 
 
-class Asked:
-    """Keywords and conditions that Python decides, given a row of `columns`.
+class PythonConditions:
+    """Keywords and conditions that Python decides from a row of `columns`.
 
     Args:
-        keywords: One of them has to be in the text; none, no condition.
-        conditions: Those on `data`, and groups with one of them.
-        on_field: A condition on a field in SQL, for those within the groups.
+        keywords: The text has to contain one of them; empty for no such condition.
+        conditions: Conditions on `data`, and groups that contain one.
+        on_field: Translates a condition on a field, inside a group, to SQL.
     """
 
     def __init__(
@@ -45,32 +47,32 @@ class Asked:
         self._condition = AllOf(conditions)
         self._on_field = on_field
         self._fields: dict[int, int] = {}
-        """By the identity of a condition, its place among the columns of fields."""
+        """The position of a condition among the columns of fields, by the identity of the condition."""
         self._fragments: list[str] = []
         self.parameters: list[Parameter] = []
-        """Of `columns`."""
+        """Parameters of `columns`."""
         described = encode_json(self._described(self._condition))
         self.columns = ", ".join(["text" if keywords else "NULL", "data" if conditions else "NULL", *self._fragments])
         self.name: Hashable = (self._keywords, described, self.columns, *self.parameters)
         """Equal for equal conditions."""
 
     def test(self) -> Callable[[Row], bool]:
-        """What decides, made once for many rows."""
+        """Build the test of a row once, for use on many rows."""
         keywords = keyword_test(self._keywords) if self._keywords else None
         conditions = matcher(self._condition, self._field_test) if self._condition.conditions else None
 
         def test(row: Row) -> bool:
             text, data, *fields = row
             with explaining("the text or the data of a record"):
-                if conditions is not None and not conditions(_Held(json.loads(data), fields)):
+                if conditions is not None and not conditions(_Row(json.loads(data), fields)):
                     return False
                 return keywords is None or keywords(text)
 
         return test
 
     def _field_test(self, condition: FieldCondition) -> Test:
-        holds = itemgetter(self._fields[id(condition)])
-        return lambda held: bool(holds(held.fields))
+        field = itemgetter(self._fields[id(condition)])
+        return lambda row: bool(field(row.fields))
 
     def _described(self, condition: Condition) -> list[object]:
         if isinstance(condition, GROUPS):

@@ -1,0 +1,133 @@
+"""Filter rows with conditions that Python decides, a small part at a time.
+
+While Python tests rows, every other thread waits for the interpreter lock. So rows are read in small parts and tested
+in a thread that yields to short work (`Readers.run_filter`); meanwhile the connection is free for other reads.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, Final
+
+from memory_core.slices import give_way
+from memory_core.storage.sqlite.where import Conditions
+
+_PART: Final = 256
+"""Most records read in one part."""
+_PART_CHARS: Final = 200_000
+"""Characters of text and data after which a part ends early."""
+
+Row = tuple[Any, ...]
+
+
+class RowFilter:
+    """Finds out which of the given records satisfy the conditions.
+
+    Each part is read from its own state of the file. A kept record satisfied the conditions at some moment after
+    `keys` was read; `recheck` returns the records that satisfy them in the state it reads.
+
+    Args:
+        columns: The SQL expressions that the test reads.
+        parameters: Parameters of `columns`.
+        test: Decides on a row of these columns.
+        keys: The keys of the records, in the order in which they are tested.
+        most: Keep at most this many records; `None` for all.
+    """
+
+    def __init__(
+        self,
+        columns: str,
+        parameters: Sequence[Any],
+        test: Callable[[Row], bool],
+        keys: Sequence[int],
+        most: int | None = None,
+    ) -> None:
+        self._sql = (
+            f"SELECT place, key, version, {columns} FROM (SELECT key AS place, value AS wanted FROM json_each(?)) "
+            "CROSS JOIN record ON key = wanted"
+        )
+        self._parameters = parameters
+        self._test = test
+        self._keys = keys
+        self._most = len(keys) if most is None else most
+        self._next = 0
+        self._kept: dict[int, int] = {}
+        """The version of each kept record, by key."""
+
+    @classmethod
+    def for_conditions(cls, found: Conditions, keys: Sequence[int], most: int | None = None) -> RowFilter:
+        """Make the filter for the conditions that Python decides."""
+        assert found.in_python is not None  # noqa: S101  (for type checkers: the caller has checked)
+        return cls(found.in_python.columns, found.in_python.parameters, found.in_python.test(), keys, most)
+
+    @property
+    def seen(self) -> int:
+        """How many records were tested."""
+        return self._next
+
+    @property
+    def kept(self) -> list[int]:
+        """The keys of the records that satisfy the conditions, in the order of `keys`."""
+        return list(self._kept)
+
+    def read(self, db: sqlite3.Connection) -> list[Row]:
+        """Read the next rows; an empty list at the end."""
+        rows: list[Row] = []
+        while not rows and self._next < len(self._keys) and len(self._kept) < self._most:
+            first, chars = self._next, 0
+            self._next = min(first + _PART, len(self._keys))
+            for place, *row in self._select(db, self._keys[first : self._next]):
+                rows.append(tuple(row))
+                chars += sum(len(value) for value in row if isinstance(value, str))
+                if chars > _PART_CHARS:
+                    self._next = first + place + 1
+                    break
+        return rows
+
+    def check(self, rows: Sequence[Row]) -> None:
+        """Keep the rows that satisfy the conditions."""
+        for key, version, *row in rows:
+            give_way()
+            if self._test(tuple(row)):
+                self._kept[key] = version
+                if len(self._kept) == self._most:
+                    self._next = self._keys.index(key) + 1
+                    return
+
+    def recheck(self, db: sqlite3.Connection) -> list[int]:
+        """The kept records that satisfy the conditions in this state of the file; changed records are tested again."""
+        rows = db.execute(
+            "SELECT key, version FROM record WHERE key IN (SELECT value FROM json_each(?))", (json.dumps(self.kept),)
+        )
+        same, changed = set[int](), list[int]()
+        for key, version in rows:
+            if self._kept[key] == version:
+                same.add(key)
+            else:
+                changed.append(key)
+        again = [(key, tuple(row)) for _, key, _, *row in self._select(db, changed)]
+        same.update(key for key, row in again if self._test(row))
+        return [key for key in self._kept if key in same]
+
+    def _select(self, db: sqlite3.Connection, keys: Sequence[int]) -> Iterator[Row]:
+        return iter(db.execute(self._sql, (*self._parameters, json.dumps(keys))) if keys else ())
+
+
+def matching_keys(db: sqlite3.Connection, found: Conditions, order: str = "") -> list[int]:
+    """The keys of the records that satisfy the SQL conditions, fetched as one row because many rows would be slow."""
+    (keys,) = db.execute(
+        f"SELECT json_group_array(key) FROM (SELECT key FROM record WHERE {found.sql} {order} LIMIT -1)",
+        found.parameters,
+    ).fetchone()
+    listed: list[int] = json.loads(keys)
+    return listed
+
+
+def narrow(db: sqlite3.Connection, found: Conditions, row_filter: RowFilter | None) -> None:
+    """Add the result of a filter to the conditions that it was made for."""
+    if row_filter is not None:
+        found.add("record.key IN (SELECT value FROM json_each(?))", json.dumps(row_filter.recheck(db)))
+    elif found.in_python is not None:  # the owner was created after the filter was made
+        found.add("FALSE")
