@@ -325,7 +325,7 @@ if child == 0:
     try:
         run_sync(Memory(sys.argv[1], embedder=None).open)
     except StoreUnavailableError as error:
-        assert "was in use as this process was forked" in str(error)
+        assert "was open when this process was forked" in str(error)
     else:
         os._exit(2)
     with Memory(sys.argv[2], embedder=None) as other:

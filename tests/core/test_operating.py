@@ -11,7 +11,9 @@ import pytest
 from memory_core import Draft, Memory, Where, run_sync
 
 DAMAGES = {
-    "DELETE FROM lexical WHERE key = (SELECT min(key) FROM record)": "there are 1 records that no search by words can find",
+    "DELETE FROM lexical WHERE key = (SELECT min(key) FROM record)": (
+        "there are 1 records that no search by words can find"
+    ),
     "INSERT INTO chunk VALUES (5, 0, 0, 1, 0, NULL, NULL)": "there are 1 chunks without a record",
     "UPDATE record SET owner = 7 WHERE key = (SELECT min(key) FROM record)": "there are 1 records without an owner",
     "INSERT INTO revision VALUES (5, 1, 'old', 0, 0)": "there are 1 earlier texts without a record",

@@ -58,11 +58,11 @@ class PendingVectors:
         self._task = asyncio.create_task(self._serve(), name="memory-core pending_vectors")
 
     def wake(self) -> None:
-        """Say that vectors may be missing."""
+        """Notify the task that vectors may be pending."""
         self._wake.set()
 
     async def close(self) -> None:
-        """Stop; what is still missing is paid by the next process that opens the file."""
+        """Stop; the next process that opens the file computes what is still pending."""
         self._task.cancel()
         await asyncio.gather(self._task, return_exceptions=True)
 
@@ -78,7 +78,7 @@ class PendingVectors:
             except (EmbeddingError, StorageError) as error:
                 if not threading.main_thread().is_alive():
                     return  # the interpreter is ending: the next process that opens the file goes on
-                logger.warning("vectors stay missing for now, next try in %.0f s: %s", pause, reason_for_log(error))
+                logger.warning("vectors stay pending for now, next try in %.0f s: %s", pause, reason_for_log(error))
                 pause = await self._rest(pause)
 
     async def _wait_for_lull(self) -> None:
@@ -95,7 +95,7 @@ class PendingVectors:
         return min(2 * pause, LONGEST_PAUSE_SECONDS)
 
     async def _compute_batch(self) -> int:
-        """One batch; returns how many were missing."""
+        """Compute one batch; returns the number of chunks in it."""
         texts = await self._reader.run(_next_batch)
         await self._compute(texts)
         return len(texts)

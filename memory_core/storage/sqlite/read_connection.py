@@ -1,4 +1,4 @@
-"""Connections that can change nothing."""
+"""Read-only connections."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ T = TypeVar("T")
 
 
 async def connect_for_reading(path: Path, *, follow: bool = True) -> Connection:
-    """A connection that can change nothing, to an existing file of the present format.
+    """Open a read-only connection to an existing file of the current format.
 
-    SQLite needs a -shm file beside a database that somebody may write. Where none can be made, or would be made as
-    read-only as the database and stop later writers, the file is read as one that does not change (`immutable`), which
-    every read checks.
+    SQLite needs a -shm file beside a database that may be written. If it cannot be created, or would be as read-only
+    as the database and block later writers, the file is opened as `immutable`, and every read checks that it did not
+    change.
 
     Args:
         path: An absolute path.
-        follow: See what others write from now on, if the file is one that may be written; without it a file that nobody
-            has open is read as one that does not change, and nothing is made beside it.
+        follow: Show later writes of other processes, if the file is writable. Without it, a file that no process has
+            open is opened as `immutable`, and no file is created beside it.
 
     Raises:
-        NotAStoreError, NewerStoreError, StoreUnavailableError: Each in one sentence; nothing was touched.
+        NotAStoreError, NewerStoreError, StoreUnavailableError: Nothing was changed.
     """
     what = f"the memory file {str(path)!r}"
     with file_problems_explained(what):
@@ -51,11 +51,11 @@ async def connect_for_reading(path: Path, *, follow: bool = True) -> Connection:
 
 
 def open_for_reading(path: Path, *, immutable: bool) -> sqlite3.Connection:
-    """What `connect_for_reading` opens, in the thread that calls.
+    """Open the sqlite3 connection of `connect_for_reading`, in the calling thread.
 
     Args:
         path: An absolute path.
-        immutable: Take the file for one that nobody changes, and look at no other file.
+        immutable: Assume that no process changes the file, and read no other file.
     """
     uri = f"{path.as_uri()}?mode=ro{'&immutable=1' if immutable else ''}"
     timeout = BUSY_MS / 1000
@@ -65,7 +65,7 @@ def open_for_reading(path: Path, *, immutable: bool) -> sqlite3.Connection:
         db.execute("PRAGMA query_only = ON")
         db.execute("PRAGMA temp_store = MEMORY")
         db.execute("PRAGMA cache_size = -8192")
-    except BaseException:  # whatever it was, nobody else can close this connection
+    except BaseException:  # on any error: no other code can close this connection
         db.close()
         raise
     return db
@@ -90,7 +90,7 @@ def _check_format(db: sqlite3.Connection, path: Path) -> None:
 
 
 def _is_fixed(path: Path, *, follow: bool) -> bool:
-    """Whether the file has to be read as one that does not change."""
+    """Whether the file has to be opened as `immutable`."""
     if not os.access(path, os.R_OK):
         raise StoreUnavailableError(f"the memory file {str(path)!r} is not readable for this user")
     if _is_interrupted(path.with_name(f"{path.name}-journal")):
@@ -110,16 +110,16 @@ def _is_fixed(path: Path, *, follow: bool) -> bool:
 
 
 def _is_interrupted(journal: Path) -> bool:
-    """Whether a rollback journal is still to be applied; one that begins with zero, or is empty, is not."""
+    """Whether a rollback journal still has to be applied, which is not so if it is empty or begins with zero."""
     try:
-        with journal.open("rb") as file:  # no connection locks a journal, so a descriptor of it harms nobody
+        with journal.open("rb") as file:  # no connection locks a journal, so closing its descriptor drops no lock
             return file.read(1) not in {b"", b"\0"}
     except FileNotFoundError:
         return False
 
 
 class _State(NamedTuple):
-    """What changes when somebody writes to a file or opens it for that."""
+    """Attributes that change when a process writes to a file or opens it for writing."""
 
     inode: int
     size: int
@@ -137,7 +137,7 @@ def _wal(path: Path) -> Path:
 
 
 def _unchanged(path: Path, before: _State, work: Callable[[sqlite3.Connection], T], db: sqlite3.Connection) -> T:
-    """`damage.reading` of a file that nobody has changed since it was opened, nor while it was read."""
+    """`damage.reading`, with a check before and after that the file has not changed since it was opened."""
     _check_unchanged(path, before)
     try:
         return reading(work, db)
@@ -148,6 +148,6 @@ def _unchanged(path: Path, before: _State, work: Callable[[sqlite3.Connection], 
 def _check_unchanged(path: Path, before: _State) -> None:
     if _State.of(path) != before:
         raise StoreUnavailableError(
-            f"the memory file {str(path)!r} was changed, or opened by somebody who may change it, while it was read as "
-            "one that does not change; close this memory and open it again"
+            f"the memory file {str(path)!r} was changed, or opened for writing by another process, while it was read "
+            "as immutable; close this memory and open it again"
         )

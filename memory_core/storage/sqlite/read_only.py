@@ -1,4 +1,4 @@
-"""A file that is opened for reading only: nothing in it or beside it changes, and nothing works in the background."""
+"""A file opened read-only: the file and its neighbours do not change, and no background task runs."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ T = TypeVar("T")
 
 
 class ReadOnlyFile(SharedFile):
-    """A `SharedFile` of one store that refuses every write before anything is done for it."""
+    """A `SharedFile` of one store that refuses every write at once."""
 
     is_read_only = True
 
@@ -56,11 +56,11 @@ class ReadOnlyFile(SharedFile):
         *,
         progress: ProgressCallback | None = None,  # noqa: ARG002
     ) -> list[list[Prepared]]:
-        """Refuse: only what is about to be written is embedded here."""
+        """Refuse: texts are embedded here only to be written."""
         refuse()
 
     async def alone(self, work: Callable[[sqlite3.Connection], T]) -> T:  # noqa: ARG002
-        """Refuse: what takes the write lock would write."""
+        """Refuse: work with the write lock is a write."""
         refuse()
 
     async def reembed(self, embedder: Embedder, progress: ProgressCallback | None) -> int:  # noqa: ARG002
@@ -86,7 +86,7 @@ async def borrow_for_reading(path: str | os.PathLike[str], wanted: Wanted) -> Sh
     """The file at a path, opened for this store alone; see `borrow`.
 
     Raises:
-        StorageError: There is none, or it cannot be used as it is.
+        StorageError: The file does not exist, or cannot be used as it is.
         FingerprintError: Its vectors were made by another embedder.
     """
     if os.fspath(path) == IN_MEMORY:

@@ -1,7 +1,7 @@
-"""Texts that an older version analysed: analysed anew in the background, while they are searched as they are.
+"""Re-analyse texts in the background after an upgrade; until then searches use the old terms.
 
-The file says in `meta` which version of the analysis its rows have, and from which key on that is not so yet. Every
-batch is one transaction, so whoever is killed goes on where it stopped, and several processes share the work.
+`meta` records the version of the analysis and the key from which rows still have an older one. Every batch is one
+transaction, so an interrupted run continues where it stopped, and several processes can share the work.
 """
 
 from __future__ import annotations
@@ -23,34 +23,34 @@ from memory_core.storage.sqlite.writer import Writer
 logger = logging.getLogger(__name__)
 
 BATCH: Final = 200
-"""Records of one transaction: about 20 ms in which nobody else writes."""
+"""Records per transaction, which blocks other writers for about 20 ms."""
 PAUSE_SECONDS: Final = 0.05
-"""Between two batches, for those who search and write."""
+"""Pause between two batches, for searches and writes."""
 
 _FIRST: Final = 1
-"""The version of files that do not say."""
+"""The version of files without an entry."""
 
 
 class Reanalysis:
-    """The task that does it. Lives on the core loop."""
+    """The background task. Runs on the core loop."""
 
     def __init__(self, writer: Writer) -> None:
         self._task = asyncio.create_task(_run(writer), name="memory-core reanalysis")
 
     async def close(self) -> None:
-        """Stop; the next process that opens the file goes on."""
+        """Stop; the next process that opens the file continues."""
         self._task.cancel()
         await asyncio.gather(self._task, return_exceptions=True)
 
 
 def is_due(db: sqlite3.Connection) -> bool:
-    """Whether rows are left that this version would analyse differently; not where a newer one has begun."""
+    """Whether rows have an older analysis; `False` if a newer version of the library has begun to replace it."""
     version, following = progress(db)
     return version < ANALYSIS or (version == ANALYSIS and following is not None)
 
 
 def renew(db: sqlite3.Connection) -> bool:
-    """Analyse the next batch; inside a write transaction. Returns whether that was not the last one."""
+    """Analyse the next batch, inside a write transaction; returns whether more batches follow."""
     if not is_due(db):
         return False
     version, following = progress(db)
@@ -72,7 +72,7 @@ def renew(db: sqlite3.Connection) -> bool:
 
 
 def progress(db: sqlite3.Connection) -> tuple[int, int | None]:
-    """The version, and the key from which on rows do not have it yet; `None` if all have."""
+    """The version, and the key from which rows do not have it yet; `None` if all have it."""
     value = meta.get(db, NAME_OF_ANALYSIS)
     version, following = (_FIRST, None) if value is None else json.loads(str(value))
     return version, following

@@ -1,11 +1,11 @@
-"""New vectors for all that is stored, while the old ones still serve.
+"""Re-embed all stored texts while searches use the old vectors.
 
-The vectors of the new embedder are collected in a table of their own, batch by batch, each batch durable: whoever is
-interrupted goes on where it stopped, in this process or another. Triggers take a vector out again when its text
-changes or goes, whichever process does that. At the end one transaction puts the new
-vectors in the place of the old ones; what was written last has its vector owed and is paid by the pending_vectors.
+The vectors of the new embedder are collected in their own table, in batches, each of which is durable: an interrupted
+run continues where it stopped, in this process or another. Triggers delete a vector from that table when any process
+changes or deletes its text. At the end one transaction replaces the old vectors by the new ones; vectors of texts
+written last are pending and computed by `PendingVectors`.
 
-The table exists only meanwhile, so it is not part of the schema.
+The table exists only during the run, so it is not part of the schema.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ from memory_core.storage.sqlite.schema import OWNER_BITS
 from memory_core.storage.sqlite.writer import Writer
 
 ROUNDS: Final = 2
-"""Through the whole file: the second round finds what was written during the first."""
+"""Passes over the whole file: the second one finds texts written during the first."""
 
 _TARGET: Final = "reembedding"
-"""The name in `meta` of the fingerprint that is being worked for."""
+"""The name in `meta` of the new embedder's fingerprint."""
 
 _FORGET: Final = "BEGIN DELETE FROM renewal WHERE record = old.record AND n = old.n; END"
 _CREATE: Final = (
@@ -61,8 +61,8 @@ async def collect(
     """Compute the vectors that are still missing; returns how many.
 
     Raises:
-        EmbeddingError: The embedder failed; what was computed is kept for the next attempt.
-        FingerprintError: Somebody else began to re-embed the file for another embedder meanwhile.
+        EmbeddingError: The embedder failed; vectors computed so far are kept for the next attempt.
+        FingerprintError: Another caller has begun to re-embed the file for another embedder.
     """
     target = embedder.fingerprint
     if not await writer.write(lambda db: _begin(db, target)):
@@ -81,12 +81,12 @@ async def collect(
 
 
 async def switch(writer: Writer, target: Fingerprint) -> None:
-    """Put the new vectors in the place of the old ones; nothing happens if another process has done it."""
+    """Replace the old vectors by the new ones, unless another process has done so."""
     await writer.write(lambda db: _switch(db, target))
 
 
 def _begin(db: sqlite3.Connection, target: Fingerprint) -> bool:
-    """Go on with what somebody left, or begin; False if there is nothing to do."""
+    """Continue an interrupted run or begin one; `False` if there is nothing to do."""
     if stored_fingerprint(db) == target:
         return False
     left = stored_fingerprint(db, _TARGET)
@@ -103,7 +103,7 @@ def _count_missing(db: sqlite3.Connection) -> int:
 
 
 async def _next(reader: Connection, last: Piece, target: Fingerprint) -> tuple[Piece | None, dict[Piece, str]]:
-    """What to embed next, after the piece `last`; and the last of it, `None` at the end of the file."""
+    """The last chunk of the batch that follows `last` (`None` at the end of the file), and the texts to embed."""
 
     def read(db: sqlite3.Connection) -> tuple[Piece | None, dict[Piece, str]]:
         with snapshot(db):
@@ -123,7 +123,7 @@ async def _renew(writer: Writer, embedder: Embedder, texts: dict[Piece, str]) ->
 
 
 def _keep(db: sqlite3.Connection, target: Fingerprint, embedded: dict[Piece, str], blobs: list[bytes]) -> int:
-    """Keep the vectors of texts that are still what was embedded; returns how many."""
+    """Store the vectors of texts that have not changed since they were embedded; returns how many."""
     if not _is_wanted(db, target):
         return 0
     texts = texts_of(db, embedded)
@@ -145,18 +145,18 @@ def _switch(db: sqlite3.Connection, target: Fingerprint) -> None:
     meta.remove(db, _TARGET)
     store_fingerprint(db, target)
     for (owner,) in db.execute("SELECT id FROM owner").fetchall():
-        # Followers look at the fingerprint when the version has changed. Record 0 of an owner does not exist.
+        # Followers check the fingerprint when the version has changed. Record 0 of an owner does not exist.
         note_changes(db, owner, [owner << OWNER_BITS])
 
 
 def _is_wanted(db: sqlite3.Connection, target: Fingerprint) -> bool:
-    """Whether there is still work for this target; False if another process has finished it."""
+    """Whether the run for this target is unfinished; `False` if another process has finished it."""
     if stored_fingerprint(db) == target:
         return False
     other = stored_fingerprint(db, _TARGET)
     if other != target:
         raise FingerprintError(
             f"re-embedding for {target.name} {target.revision} was stopped: the file is being re-embedded for "
-            f"{other.name if other else 'nobody'} now; begin again when that is done"
+            f"{other.name if other else 'another embedder'} now; begin again when that is done"
         )
     return True

@@ -1,4 +1,4 @@
-"""The texts a record had before."""
+"""The table `revision`: earlier texts of records."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ _COLUMNS: Final = "rev, text, until, digest"
 
 
 def keep(db: sqlite3.Connection, key: int, rev: int, text: str, until: datetime) -> None:
-    """Keep the text that a record has had until now, and let go of the oldest one."""
+    """Store the text that a record had until now, and delete the oldest one beyond `REVISIONS_KEPT`."""
     _insert(db, key, [(rev, text, until)])
     db.execute("DELETE FROM revision WHERE record = ? AND rev <= ?", (key, rev - REVISIONS_KEPT))
 
 
 def replace(db: sqlite3.Connection, key: int, revisions: Iterable[Revision]) -> None:
-    """Give a record these earlier texts, and no others."""
+    """Replace the earlier texts of a record."""
     db.execute("DELETE FROM revision WHERE record = ?", (key,))
     _insert(db, key, revisions)
 
@@ -31,7 +31,7 @@ def of(db: sqlite3.Connection, key: int, id: str) -> tuple[Revision, ...]:  # no
     """The earlier texts of a record, oldest first.
 
     Raises:
-        DamagedStoreError: One of them is not as it was written.
+        DamagedStoreError: A row is not as it was written.
     """
     rows = db.execute(f"SELECT {_COLUMNS} FROM revision WHERE record = ? ORDER BY rev", (key,)).fetchall()
     if not all(is_whole(key, row) for row in rows):

@@ -1,19 +1,19 @@
 """The tables of a store file, as ordered migrations.
 
 Every row that belongs to an owner has a key `owner << 32 | seq`, so that an owner is one contiguous range in
-every table: a scan of one owner reads pages that hold nothing else.
+every table: a scan of one owner reads no pages of others.
 
-| table | holds | why |
+| table | contents | purpose |
 |---|---|---|
 | `owner` | app, user, next seq, version | `version` grows with every change that is not an append: readers compare it |
-| `record` | the memories | the truth; everything below is derived from it in the same transaction |
-| `lexical` | hashed terms of each record | what a search of words reads, see `retrieval/postings.py` |
-| `revision` | the texts a record had before | they go with the record, by a trigger |
-| `chunk` | pieces of the text with their vectors | a NULL vector is owed |
-| `outbox` | what changed, in order | in-memory indexes of any process follow it, external ones later |
-| `tombstone` | keyed hashes of forgotten source keys | blocks re-ingestion without keeping what was deleted |
-| `meta` | the embedder's fingerprint, the tombstone key, the version of the analysis | `slack`: an erasure goes on |
-| `renewal` | vectors of the next embedder | exists only while `reembedding.py` is under way |
+| `record` | the memories | the source of truth; everything below is derived from it in the same transaction |
+| `lexical` | hashed terms of each record | read by keyword search, see `retrieval/postings.py` |
+| `revision` | earlier texts of a record | deleted with the record, by a trigger |
+| `chunk` | chunks of the text with their vectors | a NULL vector is pending |
+| `outbox` | changes, in order | in-memory indexes of every process follow it |
+| `tombstone` | keyed hashes of forgotten source keys | blocks re-ingestion without keeping the deleted keys |
+| `meta` | the embedder's fingerprint, the tombstone key, the analysis version | `slack`: an erasure is unfinished |
+| `renewal` | vectors of the next embedder | exists only during a run of `reembedding.py` |
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ from memory_core.storage.sqlite import meta
 logger = logging.getLogger(__name__)
 
 APPLICATION_ID: Final = 0x4D454D43
-"""`MEMC` in the file header: how a store is told from any other SQLite file."""
+"""`MEMC` in the file header distinguishes a store from other SQLite files."""
 
 OWNER_BITS: Final = 32
 NAME_OF_ANALYSIS: Final = "analysis"
-"""In `meta`: the version of the analysis (`features.ANALYSIS`), and from which key on rows do not have it yet."""
+"""In `meta`: the version of the analysis (`features.ANALYSIS`), and the key from which rows do not have it yet."""
 
 _M001: Final = """
 CREATE TABLE meta (name TEXT PRIMARY KEY, value BLOB NOT NULL, digest INTEGER NOT NULL) WITHOUT ROWID;
@@ -134,14 +134,14 @@ CREATE TABLE tombstone (digest BLOB PRIMARY KEY) WITHOUT ROWID;
 
 
 def m001_create(db: sqlite3.Connection) -> None:
-    """All tables, empty."""
+    """Create all tables."""
     for statement in _statements(_M001):
         db.execute(statement)
     meta.put(db, meta.TOMBSTONE_KEY, secrets.token_bytes(32))
 
 
 MIGRATIONS: Final = (m001_create,)
-"""In order; the number of those a file has seen is its `user_version`. A released one is never edited."""
+"""The migrations in order; `user_version` of a file is the number already applied. Never edit a released one."""
 
 
 def check_version(version: int) -> None:
@@ -154,27 +154,27 @@ def check_version(version: int) -> None:
 
 
 def note_analysis(db: sqlite3.Connection, following: int | None) -> None:
-    """Say that terms are those of this version; from the key `following` on not yet."""
+    """Record that terms are of this version; from the key `following` on, if given, they are older."""
     from memory_core.retrieval.features import ANALYSIS  # noqa: PLC0415  (20 ms, for new files only)
 
     meta.put(db, NAME_OF_ANALYSIS, json.dumps([ANALYSIS, following]))
 
 
 def migrate(db: sqlite3.Connection) -> None:
-    """Bring the file up to date, one transaction a step."""
+    """Apply the missing migrations, each in its own transaction."""
     (version,) = db.execute("PRAGMA user_version").fetchone()
-    check_version(version)  # the header, which was checked before, may be behind the write-ahead log
+    check_version(version)  # the header was checked before, but may be older than the write-ahead log
     for number, step in enumerate(MIGRATIONS[version:], version + 1):
         db.execute("BEGIN IMMEDIATE")
         try:
             (seen,) = db.execute("PRAGMA user_version").fetchone()
-            if seen < number:  # else another process did it while this one waited for the lock
+            if seen < number:  # otherwise another process did it while this one waited for the lock
                 step(db)
                 if version == 0:
                     note_analysis(db, None)
                 db.execute(f"PRAGMA application_id = {APPLICATION_ID}")
                 db.execute(f"PRAGMA user_version = {number}")
-        except BaseException:  # whatever it was, half a step must not stay
+        except BaseException:  # on any error: a migration is applied in full or not at all
             db.execute("ROLLBACK")
             raise
         db.execute("COMMIT")
@@ -183,6 +183,6 @@ def migrate(db: sqlite3.Connection) -> None:
 
 
 def _statements(script: str) -> list[str]:
-    """`executescript` would commit on its own, so the script is run statement by statement; `;;` ends none."""
+    """Split a script into statements, because `executescript` would commit; `;;` stands for a `;` inside one."""
     parts = script.replace(";;\n", ";\0").split(";\n")
     return [part.replace("\0", "\n") for part in parts if part.strip()]

@@ -1,4 +1,4 @@
-"""A search, as one piece of work for the reader's connection."""
+"""Run a search as one unit of work on the read connection."""
 
 from __future__ import annotations
 
@@ -30,43 +30,43 @@ from memory_core.storage.sqlite.where import conditions, is_selective, owner_ran
 from memory_core.where.meaning import folded
 
 MOST_ROUNDS: Final = 3
-"""So often a search lets others go first while what it needs is read: its owner's records, then who satisfies its
-conditions, and once more if they changed meanwhile."""
+"""How often a search lets other searches go first while its data is read: the owner's records, then the rows that
+match its conditions, and once more if they changed in the meantime."""
 FEW_TERMS: Final = 64
-"""Words of a query that are looked for in less than a millisecond."""
+"""Most words of a query that are scored in less than a millisecond."""
 
 
 class Found(NamedTuple):
-    """What a search comes to."""
+    """The result of a search, or what it needs first."""
 
     hits: list[Hit]
     """Best first."""
     names: frozenset[str] | None = None
-    """There are no hits because the vector was made without knowing that these are to be cut out of the query."""
+    """If given, there are no hits yet: the query has to be embedded again without these names."""
     missing: Missing | None = None
-    """There are no hits because this has to be read first, on another connection."""
+    """If given, there are no hits yet: this has to be read first, on the other connection."""
 
 
 @dataclass(frozen=True, slots=True)
 class Search:
-    """A request with everything that was computed for it beforehand."""
+    """A request with everything computed for it in advance."""
 
     scope: Scope
     request: SearchRequest
     query: Query
     vector: Vector | None
     without: frozenset[str] | None
-    """The participants' names that were cut out of the query for its vector; `None` if that does not matter."""
+    """The participants' names that were removed from the query for its vector; `None` if that does not matter."""
     now: int
     """Microseconds since 1970 UTC."""
     is_patient: bool = False
-    """Whether to read whatever is needed at once, however long that takes."""
+    """Whether to read everything needed now, however long it takes."""
 
 
 async def found(readers: Readers, owner_indexes: OwnerIndexes, search: Search) -> Found:
-    """Carry out a search: in the loop's thread if that is a matter of a millisecond, else in that of brief reads.
+    """Run a search: in the loop's thread if it takes about a millisecond, otherwise in the thread for short reads.
 
-    What takes long to read comes from the other connection; searches of other owners are carried out meanwhile.
+    Long reads use the other connection, so that searches of other owners can run at the same time.
     """
     result = await readers.brief.briefly(partial(ranked_if_brief, owner_indexes=owner_indexes, search=search))
     if result is None:
@@ -82,7 +82,7 @@ async def found(readers: Readers, owner_indexes: OwnerIndexes, search: Search) -
 
 
 def ranked_if_brief(db: sqlite3.Connection, owner_indexes: OwnerIndexes, search: Search) -> Found | None:
-    """`ranked`, if that is a matter of a millisecond; else `None`."""
+    """`ranked` if it takes about a millisecond, otherwise `None`."""
     with snapshot(db):
         owner = find(db, search.scope)
         is_brief = len(search.query.terms) <= FEW_TERMS and (
@@ -92,7 +92,7 @@ def ranked_if_brief(db: sqlite3.Connection, owner_indexes: OwnerIndexes, search:
 
 
 def ranked(db: sqlite3.Connection, owner_indexes: OwnerIndexes, search: Search) -> Found:
-    """Carry out a search."""
+    """Run a search."""
     with snapshot(db):
         return _ranked(db, owner_indexes, find(db, search.scope), search)
 
@@ -100,7 +100,7 @@ def ranked(db: sqlite3.Connection, owner_indexes: OwnerIndexes, search: Search) 
 def _ranked_after(
     take_over: Callable[[], None], db: sqlite3.Connection, owner_indexes: OwnerIndexes, search: Search
 ) -> Found:
-    """`ranked`, with what was missing before."""
+    """`ranked`, after what was missing has been read."""
     take_over()
     return ranked(db, owner_indexes, search)
 
@@ -151,7 +151,7 @@ async def containing(readers: Readers, search: Search) -> list[Hit]:
 
 
 def _texts(db: sqlite3.Connection, owner: Owner, search: Search, needle: str) -> RowFilter:
-    """What looks at the texts of the records that SQLite's conditions leave."""
+    """The filter for texts that contain `needle`, over the records that satisfy the SQL conditions."""
     found = conditions(owner.id, search.scope, search.request.where, search.now)
     columns, test = ("NULL", None) if found.in_python is None else (found.in_python.columns, found.in_python.test())
     parameters = [] if found.in_python is None else found.in_python.parameters

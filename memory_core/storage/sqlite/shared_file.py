@@ -1,7 +1,7 @@
-"""One open file for all stores of a process: its connections, writer, caches and pending vectors, counted by reference.
+"""Share one open file between all stores of a process: its connections, writer, caches and background tasks.
 
-A second set of connections would cost threads, descriptors and memory, and two writers would wait for each other. Which
-file it is, device and inode decide, not the spelling of the path. See `docs/decisions/0007-one-open-file.md`.
+A second set of connections would cost threads, descriptors and memory, and two writers would wait for each other. Files
+are identified by device and inode, not by path, and reference-counted. See `docs/decisions/0007-one-open-file.md`.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ Synchronous = Literal["FULL", "NORMAL"]
 
 
 class Wanted(NamedTuple):
-    """How a store wants its file to be used."""
+    """The settings with which a store opens its file."""
 
     embedder: Embedder | None
     chunker: Chunker
@@ -53,7 +53,7 @@ class Wanted(NamedTuple):
 
 
 class SharedFile:
-    """What is open once for each file of a process. Lives on the core loop; see `borrow` and `give_back`."""
+    """The open parts of one file, shared by its stores. Used on the core loop only; see `borrow` and `give_back`."""
 
     def __init__(self, path: str, which: Identity | None, wanted: Wanted) -> None:
         self.path = path
@@ -67,18 +67,18 @@ class SharedFile:
         self.users = 0
         """How many stores use it."""
         self.when_pending: list[Callable[[], None]] = [self._wake_pending_vectors]
-        """Called after a commit if vectors are missing in the file."""
+        """Called after a commit if vectors are pending in the file."""
         self._chunker = wanted.chunker
         self._synchronous = wanted.synchronous
         self._queue = None if which is None else WriterQueue(Path(f"{path}-turn"))
         self._switching = asyncio.Lock()
-        """Held while the file gets the vectors of another embedder and this process turns to that one."""
+        """Locked while the file gets the vectors of another embedder and this process switches to that embedder."""
         self._to_close = AsyncExitStack()
         self.connections: list[Connection] = []
-        """Those that are open."""
+        """The open connections."""
 
     async def open(self) -> None:
-        """Open the connections and start the tasks; nothing stays open if that fails or is cancelled."""
+        """Open the connections and start the tasks; on failure or cancellation everything is closed again."""
         try:
             _open_files.add(self)
             await self._open()
@@ -87,7 +87,7 @@ class SharedFile:
             raise
 
     async def close(self) -> None:
-        """Finish accepted writes and let go of everything; may be called twice."""
+        """Finish accepted writes and close everything; may be called twice."""
         async with self._switching:
             try:
                 await self._to_close.aclose()
@@ -96,11 +96,11 @@ class SharedFile:
         await close_embedder(self.embedder)
 
     def check_compatible(self, wanted: Wanted) -> None:
-        """Refuse a store that wants the file to be used otherwise than it is.
+        """Refuse a store whose settings differ from those of the open file.
 
         Raises:
-            FingerprintError: It has another embedder.
-            InvalidInputError: It has another chunker, or another `synchronous`.
+            FingerprintError: The embedders differ.
+            InvalidInputError: The chunkers or the values of `synchronous` differ.
         """
         way_out = "use one Memory for all of them, or close the other first"
         here, there = _fingerprint(self.embedder), _fingerprint(wanted.embedder)
@@ -123,18 +123,18 @@ class SharedFile:
     async def embedded(
         self, batches: Sequence[Batch], *, progress: ProgressCallback | None = None
     ) -> list[list[Prepared]]:
-        """The batches with vectors, as far as there is an embedder and it works."""
+        """Return the batches with vectors, or without them if there is no embedder or it fails."""
         if self.embedder is None:
             return [list(batch) for _, batch in batches]
         return await with_vectors(self.embedder, self.reader, batches, progress=progress)
 
     async def alone(self, work: Callable[[sqlite3.Connection], T]) -> T:
-        """Run work that takes the write lock by itself, when it is the turn of this process."""
+        """Run work that takes the write lock itself, when it is this process's turn."""
         return await self.write_connection.run(partial(self._in_turn, work))
 
     @asynccontextmanager
     async def second_reader(self) -> AsyncGenerator[Connection]:
-        """A connection for long work that reads; searches do not wait for it, but in a database in memory."""
+        """A connection for long reads. Searches do not wait for it, except in an in-memory database."""
         if self.path == IN_MEMORY:
             yield self.write_connection
             return
@@ -148,19 +148,19 @@ class SharedFile:
     async def reembed(self, embedder: Embedder, progress: ProgressCallback | None) -> int:
         """See `Memory.reembed`."""
         made = await collect(self.reader, self.writer, embedder, progress)
-        # Whoever waits for it may be cancelled, but between file and process nothing may come.
+        # The caller may be cancelled, but the switch of the file and of the process must not be separated.
         await asyncio.shield(asyncio.create_task(self._turn_to(embedder), name="memory-core switch"))
         return made
 
     async def has_turned_from(self, embedder: Embedder | None) -> bool:
-        """Whether what failed with this embedder may go well with the one that has taken its place."""
+        """Whether another embedder has replaced this one, so that what failed may succeed now."""
         async with self._switching:
             return self.embedder is not embedder
 
     async def _open(self) -> None:
         in_memory = self.which is None
         self.write_connection = await self._connect(prepare=not in_memory)
-        # A private in-memory database is visible to its own connection only, so that one has to serve both.
+        # An in-memory database is visible to its own connection only, so that connection reads and writes.
         self.reader = self.write_connection if in_memory else await self._connect()
         self.readers = Readers(self.reader, None if in_memory else self._connect)
         self._to_close.push_async_callback(self.readers.close)
@@ -186,7 +186,7 @@ class SharedFile:
 
     @contextmanager
     def _writing(self) -> Generator[None]:
-        """Around every commit: it is our turn, and the file is the one that was opened, before and after."""
+        """Wrap a commit: wait for our turn, and check before and after that the file is the one that was opened."""
         if self._queue is None:
             yield
             return
@@ -200,7 +200,7 @@ class SharedFile:
             return work(db)
 
     def _check_file_in_place(self) -> None:
-        """Refuse to write to a file that nobody can find any more, or beside another one of its name."""
+        """Refuse to write to a file that has been deleted or replaced at its path."""
         found = identity(Path(self.path))
         if found != self.which:
             raise StoreUnavailableError(
@@ -209,7 +209,7 @@ class SharedFile:
             )
 
     def _leave_queue(self) -> None:
-        """After the last connection, in its thread."""
+        """Leave the writers' queue; called after the last connection is closed, in its thread."""
         if self._queue is not None:
             self._queue.close(is_last=not Path(f"{self.path}-wal").exists())
 
@@ -252,24 +252,24 @@ def _named(made_by: Fingerprint | None) -> str:
 
 
 _open_files: set[SharedFile] = set()
-"""What is open in this process, or about to be."""
+"""All files that are open in this process or being opened."""
 _Key = tuple[asyncio.AbstractEventLoop, Identity]
 _files: dict[_Key, SharedFile] = {}
-"""What is open and can be shared. Memories live on the core loop; a `Store` used alone may live on another one."""
+"""Open files that can be shared, by loop: memories use the core loop, a `Store` used alone may use another one."""
 _locks: WeakValueDictionary[_Key, asyncio.Lock] = WeakValueDictionary()
-"""One for each file that is being opened or closed."""
+"""A lock for each file that is being opened or closed."""
 _of_parent: set[Identity] = set()
-"""Files that SQLite takes for open in this process although only its parent can use them."""
+"""Files that SQLite regards as open in this process although they belong to its parent."""
 
 
 async def borrow(path: str | os.PathLike[str], wanted: Wanted) -> SharedFile:
-    """The open file for this path; opened now if this process does not have it open.
+    """The open file for this path; opens it if this process does not have it open.
 
-    If two open a file at once, the second one waits, and opens it itself if the first one is cancelled or fails.
+    If two callers open a file at once, the second waits, and opens it itself if the first is cancelled or fails.
 
     Raises:
-        StorageError: The file cannot be used; nothing was touched.
-        FingerprintError: The vectors in the file, or those of other stores of this process, are another embedder's.
+        StorageError: The file cannot be used; nothing was changed.
+        FingerprintError: The file, or another store of this process, has vectors of another embedder.
         InvalidInputError: This process has the file open with another chunker.
     """
     if os.fspath(path) == IN_MEMORY:
@@ -280,7 +280,7 @@ async def borrow(path: str | os.PathLike[str], wanted: Wanted) -> SharedFile:
     name, which = await in_thread(partial(_find_or_create, Path(path)))
     if which in _of_parent:
         raise StoreUnavailableError(
-            f"the memory file {str(name)!r} was in use as this process was forked; fork before it is opened"
+            f"the memory file {str(name)!r} was open when this process was forked; fork before opening it"
         )
     key = (asyncio.get_running_loop(), which)
     async with _locks.setdefault(key, asyncio.Lock()):
@@ -296,7 +296,7 @@ async def borrow(path: str | os.PathLike[str], wanted: Wanted) -> SharedFile:
 
 
 async def give_back(file: SharedFile, embedder: Embedder | None) -> None:
-    """One store less, and its embedder is closed unless an open file works with it; the last one closes the file."""
+    """Release a store's reference; the last one closes the file. Close its embedder unless an open file uses it."""
     key = None if file.which is None else (asyncio.get_running_loop(), file.which)
     lock = asyncio.Lock() if key is None else _locks.setdefault(key, asyncio.Lock())
     async with lock:
@@ -311,7 +311,7 @@ async def give_back(file: SharedFile, embedder: Embedder | None) -> None:
 
 
 async def close_embedder(embedder: Embedder | None) -> None:
-    """Close it, unless an open file works with it."""
+    """Close the embedder unless an open file uses it."""
     if embedder is not None and not any(file.embedder is embedder for file in _open_files):
         await embedder.close()
 
@@ -322,7 +322,7 @@ def _find_or_create(path: Path) -> tuple[Path, Identity]:
 
 
 def _after_fork_in_child() -> None:
-    """Close what belongs to the parent: SQLite would believe that this process has the locks of its parent."""
+    """Drop the parent's connections: SQLite would assume that this process has the parent's locks."""
     for file in list(_open_files):
         for connection in file.connections:
             connection.drop()

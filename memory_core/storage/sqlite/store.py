@@ -1,4 +1,4 @@
-"""The embedded store: how the pieces of this folder work together. This is the file to read."""
+"""The embedded store. Start reading here: it shows how the modules of this folder work together."""
 
 from __future__ import annotations
 
@@ -59,17 +59,17 @@ EVERYTHING: Final = Where()
 class SqliteStore:
     """Records, full text, vectors and change log in one SQLite file (WAL), shared by any number of processes.
 
-    Two connections with a thread each: one writes (see `Writer`), one reads and ranks; long reads get a third (see
+    Two connections have a thread each: one writes (see `Writer`), one reads and ranks; long reads get a third (see
     `Readers`). Readers never wait for writers. All stores of a process on one file share them (see `SharedFile`); a
-    store adds its clock. `open` before use; everything but `begin_list` runs on the loop that opened it.
+    store adds its clock. Call `open` before use; every method but `begin_list` runs on the loop that opened the store.
 
     Args:
         path: The file, or `":memory:"`.
         embedder: Closed with the store; `None` keeps a store without vectors.
         synchronous: `FULL` survives power loss at any moment; `NORMAL` survives the death of the process only.
-        chunker: Cuts the texts that are written from here on.
-        quota: What each owner may hold.
-        read_only: Refuse every write, and leave the file as it is.
+        chunker: Splits texts that are written from now on.
+        quota: Limits for each owner.
+        read_only: Refuse every write and do not change the file.
     """
 
     def __init__(
@@ -96,8 +96,8 @@ class SqliteStore:
         """Check, create or migrate the file and start the writer, if no other store of this process has it open.
 
         Raises:
-            StorageError: The file cannot be used; nothing was touched.
-            FingerprintError: Its vectors, or those of another store of this process, are another embedder's.
+            StorageError: The file cannot be used; nothing was changed.
+            FingerprintError: The file, or another store of this process, has vectors of another embedder.
             InvalidInputError: Another store of this process has it open with another chunker.
         """
         try:
@@ -107,9 +107,9 @@ class SqliteStore:
             raise
 
     async def close(self) -> None:
-        """Finish accepted writes and let go of file and embedder, unless other stores need them; may be called twice.
+        """Finish accepted writes and release the file and the embedder; may be called twice.
 
-        The embedder that was given is closed as well, unless an open file works with it.
+        The file is closed with its last store, and the embedder unless an open file uses it.
         """
         await asyncio.shield(asyncio.create_task(self._to_close.aclose(), name="memory-core close"))
 
@@ -193,8 +193,8 @@ class SqliteStore:
         if request.mode == "substring":
             plain = searching.Search(scope, request, query, None, None, now)
             return await searching.containing(self._readers, plain)
-        # Which of the query's words are names is known for sure only where the search reads; a wrong guess costs a
-        # second round, and the next query does not make it again.
+        # Only the owner index knows which words of the query are names; a wrong guess costs a second round, and the
+        # next query guesses right.
         while True:
             embedder, owner_indexes = self._embedder, self._owner_indexes
             cuts_names = embedder is not None and request.mode != "lexical" and request.vector is None
@@ -278,7 +278,7 @@ class SqliteStore:
         return swept
 
     async def erase(self, scope: Scope) -> ErasureReceipt:
-        """See `Store.erase`: deletes, and leaves no trace in any file."""
+        """See `Store.erase`: deletes the records and every trace of them in the files."""
         now = self._clock()
         records, sessions, owner = await self._writer.write(lambda db: erasing.remove(db, scope))
         if owner is not None:
@@ -287,7 +287,7 @@ class SqliteStore:
         return ErasureReceipt(records, sessions, now, clean)
 
     def port(self) -> SqlitePort:
-        """Records carried in and out as they are."""
+        """Transfer records unchanged, in and out."""
         return SqlitePort(self._reader, self._writer, self._prepare)
 
     async def stats(self, scope: Scope) -> Stats:
@@ -355,7 +355,7 @@ class SqliteStore:
             self._loop.call_soon_threadsafe(self._begin_page, scope, request, now, done)
 
     def _begin_page(self, scope: Scope, request: ListRequest, now: int, done: asyncio.Future[Page]) -> None:
-        """A page that may take long; on the core loop."""
+        """Start reading a page that may take long; on the core loop."""
         page = paging.page(self._readers, scope, request, now)
         task = asyncio.create_task(answer_with(page, done), name="memory-core page")
         self._pages.add(task)

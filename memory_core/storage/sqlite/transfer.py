@@ -1,4 +1,4 @@
-"""Records of a file carried in and out as they are; see `memory_core.storage.shared.transfer`."""
+"""Transfer records of a file unchanged, in and out; see `memory_core.storage.shared.transfer`."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from memory_core.storage.sqlite.writer import Writer
 from memory_core.where.value import Where
 
 _BEFORE_EVERYTHING = -(1 << 63)
-"""As the present moment it makes expired records count."""
+"""Used as the current time, it makes expired records visible."""
 _SEQ = (1 << OWNER_BITS) - 1
 
 
@@ -49,22 +49,22 @@ class SqlitePort:
         await self.writer.write(lambda db: _restore(db, scope, batch, remove))
 
     async def settle(self, scope: Scope) -> None:
-        """Nothing depends on other rows but vectors, and those come as they are."""
+        """Do nothing: only vectors are derived from other rows, and they are transferred too."""
 
     async def positions(self) -> dict[Scope, Position]:
-        """How far each owner is."""
+        """The position of each owner in its changes."""
         return await self.reader.run(_positions)
 
     async def position(self, scope: Scope) -> Position | None:
-        """How far one owner is."""
+        """The position of one owner in its changes."""
         return await self.reader.run(lambda db: _position(db, scope))
 
     async def changed(self, scope: Scope, since: Position | None) -> tuple[Position | None, list[int] | None]:
-        """How far the owner is, and the seqs that came, changed or went since; `None` if that is no longer known."""
+        """The owner's position, and the seqs added, changed or deleted since; `None` if no longer recorded."""
         return await self.reader.run(lambda db: _changed(db, scope, since))
 
     async def take_at(self, scope: Scope, seqs: Collection[int]) -> list[Carried]:
-        """The records at these seqs, by arrival; those that are gone are left out."""
+        """The records at these seqs, in order of arrival; deleted ones are left out."""
         return await self.reader.run(lambda db: _take_at(db, scope, seqs))
 
     async def fingerprint(self) -> Fingerprint | None:
@@ -78,7 +78,7 @@ class SqlitePort:
 
 
 def read(db: sqlite3.Connection, scope: Scope, rows: str, parameters: Sequence[object]) -> Iterator[Carried]:
-    """The records whose keys a condition on `record` chooses, by arrival, without vectors."""
+    """The records that satisfy an SQL condition on `record`, in order of arrival, without vectors."""
     chosen = f"FROM record WHERE {rows}"
     for row in db.execute(f"SELECT {COLUMNS}, key {chosen} ORDER BY key", parameters):
         record = to_record(row, scope.app, scope.user or "")
@@ -88,7 +88,7 @@ def read(db: sqlite3.Connection, scope: Scope, rows: str, parameters: Sequence[o
 
 
 def with_vectors(db: sqlite3.Connection, owner: int, items: Sequence[Carried]) -> list[Carried]:
-    """The same with the vectors of those that have all of theirs."""
+    """Add the vectors of records that have none pending."""
     found: list[Carried] = []
     for item in items:
         key = owner << OWNER_BITS | item.seq

@@ -1,4 +1,4 @@
-"""The change of one record, inside the writer's transaction."""
+"""Update one record, inside the writer's transaction."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def update(
     now: datetime,
     expected_version: int | None,
 ) -> MemoryRecord:
-    """Apply a patch to the record as it is now, which may be newer than the one that was prepared."""
+    """Apply a patch to the current record, which may be newer than the one that was prepared."""
     known = listing.one(db, scope, item.record.id, micros(now))
     if known is None:
         raise RecordNotFoundError(f"there is no memory {item.record.id!r}")

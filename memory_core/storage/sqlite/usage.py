@@ -1,4 +1,4 @@
-"""How much an owner holds, which its row counts, and the refusal of writes beyond a quota."""
+"""Measure how much an owner stores, and refuse writes beyond its quota."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from memory_core.storage.shared.values import link_keys
 T = TypeVar("T")
 
 SIZE: Final = "(length(CAST(text AS BLOB)) + length(data) + length(tags) + length(links))"
-"""The bytes of a row of `record`: of what its user wrote. All but texts are kept in ASCII."""
+"""The bytes of user content in a row of `record`. All columns but `text` are ASCII."""
 
 _PAIR: Final = 2
-"""What `{}` and `[]` take."""
+"""The bytes of `{}` and `[]`."""
 _EMPTY: Final = 3 * _PAIR
-"""What a record takes that says nothing."""
+"""The bytes of a record without content."""
 
 
 class Usage(NamedTuple):
-    """What an owner holds, or by how much that changes."""
+    """What an owner stores, or a change of it."""
 
     records: int = 0
     bytes: int = 0
@@ -33,7 +33,7 @@ UNCHANGED: Final = Usage()
 
 
 def usage_of(records: Iterable[MemoryRecord]) -> Usage:
-    """What some records take; their bytes are those of `SIZE`."""
+    """The usage of some records, with bytes as in `SIZE`."""
     count = size = 0
     for record in records:
         count += 1
@@ -42,7 +42,7 @@ def usage_of(records: Iterable[MemoryRecord]) -> Usage:
 
 
 def used(db: sqlite3.Connection, scope: Scope) -> Usage:
-    """What the owner of a scope holds."""
+    """The usage of a scope's owner."""
     row = db.execute("SELECT records, bytes FROM owner WHERE app = ? AND user = ?", (scope.app, scope.user)).fetchone()
     return Usage(*row) if row else Usage()
 
@@ -50,7 +50,7 @@ def used(db: sqlite3.Connection, scope: Scope) -> Usage:
 def within(
     quota: Quota | None, scope: Scope, work: Callable[[sqlite3.Connection], T]
 ) -> Callable[[sqlite3.Connection], T]:
-    """`work`, which a write transaction undoes if the owner then holds more than the quota allows, and than before."""
+    """Wrap `work` so that it raises, and is rolled back, if it takes the owner's usage further beyond the quota."""
     if quota is None:
         return work
 

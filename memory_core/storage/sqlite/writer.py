@@ -1,7 +1,7 @@
-"""The writer: one connection, and one commit for everything that is waiting (group commit).
+"""The writer: one connection, and one commit for all waiting writes (group commit).
 
-With `synchronous=FULL` a commit waits for the disk. Writers that arrive while one commit is under way share the next,
-so throughput grows with the number of writers and every write is durable when it returns.
+With `synchronous=FULL` a commit waits for the disk. Writers that arrive during a commit share the next one, so
+throughput grows with the number of writers, and every write is durable when it returns.
 """
 
 from __future__ import annotations
@@ -30,16 +30,16 @@ logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
 Work = Callable[[sqlite3.Connection], Sequence[Any]]
-"""What a write does in its transaction; returns as many results as there are callers."""
+"""The work of a write in its transaction; returns one result per caller."""
 Outcome = tuple[Any, BaseException | None]
 
 MAX_GROUP: Final = 256
-"""Most writes of one commit; bounds how long the first of them waits."""
+"""Most writes of one commit; limits how long the first of them waits."""
 IDLE_SECONDS: Final = 10.0
-"""How long a pause has to be to be used for tidying."""
+"""How long writes must pause before the writer tidies up."""
 GATHERING_SHARE: Final = 0.5
 MOST_SECONDS_GATHERED: Final = 0.005
-"""How long a commit may be put off for writers that are expected, as a share of the last commit's time, and at most."""
+"""How long a commit is delayed for expected writers: a share of the last commit's time, and an upper limit."""
 
 
 class _Waiting(NamedTuple):
@@ -48,16 +48,16 @@ class _Waiting(NamedTuple):
 
 
 class Writer:
-    """Carries out writes in the order they came. Lives on the core loop, and needs no task there.
+    """Runs writes in order of arrival. Used on the core loop only, without a task there.
 
-    The end of a commit wakes that loop up only if somebody waits: it would fight for the interpreter lock with the
-    callers that have just been served.
+    The end of a commit wakes that loop only if writes are waiting; otherwise it would compete for the interpreter lock
+    with the callers that just got their results.
 
     Args:
         when_pending: Called after a commit if the file lacks vectors.
-        when_idle: Run on the connection once nothing was written for `IDLE_SECONDS` after a write.
-        around: Entered before each commit and left after it, in the connection's thread; what it raises, the callers
-            of that commit get.
+        when_idle: Run on the connection when no write came for `IDLE_SECONDS` after a write.
+        around: Entered before each commit and left after it, in the connection's thread; the callers of that commit
+            get the errors that it raises.
     """
 
     def __init__(
@@ -74,28 +74,28 @@ class Writer:
         self._loop = asyncio.get_running_loop()
         self._queue: deque[_Waiting] = deque()
         self._size = 0
-        """How many callers wait in the queue."""
+        """Number of callers in the queue."""
         self._committing = False
         self._ended = 0.0
         self._expected = 0
-        """How many writers seem to be writing one thing after the other; 0 if none did since the last pause."""
+        """Number of writers that seem to write in sequence; 0 if there was none since the last pause."""
         self._patience = 0.0
         self._gathering: asyncio.TimerHandle | None = None
         self._resting: asyncio.TimerHandle | None = None
         self._closed = False
 
     async def write(self, work: Callable[[sqlite3.Connection], T]) -> T:
-        """Run `work` in a transaction and return once that is durable.
+        """Run `work` in a transaction and return when it is durable.
 
-        If `work` raises, nothing of it happened and the error is raised here; others of the same commit are not
-        affected. A caller that is cancelled meanwhile does not stop the write.
+        If `work` raises, it is rolled back alone and the error is raised here; other writes of the same commit are not
+        affected. Cancelling the caller does not stop the write.
         """
         done: asyncio.Future[T] = self._loop.create_future()
         self.enqueue(lambda db: (work(db),), (done,))
         return await done
 
     def enqueue(self, work: Work, done: Sequence[asyncio.Future[Any]]) -> None:
-        """`write` for somebody else, or several: each promise gets its result or the error."""
+        """`write` on behalf of one or several callers: each future gets its result or the error."""
         if self._closed:
             raise ClosedError("this memory was closed; make a new Memory to open it again")
         self._queue.append(_Waiting(work, done))
@@ -109,12 +109,12 @@ class Writer:
         self._closed = True
         while self._committing or self._queue:
             self._gather()
-            await self._connection.run(lambda _: None)  # which comes after that commit
+            await self._connection.run(lambda _: None)  # runs after that commit
         if self._resting is not None:
             self._resting.cancel()
 
     def _gather(self) -> None:
-        """Wait a little for the writers that are expected; a lone one waits for nobody."""
+        """Wait briefly for the expected writers; a single writer does not wait."""
         if self._committing or not self._queue:
             return
         if self._size >= self._expected or self._closed:
@@ -140,20 +140,20 @@ class Writer:
         return group
 
     def _serve(self, db: sqlite3.Connection, group: Sequence[_Waiting]) -> None:
-        """Carry out a group, in the writer's thread."""
+        """Write groups until the queue is empty, in the writer's thread."""
         began = time.perf_counter()
         if self._carry_out(db, group):
             self._loop.call_soon_threadsafe(self._when_pending)
         self._ended = time.perf_counter()
         self._patience = min(GATHERING_SHARE * (self._ended - began), MOST_SECONDS_GATHERED)
-        self._committing = False  # before the look at the queue: whoever comes in between looks at this
+        self._committing = False  # set before reading the queue: a caller that arrives in between checks it
         if self._queue:
             self._loop.call_soon_threadsafe(self._gather)
 
     def _carry_out(self, db: sqlite3.Connection, group: Sequence[_Waiting]) -> bool:
-        """Commit a group and tell its callers, from the writer's thread, which is the shortest way to them.
+        """Commit a group and settle its callers' futures directly from the writer's thread.
 
-        Returns whether the file lacks vectors, which it looks for once they are served.
+        Returns whether the file lacks vectors; this is read after the callers have their results.
         """
         promises = [promise for waiting in group for promise in waiting.done]
         try:
@@ -161,13 +161,13 @@ class Writer:
                 outcomes = commit(db, group)
         except BaseException as error:  # noqa: BLE001  (whatever it was, every caller of this group must hear of it)
             outcomes = [(None, error)] * len(promises)
-        # Whoever is served now may come again, and then they and those who wait already can share one commit.
+        # Callers that get their results now may write again, and can then share a commit with those already waiting.
         self._expected = min(len(promises) + self._size, MAX_GROUP)
         answer((promise, *outcome) for promise, outcome in zip(promises, outcomes, strict=True))
         try:
             return lacks_vectors(db)
-        except sqlite3.Error as error:  # nobody waits for it, and the next commit asks again
-            logger.info("nobody knows whether vectors are owed: %s", reason_for_log(error))
+        except sqlite3.Error as error:  # no caller depends on it, and the next commit checks again
+            logger.info("could not check for pending vectors: %s", reason_for_log(error))
             return False
 
     def _rest(self) -> None:
@@ -185,17 +185,17 @@ class Writer:
 
 def _say_if_it_failed(tidied: asyncio.Future[None]) -> None:
     error = tidied.exception()
-    if error is not None:  # such as another process that writes: nothing depends on it
+    if error is not None:  # for example because another process writes; nothing depends on it
         logger.info("the store was not tidied: %s", reason_for_log(error))
 
 
 def commit(db: sqlite3.Connection, group: Sequence[_Waiting]) -> list[Outcome]:
-    """Run the works in one transaction, in order, and return how each ended; one that raises is undone alone."""
-    if len(group) == 1:  # what is undone alone needs no savepoint, which costs a copy of every page that changes
+    """Run the works in one transaction, in order, and return their outcomes; one that raises is rolled back alone."""
+    if len(group) == 1:  # a single work needs no savepoint, which would copy every changed page
         try:
             with _transaction(db):
                 return [(result, None) for result in group[0].work(db)]
-        except Exception as error:  # whatever it was; what concerns only one of several adds is tried again apart
+        except Exception as error:  # any error; several adds are retried one by one
             if len(group[0].done) == 1 or isinstance(error, sqlite3.OperationalError):
                 raise
     with _transaction(db):
@@ -208,7 +208,7 @@ def _transaction(db: sqlite3.Connection) -> Generator[None]:
     try:
         yield
         db.execute("COMMIT")
-    except BaseException:  # whatever it was, the next group needs a connection without a transaction
+    except BaseException:  # on any error: the next group needs a connection without a transaction
         if db.in_transaction:
             db.execute("ROLLBACK")
         raise
@@ -218,8 +218,8 @@ def _outcomes(db: sqlite3.Connection, work: Work, count: int) -> list[Outcome]:
     db.execute("SAVEPOINT work")
     try:
         outcomes: list[Outcome] = [(result, None) for result in work(db)]
-    except Exception as error:  # whatever it was, it is their callers' alone
-        if not db.in_transaction:  # SQLite gave up the whole transaction, such as on a full disk
+    except Exception as error:  # any error is passed to the callers of this work only
+        if not db.in_transaction:  # SQLite rolled back the whole transaction, for example on a full disk
             raise
         db.execute("ROLLBACK TO work")
         db.execute("RELEASE work")

@@ -1,13 +1,13 @@
-"""A queue for the writers of several processes, so that each gets its turn.
+"""A fair queue for the writers of several processes.
 
-SQLite lets one process write at a time and has the others ask again after pauses that grow to a tenth of a second.
-Under load the process that has just written asks first, and some wait for seconds. So before a commit a process takes
-two locks on a file of its own beside the database: `NEXT`, then `TURN`, upon which it releases `NEXT`. A process that
-comes back for another commit finds `NEXT` taken by the one that waits longest and lines up behind it.
+SQLite lets one process write at a time; the others retry after pauses that grow to a tenth of a second. Under load the
+process that has just written retries first, and some wait for seconds. So before a commit a process takes two locks on
+a separate file beside the database: first `NEXT`, then `TURN`, after which it releases `NEXT`. A process that wants
+another commit finds `NEXT` taken by the process that has waited longest, and waits behind it.
 
-The queue decides about order only; what keeps writers apart is SQLite's own lock. So it does no harm where the side
-file cannot be made, or where another process is stopped while it has the turn: after `PATIENCE_SECONDS` a writer goes
-on without one. The locks are POSIX record locks, which the system drops with the process and no fork inherits.
+The queue decides the order only; SQLite's own lock keeps writers apart. So it does no harm if the side file cannot be
+created, or if a process is stopped during its turn: after `PATIENCE_SECONDS` a writer continues without a turn. The
+locks are POSIX record locks, which the system drops with the process and a fork does not inherit.
 """
 
 from __future__ import annotations
@@ -24,18 +24,18 @@ if sys.platform != "win32":
     import fcntl
 
 PATIENCE_SECONDS: Final = 5.0
-"""How long a writer waits for its turn before it goes on without one."""
+"""How long a writer waits for its turn before it continues without one."""
 
 _TURN: Final = 0
 _NEXT: Final = 1
-"""The byte of the side file that each lock is for."""
+"""The byte of the side file that each lock covers."""
 
 
 class WriterQueue:
     """A process's place in the queue of one file. Used by one thread at a time.
 
     Args:
-        path: The side file; made when it is missing, readable for its owner only, and always empty.
+        path: The side file; created if missing, readable by its owner only, always empty.
     """
 
     def __init__(self, path: Path) -> None:
@@ -54,7 +54,7 @@ class WriterQueue:
                 self._pass_on()
 
     def close(self, *, is_last: bool) -> None:
-        """Leave the queue; the last process takes the side file with it."""
+        """Leave the queue; the last process deletes the side file."""
         descriptor, self._descriptor = self._descriptor, None
         if descriptor is None:
             return
@@ -65,7 +65,7 @@ class WriterQueue:
 
     def _take(self) -> bool:
         if sys.platform == "win32" or (self._wait is not None and not self._wait.is_over):
-            return False  # on Windows SQLite's own pauses have to do
+            return False  # on Windows only SQLite's own pauses apply
         self._wait = None
         try:
             descriptor = self._opened()
@@ -92,7 +92,7 @@ class WriterQueue:
 
 
 class _Wait:
-    """A wait for the turn that can be given up, which the system call cannot: so it has a thread of its own."""
+    """A wait for the turn with a timeout. The system call has none, so it runs in its own thread."""
 
     def __init__(self, descriptor: int) -> None:
         self._descriptor = descriptor
@@ -104,10 +104,10 @@ class _Wait:
         self.is_over = False
 
     def for_turn(self) -> bool:
-        """Whether this process has the turn now; `False` after `PATIENCE_SECONDS`."""
+        """Wait for the turn; returns whether this process has it, `False` after `PATIENCE_SECONDS`."""
         try:
             threading.Thread(target=self._stand_in_line, name="memory-core turn", daemon=True).start()
-        except RuntimeError:  # there is no further thread to be had
+        except RuntimeError:  # no further thread can be started
             self.is_over = True
             _unlock(self._descriptor, _NEXT)
             return False
@@ -117,7 +117,7 @@ class _Wait:
             return self._has_turn
 
     def close_later(self) -> bool:
-        """Leave the descriptor to the thread if that still waits, since its number must not be used again before."""
+        """Leave the descriptor to the thread if that is still waiting, so that its number is not reused before."""
         with self._lock:
             self._closes = not self.is_over
             return self._closes
@@ -138,7 +138,7 @@ class _Wait:
 def _wait_for(descriptor: int, byte: int) -> bool:
     try:
         fcntl.lockf(descriptor, fcntl.LOCK_EX, 1, byte)
-    except OSError:  # the system believes that two processes wait for each other: on without a turn
+    except OSError:  # the system assumes a deadlock: continue without a turn
         return False
     return True
 
@@ -149,7 +149,7 @@ def _unlock(descriptor: int, byte: int) -> None:
 
 
 def _is_free(descriptor: int, byte: int) -> bool:
-    """Take a lock if nobody has it."""
+    """Take a lock if no process has it."""
     try:
         fcntl.lockf(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, byte)
     except OSError:

@@ -1,4 +1,4 @@
-"""What a write does to the tables: plain functions inside the writer's transaction."""
+"""Write records to the tables: plain functions, called inside the writer's transaction."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ from memory_core.superseding import already_superseded, retired, superseded_by
 from memory_core.where.value import Where
 
 _STATEMENT_ROWS: Final = (64, 32, 16, 8, 4, 2, 1)
-"""How many rows one statement inserts: few different statements, which a connection keeps prepared."""
+"""Rows per INSERT statement: only a few sizes, so that a connection keeps the statements prepared."""
 
 _RECORD: Final = f"record (key, owner, {COLUMNS})"
 _SET: Final = ", ".join(f"{name} = ?" for name in COLUMNS.split(", "))
 
 
 class Tombstones:
-    """Which source keys an owner deleted on purpose, known only by a keyed hash."""
+    """The source keys that an owner had forgotten, stored as keyed hashes only."""
 
     def __init__(self, db: sqlite3.Connection, scope: Scope) -> None:
         self._db = db
@@ -50,7 +50,7 @@ class Tombstones:
         self._db.executemany("INSERT OR IGNORE INTO tombstone VALUES (?)", rows)
 
     def among(self, source_keys: Sequence[str]) -> set[str]:
-        """Those of the keys that were buried."""
+        """The given keys that are forgotten."""
         if self._db.execute("SELECT 1 FROM tombstone LIMIT 1").fetchone() is None:
             return set()
         return {key for key in source_keys if self._holds(key)}
@@ -65,7 +65,7 @@ class Tombstones:
 
 @dataclass(frozen=True, slots=True)
 class Adds:
-    """New records of one owner, each of another caller: work that the writer carries out as one if it can."""
+    """New records of one owner, one per caller, which the writer adds together if it can."""
 
     scope: Scope
     items: Sequence[Prepared]
@@ -75,7 +75,7 @@ class Adds:
         return within(self.quota, self.scope, lambda db: insert(db, self.scope, self.items))(db)
 
     def apart(self) -> list[Adds]:
-        """The same, caller by caller."""
+        """The same adds, one object per caller."""
         return [Adds(self.scope, [item], self.quota) for item in self.items]
 
 
@@ -83,7 +83,7 @@ def insert(db: sqlite3.Connection, scope: Scope, batch: Sequence[Prepared]) -> l
     """Write new records; known source keys update, forgotten ones are left out (`None`)."""
     now = micros(batch[0].record.created_at)
     sources = [item.record.source_key for item in batch if item.record.source_key is not None]
-    # Without source keys all of them are new.
+    # Without source keys all records are new.
     if sources:
         owner, has_expired = begin_write(db, scope, now)
     else:
@@ -107,7 +107,7 @@ def insert(db: sqlite3.Connection, scope: Scope, batch: Sequence[Prepared]) -> l
         elif source in known:
             insist_on_reach(scope, known[source][1])
             record = _bring_up_to_date(db, owner.id, known[source], item)
-            known[source] = (known[source][0], record)  # it may come once more
+            known[source] = (known[source][0], record)  # the key may be repeated in the batch
             results.append(record)
         elif source in buried:
             results.append(None)
@@ -121,7 +121,7 @@ def insert(db: sqlite3.Connection, scope: Scope, batch: Sequence[Prepared]) -> l
 
 
 def append(db: sqlite3.Connection, owner: Owner, new: Sequence[Prepared], *, has_keys: bool = False) -> None:
-    """Give new records their keys, unless `begin_append` did, and write them with everything derived from them."""
+    """Assign keys to new records, unless `begin_append` did, and write them with everything derived from them."""
     if not new:
         return
     keys = [owner.id << OWNER_BITS | seq for seq in range(owner.next, owner.next + len(new))]
@@ -131,7 +131,7 @@ def append(db: sqlite3.Connection, owner: Owner, new: Sequence[Prepared], *, has
 
 
 def retire(db: sqlite3.Connection, scope: Scope, owner: int, new: Iterable[MemoryRecord]) -> None:
-    """Let the records in reach that these supersede give way to them."""
+    """Mark the records in reach that these supersede."""
     for record in new:
         for old in superseded_by(record) if record.links else ():
             _retire_one(db, scope, owner, old, record)
@@ -152,7 +152,7 @@ def _retire_one(db: sqlite3.Connection, scope: Scope, owner: int, id: str, new: 
 
 
 def sweep(db: sqlite3.Connection, scope: Scope, owner: int, now: int) -> None:
-    """Delete what has expired, so that it neither stays on disk nor keeps its id and source key from being used."""
+    """Delete expired records, so that they do not stay on disk and their ids and source keys can be used again."""
     expired = Conditions()
     expired.add("owner = ? AND expires_at <= ?", owner, now)
     delete(db, scope, owner, expired, forget=False)
@@ -189,12 +189,12 @@ def restore(db: sqlite3.Connection, owner: Owner, items: Sequence[Prepared]) -> 
 
 
 def overwrite_fields(db: sqlite3.Connection, owner: int, key: int, record: MemoryRecord) -> None:
-    """Write a record whose searchable parts did not change."""
+    """Write a record whose searchable fields did not change."""
     note_changes(db, owner, [key], _overwrite(db, key, record))
 
 
 def overwrite_columns(db: sqlite3.Connection, changed: Iterable[tuple[int, MemoryRecord]], *names: str) -> None:
-    """Write records of which only these columns changed, and their digests: indexes of others stay as they are."""
+    """Write records of which only these columns changed, and their digests; other indexes are not updated."""
     wanted = [NAMES.index(name) for name in (*names, "digest")]
     rows = [(*(row[at] for at in wanted), key) for key, record in changed for row in [to_row(record)]]
     columns = ", ".join(f"{NAMES[at]} = ?" for at in wanted)
@@ -202,7 +202,7 @@ def overwrite_columns(db: sqlite3.Connection, changed: Iterable[tuple[int, Memor
 
 
 def _overwrite(db: sqlite3.Connection, key: int, record: MemoryRecord) -> Usage:
-    """Write a record over its row, whose text is kept if it differs; returns by how much it grew."""
+    """Write a record over its row and keep the old text if it differs; returns the change in usage."""
     rev, text, before = db.execute(f"SELECT rev, text, {SIZE} FROM record WHERE key = ?", (key,)).fetchone()
     if text != record.text:
         revisions.keep(db, key, rev, text, record.updated_at)
@@ -211,7 +211,7 @@ def _overwrite(db: sqlite3.Connection, key: int, record: MemoryRecord) -> Usage:
 
 
 def delete(db: sqlite3.Connection, scope: Scope, owner: int, found: Conditions, *, forget: bool) -> int:
-    """Delete what satisfies the conditions."""
+    """Delete the records that satisfy the conditions."""
     rows = db.execute(f"SELECT key, source_key, id, {SIZE} FROM record WHERE {found.sql}", found.parameters).fetchall()
     if not rows:
         return 0
@@ -228,7 +228,7 @@ def delete(db: sqlite3.Connection, scope: Scope, owner: int, found: Conditions, 
 
 
 def _unlink(db: sqlite3.Connection, scope: Scope, owner: int, gone: Collection[str]) -> tuple[list[int], int]:
-    """Take links to deleted records out of those that stay; returns their keys and how many bytes that saves."""
+    """Remove links to deleted records from the remaining ones; returns the changed keys and the bytes saved."""
     linked = db.execute("SELECT key, links FROM record WHERE owner = ? AND links <> '[]'", (owner,)).fetchall()
     with explaining("the links of a record"):
         keys = [key for key, links in linked if any(link.partition(":")[2] in gone for link in json.loads(links))]
@@ -267,7 +267,7 @@ def by_sources(
 def _bring_up_to_date(
     db: sqlite3.Connection, owner: int, known: tuple[int, MemoryRecord], item: Prepared
 ) -> MemoryRecord:
-    """A turn that grew or changed since it was stored is brought up to date; otherwise nothing happens."""
+    """Update a stored turn if its text grew or changed."""
     key, record = known
     newer = updated(record, item.record)
     if newer is record:
@@ -304,7 +304,7 @@ def _derive(db: sqlite3.Connection, keys: Sequence[int], items: Sequence[Prepare
     insert_rows(db, "lexical", lexical)
     wanted = (
         (None, stored_fingerprint(db)) if any(item.made_by for item in items) else (None,)
-    )  # it may change while we embed
+    )  # it may have changed during embedding
     chunks: list[tuple[object, ...]] = []
     for key, item in pairs:
         vectors = item.vectors if item.made_by in wanted else ()
@@ -317,8 +317,8 @@ def _derive(db: sqlite3.Connection, keys: Sequence[int], items: Sequence[Prepare
 def insert_rows(db: sqlite3.Connection, table: str, rows: Sequence[Sequence[object]]) -> None:
     """Insert rows, many in one statement.
 
-    Each step of a statement gives up the interpreter lock and has to get it back, from threads that prepare what is
-    written next: `executemany` would do so for every row.
+    Each step of a statement releases the interpreter lock and has to reacquire it from threads that prepare the next
+    writes; `executemany` would do so for every row.
     """
     done = 0
     for size in _STATEMENT_ROWS:
