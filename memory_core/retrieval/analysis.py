@@ -1,8 +1,8 @@
-"""From text to index terms: the one place that decides which words of a memory can be found.
+"""Turn text into index terms: this module alone decides which words of a memory can be found.
 
 A record and a query go through the same `analyse`, so what it does to a word matters less than that it does it twice.
-Words of segmented scripts are folded (case, width, ligatures, diacritics), freed of English stop words, taken back to
-their base form where English is irregular ("went" is "go") and stemmed by Porter's rules. Scripts that put no space
+Words of segmented scripts are folded (case, width, ligatures, diacritics), stripped of English stop words, reduced to
+their base form where English is irregular ("went" is "go") and stemmed by Porter's rules. Scripts without spaces
 between words become overlapping pairs of characters. Stemming and stop words are English; text in other languages is
 folded and split, which is safe, and finds exact word forms.
 """
@@ -64,13 +64,13 @@ _BASE_FORMS = {
 }
 
 _LONGEST = 64
-"""Longer runs of letters and digits (base64, hashes) are cut into terms of this length, so that terms stay bounded."""
+"""Longer runs of letters and digits (base64, hashes) are split into terms of this length, so that terms are bounded."""
 
 _SPACED = bytes(code if chr(code).isalnum() else 0x20 for code in range(128)) + bytes(128)
-"""Spaces for what is not part of a word. Tables of bytes are several times as fast as a regular expression, and writing
-is held up by little else."""
+"""Replaces everything that is not part of a word by spaces. A byte table is several times as fast as a regular
+expression, and this step takes much of the time of a write."""
 _SHAPE = bytes(0x20 if chr(code).isspace() else 0x78 for code in range(128)) + bytes(128)
-"""An "x" for each character that is no white space."""
+"""Replaces each character that is not white space by "x"."""
 _HAN = r"\u3005-\u3007\u3021-\u3029\u3038-\u303b\u3400-\u4dbf\u4e00-\u9fff\U00020000-\U0003ffff"
 _HIRAGANA = r"\u3041-\u309f"
 _KATAKANA = r"\u30a1-\u30ff\u31f0-\u31ff"
@@ -89,13 +89,13 @@ _HAN_RUN = re.compile(f"[{_HAN}]{{2,}}")
 _UNSEGMENTED_CHARACTER = re.compile(f"[{''.join(_UNSEGMENTED)}]")
 
 _PIECE = 4_000
-"""Characters that are folded and cut into words together. Each step is one call that no other thread can interrupt, and
-the folded text may be 18 times as long (U+FDFA)."""
+"""Characters folded and split into words in one step. No other thread can interrupt a step, and the folded text may be
+18 times as long (U+FDFA)."""
 _ENDS = " \n.,!?\u3002\u3001\uff0c"
-"""Some of what separates words in any text, however it is folded."""
+"""Characters that separate words in any text, before and after folding."""
 
 _QUESTION_MARK = re.compile(r"[?\uff1f\u061f\u2e2e\u2047\u2048\u2049\u203d\ufe56\u037e](?!\w)")
-"""Of any script; one with a letter behind it is part of an address."""
+"""Question marks of all scripts; one followed by a letter is part of an address."""
 
 _APOSTROPHES = "'\u02bb\u02bc\u2018\u2019\u201b\u2032"
 
@@ -163,9 +163,9 @@ def terms_of(words: Sequence[str]) -> list[str]:
 
 
 def index_terms(text: str) -> list[str]:
-    """Return what a record is found by: its terms, and each Han character of a longer run by itself.
+    """Return the terms a record is indexed by: its terms, and each single Han character of a longer run.
 
-    A query of one such character ("\u8336", tea) so finds the words that contain it; longer queries go by pairs alone.
+    So a query of one such character ("\u8336", tea) finds the words that contain it; longer queries use pairs only.
     """
     terms = analyse(text)
     if text.isascii():
@@ -190,9 +190,9 @@ def words(text: str) -> int:
 
 
 def asks(text: str) -> bool:
-    """Return whether the text asks something, anywhere in it.
+    """Return whether the text asks a question, anywhere in it.
 
-    People go on after a question ("Do you sail? I do.") and attachments follow it, and still the next turn answers.
+    Text or attachments may follow a question ("Do you sail? I do."), and the next turn still answers it.
     """
     if text.isascii() and "?" not in text:
         return False
@@ -200,7 +200,7 @@ def asks(text: str) -> bool:
 
 
 def _pieces(text: str, size: int = _PIECE) -> Iterator[str]:
-    """Cut a long text where words end; in a run of more than `size` characters without an end, anywhere."""
+    """Split a long text where words end, or anywhere in a run of more than `size` characters without such a place."""
     start = 0
     while len(text) - start > size:
         end = max(text.rfind(mark, start, start + size) for mark in _ENDS) + 1
@@ -212,12 +212,12 @@ def _pieces(text: str, size: int = _PIECE) -> Iterator[str]:
 
 
 def _without_wont(text: str) -> str:
-    """Drop the one contraction whose first half is another word: "won't" is no victory."""
+    """Drop "won't", the one contraction whose first half is another word ("won")."""
     return text.replace("won't", " ")
 
 
 class _Terms(dict[str, str]):
-    """The term of each folded word, worked out when first needed; empty for stop words."""
+    """The term of each folded word, computed when first needed; empty for stop words."""
 
     _CAPACITY = 65536
 
@@ -240,7 +240,7 @@ def _fold(text: str) -> str:
 
 
 class _Folded(dict[int, str]):
-    """What `str.translate` puts for each code point of compatibility-decomposed text, found when first needed."""
+    """The replacement of each code point of compatibility-decomposed text, computed when first needed."""
 
     _CAPACITY = 65536
 
@@ -269,7 +269,7 @@ def _fold_character(character: str) -> str:
 
 
 def _is_diacritic(character: str) -> bool:
-    """Return whether this is a mark that readers of its script leave out, or that only styles a symbol."""
+    """Return whether this is a mark that writers of its script often omit, or that only styles a symbol."""
     return (
         "\u0300" <= character <= "\u036f"  # Latin, Greek, Cyrillic
         or "\u0483" <= character <= "\u0489"  # Cyrillic

@@ -29,7 +29,7 @@ class Column:
         return self._data[: self._size]
 
     def reserve(self, count: int) -> None:
-        """Make room for so many more rows, so that appending them piece by piece copies nothing."""
+        """Reserve space for `count` more rows, so that appending them in parts copies nothing."""
         size = self._size + count
         if size > len(self._data):
             grown = np.empty((max(size, 2 * len(self._data), 16), *self._shape), self._data.dtype)

@@ -1,4 +1,4 @@
-"""How well words match: BM25 with the statistics of one owner, measured against what the query could reach."""
+"""Keyword matching: BM25 with the statistics of one owner, as a share of the highest score the query can reach."""
 
 from __future__ import annotations
 
@@ -18,31 +18,31 @@ K1: Final = 0.9
 B: Final = 0.4
 """BM25 as Robertson and Zaragoza 2009, with the parameters Anserini found best for short passages."""
 DOUBT: Final = 32.0
-"""In units of BM25, of which one word is worth 3 to 8: how much has to match until the match of a part of the query is
-taken for more than chance; see `Lexical.coverage`. Between 16 and 32 the development corpora differ by a point."""
+"""Damping of partial matches, in units of BM25 (one word scores 3 to 8): a partial match well below it may be chance;
+see `Lexical.coverage`. Between 16 and 32 the results on the development corpora differ by a point."""
 
 
 @dataclass(frozen=True, slots=True)
 class Lexical:
-    """How well each row matches the words of a query."""
+    """How well each row matches the terms of a query."""
 
     scores: Floats
     """BM25; 0 for rows without any of the terms and for dead rows."""
     ideal: float
-    """The score of a text of average length that has every term once, also those that no text has."""
+    """The score of a text of average length that has every term once, terms that no text has included."""
     lacking: Floats
-    """The share of the query that a row lacks, by how telling its terms are: 0 for a row with all of them, else 1."""
+    """The share of the query's terms, weighted by idf, that a row lacks: 0 for a row with all of them, else up to 1."""
     missing: Collection[str]
-    """The terms that no living row has."""
+    """The terms that no live row has."""
 
     def coverage(self, doubt: float = DOUBT) -> Floats:
-        """How much of the query each row covers: 0 for no word, about 1 for a row that has all of them.
+        """How much of the query each row covers: 0 for no term, about 1 for a row that has all of them.
 
-        Words count by how telling they are. A single word of several, such as "kind" of "What kind of car do I own?",
-        is often chance, so a part counts less the less it is; a row with all the words is never doubted.
+        Terms are weighted by idf. A match of one word of several, such as "kind" of "What kind of car do I own?", is
+        often chance, so the smaller the matching part, the more it is discounted; a row with all terms is not.
 
         Args:
-            doubt: 0 takes each match at its word, for searches that have nothing else to go by.
+            doubt: Strength of the discount; 0 for none, for searches by words alone.
         """
         if not self.ideal:
             return self.scores
@@ -88,7 +88,7 @@ def bm25(owner_index: OwnerIndex, terms: Sequence[str]) -> Lexical:
 
 
 def _norms(owner_index: OwnerIndex) -> Floats:
-    """How much the length of each row takes from what its terms weigh."""
+    """The length normalisation of each row."""
     norms: Floats = owner_index.lengths.values * np.float32(K1 * B / owner_index.average_length) + np.float32(
         K1 * (1 - B)
     )
@@ -96,7 +96,7 @@ def _norms(owner_index: OwnerIndex) -> Floats:
 
 
 def _add_column(scores: Floats, column: Floats, norms: Floats, idf: float) -> None:
-    """Add what a term of many rows weighs in each."""
+    """Add the weight of a frequent term to the scores, from a column with a count for each row."""
     weights: Floats = column + norms[: len(column)]
     np.divide(column, weights, out=weights)
     weights *= np.float32(idf * (K1 + 1))
@@ -104,7 +104,7 @@ def _add_column(scores: Floats, column: Floats, norms: Floats, idf: float) -> No
 
 
 def _added_up(found: Sequence[tuple[NDArray[np.int64], Floats, float]], norms: Floats) -> tuple[Floats, Floats]:
-    """The sum of what each term weighs in the rows that have it, and of what it tells there at all."""
+    """For each row, the sum of the weights of its terms and the sum of their idf."""
     rows = np.concatenate([rows for rows, _, _ in found])
     counts = np.concatenate([counts for _, counts, _ in found])
     weights = np.array([idf * (K1 + 1) for _, _, idf in found])

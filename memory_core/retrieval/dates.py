@@ -1,4 +1,4 @@
-"""How well the date of a record fits a date that a query names."""
+"""Score how well the date of a record fits a date in the query."""
 
 from __future__ import annotations
 
@@ -15,22 +15,23 @@ Rows = NDArray[np.int64]
 Moments = NDArray[np.datetime64]
 
 SLACK_DAYS: Final = 14
-"""People speak of a day for about two weeks after it."""
+"""People mention a day for about two weeks after it."""
 
 _DAY: Final = 86_400_000_000
 _MONTH_DAYS: Final = 31
 _ACROSS_NEW_YEAR: Final[Mapping[int, tuple[int, ...]]] = {12: (-1, 0), 1: (0, 1)}
-"""By month the years, counted from a record's own, that one without a year may mean."""
+"""The years, relative to a record's, that a date without a year may mean, by month."""
 
 
 def date_fit(occurred: Rows, mentions: Sequence[DateMention]) -> Floats:
     """1 for records of the named day, month or year, falling to 0 over the two weeks after the day or month.
 
-    The day before counts as well, for clocks differ; a month has 31 days. Without a year the nearest such month counts.
+    The day before counts as well, because clocks differ; a month has 31 days. Without a year the nearest such month
+    counts.
 
     Args:
         occurred: Microseconds since 1970 UTC.
-        mentions: What the query names; of several the one that fits best counts.
+        mentions: The dates in the query; the one that fits best counts.
     """
     fit: Floats = np.zeros(len(occurred), np.float32)
     stamps: Moments = occurred.astype("datetime64[us]")

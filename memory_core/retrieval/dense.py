@@ -1,9 +1,9 @@
-"""The dense arm: exact cosines of one query with all vectors of an owner.
+"""Vector search: exact cosines of a query with all vectors of an owner.
 
-Where only the nearest are wanted and with the `accel` extra (numkong), vectors are also held as int8, four times less
-memory to read; the best by int8 are then scored again with the float32 vectors, so that what is returned is exact.
-Where every cosine counts, for the turns around and the session, all of them are computed exactly: what int8 makes of a
-vector depends on those that came with it, and so on what a process has seen before.
+If only the nearest rows are wanted and the `accel` extra (numkong) is installed, vectors are also stored as int8, a
+quarter of the memory to read; the best by int8 are rescored with the float32 vectors, so that results are exact. If
+every cosine counts, for neighboring turns and sessions, all are computed exactly: an int8 vector depends on the others
+of its block, and so on earlier searches of the process.
 """
 
 from __future__ import annotations
@@ -34,20 +34,20 @@ BLOCK: Final = 4_096
 SMALLEST_BLOCK: Final = 512
 """Fewer vectors are scanned as float32, which is as fast."""
 PACKED_AT_ONCE: Final = 8
-"""Blocks made by one search, some 30 ms: the first searches of a large owner share that work."""
+"""Blocks built by one search, about 30 ms: the first searches of a large owner share that work."""
 SHARED_FROM: Final = 12
-"""From this many blocks on a second core, if one is idle, takes a part; below, waking it costs what it saves."""
+"""From this many blocks on, an idle second core takes a part; below, waking it costs as much as it saves."""
 ON_ALL_CORES: Final = 16_384
-"""So many float32 vectors are worth waiting for a core that may be busy."""
+"""From this many float32 vectors on, the scan uses all cores, although one may be busy."""
 RESCORED: Final = 64
-"""How many of the best by int8 are scored exactly: at 100,000 vectors the exact ten best were always among them."""
+"""How many of the best by int8 are rescored: at 100,000 vectors the exact ten best were always among them."""
 _LARGEST: Final = 127
 WORTH_GATHERING: Final = 8
 """Copying a scattered vector costs about as much as scanning this many in a row."""
 
 
 def chance(count: int) -> float:
-    """About how far the best of so many unrelated texts stands above their mean, in spreads: sqrt(2 ln n).
+    """About how far the best of `count` unrelated texts stands above their mean, in spreads: sqrt(2 ln n).
 
     The leading term of the expected maximum of n normal variables (Cramer 1946, section 28.6).
     """
@@ -55,14 +55,14 @@ def chance(count: int) -> float:
 
 
 class _Pieces(NamedTuple):
-    """Where the vectors of each row are."""
+    """The positions of the vectors of each row."""
 
     rows: NDArray[np.int64]
-    """Those that have any."""
+    """The rows that have vectors."""
     starts: NDArray[np.int64]
-    """The first vector of each."""
+    """The first vector of each of these rows."""
     handicaps: Floats
-    """What each vector has to stand out by, in spreads: nothing for the first of a row."""
+    """What is subtracted from each cosine, in spreads: nothing for the first vector of a row."""
 
 
 class Dense:
@@ -75,9 +75,9 @@ class Dense:
         self._one_each = True
         self._pieces: _Pieces | None = None
         self._blocks: list[_Block] = []
-        """Of the first vectors, in order; all of them full but the last."""
+        """Blocks of the first vectors, in order; all but the last are full."""
         self._scanned = 0
-        """How many vectors there were at the last scan."""
+        """Number of vectors at the last scan."""
         self._second: ThreadPoolExecutor | None = None
 
     @property
@@ -86,16 +86,16 @@ class Dense:
 
     @property
     def _packed(self) -> int:
-        """How many vectors are in blocks."""
+        """Number of vectors in blocks."""
         return self._blocks[-1].stop if self._blocks else 0
 
     def reserve(self, count: int) -> None:
-        """Make room for so many more vectors; see `Column.reserve`."""
+        """Reserve space for `count` more vectors; see `Column.reserve`."""
         self._vectors.reserve(count)
         self._rows.reserve(count)
 
     def extend(self, blobs: Sequence[bytes], rows: Sequence[int]) -> None:
-        """Append float16 vectors, one by one or joined, and the rows they belong to, ascending."""
+        """Append float16 vectors, single or concatenated, and the rows they belong to, ascending."""
         first = len(self._rows)
         numbers = np.array(rows, np.int64)
         self._one_each = self._one_each and bool((numbers == np.arange(first, first + len(rows))).all())
@@ -107,10 +107,10 @@ class Dense:
         """The best cosine of each of `size` rows; NaN where a row has no vector.
 
         Args:
-            spread: Of the cosines of unrelated texts. The best of many pieces of a text looks better than the only
-                piece of another one by chance alone, so a piece behind the first one has to stand out by what the best
-                of as many unrelated pieces would; see `chance`. With 0 nothing is taken off.
-            nearest: So many of the best have to be exact, and the rest about right; `None` if all have to be.
+            spread: Spread of the cosines of unrelated texts. By chance alone the best of many chunks looks better than
+                the only chunk of another text, so what the best of as many unrelated chunks would reach is subtracted
+                from all chunks but the first; see `chance`. With 0 nothing is subtracted.
+            nearest: How many of the best must be exact, while the rest is approximate; `None` if all must be.
         """
         vectors = self._vectors.values
         is_few = nearest is not None and nearest * WORTH_GATHERING <= len(vectors)
@@ -162,9 +162,9 @@ class Dense:
         return scores
 
     def _pack(self, vectors: Floats) -> None:
-        """Make blocks of vectors that have been scanned before: who searches but once does not wait for them.
+        """Build blocks of vectors that were scanned before, so that a single search does not wait for them.
 
-        The last block is made anew whenever it can be full or twice as large.
+        The last block is rebuilt whenever it can be full or twice as large.
         """
         for _ in range(PACKED_AT_ONCE):
             last = self._blocks[-1] if self._blocks and self._blocks[-1].size < BLOCK else None
@@ -193,14 +193,14 @@ class Dense:
             helping.result()
 
     def _helper(self) -> ThreadPoolExecutor:
-        """A second thread; numkong lets go of the interpreter lock. It ends when this object is no longer used."""
+        """A second thread; numkong releases the interpreter lock. The thread ends with this object."""
         if self._second is None:
             self._second = ThreadPoolExecutor(1, "memory-core scan", mark_own_thread)
         return self._second
 
 
 class _Block:
-    """Vectors from `first` to before `stop` as int8, laid out for numkong."""
+    """The vectors from `first` to `stop`, exclusive, as int8 in the layout of numkong."""
 
     def __init__(self, vectors: Floats, first: int) -> None:
         import numkong  # noqa: PLC0415  (an extra)
@@ -211,23 +211,23 @@ class _Block:
         self._packed: Any = numkong.dots_pack(small)
 
     def dot(self, query: NDArray[np.int8], scale: float, scores: Floats) -> None:
-        """Fill in the products of its vectors with a query that was divided by `scale`."""
+        """Write the products of the vectors with a query that was divided by `scale` to `scores`."""
         products = np.asarray(self._dots(query, self._packed))[0]
         np.multiply(products, np.float32(scale * self._scale), out=scores[self.first : self.stop])
 
 
 def _widened(halves: bytes) -> Floats:
-    """Finite float16 numbers as float32: with bits moved and exponents scaled in a third of numpy's own time."""
+    """Convert finite float16 numbers to float32 by moving bits and scaling exponents; three times as fast as numpy."""
     bits = np.frombuffer(halves, "<i2").astype(np.int32)
     bits <<= 13
-    bits &= ~0x70000000  # what the sign left behind on its way to the first bit
+    bits &= ~0x70000000  # clears the copies of the sign that the shift left
     floats: Floats = bits.view(np.float32)
     floats *= np.float32(2.0**112)
     return floats
 
 
 def _all_products(vectors: Floats, vector: Floats) -> Floats:
-    """The product of each vector with `vector`, on all cores where that is worth it."""
+    """The product of each vector with `vector`, on all cores if that is faster."""
     if len(vectors) < ON_ALL_CORES:
         return _products(vectors, vector)
     products: Floats = vectors @ vector
@@ -235,18 +235,18 @@ def _all_products(vectors: Floats, vector: Floats) -> Floats:
 
 
 def _products(vectors: Floats, vector: Floats) -> Floats:
-    """The product of each vector with `vector`, in this thread alone.
+    """The product of each vector with `vector`, in this thread only.
 
-    One product of matrix and vector is spread over all cores, and when one of them is busy the others wait for it:
-    2 ms of work for 10,000 vectors took 30 ms on a busy machine. And for milliseconds after it the threads of the
-    library (OpenBLAS) keep their cores busy waiting for more.
+    OpenBLAS spreads a matrix-vector product over all cores, and if one of them is busy the others wait for it: 2 ms of
+    work for 10,000 vectors took 30 ms on a busy machine. For milliseconds after the product, its threads keep their
+    cores busy waiting for more work.
     """
     products: Floats = np.matmul(vectors[:, None, :], vector[:, None])[:, 0, 0]
     return products
 
 
 def _quantised(vectors: Floats) -> tuple[NDArray[np.int8], float]:
-    """The vectors as whole numbers, and what one of them is worth."""
+    """The vectors as int8, and the scale of one unit."""
     scale = float(np.abs(vectors).max()) / _LARGEST or 1.0
     return np.rint(vectors / np.float32(scale)).astype(np.int8), scale
 
@@ -265,7 +265,7 @@ def unit_vector(given: object) -> NDArray[np.float32]:
     """The vector at length 1.
 
     Raises:
-        InvalidInputError: It is no row of finite numbers, or zero.
+        InvalidInputError: It is not a sequence of finite numbers, or all are zero.
     """
     if isinstance(given, Sized):
         check_size("vector", len(given), MAX_DIMENSIONS, "numbers", "no model makes so many")
@@ -275,6 +275,6 @@ def unit_vector(given: object) -> NDArray[np.float32]:
         raise InvalidInputError(f"a vector is a sequence of numbers, not {shown(given)}") from cause
     if vector.ndim != 1 or not np.isfinite(vector).all() or not vector.any():
         raise InvalidInputError(f"a vector is a row of finite numbers, not all of them zero, not {shown(given)}")
-    vector = vector / np.abs(vector).max()  # so that the squares of very small and very large numbers are numbers, too
+    vector = vector / np.abs(vector).max()  # so that squares neither underflow nor overflow
     unit: NDArray[np.float32] = (vector / np.linalg.norm(vector)).astype(np.float32)
     return unit

@@ -1,13 +1,13 @@
-"""Hits that do not all say the same: maximal marginal relevance (MMR).
+"""Diversify hits by maximal marginal relevance (MMR).
 
 Carbonell and Goldstein 1998, "The Use of MMR, Diversity-Based Reranking for Reordering Documents and Producing
 Summaries": hits are chosen one by one, each the best by
 
     (1 - diversity) * relevance  -  diversity * similarity to the nearest hit chosen before
 
-Relevance is the score divided by the best one. Two passages are as similar as their terms: shared terms over the
-geometric mean of how many each has (1 for the same words, 0 for no word in common), which needs no vectors, so that
-every store does it alike.
+Relevance is the score divided by the best one. The similarity of two passages is the number of shared terms over the
+geometric mean of their numbers of terms (1 for the same words, 0 for no word in common). It needs no vectors, so every
+store gives the same result.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ from memory_core.retrieval.analysis import analyse
 
 CANDIDATES_PER_HIT: Final = 4
 MIN_CANDIDATES: Final = 50
-"""From how many of the best the hits are chosen."""
+"""Number of the best hits to choose from."""
 MAX_HITS: Final = 100
-"""Most hits that are chosen: each choice looks at all candidates."""
+"""Most hits that can be chosen, since each choice compares all candidates."""
 
 
 def candidates(limit: int) -> int:
@@ -44,7 +44,7 @@ def diversified(hits: Sequence[Hit], limit: int, diversity: float) -> list[Hit]:
 
     Args:
         hits: Best first.
-        diversity: From 0 (by relevance alone) to 1 (the best, then whatever is most unlike what was chosen).
+        diversity: From 0 (relevance alone) to 1 (the best hit, then always the one least similar to those chosen).
     """
     terms = [frozenset(analyse(hit.passage.text if hit.passage else hit.record.text)) for hit in hits]
     best = max((hit.score for hit in hits), default=0.0)
@@ -62,7 +62,7 @@ def diversified(hits: Sequence[Hit], limit: int, diversity: float) -> list[Hit]:
 
 
 def similarity(one: frozenset[str], other: frozenset[str]) -> float:
-    """How much two sets of terms share, from 0 to 1; two empty ones share nothing."""
+    """The similarity of two sets of terms, from 0 to 1; 0 if both are empty."""
     return len(one & other) / sqrt(len(one) * len(other)) if one and other else 0.0
 
 

@@ -1,4 +1,4 @@
-"""What is learnt from a record when it is written: its searchable terms and what kind of turn it is."""
+"""Derive the search features of a record when it is written: its terms, and flags for its kind of turn."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ from memory_core.retrieval.timex import format_date, has_time_expression, resolv
 from memory_core.slices import give_way
 
 ANALYSIS: Final = 3
-"""Raised whenever a text may get other terms, flags or words than before: what is stored is then analysed anew."""
+"""The version of the analysis. Increase it when a text may get other terms, flags or words; stored texts are then
+re-analysed."""
 
 QUESTION: Final = 1
 """Flag: the text asks something, so the next turn probably answers it."""
@@ -28,10 +29,10 @@ FROM_ASSISTANT: Final = 8
 
 
 class Features(NamedTuple):
-    """What the ranking needs to know of a record."""
+    """The features of a record that the ranking uses."""
 
     packed: bytes
-    """Its terms, see `terms_of_record`, as `postings.pack` makes them."""
+    """The terms (`terms_of_record`) in the form of `postings.pack`."""
     flags: int
     words: int
 
@@ -42,7 +43,7 @@ def features(record: MemoryRecord) -> Features:
     if not text:
         return Features(b"", 0, 0)
     if text.isascii() and "_" not in text and (record.author is None or record.author.isascii()):
-        found = ascii_words(text)  # once for everything; a word of a pattern is one of these, but for the underscore
+        found = ascii_words(text)  # split once for all steps, whose patterns match such words
         if len(found) > TOGETHER:
             give_way()
         dates = resolve(text, record.occurred_at, found)
@@ -65,10 +66,10 @@ def _packed(words: Sequence[str]) -> bytes:
 
 
 def terms_of_record(record: MemoryRecord) -> list[str]:
-    """Analysed terms, in order: date, author, text, and relative dates made absolute.
+    """The analysed terms in order: date, author, text, and resolved relative dates.
 
-    The date and the author count as part of the text because questions name them (each is worth about two points of
-    recall on conversations).
+    The date and the author count as part of the text because questions name them (each adds about two points of recall
+    on conversations).
     """
     text = record.text
     head = _head(record.occurred_at, record.author)
@@ -81,12 +82,12 @@ def _head(day: date, author: str | None) -> str:
 
 @lru_cache(maxsize=256)
 def _packed_head(day: date, author: str | None) -> bytes:
-    """A conversation has few dates and authors."""
+    """Cached, because a conversation has few dates and authors."""
     return pack(index_terms(_head(day, author)))
 
 
 class _PackedWords(dict[str, bytes]):
-    """The packed terms of each word that `ascii_words` returns, worked out when first needed."""
+    """The packed terms of each word that `ascii_words` returns, computed when first needed."""
 
     _CAPACITY = 65_536
     _LONGEST = 32
@@ -102,7 +103,7 @@ _packed_words: Final = _PackedWords()
 
 
 def is_turn(kind: str, role: str | None) -> bool:
-    """Whether a record is part of its session's conversation; a fact stands alone, whatever session it came from."""
+    """Whether a record is a turn of its session's conversation; a fact is not, whatever session it came from."""
     return role is not None or kind == "message"
 
 

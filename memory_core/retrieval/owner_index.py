@@ -1,8 +1,8 @@
-"""Everything the ranking needs to know of one owner's records, in memory, as columns.
+"""The in-memory index of one owner's records: everything the ranking reads, as columns.
 
-An owner index is derived from the store and follows it: rows are appended, and a row whose record changed or went is
-marked dead; a changed record gets a new row. Term postings, vectors and the order of turns are kept up to date on the
-way, so that a search is a handful of numpy operations over all rows.
+An owner index is derived from the store and follows it: rows are appended, a row whose record changed or was deleted is
+marked dead, and a changed record gets a new row. Term postings, vectors and the order of turns are updated with each
+change, so that a search takes a few numpy operations over all rows.
 """
 
 from __future__ import annotations
@@ -25,28 +25,28 @@ from memory_core.retrieval.postings import Postings
 _WORD: Final = re.compile(r"[^\W_]+")
 
 AT_ONCE: Final = 1_024
-"""Vectors that are taken over together."""
+"""Vectors that are copied together."""
 NEVER: Final = int(np.iinfo(np.int64).max)
 _ROW_BYTES: Final = 200
-"""Of the columns and of the terms of a row, of which a turn has some twenty."""
+"""Approximate bytes of a row: its columns and its terms, of which a turn has about twenty."""
 FULL_WORDS: Final = 200
-"""A turn of so many words stands for itself; a shorter one takes over from its neighbours, the more the shorter it is.
-Between 150 and 300 the development corpora differ by a point."""
+"""A turn of this many words gets nothing from its neighbors; the shorter a turn, the more it gets. Between 150 and 300
+the results on the development corpora differ by a point."""
 NOBODY: Final = -1
 """Code of "no session" and "no author"."""
 
 
 class Entry(NamedTuple):
-    """One record as the ranking sees it. Times are microseconds since 1970 UTC."""
+    """The fields of a record that the ranking reads. Times are microseconds since 1970 UTC."""
 
     key: int
     terms: bytes
     """See `postings.pack`."""
     flags: int
-    """Those of `features.py`, with the one of the role."""
+    """The flags of `features.py`, that of the role included."""
     words: int
     session: str | None
-    """Of a turn; `None` for what is not part of a conversation, see `features.is_turn`."""
+    """The session of a turn; `None` for other records, see `features.is_turn`."""
     author: str | None
     occurred_at: int
     expires_at: int | None
@@ -55,7 +55,7 @@ class Entry(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Entries:
-    """Many records as the ranking sees them, column by column: the fields of `Entry`."""
+    """The fields of `Entry` for many records, column by column."""
 
     keys: NDArray[np.int64]
     terms: Sequence[bytes]
@@ -69,7 +69,7 @@ class Entries:
 
     @classmethod
     def of(cls, entries: Sequence[Entry]) -> Entries:
-        """The columns of one entry or more."""
+        """Convert one or more entries to columns."""
         keys, terms, flags, words, sessions, authors, occurred, expires, active = zip(*entries, strict=True)
         return cls(
             np.array(keys, np.int64),
@@ -86,22 +86,22 @@ class Entries:
 
 @dataclass(frozen=True, slots=True)
 class Turns:
-    """How the living turns follow each other, by session, time and then arrival."""
+    """The live turns in order of session, time and arrival."""
 
     order: NDArray[np.int64] | None
-    """The row of each turn; `None` if that is all rows just as they are."""
+    """The row of each turn; `None` if the turns are all rows in their order."""
     starts: NDArray[np.int64]
-    """Where another session begins, and how many turns each has."""
+    """Where each session begins, and how many turns it has."""
     counts: NDArray[np.int64]
     from_before: NDArray[np.float32]
-    """For each turn but the first, how much it takes over from the turn before it, from 0 to 1: the more the less it
-    says itself, and only where that turn asks something and is of the same session."""
+    """For each turn but the first, its weight for the turn before it, from 0 to 1: higher for shorter turns, and 0
+    unless the turn before it asks a question in the same session."""
     from_after: NDArray[np.float32]
-    """For each turn but the last, how much it takes over from the turn after it, from 0 to 1."""
+    """For each turn but the last, its weight for the turn after it, from 0 to 1."""
 
 
 class OwnerIndex:
-    """The searchable columns of one owner. Not thread-safe: one connection's thread owns it."""
+    """The searchable columns of one owner. Not thread-safe: only one connection's thread uses it."""
 
     def __init__(self, dimensions: int | None) -> None:
         self.dimensions = dimensions
@@ -124,7 +124,7 @@ class OwnerIndex:
         self._session_codes: dict[str | None, int] = {}
         self.postings = Postings()
         self.terms: list[bytes] = []
-        """Of each row, see `postings.pack`."""
+        """The terms of each row, see `postings.pack`."""
         self._turns: Turns | None = None
         self._average_length: float | None = None
         self._derived: dict[str, NDArray[np.float32]] = {}
@@ -132,12 +132,12 @@ class OwnerIndex:
         self._are_active = True
 
     def __len__(self) -> int:
-        """Rows, dead ones included."""
+        """Number of rows, dead ones included."""
         return len(self.keys)
 
     @property
     def nbytes(self) -> int:
-        """Bytes held, roughly: vectors dominate, postings are counted by their terms."""
+        """Approximate size in bytes: vectors dominate, postings are counted by their terms."""
         return (self.dense.nbytes if self.dense else 0) + self.postings.nbytes + _ROW_BYTES * len(self)
 
     @property
@@ -151,22 +151,22 @@ class OwnerIndex:
 
     @property
     def average_length(self) -> float:
-        """Terms of a living row; 1 if none has any."""
+        """Mean number of terms of a live row; 1 if none has terms."""
         if self._average_length is None:
             lengths = self.lengths.values
             living = lengths[self.alive.values] if self.dead else lengths
-            self._average_length = float(np.mean(living, dtype=np.float64)) or 1.0  # exact, so that no order matters
+            self._average_length = float(np.mean(living, dtype=np.float64)) or 1.0  # float64: any order
         return self._average_length
 
     def present(self, now: int) -> NDArray[np.bool_] | None:
-        """The rows that are neither dead nor expired at `now`; `None` if that is all."""
+        """The rows that are neither dead nor expired at `now`; `None` if all rows are."""
         if not self.dead and self._first_expiry > now:
             return None
         present: NDArray[np.bool_] = self.alive.values & (self.expires.values > now)
         return present
 
     def current(self, now: int) -> NDArray[np.bool_] | None:
-        """The rows that are present and active; `None` if that is all."""
+        """The rows that are present and active; `None` if all rows are."""
         present = self.present(now)
         if self._are_active:
             return present
@@ -174,14 +174,14 @@ class OwnerIndex:
         return current
 
     def derived(self, name: str, make: Callable[[OwnerIndex], NDArray[np.float32]]) -> NDArray[np.float32]:
-        """What follows for each row from the owner index, made once until rows come or go."""
+        """A value for each row, computed by `make` and cached until rows are added or removed."""
         made = self._derived.get(name)
         if made is None:
             made = self._derived[name] = make(self)
         return made
 
     def named(self, words: Iterable[str]) -> dict[str, list[int]]:
-        """Which of these words (lower-case) name an author of a living row, and the codes of those authors."""
+        """The given lower-case words that name an author of a live row, with the codes of those authors."""
         called = [word for word in words if word in self._called]
         codes = {word: [code for code in self._called[word] if self._authors_alive[code]] for word in called}
         return {word: alive for word, alive in codes.items() if alive}
@@ -190,15 +190,15 @@ class OwnerIndex:
         """Append entries; an entry whose key is known replaces the older row.
 
         Args:
-            entries: Their keys differ.
-            vectors: Key and float16 vector of each chunk, in the order of the entries; none while they are owed. They
-                are taken a few at a time, as they come: what has held all at once would stay with the process.
+            entries: Entries with distinct keys.
+            vectors: Key and float16 vector of each chunk, in the order of the entries; pending ones are left out. They
+                are consumed a few at a time: memory once allocated for all of them would stay with the process.
         """
         if entries:
             self.extend_by_columns(Entries.of(entries), _joined(vectors))
 
     def extend_by_columns(self, entries: Entries, vectors: Iterable[tuple[Sequence[int], bytes]]) -> None:
-        """`extend` for many entries; of vectors some come together, as the key of each and all of their bytes."""
+        """`extend` for many entries; vectors come in groups, as the keys and the joined bytes of each group."""
         first, size = len(self), len(entries.keys)
         keys: list[int] = entries.keys.tolist()
         if self.row_of:
@@ -232,7 +232,7 @@ class OwnerIndex:
             dense.extend([blob], [self.row_of[key] for key in keys])
 
     def remove(self, keys: Iterable[int]) -> None:
-        """Mark the rows of these keys dead; unknown keys are fine."""
+        """Mark the rows of these keys dead; unknown keys are ignored."""
         for key in keys:
             row = self.row_of.pop(key, None)
             if row is not None:
@@ -281,7 +281,7 @@ class OwnerIndex:
 
 
 def first_name(author: str) -> str:
-    """What a question calls an author: the first word, lower-case ("ann" of "Ann Lee" and of "ann@host")."""
+    """The name by which a question calls an author: the first word, lower-case ("ann" of "Ann Lee" or "ann@host")."""
     found = _WORD.search(author)
     return found[0].lower() if found else author.lower()
 
@@ -293,7 +293,7 @@ def _joined(vectors: Iterable[tuple[int, bytes]]) -> Iterator[tuple[list[int], b
 
 
 def _codes(values: Sequence[str | None], codes: dict[str | None, int]) -> NDArray[np.int32]:
-    """The code of each value, given where it is new; `NOBODY` for none."""
+    """The code of each value; new values get new codes, `None` gets `NOBODY`."""
     for value in dict.fromkeys(values):
         if value is not None:
             codes.setdefault(value, len(codes))

@@ -1,4 +1,4 @@
-"""Which part of a long text is the one that answers."""
+"""Choose the passage of a long text that answers the query."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from memory_core.models import Passage
 
 WHOLE_CHARS: Final = 400
-"""A text of no more than this is its own passage, however it was cut: a glance takes it in, and nothing has to be read
-for it."""
+"""A text of at most this many characters is its own passage, however it was split: it is short enough to show in full,
+and no chunk has to be read."""
 
 
 def whole(text: str) -> Passage:
@@ -28,14 +28,14 @@ def best_passage(
     *,
     reach: int = 0,
 ) -> Passage:
-    """The piece with the best sum of its cosine and its share of what was looked for; of equals the first.
+    """The chunk with the highest sum of its cosine and the share of query terms in it; the first of equals.
 
     Args:
-        spans: The pieces of the text.
-        needles: Analysed terms of the query. They are stems, so that a word that begins with one counts; to analyse the
-            pieces as well would take longer than the search.
-        cosines: Of each piece with the query, NaN where a vector is owed; `None` if nothing was compared.
-        reach: How far behind its end a piece is looked at, for what begins in it.
+        spans: The chunks of the text.
+        needles: Analysed terms of the query. They are stems, so a word that begins with one counts; analysing the
+            chunks as well would take longer than the search.
+        cosines: Cosine of each chunk with the query, NaN where a vector is pending; `None` if there are no vectors.
+        reach: Characters behind the end of a chunk that are searched too, for words that begin in it.
     """
     if len(spans) < 2 or len(text) <= WHOLE_CHARS:
         return whole(text)

@@ -1,11 +1,11 @@
-"""Which rows contain a term, and how often: an inverted index in memory.
+"""An inverted index in memory: the rows that contain a term, and how often.
 
-A term is known by 40 bits of its hash: a text's terms are then a few bytes that need no dictionary and no parsing, and
-a term and a row together are one 64-bit number, so that one sort of numbers makes the index. Among 100,000 different
-terms a query's term is taken for another one once in ten million times.
+A term is represented by 40 bits of its hash: the terms of a text are then a few bytes that need no dictionary and no
+parsing, and a term and a row together fit into one 64-bit number, so that sorting numbers builds the index. Among
+100,000 different terms, a query term collides with another one once in ten million times.
 
-Rows that come in bulk are sorted into one base, where a term is a slice of two arrays; rows that come one by one are
-kept in a small list per term until the next bulk.
+Rows added in bulk are sorted into one base, where a term is a slice of two arrays; rows added one by one are kept in a
+small list per term until the next bulk.
 """
 
 from __future__ import annotations
@@ -29,21 +29,21 @@ MAX_ROWS: Final = 1 << _ROW_BITS
 """Most rows of one owner, dead ones included: 16.8 million."""
 _ROW_MASK: Final = np.uint64(MAX_ROWS - 1)
 TERM_MASK: Final = ~_ROW_MASK
-"""The bits of a number of `unpack` that say which term it is; the others are free."""
+"""The bits of a number of `unpack` that identify the term; the others are free."""
 _REBUILD_SHARE: Final = 4
-"""Rows are sorted in once those that are not amount to this fraction (1/4) of what is; until then they are lists."""
+"""Recent rows are sorted into the base once they amount to this fraction (1/4) of it; until then they are in lists."""
 
 TOGETHER: Final = 2_000
-"""Terms that are packed in one step, some milliseconds."""
+"""Terms packed in one step, which takes a few milliseconds."""
 _MANY: Final = 2_048
 _MANY_SHARE: Final = 8
-"""A term has a column if it stands in this many rows and in this fraction (1/8) of all."""
+"""A term gets a column if it is in at least this many rows and in this fraction (1/8) of all."""
 
 Found = tuple[NDArray[np.int64], NDArray[np.float32]]
 
 
 class _Hashes(dict[str, bytes]):
-    """Hashes by term, computed when first needed; a text's terms come again and again."""
+    """Hashes by term, computed when first needed, since terms recur."""
 
     _CAPACITY = 65_536
 
@@ -58,7 +58,7 @@ _hash_of: Final = _Hashes()
 
 
 def pack(terms: Iterable[str]) -> bytes:
-    """Analysed terms in the form in which `Postings` takes them; order and repeats are kept."""
+    """Pack analysed terms for `Postings`; order and repetitions are kept."""
     left, parts = iter(terms), list[bytes]()
     while part := b"".join(map(_hash_of.__getitem__, islice(left, TOGETHER))):
         parts.append(part)
@@ -68,17 +68,17 @@ def pack(terms: Iterable[str]) -> bytes:
 
 
 class Postings:
-    """Rows ascending and counts by term. Rows are only ever appended."""
+    """The rows, ascending, and counts of each term. Rows can only be appended."""
 
     def __init__(self) -> None:
         self._terms: NDArray[np.uint64] = np.empty(0, np.uint64)
         self._starts: NDArray[np.int64] = np.empty(0, np.int64)
-        """Where in the next two arrays each term begins, and how many rows it has."""
+        """For each term, its start in the next two arrays and its number of rows."""
         self._sizes: NDArray[np.int64] = np.empty(0, np.int64)
         self._rows: NDArray[np.int64] = np.empty(0, np.int64)
         self._counts: NDArray[np.float32] = np.empty(0, np.float32)
         self._size = 0
-        """Rows of the base."""
+        """Number of rows of the base."""
         self._columns: dict[str, NDArray[np.float32]] = {}
         self._recent: dict[int, tuple[array[int], array[float]]] = {}
         self._recent_size = 0
@@ -89,7 +89,7 @@ class Postings:
         return base + 16 * self._recent_size + 200 * len(self._recent) + 4 * self._size * len(self._columns)
 
     def extend(self, first_row: int, packed: Sequence[bytes]) -> NDArray[np.float32]:
-        """Index texts (see `pack`) as rows from `first_row` on; returns how many terms each has."""
+        """Index packed texts as rows from `first_row` on; returns the number of terms of each."""
         if first_row + len(packed) > MAX_ROWS:
             raise OverflowError(f"an owner has at most {MAX_ROWS} records")
         lengths = np.fromiter(map(len, packed), np.int64, len(packed)) // _TERM_BYTES
@@ -105,7 +105,7 @@ class Postings:
         return lengths.astype(np.float32)
 
     def of(self, terms: Sequence[str]) -> list[Found]:
-        """For each term the rows that contain it, ascending, and how often each does."""
+        """For each term, the rows that contain it, ascending, and its count in each."""
         numbers = hashes(terms)
         starts, sizes = self._slices(numbers)
         found = [
@@ -117,9 +117,9 @@ class Postings:
         return [self._with_recent(number, *old) for number, old in zip(numbers.tolist(), found, strict=True)]
 
     def column(self, term: str, rows: NDArray[np.int64], counts: NDArray[np.float32]) -> NDArray[np.float32] | None:
-        """How often each row of the base has a term for which `of` found these; `None` if few rows have it.
+        """The count of a term in each row of the base, from the result of `of`; `None` if few rows have the term.
 
-        A term of many rows is added up several times as fast as a column. Columns are kept until the next bulk.
+        Scoring a frequent term is several times as fast with a column. Columns are kept until the next bulk.
         """
         if len(rows) < max(_MANY, self._size // _MANY_SHARE):
             return None
@@ -131,7 +131,7 @@ class Postings:
         return column
 
     def holding(self, terms: NDArray[np.uint64]) -> NDArray[np.int64]:
-        """How many rows contain each of these terms (see `hashes`), dead rows included."""
+        """The number of rows that contain each of these terms (see `hashes`), dead rows included."""
         _, counts = self._slices(terms)
         if self._recent:
             recent = (self._recent.get(term) for term in terms.tolist())
@@ -139,7 +139,7 @@ class Postings:
         return counts
 
     def _slices(self, terms: NDArray[np.uint64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Where in the base the rows of each term begin, and how many they are."""
+        """The start of each term's rows in the base, and their number."""
         if not len(self._terms):
             return np.zeros(len(terms), np.int64), np.zeros(len(terms), np.int64)
         places = np.minimum(self._terms.searchsorted(terms), len(self._terms) - 1)
@@ -160,7 +160,7 @@ class Postings:
         self._recent_size += len(terms)
 
     def _sort_in(self, new: NDArray[np.uint64]) -> None:
-        """Make a new base of everything there is."""
+        """Merge the base, the recent rows and the new numbers into a new base."""
         terms = np.repeat(self._terms, self._sizes)
         old = np.repeat(terms | self._rows.astype(np.uint64), self._counts.astype(np.int64))
         recent = [
@@ -181,20 +181,20 @@ class Postings:
 
 
 def hashes(terms: Iterable[str]) -> NDArray[np.uint64]:
-    """Terms as the numbers that `unpack` gives."""
+    """The numbers that `unpack` returns for these terms."""
     return unpack([_hash_of[term] for term in terms])
 
 
 def unpack(packed: Sequence[bytes]) -> NDArray[np.uint64]:
-    """The terms as numbers whose lower bits are free for a row."""
+    """The packed terms as numbers whose lower bits are free for a row."""
     joined = b"".join([*packed, _PADDING])
     count = len(joined) // _TERM_BYTES
     overlapping: NDArray[np.uint64] = np.ndarray(count, "<u8", joined, strides=(_TERM_BYTES,))
-    return overlapping << np.uint64(_ROW_BITS)  # moves the bytes of the next term out
+    return overlapping << np.uint64(_ROW_BITS)  # shifts out the bytes of the next term
 
 
 def firsts(ordered: NDArray[np.uint64]) -> NDArray[np.int64]:
-    """Where another number begins."""
+    """The position of the first of each run of equal numbers."""
     changes = np.empty(len(ordered), np.bool_)
     changes[:1] = True
     np.not_equal(ordered[1:], ordered[:-1], out=changes[1:])

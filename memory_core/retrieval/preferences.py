@@ -1,9 +1,9 @@
-"""What a caller may wish for beside relevance: recency, importance, and records that have every word.
+"""Ranking preferences beside relevance: recency, importance, and records that contain every word.
 
 Recency and importance are those of Park et al. 2023, "Generative Agents: Interactive Simulacra of Human Behavior",
-section 4.2: a score that decays by a factor of 0.995 an hour, and the importance of 0 to 1 that a record was given. At
-a weight of 1 each adds up to `SCALE`, about what separates a good hit from a fair one. That paper counts from the last
-access, we from `occurred_at`, so that reading changes no ranking.
+section 4.2: a score that decays by a factor of 0.995 an hour, and the importance of the record from 0 to 1. At a weight
+of 1 each adds up to `SCALE`, about the difference between a good hit and a fair one. The paper counts from the last
+access, this module from `occurred_at`, so that reads do not change rankings.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ Mask = NDArray[np.bool_]
 
 DECAY_PER_HOUR: Final = 0.995
 SCALE: Final = 10.0
-"""Of recency and importance at a weight of 1, in the unit of the score; by cosine alone it is 1."""
+"""What recency and importance add at most at a weight of 1, in the unit of the score; 1 for searches by cosine alone."""
 _HOUR: Final = 3_600_000_000
 """Microseconds."""
 
@@ -30,10 +30,10 @@ _HOUR: Final = 3_600_000_000
 def preferences(
     owner_index: OwnerIndex, request: SearchRequest, importances: Floats | None, now: int
 ) -> list[tuple[str, Floats, float]]:
-    """The components that the caller asked for: name, value of each row, weight.
+    """The components that the request gives a weight: name, value of each row, weight.
 
     Args:
-        importances: Of each row; not needed unless the request gives importance a weight.
+        importances: The importance of each row; needed only if the request gives importance a weight.
         now: Microseconds since 1970 UTC.
     """
     scale = 1.0 if request.mode == "vector" else SCALE
@@ -47,7 +47,7 @@ def preferences(
 
 
 def holding_all(owner_index: OwnerIndex, terms: Sequence[str]) -> Mask:
-    """The rows that have every one of these terms; none if there is no term."""
+    """The rows that contain all of these terms; no rows if there are no terms."""
     held: NDArray[np.int64] = np.zeros(len(owner_index), np.int64)
     for rows, _ in owner_index.postings.of(terms):
         held[rows] += 1

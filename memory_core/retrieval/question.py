@@ -1,4 +1,4 @@
-"""What a query says about what it wants: its words, the people and dates it names, whose words it asks for."""
+"""Analyse a query: its terms, the people and dates it names, and whose words it asks for."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ _ENGLISH: Final = frozenset(
         *["did", "does", "do", "would", "could", "is", "are", "the", "of"],
     ]
 )
-"""Words of English questions; in other languages a capital letter need not mean a name."""
+"""Words that identify English questions; in other languages a capital letter need not mean a name."""
 _FORM: Final = re.compile(
     r"\b(?:what|which)\s(?P<form>(?:kind|type|sort)s?\sof)\b"
     r"|\b(?:is|are|was|were)\s(?:\w+\s){1,4}(?P<called>called)\b",
     re.IGNORECASE,
 )
-"""Words that say what form the answer has, not what it is about: "What kind of ...", "What is ... called?"."""
+"""Words about the form of the answer, not its subject: "What kind of ...", "What is ... called?"."""
 _FORM_WORDS: Final = ("kind", "type", "sort", "called")
 _FIRST_PERSON: Final = frozenset(("i", "me", "my", "mine", "myself"))
 _SECOND_PERSON: Final = frozenset(("you", "your", "assistant"))
@@ -41,20 +41,20 @@ _ASSISTANT: Final = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """A query, analysed once for all owners it is put to."""
+    """A query, analysed once for all owners it is used with."""
 
     text: str
     terms: Sequence[str]
     names: frozenset[str]
-    """The query's words, lower-case: the names of authors among them are cut out before it is embedded."""
+    """The query's words in lower case; names of authors among them are removed before it is embedded."""
     proper: frozenset[str]
-    """The terms that are written as names: with a capital letter inside an English sentence, dates left out."""
+    """The terms written as names: capitalised inside an English sentence, dates excluded."""
     asks_when: bool
     dates: Sequence[DateMention]
     about_user: bool
-    """It is asked in the first person: "Where did I park?" is answered by what the user said."""
+    """Whether it is in the first person: "Where did I park?" is answered by what the user said."""
     about_assistant: bool
-    """It asks what the assistant said: "What did you recommend?"."""
+    """Whether it asks what the assistant said: "What did you recommend?"."""
 
 
 def parse(text: str) -> Query:
@@ -77,10 +77,10 @@ def parse(text: str) -> Query:
 
 
 def without_names(query: str, names: Collection[str]) -> str:
-    """The query without the participants' names (lower-case), as it is embedded.
+    """The query without the participants' names (lower-case), for the embedder.
 
-    Every turn of a speaker is close to the speaker's name, so a name hides what the question is about (worth eleven
-    points of recall by cosine).
+    Every turn of a speaker is close to the speaker's name, so a name hides the subject of the question (removing it
+    adds eleven points of recall by cosine).
     """
     if not names:
         return query
@@ -90,7 +90,7 @@ def without_names(query: str, names: Collection[str]) -> str:
 
 
 def _subject(text: str) -> str:
-    """The query without words that only say which form the answer has."""
+    """The query without words that are only about the form of the answer."""
     if not any(word in text for word in _FORM_WORDS):
         return text
     for match in _FORM.finditer(text):
@@ -100,7 +100,7 @@ def _subject(text: str) -> str:
 
 
 def _proper(text: str) -> frozenset[str]:
-    """The terms of words with a capital letter inside a sentence, months and days left out."""
+    """The terms of words capitalised inside a sentence, except months and days."""
     if text[1:].islower():
         return frozenset()
     found: set[str] = set()

@@ -1,7 +1,7 @@
-"""How hits are ranked: meaning, words and the conversation around a turn, summed into one score.
+"""Rank rows: cosine, keywords and the conversation around a turn, summed into one score.
 
-The unit is the spread of the cosines of unrelated texts (`unrelated.py`): a score of 3 is what one of a thousand
-unrelated texts reaches by chance.
+The unit is the spread of the cosines of unrelated texts (`unrelated.py`): one of a thousand unrelated texts reaches a
+score of 3 by chance.
 
     own(i)   = known * z(cosine(i))  +  WORDS * coverage(i)
     score(i) = own(i)
@@ -14,13 +14,13 @@ unrelated texts reaches by chance.
              + ROLE    if it is asked in the first person and a user spoke, or what the assistant said and it spoke
              + LENGTH  * min(words, 30) / 30 for turns
 
-A text's vector has seen nothing but the text. What a turn means beside others comes from their scores: `unsaid` falls
-from 1 to 0 with the length of a turn, so "Yes, on Friday!" is found by the question before it and a page stands for
-itself. A turn lends its own score; where the query asks for the words of the other role, only what that score is above
-ROLE: a general answer of an assistant says little about what the user said. Only turns of a session have neighbours
-(`features.is_turn`); a fact stands alone.
+A vector represents its text alone. The context of a turn comes from the scores of its neighbors: `unsaid` falls from 1
+to 0 with the length of a turn, so "Yes, on Friday!" is found by the question before it, and a page by its own text. A
+turn lends its own score; if the query asks for the words of the other role, it lends only the part above ROLE, because
+a general answer of an assistant says little about what the user said. Only turns of a session have neighbors
+(`features.is_turn`); a fact has none.
 
-What each rule is worth, and how the constants were chosen, stands in `docs/retrieval.md`.
+`docs/retrieval.md` says what each rule contributes and how the constants were chosen.
 """
 
 from __future__ import annotations
@@ -60,18 +60,18 @@ LENGTH: Final = 2.0
 FULL_LENGTH_WORDS: Final = 30
 
 LEAST_KNOWN: Final = 0.02
-"""What the cosine counts where the embedder knows none of a query's words: enough to order what says the same."""
+"""Weight of the cosine if the embedder knows none of the query's words: enough to order texts that say the same."""
 
 
 @dataclass(frozen=True, slots=True)
 class Vector:
-    """A query as the embedder sees it."""
+    """The vector of a query."""
 
     values: Floats
     """Of unit length."""
     unrelated: Unrelated
     known: float = 1.0
-    """How far the embedder knows the words of the query, from 0 to 1."""
+    """The share of the query's words that the embedder knows, from 0 to 1."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,18 +81,18 @@ class Ranking:
     rows: Rows
     scores: Floats
     cosines: Floats | None
-    """Of the same rows; NaN where a vector is pending."""
+    """Cosines of the same rows; NaN where a vector is pending."""
     components: Sequence[Mapping[str, Component]] | None
 
 
 @dataclass(frozen=True, slots=True)
 class _Evidence:
-    """What speaks for each row, before what speaks for its kind."""
+    """The evidence for each row, before components that depend on its kind only."""
 
     own: Floats
-    """By itself, the person and the date that the query names included."""
+    """Evidence of the row alone, with the person and the date that the query names."""
     in_context: Floats
-    """By itself and by its neighbours."""
+    """Evidence of the row and its neighbors."""
     lexical: Lexical
     z: Floats | None
     """Spreads above the mean of unrelated texts; NaN where a vector is pending."""
@@ -110,13 +110,13 @@ def rank(
 ) -> Ranking:
     """The best rows of an owner index.
 
-    Statistics and context come from all living rows; what may be returned is bounded by `allowed` and by expiry.
+    Statistics and context come from all live rows; `allowed` and expiry limit only the rows that are returned.
 
     Args:
-        vector: `None` leaves meaning out.
+        vector: `None` to rank without cosines.
         now: Microseconds since 1970 UTC.
         allowed: Rows that satisfy the caller's conditions, ascending; `None` for all active ones.
-        importances: Of each row, where the request gives importance a weight.
+        importances: The importance of each row, if the request gives it a weight.
     """
     if request.mode == "vector":
         return _nearest(owner_index, vector, request, now=now, allowed=allowed, importances=importances)
@@ -144,7 +144,7 @@ def _nearest(
     allowed: NDArray[np.integer[Any]] | None,
     importances: Floats | None,
 ) -> Ranking:
-    """As `rank` for a search by vectors alone: no row's score depends on another's, so few are looked at if few may."""
+    """`rank` for a search by vectors alone: no score depends on other rows, so only the allowed rows are read."""
     rows = _candidates(owner_index, allowed, now)
     if owner_index.dense is None or vector is None:
         cosines = np.full(len(rows), np.nan, np.float32)
@@ -178,7 +178,7 @@ def _candidates(owner_index: OwnerIndex, allowed: NDArray[np.integer[Any]] | Non
 
 
 def _add_evidence(owner_index: OwnerIndex, query: Query, vector: Vector | None, scores: Scores) -> _Evidence:
-    """Add what speaks for each row and for its neighbours."""
+    """Add the evidence of each row and of its neighbors."""
     lexical = bm25(owner_index, query.terms)
     z: Floats | None = None
     known = 0.0
@@ -207,7 +207,7 @@ def _add_evidence(owner_index: OwnerIndex, query: Query, vector: Vector | None, 
 
 
 def _lent(owner_index: OwnerIndex, query: Query, own: Floats) -> Floats:
-    """What each row has for its neighbours."""
+    """The score that each row lends to its neighbors."""
     lent = own.copy()
     if query.about_user or query.about_assistant:
         lent -= np.float32(ROLE) * _flagged(owner_index, FROM_ASSISTANT if query.about_user else FROM_USER)
@@ -215,7 +215,7 @@ def _lent(owner_index: OwnerIndex, query: Query, own: Floats) -> Floats:
 
 
 def _add_neighbours(turns: Turns, lent: Floats, scores: Scores) -> None:
-    """Let turns that say little take over from the question before them and from the turn after them."""
+    """Add to short turns a share of the score of the question before them and of the turn after them."""
     taken: Floats = np.zeros(len(lent), np.float32)
     taken[1:] = lent[:-1] * turns.from_before
     taken[:-1] += lent[1:] * turns.from_after
@@ -228,7 +228,7 @@ def _add_sessions(turns: Turns, scores: Scores) -> None:
 
 
 def _add_named(owner_index: OwnerIndex, query: Query, scores: Scores) -> Floats | None:
-    """Add what the query says of who and when; how well each row fits that."""
+    """Add how well each row fits the people and dates that the query names; returns that part."""
     named: Floats | None = None
     codes = [code for some in owner_index.named(query.names).values() for code in some]
     if codes:
@@ -243,7 +243,7 @@ def _add_named(owner_index: OwnerIndex, query: Query, scores: Scores) -> Floats 
 
 
 def _add_wishes(owner_index: OwnerIndex, query: Query, scores: Scores) -> None:
-    """Add what speaks for a kind of record, whatever it says."""
+    """Add the components that depend on the kind of a record, not on its content."""
     if query.asks_when and owner_index.session_count:
         scores.add("time", owner_index.derived("timed", _timed_turns), HINT)
     if query.about_user or query.about_assistant:
@@ -258,28 +258,28 @@ def _flagged(owner_index: OwnerIndex, flag: int) -> Floats:
 
 
 def _timed_turns(owner_index: OwnerIndex) -> Floats:
-    """Turns that name a time. Among facts and documents most do, and it says nothing of which one is asked for."""
+    """Turns that name a time. Most facts and documents do, so for them it does not help."""
     timed = _flagged(owner_index, TIMED)
     timed[owner_index.sessions.values == NOBODY] = 0
     return timed
 
 
 def _fullness(owner_index: OwnerIndex) -> Floats:
-    """How much a turn says; "Wow!" is not what anybody asks for. A record by itself was worth writing at any length."""
+    """The length component: short turns such as "Wow!" rarely answer a question. Other records count at any length."""
     fullness: Floats = np.minimum(owner_index.words.values / np.float32(FULL_LENGTH_WORDS), np.float32(1))
     fullness[owner_index.sessions.values == NOBODY] = 1
     return fullness
 
 
 def _relevant(query: Query, vector: Vector | None, evidence: _Evidence, rows: Rows) -> Rows:
-    """Those of the rows that are relevant, see `relevance.py`."""
+    """The rows that are relevant, see `relevance.py`."""
     z = evidence.z
     if z is None or vector is None:
         return rows[evidence.in_context[rows] > 0]
     relevant = rows[stands_out(evidence.in_context[rows])]
     pending = np.isnan(z[relevant])
     if (pending & (evidence.lexical.scores[relevant] > 0)).any():
-        return relevant  # a text whose vector is pending has only its words to speak for it
+        return relevant  # a text whose vector is pending is judged by its words
     unknown = len(query.proper.intersection(evidence.lexical.missing)) if vector.known >= 1 else 0
     strongest = float(evidence.own[rows].max(initial=-np.inf))
     return relevant if is_answered(strongest, len(rows), unknown, max(vector.known, LEAST_KNOWN)) else relevant[:0]

@@ -1,4 +1,4 @@
-"""The sum of what speaks for each row, and of what parts it is made."""
+"""Sum the components of each row's score, and keep them for explanations."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Rows = NDArray[np.int64]
 
 
 class Scores:
-    """The sum under construction, with its parts when they are to be explained."""
+    """The sum under construction, with its components if they are to be explained."""
 
     def __init__(self, size: int, *, explain: bool) -> None:
         self.total: Floats = np.zeros(size, np.float32)
@@ -25,7 +25,7 @@ class Scores:
 
     @contextmanager
     def ordered(self, rows: Rows | None) -> Generator[None]:
-        """Inside, `total` and all that is added are of these rows, in this order; `None` changes nothing."""
+        """Inside the block, `total` and all added values are for these rows, in this order; `None` changes nothing."""
         if rows is None:
             yield
             return
@@ -39,13 +39,13 @@ class Scores:
         self.add_weighted(name, raw, np.float32(weight) * raw)
 
     def add_weighted(self, name: str, raw: Floats, weighted: Floats) -> None:
-        """Add `weighted`, which is shown beside the measurement it came from."""
+        """Add `weighted`; explanations show it beside the raw value it came from."""
         self.total += weighted
         if self._parts is not None:
             self._parts[name] = (raw, weighted) if self._order is None else self._spread(self._order, raw, weighted)
 
     def add_to(self, name: str, some: slice, raw: Floats, weight: float) -> None:
-        """Add `weight * raw` to some of the rows that follow each other."""
+        """Add `weight * raw` to a slice of the rows."""
         weighted = np.float32(weight) * raw
         self.total[some] += weighted
         if self._parts is not None:
@@ -53,13 +53,13 @@ class Scores:
             self._parts[name] = self._spread(rows[some], raw, weighted)
 
     def add_at(self, name: str, rows: Rows, raw: Floats, weight: float) -> None:
-        """Add `weight * raw` to some rows, each given once."""
+        """Add `weight * raw` to these rows, which must be distinct."""
         self.total[rows] += weight * raw
         if self._parts is not None:
             self._parts[name] = self._spread(rows, raw, weight * raw)
 
     def explained(self, rows: Rows) -> list[Mapping[str, Component]] | None:
-        """The parts that are not zero, row by row."""
+        """The nonzero components of each row."""
         if self._parts is None:
             return None
         return [

@@ -11,8 +11,8 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
-# A `y` at the start or after a vowel is a consonant; it is written `Y` while the steps run. Taking the vowel along
-# makes the scan see its own work, as it must: in "ayy" the first y becomes a consonant, so the second is a vowel.
+# A `y` at the start or after a vowel is a consonant and is written `Y` during the steps. The match includes the vowel,
+# so that the scan sees its own replacements: in "ayy" the first y becomes a consonant, so the second is a vowel.
 _CONSONANT_Y = re.compile(r"(^|[aeiouy])y")
 _VOWEL = re.compile(r"[aeiouy]")
 _REGIONS = re.compile(r"([^aeiouy]*[aeiouy]+[^aeiouy])([^aeiouy]*[aeiouy]+[^aeiouy])?")
@@ -55,8 +55,8 @@ def stem(word: str) -> str:
     """Return the Porter stem of one lower-case English word.
 
     Args:
-        word: A word in lower case; any characters are accepted, none raises. A word with a character outside ASCII
-            is returned as it is, because the rules are about English spelling.
+        word: A word in lower case, with any characters. A word with a character outside ASCII is returned unchanged,
+            because the rules are about English spelling.
 
     Returns:
         The stem, never longer than the word. It is empty for "s" and for the empty string only.

@@ -1,9 +1,9 @@
-"""Time in text: relative expressions made absolute, and the dates that a query names. English only.
+"""Resolve relative time expressions in texts and find the dates in queries. English only.
 
-"We went to the lake last Friday" cannot answer "what happened on 5 May 2023?" until somebody works out which Friday
-that was, and only the record's own timestamp can tell. `resolve` does so when a record is indexed; `mentioned_dates`
-and `asks_when` read the question. No function here raises on any text or date, and no pattern repeats without a bound,
-so the time taken grows no faster than the text.
+"We went to the lake last Friday" cannot answer "what happened on 5 May 2023?" until the Friday is resolved, and that
+needs the record's own timestamp. `resolve` does so when a record is indexed; `mentioned_dates` and `asks_when` read the
+question. No function here raises on any text or date, and all repetitions in patterns are bounded, so the time taken
+grows no faster than the text.
 """
 
 from __future__ import annotations
@@ -46,11 +46,11 @@ _COUNTS = {
 
 
 def _any_of(phrases: Iterable[str]) -> str:
-    """Return a pattern for one of the phrases, the longest possible, with up to three spaces where they have one."""
+    """Return a pattern for one of the phrases, longest first, with up to three spaces for each space."""
     return "|".join(sorted(phrases, key=len, reverse=True)).replace(" ", r"\s{1,3}")
 
 
-# Every expression contains one of these words; looking for them first is ten times as fast as looking for expressions.
+# Every expression contains one of these words; searching for them first is ten times as fast.
 _HINTS = frozenset(
     [
         *["day", "days", "yesterday", "today", "tonight", "tomorrow", "night", "just", "this"],
@@ -99,7 +99,7 @@ _ALSO_VERBS = ("may", "march")
 
 @dataclass(frozen=True, slots=True)
 class DateMention:
-    """A day, month or year that a text names; `None` where it does not say.
+    """A day, month or year that a text names; parts that it does not name are `None`.
 
     At least one of `year` and `month` is given, a `day` only with its `month`, and the day exists in that month.
     """
@@ -112,14 +112,15 @@ class DateMention:
 def resolve(text: str, when: datetime, words: Sequence[str] | None = None) -> list[str]:
     """Return the days, months and years that a text's relative expressions mean.
 
-    Understood are yesterday, last night, today, tonight, this morning, tomorrow and their neighbours; "just got",
+    It understands yesterday, last night, today, tonight, this morning, tomorrow and their neighbours; "just got",
     "just had" and "just went" (the same day); last, past, next, this or on a weekday; last, past, next or this week,
     weekend, month or year; and counts of them "ago" or "from now". "On Friday" is taken as the Friday before,
     "this Friday" as the one to come, a weekend as its Saturday, a week as seven days, "a few" as three.
 
     Args:
         text: What was said.
-        when: When it was said. Its calendar date counts as it stands, so pass the speaker's local time if known.
+        when: When it was said. Only its calendar date is used, without conversion, so pass the speaker's local time if
+            known.
         words: The text's words in lower case, where they are known already.
 
     Returns:
@@ -134,7 +135,7 @@ def resolve(text: str, when: datetime, words: Sequence[str] | None = None) -> li
 
 
 def has_time_expression(text: str, words: Sequence[str] | None = None) -> bool:
-    """Return whether a text says something about time that may answer a "when" question.
+    """Return whether a text contains a time expression that may answer a "when" question.
 
     Args:
         text: What was said.
@@ -162,7 +163,7 @@ def format_date(when: date) -> str:
 def mentioned_dates(query: str) -> list[DateMention]:
     """Return the absolute dates that a query names, distinct, in order.
 
-    Understood are "7 May 2023", "May 7th, 2023", "the 7th of May", "May 2023", "in May", "in 2022" and "2023-05-07".
+    It understands "7 May 2023", "May 7th, 2023", "the 7th of May", "May 2023", "in May", "in 2022" and "2023-05-07".
     A short month name counts only beside a number ("3 Sept", "Jan 2023"); "may" and "march" only beside a number or
     after a word such as "in" or "last", because they are verbs too. An impossible day or ISO date is dropped.
     """
@@ -184,7 +185,7 @@ def _absolute(found: re.Match[str], today: date) -> str | None:
         return None
     if found["period"] == "weekend":
         return _day(today, _days_to_weekday(today, direction, 5))
-    if found["period"] == "week" and direction == "this":  # no day that would be more right than another
+    if found["period"] == "week" and direction == "this":  # names no particular day
         return None
     return _shifted(today, found["period"], _DIRECTIONS[direction])
 

@@ -1,7 +1,7 @@
-"""The largest of many numbers without sorting them.
+"""Find the largest of many numbers without sorting all of them.
 
-Here and in its neighbours numpy's methods are called rather than its functions of the same name, which are Python
-around them: a search of a thousand records is some two hundred calls, and much of its time would go there.
+This package calls numpy's methods instead of its functions of the same names, which are Python wrappers: a search of a
+thousand records makes about two hundred calls, and the wrappers would take much of its time.
 """
 
 from __future__ import annotations
@@ -13,17 +13,17 @@ from numpy.typing import NDArray
 
 _BLOCKS: Final = 64
 DIGITS: Final = 4
-"""Of a score, behind the point."""
+"""Decimal places of a score that count in comparisons."""
 
 
 def leading(values: NDArray[np.float32], count: int) -> NDArray[np.int64]:
-    """Positions, ascending, of some of the values, among them the `count` largest and everything equal to those.
+    """Positions, ascending, of some of the values: the `count` largest, all values equal to those, and maybe others.
 
-    Of as many groups of values as are wanted each has one that is not below the smallest of the best groups' maxima:
-    what lies below it is out. So two passes over the values do, and few are left to sort.
+    The values are divided into groups, and the `count`-th largest maximum of a group is a lower bound for the values
+    wanted. So two passes over the values suffice, and few are left to sort.
 
     Args:
-        values: No NaN among them.
+        values: Numbers other than NaN.
         count: At least 1.
     """
     width = len(values) // _BLOCKS
@@ -40,8 +40,8 @@ def leading(values: NDArray[np.float32], count: int) -> NDArray[np.int64]:
 def best(values: NDArray[np.float32], keys: NDArray[np.int64], count: int) -> NDArray[np.int64]:
     """Positions of the `count` largest values, largest first; of equals the one of the smaller key comes first.
 
-    Values that differ by less than `DIGITS` say are equal: what is behind differs with the order in which numbers were
-    added up, and with it the order of hits would.
+    Values that agree in `DIGITS` decimal places are equal: further digits depend on the order of summation, and the
+    order of hits must not.
     """
     if not len(values):
         return np.arange(0)

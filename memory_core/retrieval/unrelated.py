@@ -1,8 +1,8 @@
-"""What an embedder says of texts that have nothing to do with each other: the measure of every cosine.
+"""Measure the cosines of unrelated texts, the scale for all cosines of an embedder.
 
-Cosines of unrelated texts are 0.05 with a spread of 0.08 for one model and 0.7 with a spread of 0.03 for another. So a
-cosine says little by itself. Counted in spreads above the mean of unrelated texts it says the same for every model,
-and for an owner of three records as well as for one of a million.
+Cosines of unrelated texts are 0.05 with a spread of 0.08 for one model and 0.7 with a spread of 0.03 for another, so a
+cosine by itself says little. Expressed in spreads above the mean of unrelated texts, it is comparable between models,
+and between an owner of three records and one of a million.
 """
 
 from __future__ import annotations
@@ -39,10 +39,10 @@ TEXTS: Final = (
     "Yes, I agree, let's do that tomorrow.",
     "Voters will decide on the proposal in May.",
 )
-"""No two of them are about the same thing."""
+"""Texts on different subjects."""
 
 LEAST_SPREAD: Final = 0.01
-"""For embedders that give unrelated texts nearly the same cosine, such as those of tests."""
+"""Least spread, for embedders that give unrelated texts nearly the same cosine, such as those of tests."""
 
 
 @dataclass(frozen=True, slots=True)
