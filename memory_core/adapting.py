@@ -8,8 +8,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
 from memory_core.arguments import Arguments, ToolInputError
+from memory_core.capture.alignment import known_messages, said
 from memory_core.capture.remember import append_drafts, continue_drafts, remember_drafts
-from memory_core.capture.resending import known_messages, said
 from memory_core.capture.triggers import Detection, LastMessages
 from memory_core.capture.turns import USER_QUERY, turn_drafts
 from memory_core.checks import check_key, check_unit

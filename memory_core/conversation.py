@@ -1,4 +1,4 @@
-"""What an application needs first: remember a conversation, and recall what is known for a prompt."""
+"""Remember conversations, and recall memories for a prompt: the first operations an application needs."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class _Handle(Searching, Storing, Protocol):
 
 
 class Conversing:
-    """The part of a handle that speaks of messages and prompts; everything else of it speaks of records."""
+    """The operations of a handle on messages and prompts; its other operations are on records."""
 
     async def remember(
         self: _Handle,
@@ -35,28 +35,29 @@ class Conversing:
         data: Mapping[str, Json] | None = None,
         embed: Literal["now", "later"] = "now",
     ) -> list[MemoryRecord]:
-        """Remember a conversation, every message once, however often and in whatever parts it is handed over.
+        """Remember a conversation: store every message once, however often and in whatever parts it is passed.
 
-        A message with an id is recognised by it. Those without are laid beside the last messages of the session: what
-        continues them is new, what is among them in the same order is known. So a client may send the whole
-        conversation again, its last messages, or a request a second time, also from two processes at once. Messages
-        that carry times are told apart by them, too.
+        A message with an id is recognised by its id. Messages without ids are aligned with the last messages of the
+        session: those that match them in order are known, those that follow are new. So a client may resend the whole
+        conversation, its last messages, or a request, also from two processes at once. Times, if given, distinguish
+        messages as well.
 
-        Instructions to the model (`system`) and messages without a text are left out.
+        Instructions to the model (`system`) and messages without text are left out.
 
         Args:
             messages: In order, of one conversation: `Message` values, pairs such as `("user", "I like tea")`, or
                 mappings with `role` and `content` as chat APIs pass them.
-            session: Which conversation; by default the one the handle is bound to, else the same one for all calls.
-            data: Put into every record.
-            embed: `"later"` returns before vectors are computed; words find the messages at once.
+            session: The session of the conversation; by default the one the handle is bound to, otherwise one session
+                for all calls.
+            data: Added to every record.
+            embed: `"later"` returns before vectors are computed; keyword search finds the messages at once.
 
         Returns:
-            The record of every message, in order, also of those known before; without messages that were left out or
-            deleted on purpose.
+            The record of every message, in order, known ones included; without messages that were left out, or deleted
+            on purpose before.
 
         Raises:
-            InvalidInputError: Something is not a message or cannot be stored; nothing of the call is stored then.
+            InvalidInputError: An item is not a message or cannot be stored; then nothing is stored.
         """
         drafts = message_drafts(
             read_messages(messages),
@@ -65,7 +66,7 @@ class Conversing:
         )
         return await remember_drafts(self, drafts, now=self.memory.clock(), embed=embed)
 
-    async def recall(  # noqa: PLR0913  (a keyword for each wish a caller may have, none of them needed)
+    async def recall(  # noqa: PLR0913  (one optional keyword per option)
         self: _Handle,
         query: str,
         *,
@@ -87,13 +88,13 @@ class Conversing:
         without: Callable[[MemoryRecord], bool] = shows_nothing_yet,
         explain: bool = False,
     ) -> Recalled:
-        """Recall what is remembered about a question, as a block for a prompt: safe to show, and within its budget.
+        """Recall memories about a question as a block for a prompt, escaped and within a budget.
 
         Args:
             query: A question, or the message to be answered; a blank one recalls nothing.
             explain: Fill `Recalled.considered`: why each memory is in the block or not.
 
-        The others are the fields of `RecallOptions`, which raises `InvalidInputError` for values they cannot have.
+        The other arguments are the fields of `RecallOptions`, which raises `InvalidInputError` for invalid values.
         """
         options = RecallOptions(
             max_chars=max_chars,
@@ -117,5 +118,5 @@ class Conversing:
 
 
 async def recall_with(handle: _Handle, query: str, options: RecallOptions, *, explain: bool = False) -> Recalled:
-    """`BoundMemory.recall` with the options as a value: for adapters."""
+    """`BoundMemory.recall` with its options as one value, for adapters."""
     return await recall_for(handle, query, options, now=handle.memory.clock(), explain=explain)

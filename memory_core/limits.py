@@ -1,8 +1,8 @@
-"""How much one call may ask for: every limit of the core, with its unit and its reason.
+"""The limits of a call, each with its unit and its reason.
 
-What exceeds a limit is refused with an `InvalidInputError` that names the size, the limit and the way out. The limits
-are far beyond what agents need and small enough that no single call keeps other users of the process waiting. The
-adapters and the tools cut a query to `MAX_QUERY_CHARS`, because a model or a user wrote it and nobody could act on an
+Input that exceeds a limit is refused with an `InvalidInputError` that gives the size, the limit and the way out. The
+limits are far beyond what agents need and small enough that no single call keeps other users of the process waiting.
+The adapters and the tools cut a query to `MAX_QUERY_CHARS`, because a model or a user wrote it and could not act on an
 error.
 """
 
@@ -13,14 +13,14 @@ from typing import Final
 from memory_core.errors import InvalidInputError
 
 MAX_QUERY_CHARS: Final = 10_000
-"""Characters of a query: several pages. Models read a few hundred words of it; the rest counts as words only."""
+"""Characters of a query: several pages. Embedders read a few hundred words; keyword search uses the rest, too."""
 MAX_QUERY_TERMS: Final = 512
-"""Distinct words of a query that are looked for; of more, the first and the last half. A search takes some microseconds
-for each."""
+"""Most distinct words of a query that are searched for; of a longer query the first and the last half. Each takes a few
+microseconds."""
 MAX_TEXT_CHARS: Final = 1_000_000
 """Characters of the text of one record: a long book. A longer text is better stored in parts, which are also found."""
 MAX_DATA_BYTES: Final = 1_000_000
-"""Bytes of the `data` of one record as compact JSON in ASCII. Larger things belong into a file that `data` names."""
+"""Bytes of the `data` of one record as compact JSON in ASCII. Put larger content into a file named in `data`."""
 MAX_DATA_LEVELS: Final = 200
 """Levels of nesting in `data`, so that comparing it cannot exhaust the stack."""
 MAX_KEY_CHARS: Final = 512
@@ -32,17 +32,17 @@ MAX_LINKS: Final = 1_000
 MAX_LIMIT: Final = 10_000
 """Records that one search or one page returns."""
 MAX_DIMENSIONS: Final = 65_536
-"""Numbers in a vector that a caller brings along; no known model makes a twentieth of it."""
+"""Numbers in a vector passed by the caller; no known model makes a twentieth of it."""
 
 MAX_LISTED: Final = 10_000
 """Names in one list of a `Where` (`ids`, `source_keys`, `kinds`, tags), in `remove` of `put_many` and in `postpone`: as
 many as a page has records."""
 MAX_KEYWORDS: Final = 100
-"""Keywords of a `Where`: each is looked for in every text."""
+"""Keywords of a `Where`; each is searched for in every text."""
 MAX_CONDITIONS: Final = 100
 """Conditions in `Where.matching`, groups included, and keys in `Where.data`."""
 MAX_GROUP_LEVELS: Final = 10
-"""Levels of `AnyOf`, `AllOf` and `NoneOf` inside one another."""
+"""Levels of nesting of `AnyOf`, `AllOf` and `NoneOf`."""
 MAX_ALTERNATIVES: Final = 1_000
 """Values of all `in` and `nin` conditions of one `Where` together."""
 MAX_VALUE_BYTES: Final = 100_000
@@ -50,18 +50,18 @@ MAX_VALUE_BYTES: Final = 100_000
 ASCII."""
 
 LONG_CHARS: Final = 1_000
-"""Characters whose analysis takes about a millisecond, and more of it than this does not happen on the core loop."""
+"""Characters whose analysis takes about a millisecond; longer texts are not analysed on the core loop."""
 _WIDE: Final = 8
-"""A character outside ASCII takes as long as so many."""
+"""A character outside ASCII takes as long as this many ASCII characters."""
 
 
 def is_long(*texts: str) -> bool:
-    """Whether the analysis of these texts would hold a loop for longer than a millisecond or so."""
+    """Whether the analysis of these texts would block a loop for longer than about a millisecond."""
     return sum(len(text) * (1 if text.isascii() else _WIDE) for text in texts) > LONG_CHARS
 
 
 def check_size(name: str, size: int, limit: int, unit: str, way_out: str) -> None:
-    """Refuse what is larger than its limit.
+    """Refuse a size above its limit.
 
     Raises:
         InvalidInputError: `size` exceeds `limit`.

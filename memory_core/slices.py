@@ -1,7 +1,7 @@
-"""Long work in threads, which lets the core loop and brief work go first every few milliseconds.
+"""Run long work in threads that yield to the core loop and to short work every few milliseconds.
 
-The interpreter runs one thread at a time. A thread that needs it for long makes every other one wait some milliseconds
-each time it needs it, and a search needs it again after every call of SQLite.
+The interpreter runs one thread at a time. While a thread runs Python code for long, every other thread waits a few
+milliseconds each time it needs the interpreter, and a search needs it after every call of SQLite.
 """
 
 from __future__ import annotations
@@ -18,20 +18,20 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 SLICE_SECONDS: Final = 0.003
-"""How long work in a thread goes on before it lets others go first."""
+"""How long work in a thread runs before it yields."""
 _LONGEST_TURN_SECONDS: Final = 0.1
-"""How long that work waits for a turn of the loop, which may have ended."""
+"""How long that work waits for the loop, which may have ended."""
 
 _own = threading.local()
 
 
 async def in_slices(work: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
-    """Run Python code that takes long in a thread, and let this loop and brief work go first whenever it gives way."""
+    """Run long Python code in a thread; each time it calls `give_way`, this loop and short work go first."""
     return await asyncio.to_thread(sliced(partial(work, *args, **kwargs)))
 
 
 def sliced(work: Callable[P, T]) -> Callable[P, T]:
-    """`in_slices` for a thread of one's own: work that lets this loop go first when it gives way."""
+    """`in_slices` for work that runs in the caller's own thread: this loop goes first when it calls `give_way`."""
     slices = _Slices(asyncio.get_running_loop())
 
     def run(*args: P.args, **kwargs: P.kwargs) -> T:
@@ -42,7 +42,7 @@ def sliced(work: Callable[P, T]) -> Callable[P, T]:
 
 
 def give_way() -> None:
-    """Let others go first; for long work to call between two pieces of it. Elsewhere it does nothing."""
+    """Yield to other work. Long work calls this between its steps; elsewhere it does nothing."""
     slices: _Slices | None = getattr(_own, "slices", None)
     if slices is not None:
         slices.give_way()
@@ -50,7 +50,7 @@ def give_way() -> None:
 
 @contextmanager
 def brief_work() -> Generator[None]:
-    """Around brief work in some thread, on the core loop: long work lets it go first."""
+    """Mark short work in another thread, on the core loop, so that long work yields to it."""
     _Slices.brief += 1
     try:
         yield
@@ -59,24 +59,24 @@ def brief_work() -> Generator[None]:
 
 
 def forget_work_of_parent() -> None:
-    """For a forked child, which has none of the threads of its parent."""
+    """Reset in a forked child, which has none of its parent's threads."""
     _Slices.brief = _Slices.long = 0
     _Slices.counting = threading.Lock()
 
 
 class _Slices:
-    """Long work in one thread."""
+    """The state of long work in one thread."""
 
     brief = 0
-    """How many wait for brief work; counted on the core loop."""
+    """Number of callers that wait for short work; counted on the core loop."""
     long = 0
-    """How much long work is under way."""
+    """Number of long works that are running."""
     counting = threading.Lock()
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self._loop = loop
         self._began = 0.0
-        """In seconds of this thread's work."""
+        """In seconds of this thread's CPU time."""
 
     @contextmanager
     def under_way(self) -> Generator[None]:
@@ -97,11 +97,11 @@ class _Slices:
         turn = threading.Event()
         try:
             self._loop.call_soon_threadsafe(turn.set)
-        except RuntimeError:  # the loop has ended, and nobody waits any more
+        except RuntimeError:  # the loop has ended, and no caller waits
             return
         turn.wait(_LONGEST_TURN_SECONDS)
         until = time.perf_counter() + worked
         while self.brief and time.perf_counter() < until:
             time.sleep(SLICE_SECONDS / 10)
-        time.sleep(worked * (self.long - 1))  # as if they took turns
+        time.sleep(worked * (self.long - 1))  # so that concurrent long works share the time
         self._began = time.thread_time()

@@ -1,4 +1,4 @@
-"""Working memory of a task: the last steps as they were, older ones as summaries, and nothing lost.
+"""Working memory of a task: the last steps in full, older ones as summaries, and nothing lost.
 
 ```python
 from memory_core.bank import MemoryBank, MemoryEntry, MemoryQuery
@@ -21,22 +21,22 @@ __all__ = ["AsyncMemoryBank", "MemoryBank", "MemoryEntry", "MemoryQuery", "Memor
 
 
 class MemoryBank:
-    """The steps of one task: the last ones as they were, older ones as summaries.
+    """The steps of one task: the last ones in full, older ones as summaries.
 
-    When `max_entries` or `compression_threshold` entries are there, whichever is fewer, half of them become one
-    summary: the least important, of equals the oldest, and never the newest. Nothing is destroyed: compressed entries
-    are still found by `get_relevant_memories`, listed by `get_all_memories`, and linked from their summary. They are
-    records of the memory like all others, of the kind `step`.
+    When the number of entries reaches `max_entries` or `compression_threshold`, whichever is less, half of them become
+    one summary: the least important, the oldest among equals, and never the newest entry. Nothing is destroyed:
+    `get_relevant_memories` still finds compressed entries, `get_all_memories` lists them, and their summary links to
+    them. They are records of the memory with the kind `step`.
 
-    All methods block, from any thread; `asynchronous` has the same ones as coroutines.
+    All methods block and can be called from any thread; `asynchronous` has the same methods as coroutines.
 
     Args:
-        max_entries: As many entries are compressed at the latest, 1 to `MAX_ENTRIES`.
-        compression_threshold: Likewise.
-        memory: Whose memory keeps the bank, in the collection `bank`; by default one that ends with the bank.
-        task: Which task, stored as the session: a bank of the same memory and task goes on where the last one ended. By
-            default the session of the handle, or a new task.
-        summarizer: Writes the summaries; if it fails, as without one, a line for each entry does.
+        max_entries: Compress at this number of entries, 1 to `MAX_ENTRIES`.
+        compression_threshold: Likewise; the lower of the two applies.
+        memory: The handle that stores the bank, in the collection `bank`; by default a memory that ends with the bank.
+        task: The name of the task, stored as the session: a bank with the same memory and task continues the last one.
+            By default the session of the handle, or a new task.
+        summarizer: Writes the summaries. Without one, or if it fails, a summary has one line for each entry.
 
     Raises:
         InvalidInputError: A number is out of range, or the task is blank.
@@ -60,7 +60,7 @@ class MemoryBank:
         self.task = self.asynchronous.task
 
     def add_entry(self, entry: MemoryEntry) -> None:
-        """See `AsyncMemoryBank.add_entry`, as for all that follow."""
+        """Add an entry. For this and all other methods see those of `AsyncMemoryBank`."""
         run_sync(self.asynchronous.add_entry, entry)
 
     def get_relevant_memories(self, query: MemoryQuery) -> list[MemoryEntry]:
@@ -84,7 +84,7 @@ class MemoryBank:
         run_sync(self.asynchronous.clear)
 
     def get_stats(self) -> dict[str, int | float]:
-        """How many entries and summaries there are."""
+        """The numbers of entries and summaries."""
         return run_sync(self.asynchronous.get_stats)
 
     def prompt_block(self) -> str:

@@ -1,4 +1,4 @@
-"""The working memory of a task: its steps as records, and their compression."""
+"""Store the steps of a task as records and compress them to summaries."""
 
 from __future__ import annotations
 
@@ -40,17 +40,17 @@ T = TypeVar("T")
 
 COLLECTION: Final = "bank"
 MAX_ENTRIES: Final = 2 * MAX_LINKS
-"""A summary links to each of its sources, and those are half of the entries."""
+"""Limited because a summary links to each of its sources, which are half of the entries."""
 MAX_RESULT_CHARS: Final = 20_000
-"""Of the result of a tool as `add_step` keeps it: some pages. Tools return whole files and web sites."""
+"""Most characters of a tool's result that `add_step` stores, a few pages. Tools may return whole files or web sites."""
 FAILED_IMPORTANCE: Final = 0.8
-"""Of a step that failed: what did not work is worth knowing longer than what did."""
+"""The importance of a failed step, since failures are worth remembering longer than successes."""
 SHOWN_ENTRIES: Final = 5
 SHOWN_SUMMARIES: Final = 2
 
 
 class AsyncMemoryBank:
-    """`MemoryBank` for asynchronous code: the same methods, to be awaited on any event loop."""
+    """`MemoryBank` for asynchronous code: the same methods as coroutines, for any event loop."""
 
     def __init__(
         self,
@@ -70,7 +70,7 @@ class AsyncMemoryBank:
         self._summarizer = summarizer
         self._lock = asyncio.Lock()
         self._live: list[MemoryRecord] | None = None
-        """The entries that are not compressed, once they have been read: reading takes longer the more there are."""
+        """The entries that are not compressed, cached after the first read."""
 
     async def add_entry(self, entry: MemoryEntry) -> None:
         """Add an entry; compresses others if the bank is full."""
@@ -79,10 +79,10 @@ class AsyncMemoryBank:
     async def add_step(
         self, skill_name: str, command: str, result: str, *, thinking: str = "", failed: bool = False
     ) -> MemoryEntry:
-        """Add what a tool did as the next step, and return the entry; a result of many pages is cut.
+        """Add a tool call as the next step and return the entry; a long result is cut.
 
         Args:
-            failed: It ended with an error: the entry is tagged so, and more important than others.
+            failed: Whether it ended with an error; the entry is then tagged `error` and more important than others.
         """
 
         def step(number: int) -> MemoryEntry:
@@ -99,7 +99,7 @@ class AsyncMemoryBank:
         return await on_core(self._locked, lambda live: self._add(live, step))
 
     async def get_relevant_memories(self, query: MemoryQuery) -> list[MemoryEntry]:
-        """Entries that satisfy the query, compressed ones too: the most important first, of equals the latest."""
+        """Entries that satisfy the query, compressed ones too: the most important first, the latest among equals."""
         date_to = query.date_to
         where = Where(
             kinds=[STEP],
@@ -157,7 +157,7 @@ class AsyncMemoryBank:
 
     async def _locked(self, work: Callable[[list[MemoryRecord] | None], Coroutine[object, object, T]]) -> T:
         async with self._lock:
-            live, self._live = self._live, None  # read again unless all goes well
+            live, self._live = self._live, None  # read again if `work` fails
             return await work(live)
 
     async def _add(self, live: list[MemoryRecord] | None, make: Callable[[int], MemoryEntry]) -> MemoryEntry:
@@ -173,15 +173,15 @@ class AsyncMemoryBank:
         return entry
 
     async def _settled(self) -> list[MemoryRecord]:
-        """The entries that are not compressed, after what a process that ended in the middle of that has begun."""
+        """The entries that are not compressed, after finishing a compression that another process left unfinished."""
         live = await self._records(Where(kinds=[STEP]))
         summarized = {link.id for record in await self._records(Where(kinds=[SUMMARY])) for link in record.links}
         await self._set_aside(record for record in live if record.id in summarized)
         return [record for record in live if record.id not in summarized]
 
     async def _compressed(self, live: list[MemoryRecord]) -> list[MemoryRecord]:
-        """What is left after half of the entries became a summary: the least important, of equals the oldest, never
-        the newest of all."""
+        """Compress half of the entries, the least important, the oldest among equals, never the newest; returns the
+        others."""
         by_importance = sorted(live[:-1], key=lambda record: record.importance)
         chosen = sorted(by_importance[: max(1, len(live) // 2)], key=place_of)
         entries = [entry_of(record) for record in chosen]
@@ -207,14 +207,14 @@ class AsyncMemoryBank:
                 if (text := await self._summarizer.summarize(lines)).strip():
                     return text
             except Exception as error:  # noqa: BLE001  (whatever a model's client raises: the lines say it, too)
-                logger.warning("a memory bank summarizes without its model: %s", reason_for_log(error))
+                logger.warning("a memory bank writes its summary without its summarizer: %s", reason_for_log(error))
         return "\n".join(lines)
 
     async def _set_aside(self, records: Iterable[MemoryRecord]) -> None:
         for record in records:
             try:
                 await self._handle.update(record.id, Patch(state="compacted"), expected_version=record.version)
-            except (ConflictError, RecordNotFoundError):  # another process did it, or has deleted it
+            except (ConflictError, RecordNotFoundError):  # another process compressed or deleted it
                 logger.debug("an entry of a memory bank changed while it was compressed")
 
     async def _records(self, where: Where) -> list[MemoryRecord]:

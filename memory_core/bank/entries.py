@@ -1,4 +1,4 @@
-"""The values of a memory bank, and the records that keep them."""
+"""The values of a memory bank, and their conversion to records and back."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from memory_core.plain import Value
 STEP: Final = "step"
 SUMMARY: Final = "summary"
 _BEGINNING_CHARS: Final = 100
-"""Characters of each part of a step that its own summary quotes."""
+"""Characters of each part of a step that its summary quotes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -26,13 +26,13 @@ class MemoryEntry(Value):
 
     id: str = field(default_factory=new_id)
     timestamp: datetime = field(default_factory=utc_now)
-    """When it was made; one without a time zone is taken as local time, and comes back in UTC."""
+    """When it was made; a time without a zone is read as local time and returned in UTC."""
     skill_name: str = ""
     thinking: str = ""
     command: str = ""
     result: str = ""
     summary: str = ""
-    """Made of the beginnings of `thinking`, `command` and `result`, if not given."""
+    """If not given, made of the beginnings of `thinking`, `command` and `result`."""
     importance: float = 0.5
     """From 0 to 1: less important entries are compressed before more important ones."""
     tags: list[str] = field(default_factory=list[str])
@@ -46,7 +46,7 @@ class MemoryEntry(Value):
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class MemorySummary(Value):
-    """What several entries say, briefly. The entries are still there: `MemoryBank.get_all_memories`."""
+    """A summary of several entries. The entries are still stored: `MemoryBank.get_all_memories`."""
 
     id: str
     timestamp: datetime
@@ -59,24 +59,24 @@ class MemorySummary(Value):
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class MemoryQuery(Value):
-    """What to look for in a bank; all conditions that are given must hold."""
+    """Conditions for entries of a bank, all of which must be true."""
 
     keywords: Sequence[str] = ()
-    """One of them is in the entry as a whole word, in any case."""
+    """The entry contains one of them as a whole word, ignoring case."""
     min_importance: float = 0.0
     max_results: int = 5
     tags: Sequence[str] = ()
     """The entry has one of them."""
     date_from: datetime | None = None
     date_to: datetime | None = None
-    """Both inclusive; without a time zone they are local times."""
+    """Both inclusive; times without a zone are local times."""
 
     def __post_init__(self) -> None:
         check_count("max_results", self.max_results, 0)
 
 
 def draft_of(entry: MemoryEntry, place: int) -> Draft:
-    """The record that keeps an entry at a place of its bank."""
+    """The draft of the record for an entry at a position of its bank."""
     parts = (entry.skill_name, entry.thinking, entry.command, entry.result)
     own = "" if entry.summary == _beginnings(*parts[1:]) else entry.summary
     return Draft(
@@ -99,7 +99,7 @@ def draft_of(entry: MemoryEntry, place: int) -> Draft:
 
 
 def entry_of(record: MemoryRecord) -> MemoryEntry:
-    """The entry that a record keeps."""
+    """The entry stored in a record."""
     data: Any = record.data  # as `draft_of` wrote it
     return MemoryEntry(
         id=record.id,
@@ -116,7 +116,7 @@ def entry_of(record: MemoryRecord) -> MemoryEntry:
 
 
 def summary_of(record: MemoryRecord) -> MemorySummary:
-    """The summary that a record keeps."""
+    """The summary stored in a record."""
     data: Any = record.data  # as the bank wrote it
     return MemorySummary(
         id=record.id,
@@ -129,13 +129,13 @@ def summary_of(record: MemoryRecord) -> MemorySummary:
 
 
 def place_of(record: MemoryRecord) -> int:
-    """Where in its bank an entry is; summaries have none and go by time."""
+    """The position of an entry in its bank; summaries have none and are ordered by time."""
     place = record.data.get("place")
     return place if isinstance(place, int) else 0
 
 
 def title_of(entries: Sequence[MemoryEntry]) -> str:
-    """What a summary of these entries is called."""
+    """The title of a summary of these entries."""
     return f"Summary of {len(entries)} steps ({entries[0].step_number}-{entries[-1].step_number})"
 
 
@@ -145,7 +145,7 @@ def line_of(entry: MemoryEntry) -> str:
 
 
 def _beginnings(thinking: str, command: str, result: str) -> str:
-    """What the parts of a step begin with."""
+    """A summary of a step: the beginnings of its parts."""
     parts = {"Thinking": thinking, "Command": command, "Result": result}
     return "; ".join(f"{name}: {_cut(text)}" for name, text in parts.items() if text) or "No information"
 

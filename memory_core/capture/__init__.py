@@ -1,1 +1,1 @@
-"""From messages to drafts: what of a conversation is worth a memory. Pure functions; nothing here reads or writes."""
+"""Turn the messages of conversations into drafts, and store each message once."""

@@ -1,6 +1,6 @@
-"""A conversation as frameworks hand it over, as one kind of value: pure functions.
+"""Convert the messages of frameworks and chat APIs to one type: pure functions.
 
-A message is a `Message`, a pair `("user", "Which tea do I like?")`, or a mapping as chat APIs pass it:
+A message is a `Message`, a pair `("user", "Which tea do I like?")`, or a mapping as in chat APIs:
 `{"role": "user", "content": "Which tea do I like?"}`.
 """
 
@@ -24,7 +24,7 @@ _ROLE_NAMES: Final[Mapping[str, Role]] = {
     "function": "tool",
     "developer": "system",
 }
-"""The names that chat APIs and frameworks have for the four roles."""
+"""The names that chat APIs and frameworks use for the four roles."""
 
 _PAIR: Final = 2
 
@@ -34,7 +34,7 @@ MESSAGE_KIND: Final = "message"
 
 @dataclass(frozen=True, slots=True)
 class ToolCall:
-    """A call of a tool that the model asked for."""
+    """A tool call requested by the model."""
 
     name: str
     arguments: Mapping[str, Json]
@@ -48,21 +48,21 @@ class Message:
     _: KW_ONLY
     role: Role = "user"
     author: str | None = None
-    """Who wrote it, where that says more than the role: the name of a person, an agent or a tool."""
+    """The name of the person, agent or tool that wrote it, if it says more than the role."""
     occurred_at: datetime | None = None
     """When, aware."""
     id: str | None = None
-    """Its id within the session. A message with an id is recognised by it, one without by its place in the
+    """Its id within the session. A message with an id is recognised by it, one without by its position in the
     conversation."""
     tool_calls: Sequence[ToolCall] = ()
-    """What the model called; the results are messages of the role `tool`."""
+    """The tool calls of the model; their results are messages with the role `tool`."""
 
 
 def read_messages(given: object) -> list[Message]:
     """The messages of a conversation, in order, each with a text or a tool call; instructions are left out.
 
     Raises:
-        InvalidInputError: Something is not a message; the error says which, counted from 0.
+        InvalidInputError: An item is not a message; the error gives its position, counted from 0.
     """
     wrong = given  # not narrowed by the next line, which leaves type checkers with half a type
     if isinstance(given, str | Mapping | Message) or not isinstance(given, Iterable):
@@ -103,7 +103,7 @@ def _from_mapping(item: Mapping[str, object]) -> Message:
             _text_of(item.get("content", item.get("text"))),
             role=_role(item["role"]),
             author=_optional_text(item.get("name", item.get("author"))),
-            occurred_at=cast("datetime | None", item.get("occurred_at")),  # `_checked` looks at it
+            occurred_at=cast("datetime | None", item.get("occurred_at")),  # checked by `_checked`
             id=_optional_text(item.get("id")),
             tool_calls=_calls(item.get("tool_calls")),
         )
@@ -130,7 +130,7 @@ def _role(given: object) -> Role:
 
 
 def _text_of(content: object) -> str:
-    """The text of a message: what of its parts is text, a line each. Images and other parts are left out."""
+    """The text of a message: its text parts, one per line. Images and other parts are left out."""
     if content is None:
         return ""
     if isinstance(content, str):
@@ -148,7 +148,7 @@ def _optional_text(given: object) -> str | None:
 
 
 def _calls(given: object) -> tuple[ToolCall, ...]:
-    """Tool calls as chat APIs write them: `{"function": {"name": ..., "arguments": "{...}"}}`, or without the shell."""
+    """Tool calls of chat APIs: `{"function": {"name": ..., "arguments": "{...}"}}`, or only the inner mapping."""
     if not isinstance(given, Sequence) or isinstance(given, str):
         return ()
     calls = (cast("Any", call) for call in cast("Sequence[object]", given) if isinstance(call, Mapping))
@@ -165,6 +165,6 @@ def _arguments(written: object) -> Mapping[str, Json]:
     if isinstance(written, str):
         try:
             given = json.loads(written)
-        except ValueError:  # a model wrote it
+        except ValueError:  # models may write invalid JSON
             return {"arguments": written}
     return dict(cast("Mapping[str, Json]", given)) if isinstance(given, Mapping) else {}

@@ -1,4 +1,4 @@
-"""Remembering a conversation: from the messages an application or a framework has to records, each once."""
+"""Store the messages of a conversation as records, each once."""
 
 from __future__ import annotations
 
@@ -7,24 +7,24 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Final, Literal, Protocol
 
+from memory_core.capture.alignment import LOOK_BACK, source_key_of_id
+from memory_core.capture.known_messages import key_behind, key_of, keys_of, known_records, within
 from memory_core.capture.messages import MESSAGE_KIND, Message
-from memory_core.capture.recognising import key_behind, key_of, keys_of, recognised, within
-from memory_core.capture.resending import LOOK_BACK, source_key_of_id
 from memory_core.limits import MAX_LISTED
 from memory_core.models import STATES, Draft, Json, MemoryRecord, Order, Page, Patch, Scope
 from memory_core.where.value import Where
 
 DEFAULT_SESSION: Final = "conversation"
-"""The session of messages that are handed over without one: an application with one endless conversation a user."""
+"""The session of messages without one, for applications with a single endless conversation per user."""
 
 _STEP: Final = timedelta(microseconds=1)
-"""Between the times of messages that carry none, so that their order is kept."""
+"""Interval between the times given to messages without a time, which keeps their order."""
 _MOST: Final = 10_000
-"""Stored messages that are looked at, however many are handed over."""
+"""Most stored messages that are compared, however many messages are passed."""
 
 
 class Storing(Protocol):
-    """What of a handle remembering needs."""
+    """The methods of a handle that this module needs."""
 
     @property
     def scope(self) -> Scope: ...
@@ -43,8 +43,8 @@ def message_drafts(messages: Iterable[Message], *, session: str, data: Mapping[s
 
     Args:
         messages: From `read_messages`.
-        session: Which conversation.
-        data: Put into every draft.
+        session: The session of the conversation.
+        data: Added to every draft.
     """
     return [_draft(message, session, data) for message in messages]
 
@@ -52,16 +52,15 @@ def message_drafts(messages: Iterable[Message], *, session: str, data: Mapping[s
 async def remember_drafts(
     handle: Storing, drafts: Sequence[Draft], *, now: datetime, embed: Literal["now", "later"] = "now"
 ) -> list[MemoryRecord]:
-    """Store what is new of a conversation and return the record of every message, in order, without deleted ones.
+    """Store the new messages of a conversation; returns the record of every message in order, without deleted ones.
 
-    This is how conversations are kept, see `BoundMemory.remember`; an adapter hands over what its framework knows of
-    each message as a draft.
+    `BoundMemory.remember` describes the rules; an adapter passes each message of its framework as a draft.
 
     Args:
-        handle: Whose memory.
-        drafts: In order, of one session. A source key is made from an id that no other message of the session has; a
-            draft without one is of a message without an id. A stored message takes what a draft of its id says.
-        now: The moment at which messages without a time were said.
+        handle: The memory to store in.
+        drafts: In order, of one session. A source key is made from a message id that is unique in the session; a draft
+            without a source key is a message without an id. A stored message is updated from the draft with its id.
+        now: The time of messages without one.
         embed: See `BoundMemory.remember`.
     """
     if not drafts:
@@ -72,7 +71,7 @@ async def remember_drafts(
     last: Sequence[MemoryRecord] = ()
     if session is not None and any(draft.source_key not in known_keys for draft in drafts):
         last = await _last_messages(handle, session, len(drafts))
-    known = recognised(drafts, last, known_keys)
+    known = known_records(drafts, last, known_keys)
     keys = keys_of(handle.scope, drafts, last, known)
     times = _times(drafts, known, now, last)
     fresh = [place for place in range(len(drafts)) if place not in known]
@@ -83,7 +82,7 @@ async def remember_drafts(
 
 
 async def append_drafts(handle: Storing, drafts: Sequence[Draft], *, embed: Literal["now", "later"] = "now") -> None:
-    """Store messages of which those without source keys are all new; others take what their drafts say."""
+    """Store messages of which all without source keys are new; stored ones are updated from their drafts."""
     if drafts:
         await handle.add_many([_reachable(handle.scope, draft) for draft in drafts], embed=embed)
 
@@ -95,11 +94,11 @@ async def continue_drafts(
     after: MemoryRecord | None,
     embed: Literal["now", "later"] = "now",
 ) -> None:
-    """Store messages that are known to continue a conversation, once if others store the same ones at the same moment.
+    """Store messages known to continue a conversation, once even if another process stores them at the same time.
 
     Args:
-        handle: Whose memory.
-        drafts: In order; their source keys are made here.
+        handle: The memory to store in.
+        drafts: In order; this function makes their source keys.
         after: The stored message before them; `None` at the beginning.
         embed: See `BoundMemory.remember`.
     """
@@ -119,7 +118,7 @@ def _reachable(scope: Scope, draft: Draft) -> Draft:
 
 
 async def _stored_of(handle: Storing, keys: Sequence[str]) -> set[str]:
-    """Which of these source keys are stored."""
+    """The given source keys that are stored."""
     found: set[str] = set()
     for at in range(0, len(keys), MAX_LISTED):
         some = tuple(dict.fromkeys(keys[at : at + MAX_LISTED]))
@@ -129,7 +128,7 @@ async def _stored_of(handle: Storing, keys: Sequence[str]) -> set[str]:
 
 
 async def _last_messages(handle: Storing, session: str, given: int) -> Sequence[MemoryRecord]:
-    """The last messages of a conversation, in order; deleted ones are not among them."""
+    """The last messages of a conversation, in order, without deleted ones."""
     limit = min(max(LOOK_BACK, 2 * given), _MOST)
     where = Where(session=session, kinds=(MESSAGE_KIND,), states=STATES)
     page = await handle.list(where=where, order="newest", limit=limit)
@@ -139,7 +138,7 @@ async def _last_messages(handle: Storing, session: str, given: int) -> Sequence[
 def _times(
     drafts: Sequence[Draft], known: Mapping[int, MemoryRecord], now: datetime, last: Sequence[MemoryRecord]
 ) -> list[datetime]:
-    """When each message was said: what it says itself; else now, or next to the known messages that it stands among."""
+    """The time of each message: its own, or else now, or a time next to the known messages around it."""
     times: list[datetime] = []
     last_known = max(known, default=-1)
     latest = max([now, *(record.occurred_at + _STEP for record in last[-1:])])
@@ -156,9 +155,9 @@ def _times(
 async def _in_order(
     handle: Storing, stored: Mapping[int, MemoryRecord], movable: Collection[int]
 ) -> list[MemoryRecord]:
-    """The records in the order of their messages, the movable ones with a later time than those before them.
+    """The records in the order of their messages; movable ones get a later time than those before them.
 
-    Another process that handed over the same conversation at the same moment may have given some of them its own time.
+    Another process that passed the same conversation at the same time may have given some of them its own time.
     """
     records: list[MemoryRecord] = []
     for place in sorted(stored):

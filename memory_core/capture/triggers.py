@@ -1,4 +1,4 @@
-"""What a user asks to have remembered: "important: the gate code is 4711 #beto_home"."""
+"""Detect messages that ask to be remembered: "important: the gate code is 4711 #beto_home"."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ MEMORY_TRIGGERS: Final = (
     "save our work",
     "store this idea",
 )
-"""Of the kind `memories`: what was achieved or designed together."""
+"""Triggers of the kind `memories`: what was achieved or designed together."""
 FACT_TRIGGERS: Final = (
     "important:",
     "remember this fact:",
@@ -44,7 +44,7 @@ FACT_TRIGGERS: Final = (
     "remember:",
     "store this fact",
 )
-"""Of the kind `important_fact`."""
+"""Triggers of the kind `important_fact`."""
 TAG_PREFIX: Final = "beto_"
 
 _SENTENCE_END: Final = re.compile(r"[.!?\u2026]\s+|\n")
@@ -56,7 +56,7 @@ _SAYS_NOTHING: Final = frozenset(
         "them there these this those to told too us was we what which work wrote you your"
     )
 )
-"""Words that only point at something said before."""
+"""Words that only refer to something said before."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,25 +66,25 @@ class Detection:
     kind: str
     """`memories` or `important_fact`."""
     text: str
-    """What to remember, without tags; empty if `previous`."""
+    """The text to remember, without tags; empty if `previous`."""
     tags: tuple[str, ...]
     previous: bool
-    """It says nothing itself ("let's save this"), so it means the message before."""
+    """Whether it has no content itself ("let's save this") and so refers to the message before."""
 
 
 @dataclass(frozen=True, slots=True)
 class TriggerDetector:
     """Finds trigger phrases and tags in messages.
 
-    A trigger counts in any case, as whole words: `fact:` is not in "artifact:", nor `memory:` in "in-memory:". Those
-    for memories come before those for facts, each in their order.
+    Triggers match whole words in any case: `fact:` does not match "artifact:", nor `memory:` "in-memory:". Triggers for
+    memories are tried before those for facts, each in their order.
 
-    After a trigger that ends with a word, such as "my preference is", its whole sentence and what follows is
-    remembered; after one that ends with a sign, such as "important:", only what follows. Tags are `#beto_home` and
+    For a trigger that ends with a word, such as "my preference is", its whole sentence and the text after it are
+    remembered; for one that ends with a sign, such as "important:", only the text after it. Tags are `#beto_home` and
     `@beto_home`.
 
     Raises:
-        InvalidInputError: A trigger is blank, or the tag prefix is.
+        InvalidInputError: A trigger or the tag prefix is blank.
     """
 
     memory_triggers: Sequence[str] = MEMORY_TRIGGERS
@@ -98,7 +98,7 @@ class TriggerDetector:
                 raise InvalidInputError(f"a trigger or tag prefix must not be blank (got {trigger!r})")
 
     def detect(self, message: str) -> Detection | None:
-        """What `message` asks to have remembered; `None` if no trigger is in it."""
+        """Find what `message` asks to have remembered; `None` if it contains no trigger."""
         for kind, triggers in ((MEMORIES, self.memory_triggers), (IMPORTANT_FACT, self.fact_triggers)):
             for trigger in triggers:
                 if found := _trigger(trigger).search(message):
@@ -122,12 +122,12 @@ class TriggerDetector:
 
 
 class LastMessages:
-    """The last message of each conversation that said something, for those that only point at it.
+    """The last message with content of each conversation, for messages that only refer to it.
 
-    Kept by user and session, so that nobody's "save this" saves what somebody else wrote. Safe to use from threads.
+    Messages are kept by user and session, so that "save this" never saves the words of another user. Thread-safe.
 
     Args:
-        conversations: How many are kept; those nobody wrote in for the longest time go first.
+        conversations: How many are kept; the least recently used are dropped first.
     """
 
     def __init__(self, conversations: int = 1_000) -> None:

@@ -1,4 +1,4 @@
-"""Conversations as memories of low resolution: each question by itself, and each exchange as a whole."""
+"""Turn conversations into drafts of low resolution: one for each question and one for each exchange."""
 
 from __future__ import annotations
 
@@ -32,18 +32,18 @@ def turn_drafts(
     """Drafts of a conversation, in order: a `user_query` for each message of the user, and a `conversation_turn` for
     each exchange, `"User: …\\nAssistant: …"`, with both sides in its `data`.
 
-    An exchange is what the user wrote without getting an answer, and all answers up to the next message of the user;
-    without an answer there is none. It has no role: two speak in it, and it carries its own context. Every other draft
-    has the role of its message. Answers before any question, what tools returned and instructions become a `message`
-    each. Blank texts are left out, and what is longer than a memory can be is cut.
+    An exchange consists of the user's messages up to an answer and all answers up to the user's next message; without
+    an answer there is no exchange. It has no role, because two speak in it and it carries its own context. Every other
+    draft has the role of its message. Answers before any question, tool results and instructions become a `message`
+    each. Blank texts are left out, and texts longer than a memory can be are cut.
 
-    With ids, the same conversation can be captured again and nothing is doubled; an exchange that has grown since takes
-    the new text.
+    With ids, the same conversation can be captured again without duplicates; an exchange that has grown gets the new
+    text.
 
     Args:
         messages: In order, of one session.
-        session: Where they were written.
-        data: Put into every draft beside what is there anyway.
+        session: Their session.
+        data: Added to the data of every draft.
 
     Raises:
         InvalidInputError: `data` is not JSON, or too large.
@@ -102,7 +102,7 @@ def _exchange(
 
 
 def _with_both_sides(question: str, answer: str, data: Mapping[str, Json]) -> dict[str, Json]:
-    """`data` with both sides of an exchange; what is too long for it is cut, the longer side first."""
+    """`data` with both sides of an exchange, cut to fit, the longer side first."""
     empty, size = check_json("data", {**data, "user_message": "", "agent_response": ""}, MAX_DATA_BYTES)
     room = MAX_DATA_BYTES - size
     asked, answered = _bytes(question), _bytes(answer)
@@ -111,13 +111,13 @@ def _with_both_sides(question: str, answer: str, data: Mapping[str, Json]) -> di
 
 
 def _bytes(text: str) -> int:
-    """How many bytes a text has between the quotes of JSON."""
+    """The number of bytes of a text as a JSON string, without the quotes."""
     return len(encode_json(text)) - 2
 
 
 def _cut(text: str, most: int) -> str:
-    """As much of a text as has at most so many bytes between the quotes of JSON."""
-    shortened = text[:most]  # each character has a byte at least
+    """The longest beginning of a text that has at most `most` bytes as a JSON string."""
+    shortened = text[:most]  # each character has at least one byte
     if _bytes(shortened) <= most:
         return shortened
     return shortened[: bisect_right(range(len(shortened)), most, key=lambda last: _bytes(shortened[: last + 1]))]

@@ -1,4 +1,4 @@
-"""What a memory does with what it holds already: plans first, then applied, and reversible."""
+"""Maintain stored records: merge, correct and archive them in steps that are planned first and can be undone."""
 
 from memory_core.lifecycle.maintaining import add_once, apply_steps, maintain, maintain_all, undo_maintenance
 from memory_core.lifecycle.plan import Change, MaintainPolicy, Maintenance, Step

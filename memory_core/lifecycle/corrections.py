@@ -1,8 +1,8 @@
-"""Which statements later ones correct, where the form says so: "I moved to Oslo", "no longer", a newer favourite.
+"""Find statements that later ones correct, by their form: "I moved to Oslo", "no longer", a newer favourite.
 
-Pure functions. A statement is read as a claim, a value of an attribute of somebody or something; a later claim of
-another value corrects an earlier one. Only attributes of which there is one at a time are read, from short statements
-in English.
+Pure functions. A statement is parsed as a claim: a value of an attribute of a person or thing; a later claim with
+another value corrects an earlier one. Only attributes with one value at a time are parsed, from short English
+statements.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from memory_core.lifecycle.sameness import statement_of
 from memory_core.retrieval.stemmer import stem
 
 MAX_CHARS: Final = 120
-"""Longest statement that is read: longer ones say more than one thing."""
+"""Longest statement that is parsed; longer ones usually say more than one thing."""
 MAX_VALUE_WORDS: Final = 8
 LEAST_DENIED: Final = 2
 """Words of it: somebody, and what they do."""
 SHARE_DENIED: Final = 0.5
-"""What is no longer so has at least this share of the words of what was."""
+"""A denial needs at least this share of the words of the statement that it denies."""
 
 _SUBJECT: Final = r"(?P<subject>(?:[\w'-]+ ){0,4}?[\w'-]+)"
 _NOW: Final = r"(?:(?:now|currently|just|recently|have|has|had|is|am|are|was|were|been|'s|'ve) )*"
@@ -86,7 +86,7 @@ _GOES: Final = (
     ("weight", _WEIGHT),
 )
 _SOMEBODY: Final = frozenset({"he", "she", "they", "it", "this", "that", "who", "which", "there", "you"})
-"""Whoever was spoken of before, which a statement alone does not say."""
+"""Subjects that refer to an earlier sentence and are unknown from the statement alone."""
 _OF_PROPER: Final = frozenset({"home", "employer", "spouse"})
 """Attributes whose values are names: "I live in a flat" does not correct "I live in Oslo"."""
 _DENIED: Final = (
@@ -104,18 +104,18 @@ _EMPTY: Final = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """A value that a statement gives to an attribute of somebody or something."""
+    """A value that a statement gives to an attribute of a person or thing."""
 
     key: tuple[str, str]
-    """Whose attribute, and which."""
+    """The owner of the attribute, and its name."""
     value: frozenset[str]
 
 
 def corrections(texts: Sequence[str]) -> list[tuple[int, int]]:
-    """Pairs of places: a statement, and the later one that corrects it; each statement is corrected once at most.
+    """Pairs of positions: a statement and the later one that corrects it; each statement is corrected at most once.
 
     Args:
-        texts: What one person said, oldest first.
+        texts: The statements of one person, oldest first.
     """
     read = [_plain(text) for text in texts]
     found: dict[int, int] = {}
@@ -139,7 +139,7 @@ def corrections(texts: Sequence[str]) -> list[tuple[int, int]]:
 
 
 def claim_of(text: str) -> Claim | None:
-    """The claim that a short statement makes, if its form is one of those that are read."""
+    """The claim of a short statement, or `None` if its form is not recognised."""
     plain = _plain(text)
     if not plain or "?" in text:
         return None
@@ -190,7 +190,7 @@ def _kind_of_time(value: str) -> str:
 
 
 def _value(said: str) -> frozenset[str]:
-    """The words of a value; none for one that is long and therefore says more."""
+    """The words of a value; empty for a long one, which says more than a value."""
     words = frozenset(statement_of(_TRAILING.sub("", said)).means)
     return words if len(words) <= MAX_VALUE_WORDS else frozenset()
 
@@ -202,7 +202,7 @@ def _subject(said: str) -> str:
 
 
 def _plain(text: str) -> str:
-    """One sentence without case, closing marks and curly apostrophes; empty for more than one, and for a long one."""
+    """One sentence without case, final punctuation and curly apostrophes; empty for several sentences or a long one."""
     if len(text) > MAX_CHARS:
         return ""
     said = unicodedata.normalize("NFKC", text).replace("\u2019", "'").strip().rstrip(".! ").casefold()
@@ -212,7 +212,7 @@ def _plain(text: str) -> str:
 
 
 def _denied(plain: str) -> frozenset[str]:
-    """The terms of what a statement says is so no longer; empty if it denies nothing."""
+    """The terms of what a statement says is no longer true; empty if it denies nothing."""
     for form in _DENIED:
         if found := form.match(plain):
             return _terms(f"{found['before']} {_TRAILING.sub('', found['after'])}")

@@ -1,4 +1,4 @@
-"""What fades: records that nobody has read for long, and what an owner's budget does not hold. Pure functions."""
+"""Find records that fade: those not read for long, and those beyond an owner's budget. Pure functions."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _DAY: Final = timedelta(days=1)
 
 
 def strength(record: MemoryRecord, policy: MaintainPolicy, now: datetime) -> float:
-    """How much a record matters now: its importance, halved with every half-life since it was said or last read.
+    """The current strength of a record: its importance, halved with every half-life since it was said or last read.
 
     Exponential forgetting from the last use, as in Park et al. 2023, with a rate for each kind.
     """
@@ -25,10 +25,10 @@ def strength(record: MemoryRecord, policy: MaintainPolicy, now: datetime) -> flo
 
 
 def fading(records: Iterable[MemoryRecord], policy: MaintainPolicy, now: datetime) -> Iterator[Step]:
-    """Steps that archive what has faded and, of the rest, what matters least beyond the budget.
+    """Steps that archive faded records and, among the others, the weakest beyond the budget.
 
     Args:
-        records: Active ones.
+        records: Active records.
     """
     by_strength = sorted(records, key=lambda each: (strength(each, policy, now), _last_used(each), each.id))
     fade = [record for record in by_strength if record.kind in policy.half_lives and _may_go(record)]

@@ -1,4 +1,4 @@
-"""Maintenance carried out: one record at a time, beside whoever else reads and writes."""
+"""Run maintenance: change one record at a time, while other callers read and write."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from memory_core.recall.prompt import cut_query
 from memory_core.where.value import Where
 
 MAX_LIKE: Final = 20
-"""Records that have most words in common with a new one, and are compared with it."""
+"""Number of most similar records that a new one is compared with."""
 
 
 async def maintain(
@@ -31,17 +31,17 @@ async def maintain(
     dry_run: bool = False,
     progress: ProgressCallback | None = None,
 ) -> Maintenance:
-    """Merge what says the same, find statements that later ones correct, and archive what fades.
+    """Merge records that say the same, find statements that later ones correct, and archive records that fade.
 
-    Every change is a transaction of its own and is only made to the record as it was planned for, so this runs beside
-    writers and other processes, may be interrupted at any point, and goes on when it is called again. A second call
-    changes nothing. Nothing is deleted, and `undo_maintenance` takes everything back.
+    Every change is its own transaction and applies only to the version of the record that it was planned for. So this
+    can run beside writers and other processes, can be interrupted at any point, and continues when it is called again.
+    A second call changes nothing. Nothing is deleted, and `undo_maintenance` reverts all changes.
 
     Args:
-        handle: Whose records; its agent, session and collection narrow them.
-        policy: What to do with what is found.
-        dry_run: Only tell what would be done.
-        progress: Called with the steps that are taken.
+        handle: The records to maintain, limited by its agent, session and collection.
+        policy: What to do with the findings.
+        dry_run: Only report what would be done.
+        progress: Called with the number of steps taken.
     """
     records = await _records(handle, replace(policy.where, states=STATES))
     steps = await asyncio.to_thread(plan, records, policy, handle.memory.clock())
@@ -56,7 +56,7 @@ async def maintain(
 async def maintain_all(
     operator: Operator, policy: MaintainPolicy = DEFAULT_POLICY, *, dry_run: bool = False
 ) -> Mapping[Scope, Maintenance]:
-    """`maintain` for every owner, one after the other; by owner what was done."""
+    """`maintain` for every owner in turn; returns the result for each owner."""
     owners = await operator.owners()
     return {owner: await maintain(operator.handle(owner), policy, dry_run=dry_run) for owner in owners}
 
@@ -64,13 +64,13 @@ async def maintain_all(
 async def add_once(
     handle: BoundMemory, entry: str | Draft, *, on_duplicate: Literal["merge", "refuse"] = "merge"
 ) -> MemoryRecord:
-    """Add an entry unless a memory of the same kind says the same; returns the record that stands for it.
+    """Add an entry unless a memory of the same kind says the same; returns the record that represents it.
 
     Args:
-        handle: Whose memory.
+        handle: The memory to add to.
         entry: As for `BoundMemory.add`.
-        on_duplicate: `"merge"` stores it, too, and merges both as `maintain` would; `"refuse"` stores nothing and
-            returns the record that is there.
+        on_duplicate: `"merge"` stores a duplicate as well and merges both as `maintain` would; `"refuse"` stores
+            nothing and returns the existing record.
 
     Raises:
         InvalidInputError: As for `BoundMemory.add`.
@@ -96,7 +96,7 @@ async def add_once(
 async def apply_steps(
     handle: BoundMemory, steps: Iterable[Step], *, progress: ProgressCallback | None = None
 ) -> Maintenance:
-    """Take steps that `maintain` proposed or, as a dry run, told; returns which were taken."""
+    """Apply steps that `maintain` proposed or reported in a dry run; returns the result."""
     wanted, done, skipped = list(steps), list[Step](), list[Step]()
     for place, step in enumerate(wanted):
         if progress is not None:
@@ -108,8 +108,8 @@ async def apply_steps(
 
 
 async def undo_maintenance(handle: BoundMemory, maintenance: Maintenance) -> tuple[Change, ...]:
-    """Take back what `maintain` did, the last step first; returns the changes of records that somebody has changed
-    since, which stay as they are."""
+    """Revert what `maintain` did, the last step first; returns the changes that were not reverted because their records
+    have been changed since."""
     versions: dict[str, int] = {}
     left: list[Change] = []
     for step in reversed((*maintenance.steps, *maintenance.skipped)):
@@ -128,7 +128,7 @@ async def _is_taken(handle: BoundMemory, step: Step) -> bool:
     for change in step.changes:
         try:
             await handle.update(change.id, change.patch, expected_version=change.version)
-        except (ConflictError, RecordNotFoundError):  # somebody else was faster
+        except (ConflictError, RecordNotFoundError):  # another caller was faster
             return False
     return True
 

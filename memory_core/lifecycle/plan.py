@@ -1,4 +1,4 @@
-"""What maintenance is asked to do, and what it would do or has done: values that can be shown, stored and undone."""
+"""The policy, the steps and the result of maintenance: values that can be shown, stored and undone."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from memory_core.plain import Value
 from memory_core.where.value import Where
 
 FADED: Final = 0.05
-"""A record that matters less than this is archived: an importance of 0.5 after 3.3 half-lives."""
+"""Records with less strength than this are archived: an importance of 0.5 falls below it after 3.3 half-lives."""
 PINNED: Final = "pinned"
 """Records with this tag never fade."""
 
@@ -21,9 +21,10 @@ Reason = Literal["duplicate", "correction", "faded", "budget"]
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class MaintainPolicy(Value):
-    """What `maintain` does with what it finds.
+    """What `maintain` does with its findings.
 
-    Turns of conversations, steps of a bank and summaries are not merged or corrected: they are what was said and done.
+    Turns of conversations, steps of a bank and summaries are neither merged nor corrected, because they document what
+    was said and done.
     Records with the tag `pinned` never fade.
 
     Raises:
@@ -31,18 +32,18 @@ class MaintainPolicy(Value):
     """
 
     duplicates: Literal["merge", "propose", "keep"] = "merge"
-    """What happens to records that say the same: one stays and takes their tags over, the others become `compacted`."""
+    """For records that say the same: one stays and gets the tags of the others, which become `compacted`."""
     contradictions: Literal["supersede", "propose", "keep"] = "propose"
-    """And to a statement that a later one corrects: it is archived, and valid until the later one is."""
+    """For a statement that a later one corrects: it is archived, and its validity ends where that of the later begins."""
     half_lives: Mapping[str, float] = field(default_factory=dict[str, float])
-    """By kind the days after which a record that nobody reads matters half as much; other kinds do not fade. What is
-    left of its importance then decides: below `FADED` it is archived."""
+    """For each kind, the days after which an unread record has half its strength; other kinds do not fade. A record
+    whose strength is below `FADED` is archived."""
     most_records: int | None = None
-    """As many records of an owner stay active; those that matter least are archived."""
+    """Most active records of an owner; the weakest beyond that are archived."""
     most_chars: int | None = None
-    """And as many characters of their texts."""
+    """Most characters of their texts together."""
     where: Where = field(default_factory=Where)
-    """Which records to look at."""
+    """The records to maintain."""
 
     def __post_init__(self) -> None:
         for kind, days in self.half_lives.items():
@@ -56,22 +57,22 @@ class MaintainPolicy(Value):
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Change(Value):
-    """A change of one record, and the way back."""
+    """A change of one record, and how to revert it."""
 
     id: str
     version: int
-    """Of the record before the change, which is not made to any other version."""
+    """The version of the record before the change; the change is made to no other version."""
     patch: Patch
     undo: Patch
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Step(Value):
-    """Changes that belong together: one record that stays, and those whose place it takes."""
+    """Changes that belong together: one record that stays, and those that it replaces."""
 
     reason: Reason
     kept: str
-    """The text that stays; empty where nothing takes the place of what goes."""
+    """The text that stays; empty if nothing replaces the others."""
     gone: tuple[str, ...]
     """The texts that are no longer found, except through `history`, `as_of` or their state."""
     changes: tuple[Change, ...]
@@ -79,13 +80,13 @@ class Step(Value):
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Maintenance(Value):
-    """What `maintain` did, or would do."""
+    """The result of `maintain`: what it did, or would do."""
 
     steps: tuple[Step, ...] = ()
     proposed: tuple[Step, ...] = ()
-    """What the policy leaves to somebody else; `apply_steps` does it."""
+    """Steps that the policy only proposes; `apply_steps` applies them."""
     skipped: tuple[Step, ...] = ()
-    """Not done, or in part only, because somebody else changed one of the records meanwhile; call `maintain` again."""
+    """Steps not applied, or only in part, because a record was changed in the meantime; call `maintain` again."""
     is_dry_run: bool = False
 
 

@@ -1,4 +1,4 @@
-"""From the records of an owner to the steps that maintenance would take: pure functions."""
+"""Plan the steps of maintenance from the records of an owner: pure functions."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ from memory_core.plain import UNSET
 
 
 def is_statement(record: MemoryRecord) -> bool:
-    """Whether a record stands for itself: no turn of a conversation, no step, no summary."""
+    """Whether a record is a statement: neither a turn of a conversation nor a step nor a summary."""
     is_turn = record.kind in {"message", "user_query", "conversation_turn"} or bool(record.session and record.role)
     return not is_turn and record.kind != "step" and record.tier != "summary" and bool(record.text.strip())
 
 
 def plan(records: Iterable[MemoryRecord], policy: MaintainPolicy, now: datetime) -> list[Step]:
-    """All steps for the active ones of an owner's records, in the order in which they are to be taken.
+    """All steps for an owner's active records, in the order in which to apply them.
 
     Args:
-        records: In all states: what is compacted still tells how words are spelt.
-        now: What fades does so by this moment.
+        records: Records in all states; compacted ones still show how words are spelt.
+        now: The time at which the strength of records is computed.
     """
     everything = sorted(records, key=_age)
     texts = {record.text for record in everything if is_statement(record)}
@@ -44,7 +44,7 @@ def plan(records: Iterable[MemoryRecord], policy: MaintainPolicy, now: datetime)
 
 
 def merge_of(one: MemoryRecord, other: MemoryRecord) -> Step | None:
-    """The step that merges two active records, if they say the same of the same kind."""
+    """The step that merges two active records, if they are of one kind and say the same."""
     if not (is_statement(one) and is_statement(other) and _likeness(one) == _likeness(other)):
         return None
     if not groups_of_same([one.text, other.text]):
@@ -56,7 +56,7 @@ def merge_of(one: MemoryRecord, other: MemoryRecord) -> Step | None:
 
 
 def _after(steps: Iterable[Step], records: Iterable[MemoryRecord]) -> list[MemoryRecord]:
-    """The active records once the steps are taken."""
+    """The active records after the steps."""
     now = {record.id: record for record in records}
     for change in (change for step in steps for change in step.changes):
         now[change.id] = patched(now[change.id], change.patch, now[change.id].updated_at)
@@ -78,14 +78,14 @@ def _merges(records: Sequence[MemoryRecord], counts: Counter[str]) -> Iterable[S
 
 
 def _linkable(kept: MemoryRecord, others: Iterable[MemoryRecord]) -> list[MemoryRecord]:
-    """Those that a record links to already, and as many more as it has room for."""
+    """The records that `kept` already links to, and as many more as it has room for."""
     known = {link.id for link in kept.links}
     linked = [record for record in others if record.id in known]
     return linked + [record for record in others if record.id not in known][: MAX_LINKS - len(known)]
 
 
 def _likeness(record: MemoryRecord) -> Hashable:
-    """What has to be equal in records that are merged, beside what they say."""
+    """The fields, beside the text, that must be equal in merged records."""
     provenance = (record.author, record.role, record.agent, record.collection)
     return (record.kind, record.tier, provenance, record.emotion, record.expires_at, record.valid_to, _data_key(record))
 
@@ -95,7 +95,7 @@ def _data_key(record: MemoryRecord) -> Hashable:
 
 
 def _best(same: Sequence[MemoryRecord], counts: Counter[str]) -> MemoryRecord:
-    """The record that stays: one that has taken the place of another already, the best spelt one, the oldest."""
+    """The record that stays: one that already replaces another, otherwise the best spelt, otherwise the oldest."""
     ids = {record.id for record in same}
 
     def rank(record: MemoryRecord) -> tuple[bool, int, datetime, str]:
@@ -140,10 +140,10 @@ def _supersessions(records: Sequence[MemoryRecord]) -> Iterable[Step]:
 
 
 def _supersession(row: Sequence[int], heirs: Mapping[int, int], group: Sequence[MemoryRecord]) -> Step:
-    """A row of corrections, the statement that holds last.
+    """The step for a chain of corrections, with the current statement last.
 
-    The oldest one is retired first, and not before its heir says so: wherever this is interrupted, the rest of the row
-    is what the next plan finds.
+    The oldest statement is archived first, and only after its successor links to it: after an interruption at any
+    point, the next plan finds the rest of the chain.
     """
     now = {place: group[place] for place in row}
     changes: list[Change] = []
@@ -164,7 +164,7 @@ def _linked(record: MemoryRecord, relation: Relation, others: Iterable[MemoryRec
 
 
 def _change(record: MemoryRecord, patch: Patch) -> list[Change]:
-    """The change, unless it changes nothing."""
+    """The change, or an empty list if the patch changes nothing."""
     if patched(record, patch, record.updated_at) is record:
         return []
     names = [each.name for each in fields(patch) if getattr(patch, each.name) is not UNSET]

@@ -1,7 +1,7 @@
-"""Which texts say the same: equal but for case and marks, a typing error, the order of their parts, or synonyms.
+"""Find texts that say the same: equal except for case, punctuation, a typo, the order of their parts, or synonyms.
 
-Pure functions. In doubt two texts differ: a line too many costs less than a fact that is gone. So numbers, names, dates
-and negations have to be equal, and a word may only stand for another one that `synonyms` lists.
+Pure functions. In doubt two texts differ: an extra line costs less than a lost fact. So numbers, names, dates and
+negations have to be equal, and a word matches another one only if `synonyms` lists both.
 """
 
 from __future__ import annotations
@@ -19,30 +19,30 @@ from typing import Final
 from memory_core.lifecycle.synonyms import synonym_classes
 
 MAX_TYPO_TOKENS: Final = 60
-"""Words of a text up to which typing errors are looked for; longer ones have to be equal word by word."""
+"""Most words of a text that is checked for typos; longer texts have to be equal word by word."""
 LEAST_TYPO_CHARS: Final = 4
 """A shorter word with another letter is more often another word."""
 LONG_UNKNOWN_CHARS: Final = 7
-"""Of two words that nobody knows, from this length on one is a typing error of the other."""
+"""Of two unknown words, one can be a typo of the other from this length on."""
 COMMON: Final = 3
-"""A word in so many texts of one person is no typing error, ..."""
+"""A word in this many texts of one person is not a typo, ..."""
 OFTEN: Final = 100
-"""... unless the other one is in so many times as many: nobody always writes "your" the same way."""
+"""... unless the other word is in this many times as many texts, since typos in common words are repeated."""
 LEAST_MOVED: Final = 3
-"""Words of two parts that have changed places."""
+"""Most words of two parts that were exchanged."""
 MAX_BUCKET: Final = 100
-"""Different texts of the same words that are compared with each other."""
+"""Most different texts with the same words that are compared with each other."""
 
 _TOKEN: Final = re.compile(
     r"[-+\u2212]?[$\u20ac\u00a3]?\d+(?:[.,:/-]\d+)*\w*|\w+|(?<=\w)['\u2019]\w+|[^\w\s.,;:!?\"'\u2018\u2019\u201c\u201d()\u2026\u2013\u2014-]"
 )
 _BEFORE_CODE: Final = ("`", ".", "/", "@", "#", "*", "\\", "$")
-"""What stands right before a word that is no word of a language."""
+"""Characters right before a word that show that it is not a word of a language."""
 _ARTICLES: Final = frozenset({"a", "an", "the"})
 _FOCUS: Final = frozenset(
     {"no", "not", "never", "none", "only", "just", "even", "also", "almost", "nearly", "still", "too"}
 )
-"""Words that bear on the one behind them: that has to stay there."""
+"""Words that modify the next word, which has to stay behind them."""
 _AND: Final = frozenset({"and", "or", "und", "oder", "y", "et"})
 _IS: Final = frozenset({"is", "are", "was", "were"})
 
@@ -51,18 +51,18 @@ _NO_COUNTS: Final[Mapping[str, int]] = {}
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """A text as it is compared."""
+    """A text in the form in which it is compared."""
 
     words: tuple[str, ...]
-    """In order, without case, marks and articles."""
+    """The words in order, without case, punctuation and articles."""
     means: tuple[str, ...]
-    """For each word what stands for it and its synonyms."""
+    """For each word, the representative of it and its synonyms."""
     is_name: tuple[bool, ...]
-    """For each word whether it is written like a name or as code, or has a digit."""
+    """For each word, whether it is written like a name or code, or has a digit."""
 
 
 def statement_of(text: str) -> Statement:
-    """Take a text apart."""
+    """Parse a text for comparison."""
     words: list[str] = []
     means: list[str] = []
     names: list[bool] = []
@@ -83,17 +83,17 @@ def statement_of(text: str) -> Statement:
 
 
 def say_the_same(one: Statement, other: Statement, counts: Mapping[str, int] = _NO_COUNTS) -> bool:
-    """Whether two texts differ by a typing error, the order of their parts and synonyms at most.
+    """Whether two texts differ at most by a typo, the order of their parts and synonyms.
 
     Args:
-        counts: In how many texts of the same person a word is: a common one is no typing error.
+        counts: Number of texts of the same person with a word; a common word is not a typo.
     """
     means, others = one.means, _as_in(one, other, counts)
     return others is not None and (means == others or _is_reordered(means, others))
 
 
 def groups_of_same(texts: Sequence[str], counts: Mapping[str, int] = _NO_COUNTS) -> list[list[int]]:
-    """The places of texts that say the same, two or more each, in order."""
+    """The positions of texts that say the same, in groups of two or more, in order."""
     statements = [statement_of(text) for text in texts]
     first: dict[tuple[str, ...], int] = {}
     parent = list(range(len(texts)))
@@ -112,7 +112,7 @@ def groups_of_same(texts: Sequence[str], counts: Mapping[str, int] = _NO_COUNTS)
 
 @cache
 def known_words() -> frozenset[str]:
-    """Words that the vocabulary of the default embedder has as a whole."""
+    """The whole words in the vocabulary of the default embedder."""
     from memory_core.embedding import minilm  # noqa: PLC0415  (loads numpy)
 
     vocabulary = Path(minilm.__file__).with_name("vocab.txt").read_text(encoding="utf-8")
@@ -120,7 +120,7 @@ def known_words() -> frozenset[str]:
 
 
 def _candidates(statements: Mapping[int, Statement]) -> Iterator[tuple[int, int]]:
-    """Pairs of the same words in whatever order, all or all but one of them."""
+    """Pairs of statements with the same words in any order, all or all but one of them."""
     buckets: dict[tuple[str, ...], list[int]] = defaultdict(list)
     for place, statement in statements.items():
         buckets[tuple(sorted(statement.means))].append(place)
@@ -136,7 +136,7 @@ def _candidates(statements: Mapping[int, Statement]) -> Iterator[tuple[int, int]
 
 
 def _as_in(one: Statement, other: Statement, counts: Mapping[str, int]) -> tuple[str, ...] | None:
-    """What `other` says with the words of `one`; `None` if that is something else."""
+    """The words of `other`, spelt as in `one`; `None` if the texts differ in other ways."""
     if len(one.means) != len(other.means):
         return None
     if sorted(one.means) == sorted(other.means):
@@ -160,7 +160,7 @@ def _only_in(words: Iterable[str], others: Iterable[str]) -> list[str]:
 
 
 def _is_typo(word: str, other: str, counts: Mapping[str, int]) -> bool:
-    """Whether exactly one of two words is known and the other one is a slip of the keys away from it."""
+    """Whether exactly one of two words is known and the other one is a typo of it."""
     if not (_may_slip(word) and _may_slip(other) and _is_one_slip(word, other)):
         return False
     if max(len(word), len(other)) < LEAST_TYPO_CHARS:
@@ -175,7 +175,7 @@ def _may_slip(word: str) -> bool:
 
 
 def _is_one_slip(word: str, other: str) -> bool:
-    """Whether a letter more, less or other, or two neighbours exchanged, make one word the other."""
+    """Whether one inserted, deleted or replaced letter, or two exchanged neighbors, turn one word into the other."""
     if len(word) > len(other):
         word, other = other, word
     start = 0
@@ -206,7 +206,7 @@ def _is_reordered(words: Sequence[str], others: Sequence[str]) -> bool:
 
 
 def _focused(words: Sequence[str]) -> list[tuple[str, str]]:
-    """What the words that bear on another one bear on."""
+    """Pairs of each modifying word and the word that it modifies."""
     pairs = pairwise((*words, ""))
     return sorted(pair for pair in pairs if pair[0] in _FOCUS)
 

@@ -1,8 +1,8 @@
-"""English words that say the same in nearly every sentence: what a merge may take for one another.
+"""English synonyms that mean the same in nearly every sentence, for merges.
 
 Vectors cannot decide this. In whole sentences the default model gives "sold" and "bought", "before" and "after",
-"always" and "never" cosines of 0.93 to 0.95, and half of all true synonyms less. So the words are listed, and a word
-with several meanings ("present", "post", "bank") is left out.
+"always" and "never" cosines of 0.93 to 0.95, and half of all true synonyms less. So synonyms are listed, and words with
+several meanings ("present", "post", "bank") are left out.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def _sets(listed: str) -> Iterator[list[str]]:
 
 
 def _regular(verb: str) -> tuple[str, str, str]:
-    """Third person, past and present participle of a verb; both participles of a past alike."""
+    """Third person, past and present participle of a regular verb, whose past participle equals its past."""
     third = verb + ("es" if verb.endswith(("s", "sh", "ch", "x", "z", "o")) else "s")
     past, going = verb + "ed", verb + "ing"
     if verb.endswith("e"):
@@ -70,7 +70,7 @@ def _regular(verb: str) -> tuple[str, str, str]:
 
 @cache
 def synonym_classes() -> dict[str, str]:
-    """By word what stands for it and its synonyms in the same grammatical form."""
+    """For each word, the representative of it and its synonyms in the same grammatical form."""
     irregular = {words[0]: words[1:] for words in _sets(_IRREGULAR)}
     classes: dict[str, str] = {}
     for verbs in _sets(_VERBS):

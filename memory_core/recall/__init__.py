@@ -1,1 +1,1 @@
-"""From a question to a block for a prompt: what is remembered, each thing once, within a budget, marked as data."""
+"""Recall memories about a question as a block for a prompt: without repetition, within a budget, marked as data."""

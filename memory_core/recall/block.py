@@ -1,4 +1,4 @@
-"""A recalled block for a prompt: its lines, escaped and marked as data, within a budget. Pure functions."""
+"""Format the recalled block for a prompt: escaped lines, marked as data, within a budget. Pure functions."""
 
 from __future__ import annotations
 
@@ -17,25 +17,25 @@ if TYPE_CHECKING:
 Format = Callable[[MemoryRecord, str], str]
 
 SHARE_OF_BUDGET: Final = 3
-"""A memory takes at most this part of the budget (a third), so that a long one does not crowd out the others."""
+"""A memory takes at most this fraction of the budget (a third), so that a long one does not crowd out the others."""
 _CHARS_PER_TOKEN: Final = 4
-"""Of English, roughly; only where a text is cut to a share of a budget in tokens."""
+"""Approximate value for English, used only to cut a text to a share of a budget in tokens."""
 _FEWEST_CHARS: Final = 80
-"""A text is not cut shorter than this: what is left would say little."""
+"""Least number of characters to which a text is cut, since a shorter rest says little."""
 
 _PLAIN_NAME: Final = re.compile(r"\w(?:[\w ./@'+-]*\w)?")
 _MAX_NAME_CHARS: Final = 60
 
 
 def longest_text(max_chars: int | None, max_tokens: int | None) -> int:
-    """How many characters of one memory a block shows."""
+    """Most characters of one memory in a block."""
     budgets = [max_chars, None if max_tokens is None else max_tokens * _CHARS_PER_TOKEN]
     least = min(budget for budget in budgets if budget is not None)
     return min(MAX_LINE_CHARS, max(_FEWEST_CHARS, least // SHARE_OF_BUDGET))
 
 
 def line_of(candidate: Candidate, longest: int, form: Format | None) -> str:
-    """One memory as a line, with the question before it or the answer after it."""
+    """Format one memory as a line, with the question before it or the answer after it."""
     record = candidate.record
     parts = [_said(record, candidate.text, longest, form)]
     if candidate.before is not None:
@@ -48,7 +48,7 @@ def line_of(candidate: Candidate, longest: int, form: Format | None) -> str:
 
 
 def block_of(lines: Sequence[str]) -> str:
-    """The block of these lines; empty if there are none."""
+    """Join the lines to a block; empty without lines."""
     return "\n".join([BLOCK_START, *lines, BLOCK_END]) if lines else ""
 
 
@@ -65,7 +65,7 @@ def _cut(text: str, longest: int) -> str:
 
 
 def _speaker(record: MemoryRecord) -> str:
-    """Who said it: the author, and the role where it is not a person's. A name that could pose as more is quoted."""
+    """The author, and the role unless the author is a person. Names with unusual characters are quoted."""
     if record.author is None:
         return record.role or ""
     plain = _PLAIN_NAME.fullmatch(record.author) and len(record.author) <= _MAX_NAME_CHARS

@@ -1,4 +1,4 @@
-"""What an agent remembers, as text that is safe to put into a prompt."""
+"""Format memories as text that is safe to put into a prompt."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from typing import Final
 from memory_core.limits import MAX_QUERY_CHARS
 
 MAX_ITEM_CHARS: Final = 500
-"""Of one note or memory, as it stands in the block."""
+"""Most characters of one note or memory in the block."""
 MAX_BLOCK_CHARS: Final = 6_000
-"""Of the whole block; what does not fit is left out, the oldest notes and the worst hits first."""
+"""Most characters of the whole block; the oldest notes and the worst hits are left out first."""
 
 BLOCK_START: Final = (
     "<remembered-data>\n"
@@ -20,18 +20,19 @@ BLOCK_START: Final = (
 )
 BLOCK_END: Final = "</remembered-data>"
 _JOINERS: Final = "\u200c\u200d"
-"""Not printable, but without them some scripts and emoji fall apart."""
+"""Characters that are not printable but that some scripts and emoji need."""
 _ESCAPES: Final = {"<": "\\u003c", ">": "\\u003e"}
 
 
 def cut_query(text: str, most: int = MAX_QUERY_CHARS) -> str:
-    """What a model or a user wrote, cut to what a query may be: its beginning, and its end, where questions stand."""
+    """Cut the text of a model or a user to the size of a query: its beginning, and its end, where questions usually
+    are."""
     half = most // 2
     return text if len(text) <= most else f"{text[: half - 1]}\n{text[-half:]}"
 
 
 def excerpt(text: str, most: int) -> str:
-    """One line of at most so many visible characters; a space stands for what hides text or begins a line."""
+    """One line of at most `most` visible characters; spaces replace characters that hide text or begin a line."""
     stripped = text.strip()
     visible = "".join(c if c.isprintable() or c in _JOINERS else " " for c in stripped[: 2 * most])
     line = " ".join(visible.split())
@@ -45,7 +46,7 @@ def quoted(text: str, most: int = MAX_ITEM_CHARS) -> str:
 
 
 def printable(text: str, max_chars: int) -> str:
-    """What stands between the quotes of `quoted`."""
+    """The content of `quoted`, without the quotes."""
     return quoted(text, max_chars)[1:-1]
 
 
@@ -70,7 +71,7 @@ def remembered_block(notes: Sequence[str], memories: Sequence[str]) -> str:
 
 
 def _fitting(texts: Iterable[str], room: int) -> list[str]:
-    """A line for each text, as far as there is room: one that is too long does not keep out those after it."""
+    """A line for each text that fits; texts after one that is too long may still fit."""
     lines: list[str] = []
     for text in texts:
         line = f"- {quoted(text)}"

@@ -1,4 +1,4 @@
-"""Recalling for a prompt: from a question to a block of what is remembered, within a budget and safe to show."""
+"""Run a recall: search for a question, select the hits and format them as a block for a prompt."""
 
 from __future__ import annotations
 
@@ -19,25 +19,25 @@ if TYPE_CHECKING:
     from memory_core.recall.selection import Candidate, Selection
 
 MAX_QUERY_CHARS: Final = 2_000
-"""How much of a question is searched for, of its beginning and of its end; what an embedder reads ends well before."""
+"""Most characters of a question that are searched for, from its beginning and its end; embedders read less."""
 _LINE_CHARS: Final = 120
-"""About the length of a line: so many times the budget holds it, so many hits are fetched at first."""
+"""Approximate length of a line; the budget divided by it is the number of hits fetched at first."""
 _FEWEST_HITS, _MOST_HITS = 50, 1_000
 MAX_LIMIT: Final = 10_000
 """Most records one search returns."""
 _PER_LINE: Final = 4
-"""How many hits are fetched for each memory that is wanted at most."""
+"""Number of hits fetched for each memory of `RecallOptions`' limit."""
 _MORE: Final = 4
-"""How many times more hits are fetched when those at hand do not fill the block."""
+"""Factor by which more hits are fetched if the present ones do not fill the block."""
 _AROUND: Final = 10
-"""Turns of a session that are read to find the one before or after another, in case some have the same time."""
+"""Turns of a session that are read to find a turn's neighbor, since several may have the same time."""
 _MOST_FOLLOWED: Final = 24
-"""From so many of the best candidates at most, neighbours and links are followed."""
+"""Neighbors and links are followed from at most this many of the best candidates."""
 _MOMENT: Final = timedelta(microseconds=1)
 
 
 class Searching(Protocol):
-    """What of a handle recalling needs."""
+    """The methods of a handle that this module needs."""
 
     async def search(
         self,
@@ -56,7 +56,7 @@ class Searching(Protocol):
 async def recall_for(
     handle: Searching, query: str, options: RecallOptions, *, now: datetime, explain: bool = False
 ) -> Recalled:
-    """Recall what is remembered about a question; see `BoundMemory.recall`."""
+    """Recall memories about a question; see `BoundMemory.recall`."""
     from memory_core.recall.selection import latest_first  # noqa: PLC0415  (analysis takes 20 ms)
 
     wanted = cut_query(check_text("query", query), MAX_QUERY_CHARS)
@@ -75,7 +75,7 @@ async def recall_for(
 async def _selected(
     handle: Searching, query: str, options: RecallOptions, where: Where, now: datetime, *, explain: bool
 ) -> tuple[list[Hit], Selection]:
-    """Search until what is worth showing fills the block, or there is no more."""
+    """Search until the selected hits fill the block, or no more are found."""
     from memory_core.recall.selection import select  # noqa: PLC0415
 
     room = min(options.max_chars or _MOST_HITS * _LINE_CHARS, (options.max_tokens or _MOST_HITS * _LINE_CHARS) * 4)
@@ -97,7 +97,7 @@ async def _selected(
 
 
 async def _follow_links(handle: Searching, selection: Selection, options: RecallOptions, where: Where) -> None:
-    """Put what the best candidates link to behind them."""
+    """Insert the records that the best candidates link to after them."""
     if not options.links:
         return
     wanted = {
@@ -116,7 +116,8 @@ async def _follow_links(handle: Searching, selection: Selection, options: Recall
 
 
 async def _raise_answered(handle: Searching, selection: Selection, query: str, where: Where) -> None:
-    """Let what answered earlier questions rank as they do: who asks the same again wants the same."""
+    """Raise the answers to earlier questions to the rank of these questions, since a repeated question has the same
+    answer."""
     from memory_core.recall.statements import terms_of  # noqa: PLC0415
 
     wanted = terms_of(query)
@@ -127,7 +128,7 @@ async def _raise_answered(handle: Searching, selection: Selection, query: str, w
 
 
 async def _add_neighbours(handle: Searching, selection: Selection, query: str, where: Where) -> None:
-    """Give short replies the question before them, and questions the answer after them."""
+    """Add the question before short replies, and the answer after questions."""
     from memory_core.recall.selection import needs_neighbour, with_neighbours  # noqa: PLC0415
 
     asking = [candidate for candidate in selection.kept if needs_neighbour(candidate)][:_MOST_FOLLOWED]
@@ -154,7 +155,7 @@ def _within(
     options: RecallOptions,
     ordered: Callable[[Sequence[Candidate]], list[Candidate]],
 ) -> tuple[list[Candidate], str]:
-    """The lines that fit into the budget, best first chosen, and their block."""
+    """The lines that fit into the budget, chosen best first, and their block."""
     longest = longest_text(options.max_chars, options.max_tokens)
     chosen: list[Candidate] = []
     room = options.room(block_of([""]))
@@ -170,7 +171,7 @@ def _within(
         block = block_of([line_of(line, longest, options.format) for line in lines])
         if options.fits(block):
             return lines, block
-        chosen.pop()  # the tokens of a text may be more than those of its lines
+        chosen.pop()  # a text may have more tokens than its lines together
     return [], ""
 
 
@@ -182,7 +183,7 @@ async def _considered(
     selection: Selection,
     records: Sequence[MemoryRecord],
 ) -> tuple[Considered, ...]:
-    """What became of every hit, and what a search without the floor and without the conditions finds besides."""
+    """The outcome of every hit, and the hits found only without the floor or without the conditions."""
     in_block = {record.id for record in records}
     considered = [
         Considered(

@@ -1,4 +1,4 @@
-"""Which of the hits of a search are worth a line in a prompt, and in which order: pure functions."""
+"""Select the hits of a search that get a line in a prompt, and order them: pure functions."""
 
 from __future__ import annotations
 
@@ -28,33 +28,33 @@ from memory_core.recall.values import MAX_LINE_CHARS, Reason, RecallOptions
 from memory_core.retrieval.diversity import diversified, similarity
 
 NEAR: Final = 0.5
-"""Statements with at least this share of the best one's score or similarity are about as relevant as it: of them the
-latest comes first, because it may correct the others. Nobody says twice in the same words where they live."""
+"""Statements with at least this share of the best one's score or similarity count as equally relevant: of these the
+latest comes first, because it may correct the others, in other words."""
 
 MOST_ASKED: Final = 8
-"""So many earlier questions are looked at for what was answered to them."""
+"""Number of earlier questions whose answers are read."""
 
 _NOWHERE: Final[Sequence[int]] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A hit on its way into the block."""
+    """A hit that may get a line in the block."""
 
     hit: Hit
     text: str
-    """What of it is shown: the passage that matches best, all of a short text."""
+    """The text to show: the best passage, or all of a short text."""
     words: str
-    """What is shown without regard to case and punctuation."""
+    """The text to show, normalised for case and punctuation."""
     terms: frozenset[str]
     is_request: bool
-    """It does nothing but ask, so it is worth a line with its answer only."""
+    """Whether it only asks a question, so that it gets a line only with its answer."""
     before: MemoryRecord | None = None
-    """The question that a short reply answers."""
+    """The question before it, if it is a short reply."""
     after: MemoryRecord | None = None
-    """The answer to a question."""
+    """The answer after it, if it is a question."""
     since: datetime | None = None
-    """It is the latest of several values of one thing, from this moment on."""
+    """If it is the latest of several values of one thing, the time from which that value is valid."""
 
     @property
     def record(self) -> MemoryRecord:
@@ -63,36 +63,36 @@ class Candidate:
 
     @property
     def records(self) -> tuple[MemoryRecord, ...]:
-        """Every record of which a text is shown, in order."""
+        """Every record whose text is shown, in order."""
         return tuple(record for record in (self.before, self.record, self.after) if record is not None)
 
 
 @dataclass(slots=True)
 class Selection:
-    """The candidates for the lines of a block, best first, and what was left out on the way."""
+    """The candidates for the lines of a block, best first, and the hits that were left out."""
 
     kept: list[Candidate] = field(default_factory=list[Candidate])
     left_out: dict[str, tuple[Reason, str | None]] = field(default_factory=dict[str, tuple[Reason, str | None]])
-    """By id why, and the memory that says the same."""
+    """For each id left out, the reason and the id of the memory that says the same."""
     asked: list[Candidate] = field(default_factory=list[Candidate])
-    """Earlier questions, best first, each text once, also those that are left out: their answers say what matters."""
+    """Earlier questions, best first, each text once, also those left out, because their answers are relevant."""
 
     @property
     def excluded(self) -> int:
-        """How many were left out because the prompt shows them anyway."""
+        """Number of hits left out because the prompt already shows them."""
         return sum(reason == "excluded" for reason, _ in self.left_out.values())
 
     def leave_out(self, record: MemoryRecord, reason: Reason, of: str | None = None) -> None:
         self.left_out[record.id] = reason, of
 
     def note_question(self, candidate: Candidate) -> None:
-        """Keep an earlier question, whatever becomes of it."""
+        """Keep an earlier question, whether or not it gets a line."""
         is_turn = candidate.is_request and candidate.record.session is not None
         if is_turn and len(self.asked) < MOST_ASKED and all(each.words != candidate.words for each in self.asked):
             self.asked.append(candidate)
 
     def raise_answered(self, question: Candidate, answer: MemoryRecord, wanted: frozenset[str]) -> None:
-        """Put the statement that an answer repeats where the question stands, if it stands behind."""
+        """Move the statement that an answer repeats up to the position of the question."""
         said, known = terms_of(answer.text), wanted | question.terms
         source = next((c for c in self.kept if not c.is_request and _is_repeated_in(answer, said, c, known)), None)
         if source is None or source.hit.score >= question.hit.score:
@@ -102,7 +102,7 @@ class Selection:
         self.kept.insert(len(self.kept) if place is None else place, _raised(source, question))
 
     def add_after(self, source: Candidate, record: MemoryRecord, longest: int) -> None:
-        """Put what a candidate links to behind it, unless it is there or says what another one says."""
+        """Insert a linked record after its candidate, unless it is present or repeats another candidate."""
         place = next((n for n, each in enumerate(self.kept) if each.record.id == source.record.id), None)
         added = _candidate(replace(source.hit, record=record, passage=None, components=None), frozenset(), longest)
         known = any(each.record.id == record.id or _is_repeated(added, each) for each in self.kept)
@@ -111,12 +111,12 @@ class Selection:
 
 
 def select(query: str, hits: Sequence[Hit], options: RecallOptions, *, longest: int, now: datetime) -> Selection:
-    """Leave out what says nothing, or nothing new, and put mere questions behind everything else.
+    """Leave out hits without content or with nothing new, and move mere questions to the end.
 
     Args:
         hits: Best first.
-        longest: Most characters that are shown of one memory.
-        now: What was true until a moment before it is superseded.
+        longest: Most characters shown of one memory.
+        now: Memories that were valid until an earlier time count as superseded.
     """
     selection = Selection()
     wanted = terms_of(query)
@@ -147,17 +147,17 @@ def select(query: str, hits: Sequence[Hit], options: RecallOptions, *, longest: 
 
 
 def needs_neighbour(candidate: Candidate) -> bool:
-    """Whether a turn says little without the one before it, or after it if it asks."""
+    """Whether a turn needs the turn before it to be understood or, if it asks, the turn after it."""
     record = candidate.record
     is_turn = record.session is not None and (record.role is not None or record.kind == "message")
     return is_turn and (candidate.is_request or is_short(record.text))
 
 
 def with_neighbours(selection: Selection, query: str, found: Mapping[str, MemoryRecord]) -> None:
-    """Put questions beside short replies and answers beside questions; a question without an answer is left out.
+    """Add questions to short replies and answers to questions; a question without an answer is left out.
 
     Args:
-        found: By the id of a candidate the turn before it or, if it asks, after it.
+        found: For the id of each candidate, the turn before it or, if it asks, after it.
     """
     wanted = terms_of(query)
     statements = {c.record.id for c in selection.kept if not c.is_request}
@@ -191,16 +191,16 @@ def _belong_together(
     """Whether the turn before or after a candidate is the question or the answer that completes it."""
     if (candidate.record.role, candidate.record.author) == (other.role, other.author):
         return False
-    if candidate.is_request:  # an answer that has a line of its own needs no question
+    if candidate.is_request:  # an answer with its own line needs no question
         return other.id not in statements and not is_request(other.text)
     return ends_asking(other.text) and not _is_query(other, wanted)
 
 
 def latest_first(candidates: Sequence[Candidate]) -> list[Candidate]:
-    """The order of the lines: as given, but statements that are about as relevant as the best change places, so that
-    the latest comes first, and so do several values of one thing, of which the latest says since when it holds.
+    """Order the lines: as given, but among statements about as relevant as the best the latest comes first, and
+    likewise among several values of one thing, where the latest gets the date since when it is valid.
 
-    Answers of the model keep their places, and mere questions with their answers come last.
+    Answers of the model keep their positions, and mere questions with their answers come last.
     """
     lines = [line for line in candidates if not line.is_request]
     stated = [place for place, line in enumerate(lines) if line.record.role != "assistant"]
@@ -215,7 +215,7 @@ def latest_first(candidates: Sequence[Candidate]) -> list[Candidate]:
 
 
 def _put_latest_first(lines: list[Candidate], places: Sequence[int]) -> None:
-    """Let the lines at these places change places, so that the latest comes first."""
+    """Reorder the lines at these positions so that the latest comes first."""
     latest = sorted((lines[place] for place in places), key=_since, reverse=True)
     for place, line in zip(places, latest, strict=True):
         lines[place] = line
@@ -232,7 +232,7 @@ def _since(line: Candidate) -> datetime:
 
 
 def _groups(lines: Sequence[Candidate], places: Iterable[int]) -> list[list[int]]:
-    """The places of lines that give several values of one thing, two at least."""
+    """The positions of lines with values of the same thing, in groups of at least two."""
     groups: list[list[int]] = []
     for place in places:
         home = next((group for group in groups if _same_thing(lines[group[0]], lines[place])), None)
@@ -244,7 +244,7 @@ def _groups(lines: Sequence[Candidate], places: Iterable[int]) -> list[list[int]
 
 
 def _same_thing(one: Candidate, other: Candidate) -> bool:
-    """Whether one speaker says both, about the same thing or as an answer to the same question."""
+    """Whether both are from one speaker, about the same thing or in answer to the same question."""
     first, second = one.record, other.record
     if (first.role, first.author) != (second.role, second.author) or first.role == "tool":
         return False
@@ -263,7 +263,7 @@ def _is_query(record: MemoryRecord, wanted: frozenset[str]) -> bool:
 def _candidate(hit: Hit, wanted: frozenset[str], longest: int) -> Candidate:
     whole = hit.passage.text if hit.passage else hit.record.text
     if longest < MAX_LINE_CHARS and hit.record.role in ("user", None) and len(whole) <= MAX_LINE_CHARS:
-        whole = stated(whole, wanted)  # there is little room
+        whole = stated(whole, wanted)  # room is scarce
     text = excerpt(whole, wanted, longest)
     said = normalised(text) or text
     return Candidate(hit, text, said, terms_of(text), is_request(hit.record.text) and hit.record.role != "assistant")
@@ -278,7 +278,7 @@ def _unfit(candidate: Candidate, query: str, wanted: frozenset[str], *, shows_qu
 
 
 def _once(candidates: Sequence[Candidate], selection: Selection) -> list[Candidate]:
-    """Each text once, in the place of the best and with the date of the latest."""
+    """Keep each text once, at the position of the best and with the date of the latest."""
     kept: list[Candidate] = []
     by_text: defaultdict[str, list[int]] = defaultdict(list)
     by_term: defaultdict[str, list[int]] = defaultdict(list)
@@ -297,17 +297,18 @@ def _once(candidates: Sequence[Candidate], selection: Selection) -> list[Candida
 
 
 def _is_repeated(candidate: Candidate, other: Candidate) -> bool:
-    """Whether the other one says what the candidate says, and nobody else says it."""
+    """Whether the other candidate, of a compatible speaker, says all that this one says."""
     one, two = candidate.record, other.record
     if one.author != two.author and None not in (one.author, two.author) and "assistant" not in (one.role, two.role):
         return False
-    if two.role == "assistant" != one.role:  # what a person said does not give way to the model's words for it
+    if two.role == "assistant" != one.role:  # a person's statement is not replaced by the model's words
         return candidate.words == other.words
     return candidate.words == other.words or repeats(candidate.text, candidate.terms, other.text, other.terms)
 
 
 def _later(kept: Candidate, repetition: Candidate, selection: Selection) -> Candidate:
-    """Of two that say the same the later one, unless it says less; a person's words rather than the model's."""
+    """The one of two equivalent candidates to keep: a person's rather than the model's, otherwise the later one unless
+    it says less."""
     newer = repetition.record.occurred_at > kept.record.occurred_at
     as_much = repetition.terms == kept.terms and repetition.record.role == kept.record.role
     if not (newer and as_much) and (kept.record.role != "assistant" or repetition.record.role == "assistant"):
@@ -319,7 +320,7 @@ def _later(kept: Candidate, repetition: Candidate, selection: Selection) -> Cand
 
 
 def _without_echoes(candidates: Sequence[Candidate], wanted: frozenset[str], selection: Selection) -> list[Candidate]:
-    """Without answers of the model that repeat a statement; the statement takes the better place of the two."""
+    """Leave out answers of the model that repeat a statement; the statement takes the better position of the two."""
     order = list(candidates)
     statements = [c for c in order if c.record.role != "assistant" and not c.is_request]
     for answer in [c for c in order if c.record.role == "assistant"]:

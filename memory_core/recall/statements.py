@@ -1,7 +1,7 @@
-"""What one text says beside another: repetitions, questions, and values of the same thing. Pure functions.
+"""Compare statements: find repetitions, questions, and values of the same thing. Pure functions.
 
-All of it compares analysed terms, so it holds for any embedder. In doubt two texts differ and a text states something:
-a line too many in a prompt costs less than a fact that is missing.
+All functions compare analysed terms, so they do not depend on the embedder. In doubt two texts differ, and a text is a
+statement: an extra line in a prompt costs less than a missing fact.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from memory_core.retrieval.analysis import analyse, asks, words
 from memory_core.retrieval.diversity import similarity
 
 REQUEST_WORDS: Final = 20
-"""Longest text that can be a mere question: longer ones say why they ask, and that is worth remembering."""
+"""Longest text that can be a mere question; longer ones also give reasons, which are worth remembering."""
 REQUEST_CHARS: Final = 20 * REQUEST_WORDS
-"""No twenty words are longer; spares a look at what is."""
+"""Twenty words are never longer; longer texts are not analysed."""
 REPLY_WORDS: Final = 8
 """Longest text that may need the question before it to be understood: "Yes, on Friday!"."""
 SHARE_OF_LONGER: Final = 0.75
-"""A text whose terms all stand in another one repeats it only if it has at least this share of the other's terms."""
+"""A text whose terms are all in another one repeats it only if it has at least this share of the other's terms."""
 SAME_QUESTION: Final = 0.5
 """From this similarity of terms on, two questions ask the same."""
 SAME_THING: Final = 0.5
@@ -35,9 +35,9 @@ _NEGATION: Final = re.compile(
     re.IGNORECASE,
 )
 _MARKS: Final = 3
-"""A text of so many times the query's length is not the query with other marks and spaces."""
+"""A text longer than this many times the query cannot be the query with other punctuation and spaces."""
 UNMARKED_WORDS: Final = 12
-"""Longest sentence without a question mark that is taken for a question by how it begins."""
+"""Longest sentence without a question mark that its first words can make a question."""
 _AUXILIARY: Final = r"(?:is|are|was|were|am|do|does|did|can|could|should|will|would|has|have|had|may|must)"
 _SUBJECT: Final = r"(?:i|we|my|our|ich|mein\w*|wir|unser\w*|yo|mi|mis|je|j|mon|ma|mes|nous|io|eu|meu|minha|ik|mijn)"
 _WH: Final = (
@@ -66,16 +66,16 @@ def terms_of(text: str) -> frozenset[str]:
 
 
 def normalised(text: str) -> str:
-    """The words of a text without regard to case, width, punctuation and spaces."""
+    """The words of a text, normalised for case, width, punctuation and spaces."""
     return _BETWEEN_WORDS.sub(" ", unicodedata.normalize("NFKC", text).casefold()).strip()
 
 
 def excerpt(text: str, wanted: frozenset[str], longest: int) -> str:
-    """The part of a text that shares most with the query, in whole sentences where they fit; all of a short text.
+    """The part of a text that shares most terms with the query, in whole sentences if they fit; all of a short text.
 
     Args:
         wanted: The terms of the query.
-        longest: Most characters of the part, marks of what is left out included.
+        longest: Most characters of the part, ellipses included.
     """
     if len(text) <= longest:
         return text
@@ -91,7 +91,7 @@ def excerpt(text: str, wanted: frozenset[str], longest: int) -> str:
 
 
 def stated(text: str, wanted: frozenset[str]) -> str:
-    """A text without the requests in it that share nothing with the query, if something is left; dots stand for them.
+    """A text without its requests that share no term with the query, if anything is left; an ellipsis replaces them.
 
     "I drive a Yaris. How often should the oil be changed?" is shown as "I drive a Yaris. …".
 
@@ -106,7 +106,7 @@ def stated(text: str, wanted: frozenset[str]) -> str:
 
 
 def is_request(text: str) -> bool:
-    """Whether a short text does nothing but ask, with a question mark or without one."""
+    """Whether a short text only asks, with or without a question mark."""
     if len(text) > REQUEST_CHARS or words(text) > REQUEST_WORDS:
         return False
     sentences = [sentence for sentence in _SENTENCE.findall(text) if any(map(str.isalnum, sentence))]
@@ -114,7 +114,7 @@ def is_request(text: str) -> bool:
 
 
 def ends_asking(text: str) -> bool:
-    """Whether the last thing a text says is a question."""
+    """Whether the last sentence of a text is a question."""
     sentences = [sentence for sentence in _SENTENCE.findall(text[-REQUEST_CHARS:]) if any(map(str.isalnum, sentence))]
     return bool(sentences) and _is_asking(sentences[-1])
 
@@ -125,11 +125,11 @@ def is_short(text: str) -> bool:
 
 
 def repeats(text: str, terms: frozenset[str], other: str, others: frozenset[str]) -> bool:
-    """Whether a text says nothing that the other one does not say.
+    """Whether the other text says everything that this one says.
 
     Args:
-        terms: Of the text.
-        others: The terms of the other one.
+        terms: The terms of the text.
+        others: The terms of the other text.
     """
     return (
         bool(terms)
@@ -140,28 +140,28 @@ def repeats(text: str, terms: frozenset[str], other: str, others: frozenset[str]
 
 
 def asks_the_same(text: str, terms: frozenset[str], wanted: frozenset[str]) -> bool:
-    """Whether a text only asks what the query asks."""
+    """Whether a text only asks the same question as the query."""
     return is_request(text) and (terms <= wanted or similarity(terms, wanted) >= SAME_QUESTION)
 
 
 def is_the_same(text: str, query: str) -> bool:
-    """Whether a text is the query, but for case, marks and spaces."""
+    """Whether a text is the query, ignoring case, punctuation and spaces."""
     return len(text) <= _MARKS * len(query) and normalised(text) == normalised(query)
 
 
 def echoes(terms: frozenset[str], statement: frozenset[str], query: Collection[str]) -> bool:
-    """Whether an answer of these terms only repeats a statement, in the words of the statement and of the query."""
+    """Whether an answer only repeats a statement, in the terms of the statement and of the query."""
     said = terms.difference(query)
     return bool(said) and said <= statement
 
 
 def is_about_the_same(terms: frozenset[str], others: frozenset[str]) -> bool:
-    """Whether two statements may give two values of one thing: "I moved to Oslo" and "I moved to Bergen"."""
+    """Whether two statements may state two values of one thing: "I moved to Oslo" and "I moved to Bergen"."""
     return not (terms <= others or others <= terms) and similarity(terms, others) >= SAME_THING
 
 
 def _is_asking(sentence: str) -> bool:
-    """Whether a sentence asks: by its question mark, or, if it is short, by how it begins."""
+    """Whether a sentence is a question: by its question mark or, if it is short, by its first words."""
     if _STATING.match(sentence):
         return False  # "I made it out of a drainpipe?"
     if asks(sentence) or _ASKING_CHARACTERS.search(sentence):

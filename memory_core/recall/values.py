@@ -1,4 +1,4 @@
-"""What a recall is asked for and what it gives: frozen values, no I/O."""
+"""The options and the result of a recall: frozen values, no I/O."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ DEFAULT_CHARS: Final = 4_000
 MAX_LINE_CHARS: Final = 1_000
 """Most characters of one memory in a block, before escaping: a passage and a little more."""
 _SHORTEST_LINE: Final = 30
-"""Characters of the shortest line, or four times its tokens: less room is not worth looking for one that fits."""
+"""Characters of the shortest line, or four times its tokens; with less room left the block is full."""
 
 
 Reason = Literal[
@@ -26,58 +26,58 @@ Reason = Literal[
 ]
 """Why a memory is in the block (`shown`) or is not:
 
-- `question`: it only asks what the query asks, or asks something and no answer is known;
-- `duplicate`: another line says the same; `echo`: an answer of the model that repeats what a user said;
-- `superseded`: it is no longer true; `excluded`: `without` names it, for the prompt shows it anyway;
-- `score`: less relevant than `min_score`; `no text`: it has data only; `budget`: it did not fit any more;
-- `filter`, `floor`: the search found it only without the conditions, or without the floor.
+- `question`: it only asks the same as the query, or it is a question without a known answer;
+- `duplicate`: another line says the same; `echo`: the model's answer repeats a user's statement;
+- `superseded`: it is no longer true; `excluded`: `without` excludes it, because the prompt already shows it;
+- `score`: it is less relevant than `min_score`; `no text`: it has data only; `budget`: it did not fit;
+- `filter`, `floor`: the search finds it only without the conditions, or without the floor.
 """
 
 
-def shows_nothing_yet(record: MemoryRecord) -> bool:  # noqa: ARG001  (it is asked about each)
-    """For a prompt that shows no memories yet."""
+def shows_nothing_yet(record: MemoryRecord) -> bool:  # noqa: ARG001  (called with each record)
+    """Exclude nothing: the default, for a prompt that shows no memories yet."""
     return False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecallOptions:
-    """How memories are recalled for a prompt; adapters take one where their framework has room for settings."""
+    """Options of a recall; adapters accept them in the settings of their framework."""
 
     max_chars: int | None = DEFAULT_CHARS
-    """Budget of the block in characters, head and end included; `None` leaves it to `max_tokens`."""
+    """Budget of the block in characters, header and end included; `None` to use `max_tokens` only."""
     max_tokens: int | None = None
-    """Budget of the block in what `count_tokens` counts."""
+    """Budget of the block in tokens, as counted by `count_tokens`."""
     count_tokens: Callable[[str], int] | None = None
-    """How many tokens a text has, for the model of the prompt."""
+    """Counts the tokens of a text for the model of the prompt."""
     limit: int | None = None
-    """At most this many memories, as far as the budget goes; `None` for as many as fit."""
+    """At most this many memories, within the budget; `None` for as many as fit."""
     where: Where = field(default_factory=Where)
-    """Conditions a memory must satisfy. With `as_of`, what was true then; else what is true now."""
+    """Conditions a memory must satisfy. With `as_of`, memories valid then; otherwise those valid now."""
     kinds: Sequence[str] = ()
     """Only these kinds, in addition to `where`."""
     roles: Sequence[Role] = ()
-    """Only what these said, in addition to `where`."""
+    """Only messages of these roles, in addition to `where`."""
     mode: Mode = "hybrid"
     floor: bool = True
-    """Recall nothing where nothing is relevant; see `BoundMemory.search`."""
+    """Recall nothing if nothing is relevant; see `BoundMemory.search`."""
     min_score: float = 0.0
     """Share of the best hit's score that a memory needs, 0 to 1."""
     diversity: float = 0.0
-    """How much a line has to differ from those before it, 0 to 1; see `BoundMemory.search`. Repetitions are left out at
-    any value."""
+    """How much lines should differ from those before them, 0 to 1; see `BoundMemory.search`. Repetitions are left out
+    at any value."""
     shows_query: bool = True
-    """The prompt shows the query, so a message of a user that is the query is left out. `False` for a search of words,
-    which may be what somebody said; questions like the query are left out all the same."""
+    """Whether the prompt shows the query, so that a user's message equal to it is left out. Use `False` if the query is
+    words to search for, which may equal a message; questions like the query are left out in either case."""
     latest_first: bool = True
-    """Of what is about as relevant as the best show the latest first; else the best first."""
+    """Show the latest first among memories about as relevant as the best; otherwise show the best first."""
     neighbours: bool = True
     """Show a short reply with the question before it, and a question with the answer after it."""
     links: Sequence[Relation] = ()
-    """Follow these relations one hop: what a recalled memory links to comes after it."""
+    """Follow links of these relations one hop: linked memories come after the recalled one."""
     format: Callable[[MemoryRecord, str], str] | None = None
-    """Makes the line of a memory from its record and the text to show. It is escaped like any other."""
+    """Makes the line of a memory from its record and the text to show. The line is escaped like any other."""
     without: Callable[[MemoryRecord], bool] = shows_nothing_yet
-    """Records to leave out, because the prompt shows them anyway."""
+    """Returns whether to leave out a record, because the prompt already shows it."""
 
     def __post_init__(self) -> None:
         check_one_of("mode", self.mode, ("substring", "lexical", "vector", "hybrid"))
@@ -100,17 +100,17 @@ class RecallOptions:
         )
 
     def sizes(self, text: str) -> list[int]:
-        """What a text takes of each budget."""
+        """The size of a text in the units of each budget."""
         counters = ((self.max_chars, len), (self.max_tokens, self.count_tokens))
         return [count(text) for budget, count in counters if budget is not None and count is not None]
 
     def room(self, frame: str) -> list[int]:
-        """What is left of each budget once the head and the end of the block are there."""
+        """What remains of each budget after the header and the end of the block."""
         budgets = [budget for budget in (self.max_chars, self.max_tokens) if budget is not None]
         return [budget - taken for budget, taken in zip(budgets, self.sizes(frame), strict=True)]
 
     def is_full(self, room: Sequence[int]) -> bool:
-        """Whether no line is short enough for what is left of the budgets."""
+        """Whether no line is short enough for the rest of the budgets."""
         least = (
             least
             for budget, least in ((self.max_chars, _SHORTEST_LINE), (self.max_tokens, _SHORTEST_LINE // 4))
@@ -130,30 +130,30 @@ class RecallOptions:
 
 @dataclass(frozen=True, slots=True)
 class Considered:
-    """What became of one memory that a recall considered."""
+    """The outcome for one memory that a recall considered."""
 
     hit: Hit
-    """With `Hit.components`, the parts of its score."""
+    """The hit, with the parts of its score in `Hit.components`."""
     rank: int
-    """Its place in the search, from 1."""
+    """Its rank in the search, from 1."""
     reason: Reason
     of: str | None = None
-    """The id of the memory that says the same, of a `duplicate` and an `echo`."""
+    """For a `duplicate` or an `echo`, the id of the memory that says the same."""
 
 
 @dataclass(frozen=True, slots=True)
 class Recalled:
-    """What is remembered about a question, for a prompt: `str(recalled)` is the block."""
+    """The memories about a question, for a prompt: `str(recalled)` is the block."""
 
     text: str
-    """The block, marked as data and escaped; empty if nothing is remembered."""
+    """The block, marked as data and escaped; empty if nothing was recalled."""
     hits: tuple[Hit, ...]
-    """The memories in it, in its order."""
+    """The memories in the block, in its order."""
     records: tuple[MemoryRecord, ...]
-    """Every record of which a text stands in the block, questions and answers beside the hits included."""
+    """Every record whose text is in the block, questions and answers added to hits included."""
     considered: tuple[Considered, ...] = ()
-    """With `explain=True` every memory that was considered, in the order of the search, and why it is in the block or
-    not; those that only a search without conditions or without the floor finds come last."""
+    """With `explain=True`, every memory considered, in the order of the search, and why it is in the block or not;
+    those found only without the conditions or without the floor come last."""
 
     def __str__(self) -> str:
         return self.text
@@ -168,7 +168,7 @@ def _check_count(name: str, value: object) -> None:
 
 
 def _both(name: str, first: Sequence[T], second: Sequence[T]) -> tuple[T, ...]:
-    """What two conditions both allow; an empty one allows everything."""
+    """The values that both conditions allow; an empty condition allows everything."""
     if not first or not second:
         return tuple(first or second)
     both = tuple(value for value in second if value in first)

@@ -60,7 +60,7 @@ def bm25(owner_index: OwnerIndex, terms: Sequence[str]) -> Lexical:
     norms = owner_index.derived("norms", _norms)
     ideal, missing = 0.0, set[str]()
     by_column: Floats | None = None
-    held: Floats | None = None
+    idf_by_column: Floats | None = None
     rare: list[tuple[NDArray[np.int64], Floats, float]] = []
     for term, (rows, counts) in zip(terms, owner_index.postings.of(terms), strict=True):
         holding = int(alive[rows].sum()) if owner_index.dead else len(rows)
@@ -72,16 +72,16 @@ def bm25(owner_index: OwnerIndex, terms: Sequence[str]) -> Lexical:
         if column is None:
             rare.append((rows, counts, idf))
             continue
-        if by_column is None or held is None:
-            by_column, held = np.zeros(len(owner_index), np.float32), np.zeros(len(owner_index), np.float32)
+        if by_column is None or idf_by_column is None:
+            by_column, idf_by_column = np.zeros(len(owner_index), np.float32), np.zeros(len(owner_index), np.float32)
         _add_column(by_column, column, norms, idf)
-        held[: len(column)] += (column > 0) * np.float32(idf)
+        idf_by_column[: len(column)] += (column > 0) * np.float32(idf)
         later = rows.searchsorted(len(column))
         rare.append((rows[later:], counts[later:], idf))
     scores, matched = _added_up(rare, norms)
-    if by_column is not None and held is not None:
+    if by_column is not None and idf_by_column is not None:
         scores += by_column
-        matched += held
+        matched += idf_by_column
     if owner_index.dead:
         scores[~alive] = 0.0
     return Lexical(scores, ideal, np.maximum(1 - matched * np.float32(1 / ideal), 0), missing)

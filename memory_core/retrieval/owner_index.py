@@ -180,7 +180,7 @@ class OwnerIndex:
             made = self._derived[name] = make(self)
         return made
 
-    def named(self, words: Iterable[str]) -> dict[str, list[int]]:
+    def authors_named(self, words: Iterable[str]) -> dict[str, list[int]]:
         """The given lower-case words that name an author of a live row, with the codes of those authors."""
         called = [word for word in words if word in self._called]
         codes = {word: [code for code in self._called[word] if self._authors_alive[code]] for word in called}

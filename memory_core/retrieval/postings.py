@@ -130,7 +130,7 @@ class Postings:
             column[rows[:stop]] = counts[:stop]
         return column
 
-    def holding(self, terms: NDArray[np.uint64]) -> NDArray[np.int64]:
+    def rows_with(self, terms: NDArray[np.uint64]) -> NDArray[np.int64]:
         """The number of rows that contain each of these terms (see `hashes`), dead rows included."""
         _, counts = self._slices(terms)
         if self._recent:

@@ -22,7 +22,7 @@ Mask = NDArray[np.bool_]
 
 DECAY_PER_HOUR: Final = 0.995
 SCALE: Final = 10.0
-"""What recency and importance add at most at a weight of 1, in the unit of the score; 1 for searches by cosine alone."""
+"""What recency and importance add at most at a weight of 1, in units of the score; 1 in searches by cosine alone."""
 _HOUR: Final = 3_600_000_000
 """Microseconds."""
 
@@ -46,10 +46,10 @@ def preferences(
     return found
 
 
-def holding_all(owner_index: OwnerIndex, terms: Sequence[str]) -> Mask:
+def rows_with_all(owner_index: OwnerIndex, terms: Sequence[str]) -> Mask:
     """The rows that contain all of these terms; no rows if there are no terms."""
-    held: NDArray[np.int64] = np.zeros(len(owner_index), np.int64)
+    matching: NDArray[np.int64] = np.zeros(len(owner_index), np.int64)
     for rows, _ in owner_index.postings.of(terms):
-        held[rows] += 1
-    every: Mask = held == len(terms)
+        matching[rows] += 1
+    every: Mask = matching == len(terms)
     return every if terms else np.zeros(len(owner_index), np.bool_)

@@ -40,7 +40,7 @@ from memory_core.retrieval.dates import date_fit
 from memory_core.retrieval.dense import WORTH_GATHERING
 from memory_core.retrieval.features import FROM_ASSISTANT, FROM_USER, TIMED
 from memory_core.retrieval.owner_index import NOBODY, OwnerIndex, Turns
-from memory_core.retrieval.preferences import holding_all, preferences
+from memory_core.retrieval.preferences import preferences, rows_with_all
 from memory_core.retrieval.question import Query
 from memory_core.retrieval.relevance import is_answered, stands_out
 from memory_core.retrieval.scores import Scores
@@ -127,7 +127,7 @@ def rank(
         scores.add(name, values, weight)
     rows = _candidates(owner_index, allowed, now)
     if request.every_word:
-        rows = rows[holding_all(owner_index, query.terms)[rows]]
+        rows = rows[rows_with_all(owner_index, query.terms)[rows]]
     elif request.floor:
         rows = _relevant(query, vector, evidence, rows)
     rows = rows[best(scores.total[rows], owner_index.keys.values[rows], request.limit)]
@@ -230,7 +230,7 @@ def _add_sessions(turns: Turns, scores: Scores) -> None:
 def _add_named(owner_index: OwnerIndex, query: Query, scores: Scores) -> Floats | None:
     """Add how well each row fits the people and dates that the query names; returns that part."""
     named: Floats | None = None
-    codes = [code for some in owner_index.named(query.names).values() for code in some]
+    codes = [code for some in owner_index.authors_named(query.names).values() for code in some]
     if codes:
         said: Floats = np.isin(owner_index.authors.values, codes).astype(np.float32)
         scores.add("speaker", said, HINT)

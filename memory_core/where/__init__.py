@@ -1,1 +1,1 @@
-"""Conditions on records: the value, its checks, its plain meaning, and the form that document databases use."""
+"""Conditions on records: their type, their validation, their meaning, and the filters of document databases."""

@@ -1,4 +1,4 @@
-"""Conditions that a caller hands over, checked before a store sees them."""
+"""Validate a caller's conditions before they are passed to a store."""
 
 from __future__ import annotations
 
@@ -39,14 +39,14 @@ from memory_core.where.value import Where
 
 
 def check_where(where: object) -> Where:
-    """`where` if every condition can be put to a store.
+    """Return `where` with every condition validated and normalised.
 
     Raises:
-        InvalidInputError: One cannot; the message names it.
+        InvalidInputError: A condition is invalid; the message names it.
     """
     if not isinstance(where, Where):
         raise InvalidInputError(f"conditions are given as a Where, such as Where(kinds=['fact']), not {shown(where)}")
-    changes: dict[str, Any] = {}  # by field name; most searches set two or three, as they have to be
+    changes: dict[str, Any] = {}  # by field name; most searches set two or three fields, already in normal form
     for name, default in _DEFAULTS.items():
         value = getattr(where, name)
         if value != default and (allowed := _CONDITIONS[name](value)) is not value:
@@ -96,7 +96,7 @@ def _matching(value: object) -> tuple[Condition, ...]:
 
 
 class _Tree:
-    """Checks a tree of conditions and counts what it has met, for the limits are on the whole of it."""
+    """Checks a tree of conditions and counts its parts, because the limits apply to the whole tree."""
 
     def __init__(self) -> None:
         self._conditions = self._alternatives = self._bytes = 0
@@ -127,7 +127,7 @@ class _Tree:
         return replace(given, value=self._compared(given, _field_check(given)))
 
     def _compared(self, given: DataCondition | FieldCondition, check: Callable[[object], object]) -> object:
-        """What the condition compares with, each value checked."""
+        """The value or values that the condition compares with, each checked."""
         op, value = given.op, given.value
         if op == "exists":
             if not isinstance(value, bool):
@@ -225,7 +225,7 @@ def _number(name: str, value: object) -> float:
 
 
 _LARGEST: Final = 2**53
-"""Up to it every whole number is a float, too."""
+"""Up to this value floats represent every whole number exactly."""
 _LISTS: Final = ("in", "nin", "between")
 _ORDERS: Final = ("gt", "gte", "lt", "lte")
 _FEWER: Final = "ask for less, or filter what is found"
@@ -234,7 +234,7 @@ _VALUES: Final[Mapping[str, Callable[[object], Any]]] = {
     **{name: or_none(_number, name) for name in NUMBER_FIELDS},
     **{name: or_none(check_listed, name) for name in (*NAME_FIELDS, TAGS)},
 }
-"""What a field may be compared with."""
+"""For each field, the check of the values it may be compared with."""
 _CONDITIONS: Final[Mapping[str, Callable[[object], Any]]] = {
     "roles": _some_of("roles", ROLES, least=0),
     "kinds": _texts("kinds"),

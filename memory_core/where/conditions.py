@@ -1,4 +1,4 @@
-"""Conditions as values: on what `data` holds, on the fields of a record, and groups of conditions."""
+"""Types of conditions: on values in `data`, on the fields of a record, and groups of conditions."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ TimeField = Literal["created_at", "updated_at", "accessed_at", "occurred_at", "e
 NumberField = Literal["importance", "confidence", "access_count", "rev", "version"]
 NameField = Literal["id", "source_key", "role", "kind", "tier", "author", "emotion", "agent", "session", "collection"]
 Comparison = Literal["eq", "ne", "in", "nin", "gt", "gte", "lt", "lte", "between", "starts_with", "exists"]
-"""How a `DataCondition` and a `FieldCondition` compare: as document databases do, without their `$`."""
+"""The comparisons of a `DataCondition` and a `FieldCondition`: those of document databases, without `$`."""
 
 COMPARISONS: Final[tuple[Comparison, ...]] = get_args(Comparison)
 TIME_FIELDS: Final[tuple[TimeField, ...]] = get_args(TimeField)
@@ -27,15 +27,15 @@ TAGS: Final = "tags"
 class DataCondition(Value):
     """A condition on one value inside `data`: `DataCondition(("address", "city"), "eq", "Oslo")`.
 
-    | op | holds if |
+    | op | true if |
     |---|---|
     | `eq` | the path leads to an equal value; arrays and objects are compared whole, `1` equals `1.0` but not `true` |
-    | `ne` | `eq` does not hold, so also where nothing is at the path |
-    | `in` | `eq` holds for one of an array of values |
-    | `nin` | `in` does not hold, so also where nothing is at the path |
-    | `gt`, `gte`, `lt`, `lte` | a number compared with a number, or a text with a text by code points; anything else, \
-a missing path included, does not hold |
-    | `between` | `gte` the first and `lte` the second of two values |
+    | `ne` | `eq` is false, so also if the path leads to nothing |
+    | `in` | `eq` is true for one of an array of values |
+    | `nin` | `in` is false, so also if the path leads to nothing |
+    | `gt`, `gte`, `lt`, `lte` | numbers compare so with numbers, or texts with texts by code points; false for \
+anything else, a missing path included |
+    | `between` | `gte` is true for the first and `lte` for the second of two values |
     | `starts_with` | the path leads to a text that begins with this one, case included |
     | `exists` | with `True`: the path leads to a value, `null` included; with `False`: it does not |
     """
@@ -51,17 +51,17 @@ a missing path included, does not hold |
 class FieldCondition(Value):
     """A condition on a field of the record: `FieldCondition("accessed_at", "lt", a_month_ago)`.
 
-    Comparisons mean what they mean for a `DataCondition`. `None` is what a field holds that is not set: `eq`, `ne`,
-    `in` and `nin` take it as a value, every other comparison does not hold there, and `exists` asks for it. Moments
-    and numbers have an order; names have none, and `starts_with` is for names. Of `tags`, one has to satisfy the
-    condition; `ne` and `nin` ask that none does, and `None` is a record without tags.
+    Comparisons mean the same as for a `DataCondition`. The value of an unset field is `None`: `eq`, `ne`, `in` and
+    `nin` accept it as a value, `exists` tests for it, and every other comparison with it is false. Times and numbers
+    have an order; names have none, and `starts_with` is for names. One of the `tags` has to satisfy the condition; for
+    `ne` and `nin` none of them may equal a given value, and `None` stands for a record without tags.
     """
 
     field: TimeField | NumberField | NameField | Literal["tags"]
     op: Comparison
     value: object
-    """An aware datetime, a number or a text, as the field holds; a sequence of them for `in` and `nin`, two for
-    `between`; a boolean for `exists`. A moment may also be given in ISO 8601, as JSON has it."""
+    """An aware datetime, a number or a text, of the field's type; a sequence of them for `in` and `nin`, two for
+    `between`; a boolean for `exists`. A time may also be given in ISO 8601, as in JSON."""
 
     def __post_init__(self) -> None:
         if self.field in TIME_FIELDS:
@@ -70,7 +70,7 @@ class FieldCondition(Value):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class AnyOf(Value):
-    """At least one of the conditions holds; of no conditions none does."""
+    """True if at least one of the conditions is true; false without conditions."""
 
     any_of: Sequence[Condition]
 
@@ -82,7 +82,7 @@ class AnyOf(Value):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class AllOf(Value):
-    """All conditions hold."""
+    """True if all conditions are true."""
 
     all_of: Sequence[Condition]
 
@@ -94,7 +94,7 @@ class AllOf(Value):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class NoneOf(Value):
-    """None of the conditions holds."""
+    """True if none of the conditions is true."""
 
     none_of: Sequence[Condition]
 
@@ -105,13 +105,13 @@ class NoneOf(Value):
 
 
 Condition: TypeAlias = Union[DataCondition, FieldCondition, AnyOf, AllOf, NoneOf]  # noqa: UP007  (its classes name it)
-"""What `Where.matching` holds."""
+"""An element of `Where.matching`."""
 Group: TypeAlias = AnyOf | AllOf | NoneOf
 GROUPS: Final = (AnyOf, AllOf, NoneOf)
 
 
 def _moments(value: object) -> object:
-    """A text, or the texts of a list, as moments; what is not a moment stays, and `check_where` says what is wrong."""
+    """Convert a text, or the texts of a list, to datetimes; others are left to `check_where`, which refuses them."""
     if isinstance(value, list | tuple):
         return tuple(_moments(each) for each in cast("Sequence[object]", value))
     try:

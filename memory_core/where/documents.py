@@ -1,4 +1,4 @@
-"""Filters as document databases write them: `{"address": {"city": "Oslo"}, "age": {"$gte": 18}}`."""
+"""Filters in the style of document databases: `{"address": {"city": "Oslo"}, "age": {"$gte": 18}}`."""
 
 from __future__ import annotations
 
@@ -35,20 +35,20 @@ Path = tuple[str | int, ...]
 
 
 def data_conditions(given: Mapping[str, Any] | None, within: Sequence[str | int] = ()) -> list[Condition]:
-    """What a filter asks of `data`: `Where(matching=data_conditions({"rating": {"$gt": 4}}))`.
+    """Convert a filter on `data` to conditions: `Where(matching=data_conditions({"rating": {"$gt": 4}}))`.
 
     A plain value, a list included, must be equal; an object of comparisons (`$eq $ne $gt $gte $lt $lte $in $nin
-    $between $prefix $exists`) must hold; any other object is a filter for the object there. `$and`, `$or` and `$nor`
-    take a list of what could stand in their place, `$not` takes one. A key is a key, periods and all. All of it must
-    hold.
+    $between $prefix $exists`) must be true; any other object is a filter for the object there. `$and`, `$or` and `$nor`
+    take a list of filters, `$not` takes one filter. Keys are literal: a period is part of the key. All parts must be
+    true.
 
     Args:
-        given: The filter; `None` asks for nothing.
+        given: The filter; `None` for no conditions.
         within: Path to the value inside `data` that the filter is for.
 
     Raises:
-        InvalidInputError: The filter is no object, names an operator that does not exist or one without a key, or is
-            nested too deeply.
+        InvalidInputError: The filter is not an object, contains an unknown operator or one without a key, or is nested
+            too deeply.
     """
     pairs = list(_pairs(given or {}))
     for key, _ in pairs:
@@ -61,13 +61,13 @@ def data_conditions(given: Mapping[str, Any] | None, within: Sequence[str | int]
 
 
 class _Reading:
-    """One filter on its way to conditions; what it names twice counts twice, for it is read twice."""
+    """Converts one filter to conditions; repeated parts count each time, because each is read."""
 
     def __init__(self) -> None:
         self._found = 0
 
     def conditions(self, path: Path, wanted: object) -> list[Condition]:
-        """What a filter asks of the value at `path`."""
+        """The conditions of a filter on the value at `path`."""
         return list(self._read(path, wanted))
 
     def _read(self, path: Path, wanted: object) -> Iterator[Condition]:
@@ -100,7 +100,7 @@ class _Reading:
         self._count()
         if name not in _COMPARISONS or not path:
             raise InvalidInputError(f"a filter knows {_OPERATORS}, each behind a key, not {shown(name)}")
-        if isinstance(value, tuple):  # frameworks pass them for the lists of JSON
+        if isinstance(value, tuple):  # frameworks pass tuples for JSON lists
             value = list(cast("tuple[object, ...]", value))
         return DataCondition(path, _COMPARISONS[name], value)
 

@@ -1,4 +1,4 @@
-"""What conditions mean, decided in Python: one meaning for every store."""
+"""Evaluate conditions in Python: the reference meaning for every store."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ from memory_core.where.value import Where
 _ORDERINGS: Final[Mapping[str, Callable[[Any, Any], bool]]] = {"gt": gt, "gte": ge, "lt": lt, "lte": le}
 _EQUALITIES: Final = ("eq", "ne", "in", "nin")
 _NOTHING: Final = object()
-"""Where a path leads to no value; equal to none."""
+"""Stands for the missing value of a path; equal to no value."""
 _UNSPACED: Final = ("CJK", "HIRAGANA", "KATAKANA", "HANGUL", "THAI", "LAO", "KHMER", "MYANMAR", "TIBETAN", "BOPOMOFO")
-"""Scripts that write words without spaces between them, or with endings attached, by the names of their characters."""
+"""Prefixes of character names, for scripts that write words without spaces or with endings attached."""
 
 
 _OCCURRENCES: Final = 1_000
-"""Of a keyword inside other words, between two chances for others to go first."""
+"""Occurrences of a keyword inside other words that are tested before yielding to other work."""
 
 Test = Callable[[Any], bool]
-"""Of a record; of anything that has its `data`, if no condition is on a field."""
+"""Tests a record, or any object with `data` if no condition is on a field."""
 
 
 def satisfies(record: MemoryRecord, where: Where, now: datetime) -> bool:
-    """Whether a record satisfies every condition at `now`: what a store's filters are measured by.
+    """Whether a record satisfies every condition at `now`; the filters of all stores must agree with it.
 
     Args:
         where: Checked by `check_where`.
@@ -46,12 +46,12 @@ def satisfies(record: MemoryRecord, where: Where, now: datetime) -> bool:
 
 
 def has_keyword(text: str, keywords: Collection[str]) -> bool:
-    """Whether a text contains one of the keywords, as `Where.keywords` says; true if there are none."""
+    """Whether a text contains one of the keywords, as defined by `Where.keywords`; true if there are no keywords."""
     return not keywords or keyword_test(keywords)(text)
 
 
 def keyword_test(keywords: Collection[str]) -> Callable[[str], bool]:
-    """What decides whether a text contains one of the keywords; made once, asked of many texts."""
+    """Build a test for texts that contain one of the keywords, for use on many texts."""
     wanted = [folded(keyword).strip() for keyword in keywords]
 
     def test(text: str) -> bool:
@@ -81,10 +81,10 @@ def names_any(conditions: Iterable[Condition], fields: Collection[str]) -> bool:
 
 
 def matcher(condition: Condition, of_field: Callable[[FieldCondition], Test] | None = None) -> Test:
-    """What decides whether a record satisfies a checked condition; made once, asked of many records.
+    """Build a test for records that satisfy a checked condition, for use on many records.
 
     Args:
-        of_field: What decides on a field, if its value is not at hand as the attribute of a record.
+        of_field: Builds the test of a condition on a field; by default it reads the attribute of the record.
     """
     if isinstance(condition, DataCondition):
         return _data_test(condition.path, [condition], is_any=False)
@@ -113,7 +113,7 @@ def _group_test(tests: Sequence[Test], *, is_any: bool, is_none: bool) -> Test:
 
 
 def _data_test(path: tuple[str | int, ...], some: Sequence[DataCondition], *, is_any: bool) -> Test:
-    """Whether one, or all, of the conditions on one path hold: the value is looked up once, however many there are."""
+    """Build a test for one, or all, of several conditions on one path, which looks up the value only once."""
     equalities, others = _equalities(some), [_value_test(one) for one in some if one.op not in _EQUALITIES]
 
     def test(record: Any) -> bool:
@@ -132,7 +132,7 @@ def _data_test(path: tuple[str | int, ...], some: Sequence[DataCondition], *, is
 
 
 def _equalities(some: Sequence[DataCondition]) -> list[tuple[frozenset[Hashable], bool]]:
-    """The values of each condition on equality, and whether there has to be one of them."""
+    """For each condition on equality, its values and whether one of them is required (or excluded)."""
     return [(_wanted(one), one.op in {"eq", "in"}) for one in some if one.op in _EQUALITIES]
 
 
@@ -142,7 +142,7 @@ def _wanted(condition: DataCondition | FieldCondition) -> frozenset[Hashable]:
 
 
 def identity(value: Any) -> Hashable:
-    """Equal for two JSON values exactly if the values are: numbers by value, `true` and `1` never."""
+    """A key that is equal for equal JSON values only: numbers compare by value, `true` and `1` differ."""
     if isinstance(value, bool):
         return (bool, value)
     if isinstance(value, dict):
@@ -157,21 +157,21 @@ def _field_test(condition: FieldCondition) -> Test:
     name = condition.field
     if condition.op in _EQUALITIES:
         wanted, is_wanted = _wanted(condition), condition.op in {"eq", "in"}
-        return lambda record: any(identity(one) in wanted for one in _held(record, name)) is is_wanted
+        return lambda record: any(identity(one) in wanted for one in _field_values(record, name)) is is_wanted
     if name == TAGS and condition.op == "exists":
         return lambda record: bool(record.tags) is condition.value
     if condition.op == "exists":
         return lambda record: (getattr(record, name) is not None) is condition.value
     satisfies_it = _value_test(condition)
-    return lambda record: any(map(satisfies_it, _held(record, name)))
+    return lambda record: any(map(satisfies_it, _field_values(record, name)))
 
 
-def _held(record: Any, name: str) -> Sequence[object]:
+def _field_values(record: Any, name: str) -> Sequence[object]:
     return (record.tags or [None]) if name == TAGS else [getattr(record, name)]
 
 
 def _value_test(condition: DataCondition | FieldCondition) -> Callable[[object], bool]:
-    """Whether one value, or `_NOTHING`, satisfies a condition that is not on equality."""
+    """Build the test of one value, or `_NOTHING`, for a condition other than equality."""
     op, value = condition.op, cast("Any", condition.value)
     if op == "exists":
         return lambda one: (one is not _NOTHING) is value
@@ -226,7 +226,7 @@ def _is_true_at(record: MemoryRecord, moment: datetime) -> bool:
 
 
 def folded(text: str) -> str:
-    """The text as it is compared where case and the composition of characters (NFC, NFD) do not matter."""
+    """The text in a form for comparisons that ignore case and the composition of characters (NFC, NFD)."""
     return unicodedata.normalize("NFC", unicodedata.normalize("NFC", text).casefold())
 
 
@@ -246,14 +246,14 @@ def _contains(text: str, word: str) -> bool:
 
 @lru_cache(maxsize=4_096)
 def _runs_on(left: str, right: str) -> bool:
-    """Whether a word goes on from one character to the next."""
+    """Whether two adjacent characters belong to one word."""
     return all(c and (c.isalnum() or c == "_" or unicodedata.category(c)[0] == "M") for c in (left, right)) and not any(
         unicodedata.name(c, "").startswith(_UNSPACED) for c in (left, right)
     )
 
 
 def _at(data: Any, path: Iterable[str | int]) -> object:
-    """What is found by following the path, or `_NOTHING`."""
+    """The value at the path, or `_NOTHING`."""
     for step in path:
         found = isinstance(data, dict) if isinstance(step, str) else isinstance(data, list)
         if not found:

@@ -1,4 +1,4 @@
-"""The conditions of a read as one value."""
+"""The conditions of a read, as one value."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from memory_core.where.conditions import Condition
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Where(Value):
-    """Conditions on records, all of which must hold. Empty means no condition, except that only active,
-    unexpired records count unless `states` says otherwise."""
+    """Conditions on records, all of which must be true. Empty means no condition, except that only active, unexpired
+    records match unless `states` says otherwise."""
 
     roles: Sequence[Role] = ()
     kinds: Sequence[str] = ()
@@ -29,7 +29,7 @@ class Where(Value):
     session: str | None = None
     collection: str | None = None
     under: str | None = None
-    """`collection` is this, or begins with it and a slash: collections read as paths."""
+    """`collection` is this, or begins with it and a slash: collections are treated as paths."""
     emotion: str | None = None
     min_importance: float | None = None
     min_confidence: float | None = None
@@ -38,19 +38,19 @@ class Where(Value):
     until: datetime | None = None
     """`occurred_at` before this moment."""
     as_of: datetime | None = None
-    """True at this moment: from `valid_from` (or, where that is not set, `occurred_at`) until before `valid_to`.
-    Archived records, such as superseded ones, then count beside active ones."""
+    """Valid at this moment: from `valid_from` (or `occurred_at` if that is not set) until before `valid_to`. Archived
+    records, such as superseded ones, then match as well as active ones."""
     links: Sequence[Link] = ()
     """The record has all of these links."""
     states: Sequence[State] = ("active",)
     data: Mapping[str, str | int | float | bool | None] = field(
         default_factory=dict[str, "str | int | float | bool | None"]
     )
-    """Top-level keys of `data` and the value each must have."""
+    """Top-level keys of `data` and their required values."""
     matching: Sequence[Condition] = ()
     """Conditions on values anywhere in `data`, on any field with any comparison, and groups of such conditions."""
     ids: Sequence[str] | None = None
-    """Records of these ids; unlike the other lists an empty one matches nothing, so that
+    """Records with these ids. Unlike other lists, an empty one matches nothing, so that
     `delete_where(Where(ids=chosen))` with nothing chosen deletes nothing."""
     source_keys: Sequence[str] | None = None
-    """Records of these source keys; an empty list matches nothing, as for `ids`."""
+    """Records with these source keys. An empty list matches nothing, as for `ids`."""

@@ -112,7 +112,10 @@ def _ranked(db: sqlite3.Connection, owner_indexes: OwnerIndexes, owner: Owner | 
     if not search.is_patient and (missing := owner_indexes.missing(db, owner, search.scope, request.where)):
         return Found([], missing=missing)
     owner_index = owner_indexes.of(db, owner)
-    if search.without is not None and (names := frozenset(owner_index.named(search.query.names))) != search.without:
+    if (
+        search.without is not None
+        and (names := frozenset(owner_index.authors_named(search.query.names))) != search.without
+    ):
         return Found([], names)
     narrowed = is_selective(search.scope, request.where)
     allowed = owner_indexes.allowed(db, owner, search.scope, request.where) if narrowed else None

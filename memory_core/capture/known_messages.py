@@ -1,12 +1,11 @@
-"""Which messages of a conversation are stored already, by their ids, their times and their places: pure functions."""
+"""Find the messages of a conversation that are already stored, by id, time and position: pure functions."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from typing import Final
 
-from memory_core.capture.messages import MESSAGE_KIND
-from memory_core.capture.resending import (
+from memory_core.capture.alignment import (
     Said,
     is_complete,
     key_within,
@@ -15,20 +14,21 @@ from memory_core.capture.resending import (
     said,
     source_key,
 )
+from memory_core.capture.messages import MESSAGE_KIND
 from memory_core.models import Draft, MemoryRecord, Scope
 
 _FEWEST: Final = 2
-"""Fewer messages that agree do not show that two conversations, of which only one has ids, are the same."""
+"""Least number of equal messages that shows that a conversation with ids and one without are the same."""
 
 
-def recognised(
+def known_records(
     drafts: Sequence[Draft], last: Sequence[MemoryRecord], known_keys: Collection[str]
 ) -> dict[int, MemoryRecord]:
-    """By its place the record of each message that is stored, but not under a source key of its own.
+    """Find stored messages that do not have the draft's own source key: the record of each, by position in `drafts`.
 
     Args:
-        drafts: The messages handed over, in order.
-        last: The last messages of the conversation, in order.
+        drafts: The messages passed by the caller, in order.
+        last: The last stored messages of the conversation, in order.
         known_keys: The source keys of drafts that are stored.
     """
     found = _at_the_same_moment(drafts, last, known_keys)
@@ -40,7 +40,7 @@ def recognised(
 def keys_of(
     scope: Scope, drafts: Sequence[Draft], last: Sequence[MemoryRecord], known: Mapping[int, MemoryRecord]
 ) -> list[str]:
-    """The source key of each message: a known one's, its own, or one made from what it says and the key before it."""
+    """The source key of each message: that of its record, its own, or one made of its text and the key before it."""
     timed = _are_timed(drafts)
     places = {record.id: place for place, record in enumerate(last)}
     before = min((places[record.id] for record in known.values()), default=len(last)) - 1
@@ -58,25 +58,25 @@ def keys_of(
 
 
 def key_behind(scope: Scope, previous: str, draft: Draft, *, timed: bool = False) -> str:
-    """The source key of a message without an id that comes after the message of another key."""
+    """The source key of a message without an id that follows the message with the key `previous`."""
     return within(scope, source_key(draft.session or "", previous, _said(draft, timed=timed)))
 
 
 def within(scope: Scope, key: str) -> str:
-    """A source key as a handle needs it that reaches one agent or one collection only: no other ones meet it."""
+    """A source key made unique to the agent and the collection that the scope is bound to."""
     return key_within(key, (scope.agent, scope.collection))
 
 
 def key_of(record: MemoryRecord) -> str:
-    """What names a stored message to the one after it."""
+    """The key of a stored message from which the key of the next message is made."""
     return record.source_key or record.id
 
 
 def _at_the_same_moment(
     drafts: Sequence[Draft], last: Sequence[MemoryRecord], known_keys: Collection[str]
 ) -> dict[int, MemoryRecord]:
-    """Messages with an unknown id that were said by the same, in the same words, in the same microsecond as a stored
-    one: the framework has given them another id meanwhile."""
+    """Messages with an unknown id but the speaker, the text and the microsecond of a stored one: the framework has
+    changed their id."""
     stored = {_moment(record): record for record in last}
     unknown = (at for at, draft in enumerate(drafts) if draft.source_key not in (None, *known_keys))
     return {place: stored[moment] for place in unknown if (moment := _moment(drafts[place])) in stored}
@@ -102,8 +102,8 @@ def _at_the_same_place(drafts: Sequence[Draft], last: Sequence[MemoryRecord]) ->
 def _without_ids(
     drafts: Sequence[Draft], last: Sequence[MemoryRecord], known_keys: Collection[str]
 ) -> dict[int, MemoryRecord]:
-    """Messages with unknown ids that were handed over before without ids, or by another framework with ids of its own:
-    at least two of a conversation."""
+    """Messages with unknown ids that were stored before without ids, or with ids of another framework: at least two of
+    a conversation."""
     if any(draft.kind != MESSAGE_KIND for draft in drafts):
         return {}
     own = {kind_of_key(draft.source_key) for draft in drafts}
@@ -116,7 +116,7 @@ def _without_ids(
 
 
 def _token(message: Draft | MemoryRecord, keys: Collection[str | None], *, timed: bool) -> Said:
-    """What a message is recognised by: its id where both sides have it, else what it says."""
+    """The value that identifies a message: its id if both sides have it, otherwise its content."""
     if message.source_key is not None and message.source_key in keys:
         return ("id", message.source_key)
     return _said(message, timed=timed)
@@ -127,5 +127,5 @@ def _said(message: Draft | MemoryRecord, *, timed: bool) -> Said:
 
 
 def _are_timed(drafts: Sequence[Draft]) -> bool:
-    """Whether all messages without ids say when they were said."""
+    """Whether all messages without ids have a time."""
     return all(draft.occurred_at is not None for draft in drafts if draft.source_key is None)
