@@ -176,7 +176,7 @@ class AsyncMemoryBank:
         """The entries that are not compressed, after finishing a compression that another process left unfinished."""
         live = await self._records(Where(kinds=[STEP]))
         summarized = {link.id for record in await self._records(Where(kinds=[SUMMARY])) for link in record.links}
-        await self._set_aside(record for record in live if record.id in summarized)
+        await self._mark_compacted(record for record in live if record.id in summarized)
         return [record for record in live if record.id not in summarized]
 
     async def _compressed(self, live: list[MemoryRecord]) -> list[MemoryRecord]:
@@ -187,7 +187,7 @@ class AsyncMemoryBank:
         entries = [entry_of(record) for record in chosen]
         key = hashlib.sha256("\0".join([self.task, *(entry.id for entry in entries)]).encode()).hexdigest()
         summary = Draft(
-            (await self._told(entries))[:MAX_TEXT_CHARS],
+            (await self._summary_text(entries))[:MAX_TEXT_CHARS],
             kind=SUMMARY,
             tags=list(dict.fromkeys(tag for entry in entries for tag in entry.tags)),
             importance=max(entry.importance for entry in entries),
@@ -196,11 +196,11 @@ class AsyncMemoryBank:
             source_key=f"{COLLECTION}:{key}",
         )
         await self._handle.add(summary, embed="later")
-        await self._set_aside(chosen)
+        await self._mark_compacted(chosen)
         gone = {entry.id for entry in entries}
         return [record for record in live if record.id not in gone]
 
-    async def _told(self, entries: Sequence[MemoryEntry]) -> str:
+    async def _summary_text(self, entries: Sequence[MemoryEntry]) -> str:
         lines = [line_of(entry) for entry in entries]
         if self._summarizer is not None:
             try:
@@ -210,7 +210,7 @@ class AsyncMemoryBank:
                 logger.warning("a memory bank writes its summary without its summarizer: %s", reason_for_log(error))
         return "\n".join(lines)
 
-    async def _set_aside(self, records: Iterable[MemoryRecord]) -> None:
+    async def _mark_compacted(self, records: Iterable[MemoryRecord]) -> None:
         for record in records:
             try:
                 await self._handle.update(record.id, Patch(state="compacted"), expected_version=record.version)

@@ -21,7 +21,7 @@ MAX_CHARS: Final = 120
 """Longest statement that is parsed; longer ones usually say more than one thing."""
 MAX_VALUE_WORDS: Final = 8
 LEAST_DENIED: Final = 2
-"""Words of it: somebody, and what they do."""
+"""Most words of it: a subject and what it does."""
 SHARE_DENIED: Final = 0.5
 """A denial needs at least this share of the words of the statement that it denies."""
 
@@ -119,7 +119,7 @@ def corrections(texts: Sequence[str]) -> list[tuple[int, int]]:
     """
     read = [_plain(text) for text in texts]
     found: dict[int, int] = {}
-    held: dict[tuple[str, str], list[tuple[int, Claim]]] = defaultdict(list)
+    claims: dict[tuple[str, str], list[tuple[int, Claim]]] = defaultdict(list)
     by_word: dict[str, list[int]] = defaultdict(list)
     terms: list[frozenset[str]] = []
     for place, (text, plain) in enumerate(zip(texts, read, strict=True)):
@@ -128,10 +128,10 @@ def corrections(texts: Sequence[str]) -> list[tuple[int, int]]:
             found.setdefault(old, place)
         claim = None if denied else claim_of(text)
         if claim is not None:
-            for old, earlier in held[claim.key]:
+            for old, earlier in claims[claim.key]:
                 if not (earlier.value <= claim.value or claim.value <= earlier.value):
                     found.setdefault(old, place)
-            held[claim.key] = [each for each in held[claim.key] if each[0] not in found] + [(place, claim)]
+            claims[claim.key] = [each for each in claims[claim.key] if each[0] not in found] + [(place, claim)]
         terms.append(frozenset() if denied else _terms(plain))
         for word in terms[-1]:
             by_word[word].append(place)

@@ -31,26 +31,26 @@ def fading(records: Iterable[MemoryRecord], policy: MaintainPolicy, now: datetim
         records: Active records.
     """
     by_strength = sorted(records, key=lambda each: (strength(each, policy, now), _last_used(each), each.id))
-    fade = [record for record in by_strength if record.kind in policy.half_lives and _may_go(record)]
+    fade = [record for record in by_strength if record.kind in policy.half_lives and _may_be_archived(record)]
     faded = [record for record in fade if strength(record, policy, now) < FADED]
     yield from (_archived(record, "faded") for record in faded)
     gone = {record.id for record in faded}
     left = [record for record in by_strength if record.id not in gone]
-    yield from (_archived(record, "budget") for record in _beyond(left, policy))
+    yield from (_archived(record, "budget") for record in _beyond_budget(left, policy))
 
 
-def _beyond(records: Sequence[MemoryRecord], policy: MaintainPolicy) -> Iterator[MemoryRecord]:
+def _beyond_budget(records: Sequence[MemoryRecord], policy: MaintainPolicy) -> Iterator[MemoryRecord]:
     count, chars = len(records), sum(len(record.text) for record in records)
     most_records = count if policy.most_records is None else policy.most_records
     most_chars = chars if policy.most_chars is None else policy.most_chars
-    for record in filter(_may_go, records):
+    for record in filter(_may_be_archived, records):
         if count <= most_records and chars <= most_chars:
             return
         count, chars = count - 1, chars - len(record.text)
         yield record
 
 
-def _may_go(record: MemoryRecord) -> bool:
+def _may_be_archived(record: MemoryRecord) -> bool:
     return PINNED not in record.tags
 
 

@@ -101,7 +101,7 @@ async def apply_steps(
     for place, step in enumerate(wanted):
         if progress is not None:
             progress(Progress(place, len(wanted)))
-        (done if await _is_taken(handle, step) else skipped).append(step)
+        (done if await _apply(handle, step) else skipped).append(step)
     if progress is not None:
         progress(Progress(len(wanted), len(wanted)))
     return Maintenance(steps=tuple(done), skipped=tuple(skipped))
@@ -124,7 +124,7 @@ async def undo_maintenance(handle: BoundMemory, maintenance: Maintenance) -> tup
     return tuple(left)
 
 
-async def _is_taken(handle: BoundMemory, step: Step) -> bool:
+async def _apply(handle: BoundMemory, step: Step) -> bool:
     for change in step.changes:
         try:
             await handle.update(change.id, change.patch, expected_version=change.version)

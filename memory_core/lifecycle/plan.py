@@ -34,7 +34,7 @@ class MaintainPolicy(Value):
     duplicates: Literal["merge", "propose", "keep"] = "merge"
     """For records that say the same: one stays and gets the tags of the others, which become `compacted`."""
     contradictions: Literal["supersede", "propose", "keep"] = "propose"
-    """For a statement that a later one corrects: it is archived, and its validity ends where that of the later begins."""
+    """For a statement that a later one corrects: it is archived, and its validity ends when the later one begins."""
     half_lives: Mapping[str, float] = field(default_factory=dict[str, float])
     """For each kind, the days after which an unread record has half its strength; other kinds do not fade. A record
     whose strength is below `FADED` is archived."""

@@ -124,22 +124,22 @@ def _merge(kept: MemoryRecord, others: Iterable[MemoryRecord]) -> Step:
 
 def _supersessions(records: Sequence[MemoryRecord]) -> Iterable[Step]:
     for group in _by(records, lambda record: (record.author, record.role, record.collection)):
-        heirs = {
+        successors = {
             old: new
             for old, new in corrections([record.text for record in group])
             if group[old].valid_to is None and _start(group[old]) < _start(group[new])
         }
         rows: dict[int, list[int]] = defaultdict(list)
-        for old in sorted(heirs):
+        for old in sorted(successors):
             last = old
-            while last in heirs:
-                last = heirs[last]
+            while last in successors:
+                last = successors[last]
             rows[last].append(old)
         for last, row in rows.items():
-            yield _supersession([*row, last], heirs, group)
+            yield _supersession([*row, last], successors, group)
 
 
-def _supersession(row: Sequence[int], heirs: Mapping[int, int], group: Sequence[MemoryRecord]) -> Step:
+def _supersession(row: Sequence[int], successors: Mapping[int, int], group: Sequence[MemoryRecord]) -> Step:
     """The step for a chain of corrections, with the current statement last.
 
     The oldest statement is archived first, and only after its successor links to it: after an interruption at any
@@ -148,7 +148,7 @@ def _supersession(row: Sequence[int], heirs: Mapping[int, int], group: Sequence[
     now = {place: group[place] for place in row}
     changes: list[Change] = []
     for old in row[:-1]:
-        new = heirs[old]
+        new = successors[old]
         for place, patch in (
             (new, Patch(links=_linked(now[new], "supersedes", [now[old]]))),
             (old, Patch(state="archived", valid_to=_start(now[new]))),

@@ -133,7 +133,7 @@ def analyse(text: str) -> list[str]:
         text: Any text; lone surrogates and control characters separate words.
 
     Returns:
-        Terms of 1 to 64 characters; empty if the text holds nothing but stop words and punctuation.
+        Terms of 1 to 64 characters; empty if the text contains nothing but stop words and punctuation.
     """
     if text.isascii():
         return terms_of(ascii_words(text))

@@ -32,7 +32,7 @@ _ROW_BYTES: Final = 200
 FULL_WORDS: Final = 200
 """A turn of this many words gets nothing from its neighbors; the shorter a turn, the more it gets. Between 150 and 300
 the results on the development corpora differ by a point."""
-NOBODY: Final = -1
+NO_CODE: Final = -1
 """Code of "no session" and "no author"."""
 
 
@@ -293,8 +293,8 @@ def _joined(vectors: Iterable[tuple[int, bytes]]) -> Iterator[tuple[list[int], b
 
 
 def _codes(values: Sequence[str | None], codes: dict[str | None, int]) -> NDArray[np.int32]:
-    """The code of each value; new values get new codes, `None` gets `NOBODY`."""
+    """The code of each value; new values get new codes, `None` gets `NO_CODE`."""
     for value in dict.fromkeys(values):
         if value is not None:
             codes.setdefault(value, len(codes))
-    return np.fromiter(map(codes.get, values, repeat(NOBODY)), np.int32, len(values))
+    return np.fromiter(map(codes.get, values, repeat(NO_CODE)), np.int32, len(values))

@@ -39,7 +39,7 @@ from memory_core.retrieval.bm25 import DOUBT, Lexical, bm25
 from memory_core.retrieval.dates import date_fit
 from memory_core.retrieval.dense import WORTH_GATHERING
 from memory_core.retrieval.features import FROM_ASSISTANT, FROM_USER, TIMED
-from memory_core.retrieval.owner_index import NOBODY, OwnerIndex, Turns
+from memory_core.retrieval.owner_index import NO_CODE, OwnerIndex, Turns
 from memory_core.retrieval.preferences import preferences, rows_with_all
 from memory_core.retrieval.question import Query
 from memory_core.retrieval.relevance import is_answered, stands_out
@@ -260,14 +260,14 @@ def _flagged(owner_index: OwnerIndex, flag: int) -> Floats:
 def _timed_turns(owner_index: OwnerIndex) -> Floats:
     """Turns that name a time. Most facts and documents do, so for them it does not help."""
     timed = _flagged(owner_index, TIMED)
-    timed[owner_index.sessions.values == NOBODY] = 0
+    timed[owner_index.sessions.values == NO_CODE] = 0
     return timed
 
 
 def _fullness(owner_index: OwnerIndex) -> Floats:
     """The length component: short turns such as "Wow!" rarely answer a question. Other records count at any length."""
     fullness: Floats = np.minimum(owner_index.words.values / np.float32(FULL_LENGTH_WORDS), np.float32(1))
-    fullness[owner_index.sessions.values == NOBODY] = 1
+    fullness[owner_index.sessions.values == NO_CODE] = 1
     return fullness
 
 

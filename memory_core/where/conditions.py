@@ -20,7 +20,7 @@ TIME_FIELDS: Final[tuple[TimeField, ...]] = get_args(TimeField)
 NUMBER_FIELDS: Final[tuple[NumberField, ...]] = get_args(NumberField)
 NAME_FIELDS: Final[tuple[NameField, ...]] = get_args(NameField)
 TAGS: Final = "tags"
-"""The one field that holds several values."""
+"""The one field with several values."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)

@@ -146,7 +146,7 @@ def identity(value: Any) -> Hashable:
     if isinstance(value, bool):
         return (bool, value)
     if isinstance(value, dict):
-        return frozenset((name, identity(held)) for name, held in cast("dict[str, Any]", value).items())
+        return frozenset((name, identity(item)) for name, item in cast("dict[str, Any]", value).items())
     if isinstance(value, list | tuple):
         give_way()
         return tuple(map(identity, cast("Sequence[Any]", value)))

@@ -14,7 +14,7 @@ from memory_core import BoundMemory, Memory
 from memory_core.loop import on_core
 from memory_core.storage.sqlite import owner_indexes as corpora
 from memory_core.storage.sqlite.connection import Connection
-from memory_core.storage.sqlite.owner_indexes import AT_HAND_CHANGES
+from memory_core.storage.sqlite.owner_indexes import READY_CHANGES
 from memory_core.storage.sqlite.store import SqliteStore
 
 CORE = "memory-core"
@@ -59,10 +59,10 @@ async def test_an_owner_with_much_to_read_or_to_search_is_left_to_the_readers_th
     ann = memory.bind(user="ann")
     await ann.add("Ann drinks jasmine tea")
     await ann.search("tea")
-    await ann.add_many(f"note {number}" for number in range(AT_HAND_CHANGES + 1))
+    await ann.add_many(f"note {number}" for number in range(READY_CHANGES + 1))
     assert await threads_of_a_search(memory, ann) > {CORE}
     assert await threads_of_a_search(memory, ann) == {CORE}
-    monkeypatch.setattr(corpora, "READY_ROWS", AT_HAND_CHANGES)
+    monkeypatch.setattr(corpora, "READY_ROWS", READY_CHANGES)
     for _ in range(2):
         assert await threads_of_a_search(memory, ann) > {CORE}
 

@@ -1,4 +1,4 @@
-"""The embedded store: one SQLite file holds records, full text, vectors and the change log.
+"""The embedded store: one SQLite file with records, full text, vectors and the change log.
 
 Read `schema.py` first, then `store.py`.
 """

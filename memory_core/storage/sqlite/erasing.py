@@ -39,7 +39,7 @@ def remove(db: sqlite3.Connection, scope: Scope) -> tuple[int, int, int | None]:
         f"SELECT count(DISTINCT session) FROM record WHERE {found.sql}",
         found.parameters,
     ).fetchone()
-    meta.put(db, _SLACK, 1)  # tells the next `scrub`, even if this process ends before its own
+    meta.put(db, _SLACK, 1)  # for the next `scrub`, even if this process ends before its own
     records = writing.delete(db, scope, owner.id, found, forget=True)
     if scope.agent is None and scope.session is None and scope.collection is None:
         db.execute("DELETE FROM outbox WHERE owner = ?", (owner.id,))
@@ -57,7 +57,7 @@ def scrub(db: sqlite3.Connection) -> bool:
         try:
             rewrite_file(db)
         except sqlite3.OperationalError as error:  # such as a full disk; the next erasure finds `_SLACK` and retries
-            logger.warning("the file still holds traces of what was erased: %s", reason_for_log(error))
+            logger.warning("the file still contains traces of erased records: %s", reason_for_log(error))
             return False
     db.execute(f"PRAGMA busy_timeout = {PATIENCE_MS}")
     try:

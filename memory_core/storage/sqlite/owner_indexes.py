@@ -36,7 +36,7 @@ CACHE_BYTES: Final = 512 * 1024 * 1024
 
 READY_ROWS: Final = 2_048
 """Most records that are searched in less than a millisecond once their index is loaded."""
-AT_HAND_CHANGES: Final = 16
+READY_CHANGES: Final = 16
 """Most new records that can be read in addition within that time."""
 
 LONG_LOAD: Final = 5_000
@@ -141,17 +141,17 @@ class OwnerIndexes:
         if not has_few_values(request.where):
             return False
         followed = self._followed.get(owner.id)
-        if followed is None or owner.next - followed.next + owner.version - followed.version > AT_HAND_CHANGES:
+        if followed is None or owner.next - followed.next + owner.version - followed.version > READY_CHANGES:
             return False
         size = len(followed.owner_index)
         if size <= READY_ROWS:
             return not needs_python(request.where) or followed.allowed.knows_few(
-                owner.id, scope, request.where, size, AT_HAND_CHANGES
+                owner.id, scope, request.where, size, READY_CHANGES
             )
         # `rank` reads only the allowed rows of a large index if vectors alone decide.
         most = min(READY_ROWS, (size - 1) // WORTH_GATHERING)
         alone = request.mode == "vector" and not request.importance
-        return alone and followed.allowed.knows_few(owner.id, scope, request.where, most, AT_HAND_CHANGES)
+        return alone and followed.allowed.knows_few(owner.id, scope, request.where, most, READY_CHANGES)
 
     def allowed(self, db: sqlite3.Connection, owner: Owner, scope: Scope, where: Where) -> Rows:
         """The rows that satisfy the conditions, of the index last returned by `of`; see `MatchingRows.rows`."""

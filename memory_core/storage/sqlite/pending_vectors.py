@@ -133,11 +133,11 @@ def _store(db: sqlite3.Connection, made_by: Fingerprint, embedded: dict[Piece, s
     check_fingerprint(db, made_by)
     texts = texts_of(db, embedded)
     rows: list[tuple[bytes, int, int, int]] = []
-    paid: dict[int, set[int]] = {}
+    computed: dict[int, set[int]] = {}
     for ((key, n), text), blob in zip(embedded.items(), blobs, strict=True):
         if texts.get((key, n)) == text:
             rows.append((blob, crc32(blob), key, n))
-            paid.setdefault(key >> OWNER_BITS, set()).add(key)
+            computed.setdefault(key >> OWNER_BITS, set()).add(key)
     db.executemany("UPDATE chunk SET vector = ?, vector_digest = ? WHERE record = ? AND n = ?", rows)
-    for owner, keys in paid.items():
+    for owner, keys in computed.items():
         note_changes(db, owner, sorted(keys))
