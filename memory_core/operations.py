@@ -189,6 +189,9 @@ class Operations(Conversing):
         return await self._search(request, diversity, candidates)
 
     async def _search(self, request: SearchRequest, diversity: float, pool: int | None) -> Hits:
+        self._owned()
+        if request.vector is None and not request.text.strip():
+            return Hits()  # also without the floor
         if not check_unit("diversity", diversity):
             return Hits(await self._run(lambda store, scope: store.search(scope, request)))
         from memory_core.retrieval.diversity import candidates, diversified  # noqa: PLC0415  (analysis takes 20 ms)

@@ -12,10 +12,11 @@ from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Literal, Protocol, runtime_checkable
 
 from memory_core.errors import InvalidInputError
 from memory_core.models import (
+    Draft,
     ErasureReceipt,
     Fingerprint,
     Hit,
@@ -305,6 +306,42 @@ class Maintained(Protocol):
 
     async def vacuum(self) -> None:
         """Give the space of what was deleted back, if the store does not do so by itself."""
+        ...
+
+
+class AgentMemory(Protocol):
+    """What an agent's tools and prompts need of a memory. A `BoundMemory` is one.
+
+    Another one may raise `UnsupportedError` for conditions and options that it does not have; it never ignores them.
+    """
+
+    async def add(self, entry: str | Draft, *, embed: Literal["now", "later"] = "now") -> MemoryRecord:
+        """See `BoundMemory.add`."""
+        ...
+
+    async def search(
+        self,
+        query: str,
+        *,
+        limit: int = 10,
+        where: Where = ...,
+        mode: Mode = "hybrid",
+        floor: bool = True,
+        explain: bool = False,
+    ) -> list[Hit]:
+        """See `BoundMemory.search`."""
+        ...
+
+    async def list(self, *, where: Where = ..., order: Order = "newest", limit: int = 50) -> Page:
+        """See `BoundMemory.list`."""
+        ...
+
+    async def update(self, id: str, patch: Patch) -> MemoryRecord:  # noqa: A002  (the record's own word)
+        """See `BoundMemory.update`."""
+        ...
+
+    async def delete(self, id: str) -> None:  # noqa: A002
+        """See `BoundMemory.delete`."""
         ...
 
 

@@ -14,8 +14,8 @@ from typing import Final, Literal
 from memory_core.arguments import Arguments, ToolInputError
 from memory_core.conversation import recall_with
 from memory_core.errors import MemoryCoreError
-from memory_core.handle import BoundMemory
-from memory_core.models import Draft, Json, MemoryRecord, Patch
+from memory_core.models import Draft, Json, MemoryRecord, Patch, utc_now
+from memory_core.protocols import AgentMemory, Clock
 from memory_core.recall.prompt import cut_query, excerpt, quoted
 from memory_core.recall.values import RecallOptions
 from memory_core.where.value import Where
@@ -37,10 +37,12 @@ _NO_BLOCK: Final = 100_000_000
 class ToolContext:
     """Where a tool call comes from. Reads reach the whole handle; writes are stamped with the rest."""
 
-    memory: BoundMemory
+    memory: AgentMemory
     agent: str | None = None
     session: str | None = None
     author: str | None = None
+    clock: Clock = utc_now
+    """Returns the present moment."""
     floor: bool = True
     """Whether a search finds only what is relevant (see `BoundMemory.search`); else the best, however far away."""
 
@@ -131,7 +133,7 @@ async def _search(context: ToolContext, given: Arguments) -> ToolResult:
     return _nearest(query, await _nearest_records(context.memory, query, options))
 
 
-async def _nearest_records(memory: BoundMemory, query: str, options: RecallOptions) -> list[MemoryRecord]:
+async def _nearest_records(memory: AgentMemory, query: str, options: RecallOptions) -> list[MemoryRecord]:
     """Without vectors nothing is near what shares no word with it."""
     if not options.floor:
         return []

@@ -85,7 +85,8 @@ class SearchContract(Contract):
     def test_a_blank_query_finds_nothing(self, ann: BoundMemory, query: str) -> None:
         add(ann, "two  spaces \n\t and more")
         for mode in ("hybrid", "lexical", "substring"):
-            assert run_sync(ann.search, query, mode=mode) == []
+            for floor in (True, False):
+                assert run_sync(ann.search, query, mode=mode, floor=floor) == []
 
     def test_the_limit_cuts_the_same_ranking(self, ann: BoundMemory) -> None:
         run_sync(ann.add_many, [f"tea number {n} {'tea ' * (n % 4)}" for n in range(30)])
