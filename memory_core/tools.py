@@ -1,7 +1,7 @@
-"""The tools an agent gets, defined once: name, description, JSON schema and handler.
+"""The tools of an agent, defined once: name, description, JSON schema and handler.
 
-Adapters turn a `Tool` into their framework's kind of tool. Whose memory a call reaches comes from the `ToolContext`
-the adapter builds from the framework's own context, never from an argument the model controls.
+Adapters turn a `Tool` into their framework's kind of tool. The owner of a call comes from the `ToolContext` that the
+adapter builds from the framework's context, never from an argument that the model controls.
 """
 
 from __future__ import annotations
@@ -24,16 +24,16 @@ CATEGORIES: Final = ("fact", "pattern", "preference", "capability")
 """The kinds of long-term memory the tools offer to a model."""
 
 MAX_SHOWN_CHARS: Final = 1_000
-"""Longest excerpt of one memory in a tool's answer."""
+"""Maximum length of a memory's excerpt in a tool's answer, in characters."""
 
 
 _NO_BLOCK: Final = 100_000_000
-"""Characters of a block that nobody looks at, for as many memories as are wanted."""
+"""Budget of the recall behind a search, in characters: large enough for any number of memories, its text is unused."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolContext:
-    """Where a tool call comes from. Reads reach the whole handle; writes are stamped with the rest."""
+    """The origin of a tool call. Reads reach the whole handle; writes also get the other fields."""
 
     memory: BoundMemory
     agent: str | None = None
@@ -67,7 +67,7 @@ class Tool:
     handler: Handler
 
     async def __call__(self, context: ToolContext, arguments: object) -> ToolResult:
-        """Run the tool; whatever is wrong with the call or the memory comes back as an error result.
+        """Run the tool; errors of the call or the memory are returned as an error result.
 
         Args:
             arguments: A JSON object, also as text.
@@ -119,7 +119,7 @@ async def _search(context: ToolContext, given: Arguments) -> ToolResult:
         latest_first=False,
         neighbours=False,
     )
-    recalled = await recall_with(context.memory, query, options)  # says nothing twice, where a search does
+    recalled = await recall_with(context.memory, query, options)  # without repetitions, unlike a search
     records = [hit.record for hit in recalled.hits]
     return _listing(
         records, f"Found {len(records)} memories for {_quoted(query)}", f"No memories found for {_quoted(query)}."
@@ -155,7 +155,7 @@ def _listing(records: Sequence[MemoryRecord], heading: str, nothing: str) -> Too
 
 
 def _entry(record: MemoryRecord) -> str:
-    """A memory as one line. What others wrote stands in quotes, so that it cannot pose as anything but their words."""
+    """A memory as one line. Stored text is quoted, so it cannot pose as another part of the answer."""
     said = _quoted(record.text)
     return (
         f"[{_name(record.kind)}] (ID {_name(record.id)}) {f'{_name(record.author)}: ' if record.author else ''}{said}"
@@ -167,7 +167,7 @@ def _quoted(text: str) -> str:
 
 
 def _name(name: str) -> str:
-    """A name as it is if it is made of plain characters, else as an excerpt."""
+    """A name of plain characters unchanged, any other name as an excerpt."""
     return name if _PLAIN.fullmatch(name) else _quoted(name)
 
 

@@ -37,7 +37,7 @@ DATA: dict[str, Any] = {
 }
 
 HALF = "tea \ud83c"
-"""Ends in one half of a character, as broken JSON escapes and cut UTF-16 do."""
+"""Ends in a lone surrogate, as broken JSON escapes and cut UTF-16 do."""
 
 TIMES = (
     datetime.min.replace(tzinfo=UTC),
@@ -117,7 +117,7 @@ class ValueContract(Contract):
             "id": Draft("x", id=HALF),
         }
         for name, draft in drafts.items():
-            with pytest.raises(InvalidInputError, match=rf"{name} holds '\\ud83c' at position 4"):
+            with pytest.raises(InvalidInputError, match=rf"{name} contains '\\ud83c' at position 4"):
                 run_sync(ann.add, draft)
         with pytest.raises(InvalidInputError, match="query"):
             run_sync(ann.search, HALF)
@@ -177,7 +177,7 @@ class ValueContract(Contract):
             (Draft("x", tier=cast("Any", "highest")), "tier"),
             (Draft("x", author=" "), "author"),
             (Draft("x", id=""), "id"),
-            (Draft("x", session="a\0b"), "session holds a NUL"),
+            (Draft("x", session="a\0b"), "session must not contain a NUL"),
             (Draft("x", occurred_at=cast("Any", "yesterday")), "occurred_at"),
             (cast("Any", {"text": "x"}), "Draft"),
             (cast("Any", None), "Draft"),

@@ -99,7 +99,7 @@ async def test_a_damaged_model_is_named(tmp_path: Path, keep: int) -> None:
     path = tmp_path / "model.onnx"
     path.write_bytes(path.read_bytes()[:keep])
     embedder = OnnxEmbedder(tmp_path, FINGERPRINT)
-    with pytest.raises(EmbeddingError, match=r"model\.onnx is damaged, or no ONNX model that onnxruntime can run"):
+    with pytest.raises(EmbeddingError, match=r"model\.onnx is damaged, or not an ONNX model that onnxruntime can run"):
         await embedder.embed_query("tea")
     await embedder.close()
 
@@ -107,7 +107,9 @@ async def test_a_damaged_model_is_named(tmp_path: Path, keep: int) -> None:
 async def test_other_dimensions_than_the_fingerprint_says_are_refused(tmp_path: Path) -> None:
     write_model(tmp_path)
     embedder = OnnxEmbedder(tmp_path, Fingerprint("table", "1", 384))
-    with pytest.raises(EmbeddingError, match=r"makes vectors of shape \(10,\), its fingerprint says 384 dimensions"):
+    with pytest.raises(
+        EmbeddingError, match=r"returns vectors of shape \(10,\), but its fingerprint has 384 dimensions"
+    ):
         await embedder.embed_query("tea")
     await embedder.close()
 

@@ -99,7 +99,7 @@ def test_what_is_no_store_or_no_embedder_is_refused_at_once() -> None:
         Memory("qdrant://key@host:6333/memories")
     assert "key@" not in str(refused.value)
     for embedder in ("minilm", 5, MiniLmEmbedder, object()):
-        with pytest.raises(InvalidInputError, match="embedder takes an embedder"):
+        with pytest.raises(InvalidInputError, match="embedder must be one"):
             Memory("memory.db", embedder=cast("Any", embedder))
 
 
