@@ -136,7 +136,7 @@ async def test_an_embedder_that_loses_texts_is_found_out() -> None:
 
 
 async def test_bad_values_are_refused() -> None:
-    with pytest.raises(InvalidInputError, match="max_bytes is -1"):
+    with pytest.raises(InvalidInputError, match="max_bytes must not be negative"):
         CachedEmbedder(Counting(), max_bytes=-1)
     with pytest.raises(InvalidInputError, match="not one text"):
         await CachedEmbedder(Counting()).embed_documents("tea")

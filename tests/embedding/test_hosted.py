@@ -306,7 +306,7 @@ async def test_a_memory_works_with_it_and_keeps_texts_when_it_fails(make: Make, 
         ({"dimensions": -1}, "dimensions is -1"),
         ({"base_url": "localhost:11434"}, "must begin with https:// or http://"),
         ({"base_url": "ftp://here"}, "must begin with https:// or http://"),
-        ({"base_url": "http://[::1"}, "no URL"),
+        ({"base_url": "http://[::1"}, "not a URL"),
         ({"base_url": "https://ann:pw@here/v1"}, "contains a user or password; give api_key instead"),
     ],
 )
@@ -317,13 +317,13 @@ def test_settings_that_cannot_work_are_refused(settings: dict[str, str], message
 
 
 def test_limits_that_cannot_work_are_refused() -> None:
-    with pytest.raises(InvalidInputError, match="attempts is 0"):
+    with pytest.raises(InvalidInputError, match="attempts must be more than 0, not 0"):
         Limits(attempts=0)
-    with pytest.raises(InvalidInputError, match="timeout_seconds is -1"):
+    with pytest.raises(InvalidInputError, match="timeout_seconds must be more than 0, not -1"):
         Limits(timeout_seconds=-1)
     with pytest.raises(InvalidInputError, match="must not be negative"):
         Limits(first_pause_seconds=-1)
-    with pytest.raises(InvalidInputError, match="at most 100 at once"):
+    with pytest.raises(InvalidInputError, match="batch_texts must be at most 100 for Gemini"):
         GeminiEmbedder(limits=Limits(batch_texts=101))
     with pytest.raises(InvalidInputError, match="dimensions must be from 128 to 3072 for Gemini, not 4096"):
         GeminiEmbedder(dimensions=4096)

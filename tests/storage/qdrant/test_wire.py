@@ -223,7 +223,7 @@ def test_something_else_at_the_address_is_refused() -> None:
         from memory_core.storage.qdrant.store import QdrantStore
 
         memory = Memory(QdrantStore(Server(url=f"http://127.0.0.2:{server.server_port}"), embedder=None))
-        with pytest.raises(StorageError, match="which is no version of Qdrant"):
+        with pytest.raises(StorageError, match="which is not a version of Qdrant"):
             run_sync(memory.open)
         server.shutdown()
 
