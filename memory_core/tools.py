@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final, Literal
 
 from memory_core.arguments import Arguments, ToolInputError
@@ -26,6 +26,8 @@ CATEGORIES: Final = ("fact", "pattern", "preference", "capability")
 MAX_SHOWN_CHARS: Final = 1_000
 """Maximum length of a memory's excerpt in a tool's answer, in characters."""
 
+NEAREST: Final = 3
+"""How many memories a search that found nothing relevant names all the same."""
 
 _NO_BLOCK: Final = 100_000_000
 """Budget of the recall behind a search, in characters: large enough for any number of memories, its text is unused."""
@@ -39,6 +41,8 @@ class ToolContext:
     agent: str | None = None
     session: str | None = None
     author: str | None = None
+    floor: bool = True
+    """Whether a search finds only what is relevant (see `BoundMemory.search`); else the best, however far away."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,17 +122,37 @@ async def _search(context: ToolContext, given: Arguments) -> ToolResult:
         shows_query=False,
         latest_first=False,
         neighbours=False,
+        floor=context.floor,
     )
     recalled = await recall_with(context.memory, query, options)  # without repetitions, unlike a search
     records = [hit.record for hit in recalled.hits]
-    return _listing(
-        records, f"Found {len(records)} memories for {_quoted(query)}", f"No memories found for {_quoted(query)}."
-    )
+    if records:
+        return _listing(records, f"Found {len(records)} memories for {_quoted(query)}")
+    return _nearest(query, await _nearest_records(context.memory, query, options))
+
+
+async def _nearest_records(memory: BoundMemory, query: str, options: RecallOptions) -> list[MemoryRecord]:
+    """Without vectors nothing is near what shares no word with it."""
+    if not options.floor:
+        return []
+    limit = min(options.limit or NEAREST, NEAREST)
+    recalled = await recall_with(memory, query, replace(options, floor=False, limit=limit))
+    return [hit.record for hit in recalled.hits if hit.similarity is not None]
+
+
+def _nearest(query: str, records: Sequence[MemoryRecord]) -> ToolResult:
+    nothing = f"No memories found for {_quoted(query)}"
+    if not records:
+        return ToolResult("ok", f"{nothing}.", {"memories": []})
+    listing = _listing(records, f"{nothing}. The nearest, which probably do not answer it")
+    return replace(listing, data={"memories": [], "nearest": listing.data["memories"]})
 
 
 async def _list(context: ToolContext, given: Arguments) -> ToolResult:
     page = await context.memory.list(where=_of_category(given), limit=given.count("limit", 10))
-    return _listing(page.records, f"{len(page.records)} memories, newest first", "No memories stored yet.")
+    if not page.records:
+        return ToolResult("ok", "No memories stored yet.", {"memories": []})
+    return _listing(page.records, f"{len(page.records)} memories, newest first")
 
 
 async def _update(context: ToolContext, given: Arguments) -> ToolResult:
@@ -147,9 +171,7 @@ def _of_category(given: Arguments) -> Where:
     return Where() if category is None else Where(kinds=(category,))
 
 
-def _listing(records: Sequence[MemoryRecord], heading: str, nothing: str) -> ToolResult:
-    if not records:
-        return ToolResult("ok", nothing, {"memories": []})
+def _listing(records: Sequence[MemoryRecord], heading: str) -> ToolResult:
     lines = [f"{number}. {_entry(record)}" for number, record in enumerate(records, 1)]
     return ToolResult("ok", "\n".join([heading + ":", *lines]), {"memories": [_as_json(record) for record in records]})
 

@@ -5,8 +5,8 @@ unrelated texts reaches by chance.
 
     own(i)   = known * z(cosine(i))  +  WORDS * coverage(i)
     score(i) = own(i)
-             + LENT    * own(turn before) * unsaid(i)      if the turn before asks something
-             + LENT    * own(turn after)  * unsaid(i)
+             + LENT    * lent(turn before) * unsaid(i)     if the turn before asks something
+             + LENT    * lent(turn after)  * unsaid(i)
              + SESSION * best of the sums so far in the same session
              + HINT    if the query names the author
              + HINT    * how well the record's date fits a date named in the query
@@ -16,7 +16,9 @@ unrelated texts reaches by chance.
 
 A text's vector has seen nothing but the text. What a turn means beside others comes from their scores: `unsaid` falls
 from 1 to 0 with the length of a turn, so "Yes, on Friday!" is found by the question before it and a page stands for
-itself. Only turns of a session have neighbours (`features.is_turn`); a fact stands alone.
+itself. A turn lends its own score; where the query asks for the words of the other role, only what that score is above
+ROLE: a general answer of an assistant says little about what the user said. Only turns of a session have neighbours
+(`features.is_turn`); a fact stands alone.
 
 What each rule is worth, and how the constants were chosen, stands in `docs/retrieval.md`.
 """
@@ -191,8 +193,9 @@ def _add_evidence(owner_index: OwnerIndex, query: Query, vector: Vector | None, 
     own = scores.total.copy()
     turns = owner_index.turns() if owner_index.session_count else None
     if turns is not None:
+        lent = _lent(owner_index, query, own)
         with scores.ordered(turns.order):
-            _add_neighbours(turns, own if turns.order is None else own[turns.order], scores)
+            _add_neighbours(turns, lent if turns.order is None else lent[turns.order], scores)
     in_context = scores.total.copy()
     if turns is not None:
         with scores.ordered(turns.order):
@@ -203,10 +206,17 @@ def _add_evidence(owner_index: OwnerIndex, query: Query, vector: Vector | None, 
     return _Evidence(own, in_context, lexical, z)
 
 
-def _add_neighbours(turns: Turns, own: Floats, scores: Scores) -> None:
+def _lent(owner_index: OwnerIndex, query: Query, own: Floats) -> Floats:
+    """What each row has for its neighbours."""
+    lent = own.copy()
+    if query.about_user or query.about_assistant:
+        lent -= np.float32(ROLE) * _flagged(owner_index, FROM_ASSISTANT if query.about_user else FROM_USER)
+    return np.maximum(lent, np.float32(0), out=lent)
+
+
+def _add_neighbours(turns: Turns, lent: Floats, scores: Scores) -> None:
     """Let turns that say little take over from the question before them and from the turn after them."""
-    lent = np.maximum(own, np.float32(0))
-    taken: Floats = np.zeros(len(own), np.float32)
+    taken: Floats = np.zeros(len(lent), np.float32)
     taken[1:] = lent[:-1] * turns.from_before
     taken[:-1] += lent[1:] * turns.from_after
     scores.add("neighbor", taken, LENT)

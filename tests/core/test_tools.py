@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -144,3 +145,43 @@ def test_arguments_as_text_and_numbers_as_text_are_understood() -> None:
         Arguments({"metadata": "[1]"}).object("metadata")
     for limit, expected in ((0, 1), (-3, 1), (10**400, 5), ("many", 5), (51, 50), (True, 5), (2.9, 2)):
         assert Arguments({"limit": limit}).count("limit", 5) == expected
+
+
+MEMORIES = ("Ann drinks jasmine tea", "The bus to the harbour leaves at nine", "Berth 14 is free", "Eve paints boats")
+FAR = "Which treaty ended the war of the Spanish succession?"
+
+
+async def test_a_search_that_finds_nothing_says_what_came_nearest() -> None:
+    async with Memory(":memory:") as memory:
+        context = caller(memory)
+        for text in MEMORIES:
+            await STORE_MEMORY(context, {"content": text, "category": "fact"})
+        assert await context.memory.search(FAR) == []
+        answer = await SEARCH_MEMORIES(context, {"query": FAR})
+        nearest: Any = answer.data["nearest"]
+        assert answer.data["memories"] == []
+        assert answer.text.startswith(f'No memories found for "{FAR}". The nearest, which probably do not answer it:')
+        assert len(entries(answer.text)) == len(nearest) == 3
+        one: Any = (await SEARCH_MEMORIES(context, {"query": FAR, "limit": 1})).data["nearest"]
+        assert one == nearest[:1]
+        assert {memory["text"] for memory in nearest} < set(MEMORIES)
+        other = await SEARCH_MEMORIES(context, {"query": FAR, "category": "preference"})
+        assert other.text == f'No memories found for "{FAR}".'
+
+
+async def test_without_the_floor_a_tool_finds_the_best_however_far() -> None:
+    async with Memory(":memory:") as memory:
+        context = caller(memory)
+        for text in MEMORIES:
+            await STORE_MEMORY(context, {"content": text, "category": "fact"})
+        answer = await SEARCH_MEMORIES(replace(context, floor=False), {"query": FAR, "limit": 2})
+        assert answer.text.startswith(f'Found 2 memories for "{FAR}":')
+        assert len(entries(answer.text)) == 2
+
+
+async def test_without_vectors_nothing_is_nearest() -> None:
+    async with Memory(":memory:", embedder=None) as memory:
+        await caller(memory).memory.add("Ann drinks jasmine tea")
+        answer = await SEARCH_MEMORIES(caller(memory), {"query": "poultry"})
+    assert answer.text == 'No memories found for "poultry".'
+    assert answer.data == {"memories": []}

@@ -55,3 +55,25 @@ async def test_the_less_a_turn_says_the_more_it_takes_over() -> None:
     assert longer is not None
     assert short.weighted > longer.weighted > 0
     assert longest is None
+
+
+@pytest.mark.parametrize(("question", "is_asked_of_the_user"), [("where do I land", True), ("ferry land", False)])
+async def test_turns_of_the_other_role_lend_only_what_is_beyond_the_weight_of_the_role(
+    question: str, *, is_asked_of_the_user: bool
+) -> None:
+    async with Memory(":memory:", embedder=None) as memory:
+        handle = memory.bind(app="demo", user="ann")
+        for answering in ("assistant", "user"):
+            turns = (
+                Draft("Oh.", session=answering, role="user"),
+                Draft("Ferries land.", session=answering, role=answering),
+            )
+            await handle.add_many(turns)
+        hits = await handle.search(question, explain=True, floor=False)
+    taken = {
+        hit.record.session: (hit.components or {})["neighbor"].weighted for hit in hits if hit.record.text == "Oh."
+    }
+    unsaid = 1 - 1 / 200
+    beyond = ranking.ROLE * ranking.LENT * unsaid if is_asked_of_the_user else 0.0
+    assert taken["assistant"] == pytest.approx(taken["user"] - beyond, abs=1e-5)
+    assert taken["user"] > ranking.ROLE * ranking.LENT

@@ -1,0 +1,49 @@
+"""The floor under a search on the corpora of this project: it keeps what answers, and as little else as that allows."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from memory_core.retrieval.relevance import SLACK
+from tests.corpora.calibration import Point, curve
+from tests.corpora.loading import CORPORA
+
+KEPT = 0.99
+"""Least share of the answerable questions that keep their evidence, on every corpus."""
+SILENT = {
+    "facts": 0.15,
+    "assistant_chats": 0.07,
+    "people_talking": 0.04,
+    "documents": 0.06,
+    "languages": 0.0,
+    "changing": 0.07,
+    "agent_logs": 0.13,
+}
+"""Least share of the unanswerable questions that find nothing; `docs/retrieval.md` has the whole curves."""
+STRICTER = SLACK - 0.25
+
+pytestmark = pytest.mark.slow
+
+Curves = dict[str, dict[float, Point]]
+
+
+@pytest.fixture(scope="module")
+def curves() -> Curves:
+    return {corpus: asyncio.run(curve(corpus, (SLACK, STRICTER))) for corpus in CORPORA}
+
+
+def test_answerable_questions_keep_their_evidence(curves: Curves) -> None:
+    kept = {corpus: points[SLACK].kept for corpus, points in curves.items()}
+    assert not {corpus: share for corpus, share in kept.items() if share < KEPT}
+
+
+def test_unanswerable_questions_find_nothing(curves: Curves) -> None:
+    silent = {corpus: points[SLACK].silent for corpus, points in curves.items()}
+    assert not {corpus: share for corpus, share in silent.items() if share < SILENT[corpus]}
+
+
+def test_a_stricter_floor_would_silence_more_and_lose_evidence(curves: Curves) -> None:
+    assert all(points[STRICTER].silent >= points[SLACK].silent for points in curves.values())
+    assert min(points[STRICTER].kept for points in curves.values()) < KEPT
