@@ -27,7 +27,7 @@ MAX_SHOWN_CHARS: Final = 1_000
 """Maximum length of a memory's excerpt in a tool's answer, in characters."""
 
 NEAREST: Final = 3
-"""How many memories a search that found nothing relevant names all the same."""
+"""Maximum number of nearest memories that a search without relevant hits names."""
 
 _NO_BLOCK: Final = 100_000_000
 """Budget of the recall behind a search, in characters: large enough for any number of memories, its text is unused."""
@@ -42,7 +42,7 @@ class ToolContext:
     session: str | None = None
     author: str | None = None
     floor: bool = True
-    """Whether a search finds only what is relevant (see `BoundMemory.search`); else the best, however far away."""
+    """Whether a search returns relevant memories only (see `BoundMemory.search`); `False` returns the best anyway."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +132,7 @@ async def _search(context: ToolContext, given: Arguments) -> ToolResult:
 
 
 async def _nearest_records(memory: BoundMemory, query: str, options: RecallOptions) -> list[MemoryRecord]:
-    """Without vectors nothing is near what shares no word with it."""
+    """The nearest memories by vector; without vectors there are none, because no word matches."""
     if not options.floor:
         return []
     limit = min(options.limit or NEAREST, NEAREST)

@@ -1,8 +1,8 @@
-"""What is done in the background: vectors that are owed, records that have expired, writes left behind by the dead.
+"""Background work: pending vectors, expired records, and unfinished writes of dead processes.
 
-A vector is owed when a record was added with `embed="later"` or when the embedder failed. Meanwhile the record is found
-by its words. Each reason to owe has a name of its own in
-the payload, and paying names the reason it pays for: what is owed again meanwhile stays owed.
+A vector is pending when a record was added with `embed="later"` or when the embedder failed. Until it is computed, the
+record is found by its words. Each reason has a unique name in the payload, and storing a vector names the reason it
+settles: a vector that became pending again meanwhile stays pending.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ BATCH: Final = 128
 FIRST_PAUSE_SECONDS: Final = 1.0
 LONGEST_PAUSE_SECONDS: Final = 60.0
 ROUND_SECONDS: Final = 600.0
-"""How often expired records are looked for, and what other processes have left behind."""
+"""How often expired records and unfinished writes of other processes are looked for."""
 
 
 class PendingVectors:
-    """The task that does it. Lives on the core loop.
+    """The task of this background work. Lives on the core loop.
 
     Args:
-        embedder: `None` for a process that cannot pay vectors and leaves them to others.
+        embedder: `None` for a process that cannot compute vectors and leaves them to others.
     """
 
     def __init__(self, access: Access, embedder: Embedder | None, clock: Clock) -> None:
@@ -49,11 +49,11 @@ class PendingVectors:
         self._task = asyncio.create_task(self._serve(), name="memory-core qdrant pending_vectors")
 
     def wake(self) -> None:
-        """Say that vectors may be owed."""
+        """Signal that vectors may be pending."""
         self._wake.set()
 
     async def drain(self, scope: Scope | None = None) -> None:
-        """Pay all that is owed now, by one owner or everybody; raises `EmbeddingError` if the embedder fails."""
+        """Compute all vectors pending now, of one or all owners; raises `EmbeddingError` if the embedder fails."""
         if self._embedder is None:
             return
         async with self._paying:
@@ -61,13 +61,13 @@ class PendingVectors:
             while batch := await self._next(scope):
                 pending_vectors = {item.debt for item in batch if item.debt is not None}
                 if pending_vectors <= paid:
-                    logger.warning("%d vectors stay owed: their records keep changing", len(batch))
+                    logger.warning("%d vectors stay pending: their records keep changing", len(batch))
                     return
                 paid |= pending_vectors
                 await self._pay(self._embedder, batch)
 
     async def close(self) -> None:
-        """Stop; what is left to do is done by the next process."""
+        """Stop; the next process does the remaining work."""
         self._task.cancel()
         await asyncio.gather(self._task, return_exceptions=True)
 
@@ -85,7 +85,7 @@ class PendingVectors:
                 await self.drain()
                 pause = FIRST_PAUSE_SECONDS
             except (EmbeddingError, StorageError) as error:
-                logger.warning("vectors stay owed for now, next try in %.0f s: %s", pause, reason_for_log(error))
+                logger.warning("vectors are still pending, next try in %.0f s: %s", pause, reason_for_log(error))
                 pause = await self._rest(pause)
                 continue
             try:
@@ -99,7 +99,7 @@ class PendingVectors:
         return min(2 * pause, LONGEST_PAUSE_SECONDS)
 
     async def _finish_abandoned(self) -> bool:
-        """Carry out what is in the journal of a process that is gone; whether there is something to look at later."""
+        """Apply the journals of dead processes; returns whether there are younger journals to check later."""
         journals, younger = await self._access.ledger.abandoned()
         for journal in journals:
             if journal.text is not None:
@@ -111,7 +111,7 @@ class PendingVectors:
         return younger
 
     async def _sweep(self) -> None:
-        """Delete what has expired, so that it does not stay on disk."""
+        """Delete expired records, so that they do not stay on disk."""
         gone = models.FieldCondition(key="expires_at", range=models.DatetimeRange(lte=self._clock()))
         found = await self._access.records.all(all_of(gone), fields=True)
         by_owner: dict[Scope, list[Stored]] = {}
@@ -126,7 +126,7 @@ class PendingVectors:
                     logger.debug("sweeping was disturbed")
 
     async def _next(self, scope: Scope | None) -> list[Stored]:
-        """Some records that owe vectors."""
+        """Some records with pending vectors."""
         where: list[Clause] = [] if scope is None else [owned(scope)]
         request = models.QueryRequest(filter=all_of(*where, but_not=[empty("_debt")]), limit=BATCH, with_payload=True)
         (found,) = await self._access.records.query([request])

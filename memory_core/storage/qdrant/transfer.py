@@ -1,4 +1,4 @@
-"""Records of a server's collection carried in and out as they are; see `memory_core.storage.shared.transfer`."""
+"""Export and import of a collection's records; see `memory_core.storage.shared.transfer`."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ from memory_core.storage.shared.transfer import Carried, Entry, Tombstones
 
 @dataclass(frozen=True, slots=True)
 class QdrantPort:
-    """`porting.Copyable` over the collections of a store."""
+    """`transfer.Copyable` over the collections of a store."""
 
     access: Access
     holds: Fingerprint | None
     wake: Callable[[], None]
-    """Says that vectors may be owed."""
+    """Signals that vectors may be pending."""
 
     async def owners(self) -> list[Scope]:
         found: set[Scope] = set()
@@ -75,7 +75,7 @@ class QdrantPort:
         self.wake()
 
     async def follow(self, scope: Scope, items: Sequence[Carried], seqs: Collection[int]) -> None:
-        """Make what is at these seqs of an owner what `items` say: records that came, changed, or went."""
+        """Make the records at these seqs of an owner equal to `items`: add, change and delete records."""
         points = self.access.of(scope)
         there = await points.having("_seq", list(seqs), owned(scope), fields=["id", "session"])
         held = [record.payload or {} for record in there]
@@ -86,7 +86,7 @@ class QdrantPort:
             await self.settle(scope, chosen)
 
     async def settle(self, scope: Scope, sessions: Collection[str] | None = None) -> None:
-        """Tell each turn, of all sessions or of these, which point is before it."""
+        """Set the previous point of each turn, in all sessions or in these."""
         await settle(self.access, scope, sessions)
 
     async def fingerprint(self) -> Fingerprint | None:
@@ -121,7 +121,7 @@ async def _put(points: Points, some: Sequence[Point]) -> None:
 
 
 def _in_session(items: Sequence[Carried]) -> dict[str, str | None]:
-    """The point before each of the items in its session, as far as these tell; `settle` corrects the rest."""
+    """The point before each item in its session, among these items; `settle` corrects the rest."""
     turns = sorted(
         (record.session, record.occurred_at, item.seq, point_of(record))
         for item in items
