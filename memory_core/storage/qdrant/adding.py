@@ -26,7 +26,7 @@ from memory_core.storage.qdrant.codec import (
     to_stored,
     token,
 )
-from memory_core.storage.qdrant.outline import Outline, Survey, Update, bereaved, moves, outline, predecessors
+from memory_core.storage.qdrant.outline import Outline, Survey, Update, moves, new_predecessors, outline, predecessors
 from memory_core.storage.qdrant.turns import Place, around, place_of
 from memory_core.storage.qdrant.where import all_of, any_of, conditions, owned
 from memory_core.storage.qdrant.writing import Access, carry_out, removal
@@ -176,7 +176,7 @@ async def add_update(access: Access, changes: Changes, update: Update, item: Pre
     if moves(update):
         before, follows = await moved(access, changes.scope, update)
     changes.relinked += [Relinked(point, other) for point, other in follows.items()]
-    point = to_point(changes.scope, item, replace(known, before=before), debt=None if item.vectors else token())
+    point = to_point(changes.scope, item, replace(known, before=before), pending=None if item.vectors else token())
     changes.rewrites.append(Rewrite(point, update.known.write))
 
 
@@ -208,7 +208,7 @@ async def moved(access: Access, scope: Scope, update: Update) -> tuple[str | Non
     new = place_of(update.record, known.seq, known.point)
     left: dict[str, str | None] = {}
     if known.record.session is not None:
-        left = bereaved(await around(points, scope, known.record.session, old, old), [old.point])
+        left = new_predecessors(await around(points, scope, known.record.session, old, old), [old.point])
     if update.record.session is None:
         return None, left
     stays = known.record.session == update.record.session  # then its old position may be next to the new one
@@ -247,6 +247,6 @@ def _new_point(scope: Scope, item: Prepared, place: Place, joining: Joining, wri
         before=joining.before.get(place.point),
         born=write,
         write=write,
-        debt=None,
+        pending=None,
     )
-    return to_point(scope, item, known, debt=None if item.vectors else token())
+    return to_point(scope, item, known, pending=None if item.vectors else token())

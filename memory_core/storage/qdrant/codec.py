@@ -69,7 +69,7 @@ RANKED_FIELDS: Final = (
 )
 """The fields of a candidate that the ranking reads."""
 
-_KEPT: Final = ("_seq", "_before", "_born", "_write", "_writes", "_debt", "_pieces", "_spans", "_revisions")
+_KEPT: Final = ("_seq", "_before", "_born", "_write", "_writes", "_pending", "_pieces", "_spans", "_revisions")
 STORED_FIELDS: Final = (*NAMES, *_KEPT)
 """What `to_stored` reads."""
 
@@ -91,7 +91,7 @@ class Stored:
     """The write that created the point; a record added again under the same id has another one."""
     write: str
     """The write that changed it last, with which a writer detects that another one was faster."""
-    debt: str | None
+    pending: str | None
     """Names the reason why its vectors are pending; `None` if they are not."""
     spans: Sequence[tuple[int, int]] = ()
     """The pieces of its text, each of which has a vector."""
@@ -184,12 +184,12 @@ def stamp(moment: datetime) -> str:
     return moment.isoformat(timespec="microseconds")
 
 
-def to_point(scope: Scope, item: Prepared, known: Stored, *, debt: str | None) -> Point:
+def to_point(scope: Scope, item: Prepared, known: Stored, *, pending: str | None) -> Point:
     """The point of a record.
 
     Args:
         known: Its position in the store; its record is not used.
-        debt: Names the reason if vectors are pending.
+        pending: Names the reason if vectors are pending.
     """
     payload = {**record_fields(item.record), **derived_fields(item)}
     payload.update(
@@ -199,7 +199,7 @@ def to_point(scope: Scope, item: Prepared, known: Stored, *, debt: str | None) -
         _born=known.born,
         _write=known.write,
         _writes=known.written_by(known.write),
-        _debt=debt if item.chunks else None,
+        _pending=pending if item.chunks else None,
         _revisions=list(known.revisions),
     )
     # A new point has no field to clear, and a third of the fields are empty.
@@ -257,7 +257,7 @@ def to_stored(point: str, payload: Mapping[str, Any] | None) -> Stored:
         born=held["_born"],
         write=held["_write"],
         writes=held.get("_writes") or (),
-        debt=held.get("_debt"),
+        pending=held.get("_pending"),
         spans=_spans(held),
         revisions=held.get("_revisions") or (),
     )

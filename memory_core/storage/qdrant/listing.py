@@ -38,7 +38,7 @@ _ORDERS: Final[dict[Order, tuple[str, bool]]] = {
 }
 """Field, and whether it descends. Ties are ordered by arrival in the same direction."""
 
-_COUNTED: Final = ["kind", "tier", "state", "session", "occurred_at", "importance", "confidence", "_debt", "_pieces"]
+_COUNTED: Final = ["kind", "tier", "state", "session", "occurred_at", "importance", "confidence", "_pending", "_pieces"]
 TOUCHED: Final = 100
 """How many reads are counted in one request."""
 
@@ -109,11 +109,11 @@ async def collections(points: Points, scope: Scope, where: Where, now: datetime)
     return sorted({(record.payload or {})["collection"] async for page in pages for record in page})
 
 
-async def count(points: Points, scope: Scope, now: datetime, *, owes: bool) -> Stats:
+async def count(points: Points, scope: Scope, now: datetime, *, has_embedder: bool) -> Stats:
     """Count the records in a scope by reading a few fields of each, because servers do not aggregate.
 
     Args:
-        owes: Whether there is an embedder, so that vectors can be pending.
+        has_embedder: Whether there is an embedder, so that vectors can be pending.
     """
     found = conditions(scope, EVERYTHING, now)
     if found is None:
@@ -132,7 +132,7 @@ async def count(points: Points, scope: Scope, now: datetime, *, owes: bool) -> S
         newest=max(moments),
         average_importance=sum(item["importance"] for item in held) / len(held),
         average_confidence=sum(item["confidence"] for item in held) / len(held),
-        vectors_pending=sum(item["_pieces"] for item in held if owes and item.get("_debt") is not None),
+        vectors_pending=sum(item["_pieces"] for item in held if has_embedder and item.get("_pending") is not None),
         bytes=None,
     )
 

@@ -151,7 +151,7 @@ def predecessors(stored: Iterable[Place], new: Iterable[Place]) -> tuple[dict[st
     return before, changed
 
 
-def bereaved(stored: Iterable[Place], gone: Iterable[str]) -> dict[str, str | None]:
+def new_predecessors(stored: Iterable[Place], gone: Iterable[str]) -> dict[str, str | None]:
     """The stored turns whose predecessor is deleted, each with its new predecessor.
 
     Args:

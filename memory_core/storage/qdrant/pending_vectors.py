@@ -45,7 +45,7 @@ class PendingVectors:
         self._embedder = embedder
         self._clock = clock
         self._wake = asyncio.Event()
-        self._paying = asyncio.Lock()
+        self._embedding = asyncio.Lock()
         self._task = asyncio.create_task(self._serve(), name="memory-core qdrant pending_vectors")
 
     def wake(self) -> None:
@@ -56,15 +56,15 @@ class PendingVectors:
         """Compute all vectors pending now, of one or all owners; raises `EmbeddingError` if the embedder fails."""
         if self._embedder is None:
             return
-        async with self._paying:
-            paid: set[str] = set()
+        async with self._embedding:
+            tried: set[str] = set()
             while batch := await self._next(scope):
-                pending_vectors = {item.debt for item in batch if item.debt is not None}
-                if pending_vectors <= paid:
+                reasons = {item.pending for item in batch if item.pending is not None}
+                if reasons <= tried:
                     logger.warning("%d vectors stay pending: their records keep changing", len(batch))
                     return
-                paid |= pending_vectors
-                await self._pay(self._embedder, batch)
+                tried |= reasons
+                await self._embed(self._embedder, batch)
 
     async def close(self) -> None:
         """Stop; the next process does the remaining work."""
@@ -128,11 +128,13 @@ class PendingVectors:
     async def _next(self, scope: Scope | None) -> list[Stored]:
         """Some records with pending vectors."""
         where: list[Clause] = [] if scope is None else [owned(scope)]
-        request = models.QueryRequest(filter=all_of(*where, but_not=[empty("_debt")]), limit=BATCH, with_payload=True)
+        request = models.QueryRequest(
+            filter=all_of(*where, but_not=[empty("_pending")]), limit=BATCH, with_payload=True
+        )
         (found,) = await self._access.records.query([request])
         return [to_stored(str(record.id), record.payload) for record in found]
 
-    async def _pay(self, embedder: Embedder, batch: Sequence[Stored]) -> None:
+    async def _embed(self, embedder: Embedder, batch: Sequence[Stored]) -> None:
         """Compute and store the vectors of records as they are now."""
         texts = [texts_to_embed(item.record.text, item.spans) for item in batch]
         blobs = iter(await embed(embedder, [text for some in texts for text in some]))
@@ -146,20 +148,20 @@ class PendingVectors:
         for key, mine in by_owner.items():
             await self._store(key, [(batch[n], vectors[n]) for n in mine])
 
-    async def _store(self, owner: str, paid: Sequence[tuple[Stored, models.PointVectors]]) -> None:
+    async def _store(self, owner: str, embedded: Sequence[tuple[Stored, models.PointVectors]]) -> None:
         points = self._access.records.for_owner(owner)
-        pending_vectors = all_of(any_of("_debt", [item.debt for item, _ in paid if item.debt is not None]))
+        unchanged = all_of(any_of("_pending", [item.pending for item, _ in embedded if item.pending is not None]))
         try:
-            await points.write(points.set_vectors([vectors for _, vectors in paid], pending_vectors))
+            await points.write(points.set_vectors([vectors for _, vectors in embedded], unchanged))
         except MissingPointError:  # one of them was deleted meanwhile
-            if len(paid) == 1:
+            if len(embedded) == 1:
                 return
-            for one in paid:
+            for one in embedded:
                 await self._store(owner, [one])
             return
         await points.write(
             *(
-                points.set_fields({"_debt": None}, all_of(among([item.point]), same("_debt", item.debt or "")))
-                for item, _ in paid
+                points.set_fields({"_pending": None}, all_of(among([item.point]), same("_pending", item.pending or "")))
+                for item, _ in embedded
             )
         )

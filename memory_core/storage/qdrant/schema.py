@@ -74,7 +74,7 @@ RECORD_INDEXES: Final[Mapping[str, models.PayloadSchemaParams]] = {
     "_data": _KEYWORD,
     "_under": _KEYWORD,
     "_before": _KEYWORD,
-    "_debt": _KEYWORD,
+    "_pending": _KEYWORD,
     "_born": _KEYWORD,
     "_write": _KEYWORD,
     "access_count": _INTEGER,

@@ -284,7 +284,9 @@ class QdrantStore:
 
     async def stats(self, scope: Scope) -> Stats:
         """See `Counting.stats`."""
-        return await listing.count(self._access.of(scope), scope, self._clock(), owes=self._embedder is not None)
+        return await listing.count(
+            self._access.of(scope), scope, self._clock(), has_embedder=self._embedder is not None
+        )
 
     async def owners(self) -> Scopes:
         """See `Maintained.owners`."""

@@ -51,8 +51,8 @@ class QdrantPort:
         async for page in self.access.of(scope).pages(all_of(owned(scope)), fields=STORED_FIELDS):
             for record in page:
                 stored = to_stored(str(record.id), record.payload)
-                owes = stored.debt is not None or not stored.spans
-                entries.append(Entry.of(_carried(stored), has_vectors=not owes))
+                is_pending = stored.pending is not None or not stored.spans
+                entries.append(Entry.of(_carried(stored), has_vectors=not is_pending))
         return sorted(entries, key=lambda entry: (entry.seq, entry.id))
 
     async def take(self, scope: Scope, ids: Collection[str]) -> list[Carried]:
@@ -110,10 +110,10 @@ class QdrantPort:
             before=before.get(point),
             born=write,
             write=write,
-            debt=None,
+            pending=None,
             revisions=[(rev, text, stamp(until)) for rev, text, until in item.revisions],
         )
-        return to_point(scope, made, known, debt=None if made.vectors else token())
+        return to_point(scope, made, known, pending=None if made.vectors else token())
 
 
 async def _put(points: Points, some: Sequence[Point]) -> None:
@@ -137,6 +137,6 @@ def _carried(stored: Stored) -> Carried:
 def _with_vectors(stored: Stored, vector: Any) -> Carried:
     item = _carried(stored)
     rows: Iterable[Any] = cast("dict[str, Any]", vector).get(TEXT, ()) if isinstance(vector, dict) else ()
-    if stored.debt is not None:
+    if stored.pending is not None:
         return item
     return replace(item, vectors=tuple(np.asarray(row, np.float16).tobytes() for row in rows))

@@ -21,7 +21,7 @@ from memory_core.storage.qdrant.client import models
 from memory_core.storage.qdrant.codec import WORDS, Arrivals, Point, Stored, owner_key, sparse, token
 from memory_core.storage.qdrant.collection import PAGE, Points
 from memory_core.storage.qdrant.ledger import Ledger
-from memory_core.storage.qdrant.outline import bereaved
+from memory_core.storage.qdrant.outline import new_predecessors
 from memory_core.storage.qdrant.turns import Place, around
 from memory_core.storage.qdrant.where import all_of, among, any_of, empty, owned, same
 
@@ -165,7 +165,7 @@ async def removal(access: Access, scope: Scope, going: Collection[Stored]) -> Ch
             by_session.setdefault(item.record.session, []).append(Place(item.record.occurred_at, item.seq, item.point))
     for session, places in by_session.items():
         stored = await around(points, scope, session, min(places), max(places))
-        left = bereaved(stored, [place.point for place in places])
+        left = new_predecessors(stored, [place.point for place in places])
         changes.relinked += [Relinked(point, before) for point, before in left.items()]
     changes.unlinked = await _unlinked(points, scope, going)
     return changes

@@ -156,7 +156,7 @@ def shard_keys(call: Call) -> list[Any]:
 def test_a_collection_that_is_laid_out_differently_is_refused(loopback: Loopback, connect: Open) -> None:
     connect(layout=Layout(replicas=2))
     connect(layout=Layout())
-    with pytest.raises(InvalidInputError, match="replicas=2, not 3; change the collection, or leave"):
+    with pytest.raises(InvalidInputError, match="replicas=2, not 3; change the collection, or omit"):
         connect(layout=Layout(replicas=3))
     with pytest.raises(InvalidInputError, match="tenant_shards=False, not True"):
         connect(layout=Layout(tenant_shards=True))
