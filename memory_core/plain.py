@@ -128,9 +128,9 @@ def _default(each: Field[Any]) -> object:
 
 def _given(value: Value) -> Iterator[tuple[str, object]]:
     for each in _fields(type(value)):
-        held = getattr(value, each.name)
-        if held is not UNSET:
-            yield each.name, held
+        item = getattr(value, each.name)
+        if item is not UNSET:
+            yield each.name, item
 
 
 def _plain(value: object) -> Any:
@@ -139,11 +139,11 @@ def _plain(value: object) -> Any:
     if isinstance(value, datetime):
         return value.isoformat()
     if isinstance(value, Value):
-        return {name: _plain(held) for name, held in _given(value)}
+        return {name: _plain(item) for name, item in _given(value)}
     if isinstance(value, Mapping):
-        return {name: _plain(held) for name, held in cast("Mapping[object, object]", value).items()}
+        return {name: _plain(item) for name, item in cast("Mapping[object, object]", value).items()}
     if isinstance(value, list | tuple):
-        return [_plain(held) for held in cast("Sequence[object]", value)]
+        return [_plain(item) for item in cast("Sequence[object]", value)]
     raise InvalidInputError(f"JSON has no form for {shown(value)}")
 
 
@@ -180,10 +180,10 @@ def _read_generic(hint: Any, value: object, name: str) -> Any:
     if origin is Literal and value in arguments:
         return value
     if origin in {tuple, Sequence} and isinstance(value, list | tuple):
-        return tuple(_read(arguments[0], held, name) for held in cast("Sequence[object]", value))
+        return tuple(_read(arguments[0], item, name) for item in cast("Sequence[object]", value))
     if origin is Mapping and isinstance(value, Mapping):
         pairs = cast("Mapping[object, object]", value).items()
-        return {_read(arguments[0], key, name): _read(arguments[1], held, name) for key, held in pairs}
+        return {_read(arguments[0], key, name): _read(arguments[1], item, name) for key, item in pairs}
     raise InvalidInputError(f"{name} must be {_named(hint)}, not {shown(value)}")
 
 

@@ -22,7 +22,7 @@ ASKED_NEXT_MORNING: Final = ("Who has the spare key?", "When does the passport r
 
 
 async def told_and_asked(path: Path) -> None:
-    """A SPADE agent is told things over XMPP; an ADK runner and a LangChain chain are asked about them."""
+    """A SPADE agent receives facts over XMPP; an ADK runner and a LangChain chain are asked about them."""
     async with Memory(path) as memory, xmpp_server() as server:
         ann = memory.bind(app="demo", user="ann")
         transcript.scene("Breakfast, SPADE", "Ann's phone tells her LLMAgent things, over XMPP")
@@ -57,13 +57,13 @@ def asked_at_four(path: Path) -> None:
 
 
 def next_morning(path: Path) -> None:
-    """Everything of yesterday has ended; a process that knows only the file finds all of it."""
+    """All processes of yesterday have ended; a new process with only the file finds everything."""
     transcript.scene("Next morning, plain Python", "all of that has ended; a new process opens the file")
     run("demo.reader", str(path), *ASKED_NEXT_MORNING)
 
 
 def run(*module: str) -> None:
-    """Run a module of the examples in a process of its own, which prints to the same terminal."""
+    """Run a module of the examples in a separate process, which prints to the same terminal."""
     command = [sys.executable, "-m", *module]
     paths = [str(Path(__file__).parents[1]), *filter(None, [os.environ.get("PYTHONPATH")])]
     subprocess.run(command, check=True, env={**os.environ, "PYTHONPATH": os.pathsep.join(paths)})  # noqa: S603  (our own)

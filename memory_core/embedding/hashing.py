@@ -59,7 +59,7 @@ class HashingEmbedder:
         return vector
 
     async def close(self) -> None:
-        """Nothing is held."""
+        """Do nothing: there are no resources to release."""
 
     def _fill(self, row: NDArray[np.float32], text: str) -> None:
         features = Counter(_features(text)) or Counter([f"={text}"])

@@ -93,8 +93,10 @@ class MirroredStore(SqliteStore):
         except StorageError as error:
             follower.rest(error)
             return await super().search(scope, request)
-        held = {item.record.id: item.record for item in await self.port().take(scope, [hit.record.id for hit in hits])}
-        return [replace(hit, record=held[hit.record.id]) for hit in hits if hit.record.id in held]
+        current = {
+            item.record.id: item.record for item in await self.port().take(scope, [hit.record.id for hit in hits])
+        }
+        return [replace(hit, record=current[hit.record.id]) for hit in hits if hit.record.id in current]
 
     async def erase(self, scope: Scope) -> ErasureReceipt:
         """See `Store.erase`; `files_clean` is false, because the client cannot check the server's files."""

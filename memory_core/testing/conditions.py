@@ -34,7 +34,7 @@ DAY: Final = datetime(2024, 1, 1, tzinfo=UTC)
 TREES: Final = 150
 """Random trees of conditions, with a fixed seed."""
 
-HELD: Final[tuple[Draft, ...]] = (
+DRAFTS: Final[tuple[Draft, ...]] = (
     Draft("nothing set", id="bare", occurred_at=DAY),
     Draft("null", data={"p": None, "q": []}, author="a", occurred_at=DAY),
     Draft("one", data={"p": 1, "q": {"p": "x"}}, tags=["x"], author="ab", kind="fact", occurred_at=DAY),
@@ -111,16 +111,16 @@ class ConditionContract(Contract):
     """Every comparison and group, on every comparable field, and the limits of conditions."""
 
     def test_random_conditions_find_exactly_what_matching_says(self, ann: BoundMemory, clock: Ticks) -> None:
-        run_sync(ann.add_many, HELD)
+        run_sync(ann.add_many, DRAFTS)
         records = everything(ann)
-        assert len(records) == len(HELD)
+        assert len(records) == len(DRAFTS)
         random, sizes = Random(7), set[int]()
         for _ in range(TREES):
             where = Where(matching=[_tree(random) for _ in range(random.choice([1, 1, 2]))])
             expected = {record.text for record in records if satisfies(record, check_where(where), clock.now)}
             assert set(texts(run_sync(ann.list, where=where).records)) == expected, where
             sizes.add(len(expected))
-        assert {0, len(HELD)} < sizes
+        assert {0, len(DRAFTS)} < sizes
 
     @pytest.mark.parametrize(("condition", "found"), MISSING.values(), ids=MISSING.keys())
     def test_missing_values_satisfy_conditions_as_documented(

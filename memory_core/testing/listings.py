@@ -165,11 +165,11 @@ class ListingContract(Contract):
         records = everything(ann)
         assert len(records) == 2
         for field in (*TIME_FIELDS, *NUMBER_FIELDS, *NAME_FIELDS):
-            held = [getattr(record, field) for record in records]
-            asked = [(op, value) for value in {*held, None} for op in ("eq", "ne")]
-            asked += [("in", values) for values in ([], [held[0], None], held[1:])]
+            present = [getattr(record, field) for record in records]
+            asked = [(op, value) for value in {*present, None} for op in ("eq", "ne")]
+            asked += [("in", values) for values in ([], [present[0], None], present[1:])]
             if field not in NAME_FIELDS:
-                moments_or_numbers = [clock.now if value is None else value for value in held]
+                moments_or_numbers = [clock.now if value is None else value for value in present]
                 asked += [(op, value) for value in moments_or_numbers for op in ("gt", "gte", "lt", "lte")]
             for op, value in asked:
                 where = Where(matching=[FieldCondition(field, cast("Any", op), value)])

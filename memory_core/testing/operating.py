@@ -27,7 +27,7 @@ class OperatorContract(Contract):
             (Scope(app, user) for app, user in PEOPLE), key=lambda owner: (owner.app, owner.user or "")
         )
         stats = run_sync(operator.stats)
-        assert {(owner.app, owner.user): held.records for owner, held in stats.items()} == {
+        assert {(owner.app, owner.user): counts.records for owner, counts in stats.items()} == {
             person: count for count, person in enumerate(PEOPLE, 1)
         }
         run_sync(operator.handle(Scope(*PEOPLE[0])).erase)

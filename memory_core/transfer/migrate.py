@@ -165,14 +165,14 @@ class _Move:
         return len(ids)
 
     def _difference(self, here: Sequence[Entry], there: Sequence[Entry]) -> _Difference:
-        held = {entry.id: entry for entry in there}
+        present = {entry.id: entry for entry in there}
         ids = {entry.id for entry in here}
         gone = [entry.id for entry in there if entry.id not in ids]
-        differing = [entry.id for entry in here if self._differs(entry, held.get(entry.id))]
+        differing = [entry.id for entry in here if self._differs(entry, present.get(entry.id))]
         following: list[str] = []
         if self.same_vectors:
-            shrunk = {held[one].session for one in gone}
-            following = _after(here, held, set(differing), shrunk)
+            shrunk = {present[one].session for one in gone}
+            following = _after(here, present, set(differing), shrunk)
         return _Difference(differing, gone, following)
 
     def _differs(self, here: Entry, there: Entry | None) -> bool:
@@ -185,14 +185,16 @@ class _Move:
             self.tell(Progress(done, records, f"owner {number} of {owners}"))
 
 
-def _after(here: Sequence[Entry], held: Mapping[str, Entry], differing: set[str], shrunk: set[str | None]) -> list[str]:
+def _after(
+    here: Sequence[Entry], present: Mapping[str, Entry], differing: set[str], shrunk: set[str | None]
+) -> list[str]:
     """Turns on both sides whose vectors may include a different previous turn than the one they follow now."""
     turns = sorted((entry for entry in here if entry.session is not None), key=_place)
     found = {entry.id: None for entry in turns if entry.session in shrunk}
     for turn, later in pairwise(turns):
         if turn.session == later.session and turn.id in differing:
             found[later.id] = None
-    return [one for one in found if one in held and one not in differing]
+    return [one for one in found if one in present and one not in differing]
 
 
 def _place(entry: Entry) -> tuple[str, datetime, int]:

@@ -96,16 +96,16 @@ class Changes:
     @classmethod
     def from_json(cls, text: str) -> Changes:
         """The inverse of `to_json`."""
-        held = json.loads(text)
+        raw = json.loads(text)
         return cls(
-            scope=Scope(held["app"], held["user"]),
-            inserts=[_to_point(item) for item in held["inserts"]],
-            rewrites=[Rewrite(_to_point(item), was) for item, was in held["rewrites"]],
-            overwrites=[Overwrite(*item) for item in held["overwrites"]],
-            deletions=[Deletion(*item) for item in held["deletions"]],
-            unlinked=[Unlinked(*item) for item in held.get("unlinked", ())],
-            tombstones=held["tombstones"],
-            relinked=[Relinked(*item) for item in held["relinked"]],
+            scope=Scope(raw["app"], raw["user"]),
+            inserts=[_to_point(item) for item in raw["inserts"]],
+            rewrites=[Rewrite(_to_point(item), was) for item, was in raw["rewrites"]],
+            overwrites=[Overwrite(*item) for item in raw["overwrites"]],
+            deletions=[Deletion(*item) for item in raw["deletions"]],
+            unlinked=[Unlinked(*item) for item in raw.get("unlinked", ())],
+            tombstones=raw["tombstones"],
+            relinked=[Relinked(*item) for item in raw["relinked"]],
         )
 
 
@@ -113,5 +113,5 @@ def _from_point(point: Point) -> list[Any]:
     return [point.id, point.payload, [b64encode(vector).decode() for vector in point.vectors]]
 
 
-def _to_point(held: list[Any]) -> Point:
-    return Point(held[0], held[1], [b64decode(vector) for vector in held[2]])
+def _to_point(raw: list[Any]) -> Point:
+    return Point(raw[0], raw[1], [b64decode(vector) for vector in raw[2]])

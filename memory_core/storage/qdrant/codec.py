@@ -248,24 +248,24 @@ def paths(collection: str) -> list[str]:
 
 def to_stored(point: str, payload: Mapping[str, Any] | None) -> Stored:
     """The inverse of `to_point`."""
-    held = payload or {}
+    raw = payload or {}
     return Stored(
         point=point,
-        record=to_record(held),
-        seq=held["_seq"],
-        before=held.get("_before"),
-        born=held["_born"],
-        write=held["_write"],
-        writes=held.get("_writes") or (),
-        pending=held.get("_pending"),
-        spans=_spans(held),
-        revisions=held.get("_revisions") or (),
+        record=to_record(raw),
+        seq=raw["_seq"],
+        before=raw.get("_before"),
+        born=raw["_born"],
+        write=raw["_write"],
+        writes=raw.get("_writes") or (),
+        pending=raw.get("_pending"),
+        spans=_spans(raw),
+        revisions=raw.get("_revisions") or (),
     )
 
 
-def to_record(held: Mapping[str, Any]) -> MemoryRecord:
+def to_record(raw: Mapping[str, Any]) -> MemoryRecord:
     """The record in a payload."""
-    values: dict[str, Any] = {name: held.get(name) for name in NAMES}
+    values: dict[str, Any] = {name: raw.get(name) for name in NAMES}
     for name in _TIMES:
         value = values[name]
         values[name] = None if value is None else datetime.fromisoformat(value)
@@ -277,15 +277,15 @@ def to_record(held: Mapping[str, Any]) -> MemoryRecord:
     return MemoryRecord(**values)
 
 
-def _spans(held: Mapping[str, Any]) -> list[tuple[int, int]]:
-    if not held.get("_pieces"):
+def _spans(raw: Mapping[str, Any]) -> list[tuple[int, int]]:
+    if not raw.get("_pieces"):
         return []
-    return [(start, stop) for start, stop in held.get("_spans") or [(0, len(held["text"]))]]
+    return [(start, stop) for start, stop in raw.get("_spans") or [(0, len(raw["text"]))]]
 
 
-def read_revisions(held: Sequence[Sequence[Any]]) -> list[tuple[int, str, datetime]]:
+def read_revisions(raw: Sequence[Sequence[Any]]) -> list[tuple[int, str, datetime]]:
     """The revisions of `Stored` as they were before they became JSON."""
-    return [(rev, text, datetime.fromisoformat(until)) for rev, text, until in held]
+    return [(rev, text, datetime.fromisoformat(until)) for rev, text, until in raw]
 
 
 def is_plain(value: object) -> bool:
@@ -319,5 +319,5 @@ def sparse_query(terms: Sequence[str]) -> models.SparseVector:
 def dense(vectors: Sequence[bytes]) -> list[list[float]]:
     """Rows of numbers, as many as fit into one point."""
     rows = np.frombuffer(b"".join(vectors), np.float16).reshape(len(vectors), -1).astype(np.float32)
-    held: list[list[float]] = rows[: max(MAX_FLOATS // rows.shape[1], 1)].tolist()
-    return held
+    kept: list[list[float]] = rows[: max(MAX_FLOATS // rows.shape[1], 1)].tolist()
+    return kept

@@ -63,11 +63,11 @@ class Ledger:
 
     async def insist_on_known_format(self) -> None:
         """Refuse a store of a newer library version with `NewerStoreError`, before anything is written to it."""
-        held = await self._held()
-        if held is not None and held["format"] > FORMAT:
+        entry = await self._stored()
+        if entry is not None and entry["format"] > FORMAT:
             raise NewerStoreError(
                 f"the store {self._points.name!r} was written by a newer version of memory-core "
-                f"(format {held['format']}, this version knows {FORMAT}); upgrade memory-core to open it, or give "
+                f"(format {entry['format']}, this version knows {FORMAT}); upgrade memory-core to open it, or give "
                 "another collection name"
             )
 
@@ -77,24 +77,24 @@ class Ledger:
         Raises:
             FingerprintError: Its vectors were made by another embedder.
         """
-        held = await self._held()
-        if held is None:
+        entry = await self._stored()
+        if entry is None:
             fresh = {"kind": "store", "format": FORMAT, "secret": secrets.token_hex(32), "records": records}
             await self._points.write(self._points.insert([_point(_STORE, {**fresh, "fingerprint": None})]))
-            held = await self._held() or {}
-        if held["fingerprint"] is None and fingerprint is not None:
-            adopted = _point(_STORE, {**held, "fingerprint": asdict(fingerprint)})
+            entry = await self._stored() or {}
+        if entry["fingerprint"] is None and fingerprint is not None:
+            adopted = _point(_STORE, {**entry, "fingerprint": asdict(fingerprint)})
             await self._points.write(self._points.rewrite([adopted], all_of(empty("fingerprint"))))
-            held = await self._held() or {}
-        found = None if held["fingerprint"] is None else Fingerprint(**held["fingerprint"])
+            entry = await self._stored() or {}
+        found = None if entry["fingerprint"] is None else Fingerprint(**entry["fingerprint"])
         if found is not None and fingerprint is not None and found != fingerprint:
             raise FingerprintError(
-                f"the vectors in {held['records']!r} were made by {found.name} {found.revision} "
+                f"the vectors in {entry['records']!r} were made by {found.name} {found.revision} "
                 f"({found.dimensions} dimensions), not by {fingerprint.name} {fingerprint.revision} "
                 f"({fingerprint.dimensions}); open it with that embedder, or copy the records to a new store"
             )
-        self._secret = bytes.fromhex(held["secret"])
-        return Description(self._secret, held["records"], found)
+        self._secret = bytes.fromhex(entry["secret"])
+        return Description(self._secret, entry["records"], found)
 
     async def probe(self) -> None:
         """Make sure that the server honours conditions on writes; old servers ignore them silently.
@@ -102,11 +102,11 @@ class Ledger:
         Raises:
             StorageError: It ignores them, so concurrent writers would overwrite each other.
         """
-        nobodys = all_of(same("state", "nobody's"))
+        unmatched = all_of(same("state", "none"))
         await self._points.write(
             self._points.insert([_point(_PROBE, {"kind": "probe", "state": "first"})]),
             self._points.insert([_point(_PROBE, {"kind": "probe", "state": "second"})]),
-            self._points.rewrite([_point(_PROBE, {"kind": "probe", "state": "third"})], nobodys),
+            self._points.rewrite([_point(_PROBE, {"kind": "probe", "state": "third"})], unmatched),
         )
         (found,) = await self._points.read([_PROBE])
         if (found.payload or {}).get("state") != "first":
@@ -138,8 +138,8 @@ class Ledger:
 
     async def adopt(self, tombstones: Tombstones) -> None:
         """Store those of another store with its secret; no other process may have this store open."""
-        held = await self._held() or {}
-        await self._points.write(self._points.put([_point(_STORE, {**held, "secret": tombstones.secret.hex()})]))
+        entry = await self._stored() or {}
+        await self._points.write(self._points.put([_point(_STORE, {**entry, "secret": tombstones.secret.hex()})]))
         self._secret = tombstones.secret
         await self.bury([str(uuid.UUID(bytes=digest)) for digest in tombstones.digests])
 
@@ -147,9 +147,9 @@ class Ledger:
         """The position of this mirror for each owner of a file."""
         found = await self._points.all(all_of(same("kind", "mirror")))
         return {
-            Scope(held["app"], held["user"]): Position(*held["position"])
+            Scope(entry["app"], entry["user"]): Position(*entry["position"])
             for record in found
-            if (held := record.payload)
+            if (entry := record.payload)
         }
 
     async def note_position(self, scope: Scope, position: Position | None) -> None:
@@ -158,8 +158,8 @@ class Ledger:
         if position is None:
             await self._points.write(self._points.delete_points([point]))
             return
-        held = [position.owner, position.next, position.version]
-        payload = {"kind": "mirror", "app": scope.app, "user": scope.user, "position": held}
+        numbers = [position.owner, position.next, position.version]
+        payload = {"kind": "mirror", "app": scope.app, "user": scope.user, "position": numbers}
         await self._points.write(self._points.put([_point(point, payload)]))
 
     async def put_down(self, journal: str, text: str) -> None:
@@ -184,16 +184,18 @@ class Ledger:
             payload = record.payload or {}
             pieces.setdefault(payload["journal"], []).append(payload)
         oldest_alive = stamp(utc_now() - GRACE)
-        old = {journal: held for journal, held in pieces.items() if min(piece["at"] for piece in held) < oldest_alive}
+        old = {
+            journal: parts for journal, parts in pieces.items() if min(piece["at"] for piece in parts) < oldest_alive
+        }
         found = [
-            Journal(journal, "".join(piece["text"] for piece in sorted(held, key=lambda piece: piece["n"])))
-            if len(held) == held[0]["of"]
+            Journal(journal, "".join(piece["text"] for piece in sorted(parts, key=lambda piece: piece["n"])))
+            if len(parts) == parts[0]["of"]
             else Journal(journal, None)
-            for journal, held in sorted(old.items(), key=lambda item: item[1][0]["at"])
+            for journal, entry in sorted(old.items(), key=lambda item: item[1][0]["at"])
         ]
         return found, len(old) < len(pieces)
 
-    async def _held(self) -> dict[str, Any] | None:
+    async def _stored(self) -> dict[str, Any] | None:
         found = await self._points.read([_STORE])
         return None if not found else found[0].payload
 

@@ -78,7 +78,7 @@ async def one(points: Points, scope: Scope, id: str, now: datetime) -> Stored | 
     if record.expires_at is not None and record.expires_at <= now:
         return None
     bound = [(getattr(scope, name), getattr(record, name)) for name in ("agent", "session", "collection")]
-    return stored if all(wanted is None or wanted == held for wanted, held in bound) else None
+    return stored if all(wanted is None or wanted == actual for wanted, actual in bound) else None
 
 
 async def touch(points: Points, stored: Sequence[Stored], now: datetime) -> tuple[MemoryRecord, ...]:
@@ -118,21 +118,21 @@ async def count(points: Points, scope: Scope, now: datetime, *, has_embedder: bo
     found = conditions(scope, EVERYTHING, now)
     if found is None:
         return EMPTY_STATS
-    held = [record.payload or {} async for some in points.pages(all_of(*found), fields=_COUNTED) for record in some]
-    if not held:
+    payloads = [record.payload or {} async for some in points.pages(all_of(*found), fields=_COUNTED) for record in some]
+    if not payloads:
         return EMPTY_STATS
-    moments = [datetime.fromisoformat(item["occurred_at"]) for item in held]
+    moments = [datetime.fromisoformat(item["occurred_at"]) for item in payloads]
     return Stats(
-        records=len(held),
-        by_kind=Counter(item["kind"] for item in held),
-        by_tier=Counter(item["tier"] for item in held),
-        by_state=Counter(item["state"] for item in held),
-        sessions=len({item["session"] for item in held if item.get("session") is not None}),
+        records=len(payloads),
+        by_kind=Counter(item["kind"] for item in payloads),
+        by_tier=Counter(item["tier"] for item in payloads),
+        by_state=Counter(item["state"] for item in payloads),
+        sessions=len({item["session"] for item in payloads if item.get("session") is not None}),
         oldest=min(moments),
         newest=max(moments),
-        average_importance=sum(item["importance"] for item in held) / len(held),
-        average_confidence=sum(item["confidence"] for item in held) / len(held),
-        vectors_pending=sum(item["_pieces"] for item in held if has_embedder and item.get("_pending") is not None),
+        average_importance=sum(item["importance"] for item in payloads) / len(payloads),
+        average_confidence=sum(item["confidence"] for item in payloads) / len(payloads),
+        vectors_pending=sum(item["_pieces"] for item in payloads if has_embedder and item.get("_pending") is not None),
         bytes=None,
     )
 
@@ -210,8 +210,8 @@ def _key(row: models.ScoredPoint) -> tuple[int, str]:
 
 
 def _place(row: models.ScoredPoint, field: str) -> _Place:
-    held: dict[str, Any] = row.payload or {}
-    value = held[field]
+    payload: dict[str, Any] = row.payload or {}
+    value = payload[field]
     return _Place(datetime.fromisoformat(value) if isinstance(value, str) else float(value), *_key(row))
 
 

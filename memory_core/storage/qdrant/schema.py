@@ -177,8 +177,8 @@ async def _ensure_indexes(connection: Connection, name: str, indexes: Mapping[st
 
 async def _ensure_vectors(connection: Connection, name: str, info: models.CollectionInfo, dimensions: int) -> None:
     """A collection without vectors gets them with the first embedder; its texts are pending already."""
-    held = info.config.params.vectors
-    vectors = held.get(TEXT) if isinstance(held, dict) else None
+    existing = info.config.params.vectors
+    vectors = existing.get(TEXT) if isinstance(existing, dict) else None
     if vectors is None:
         config = models.DenseVectorNameConfig(
             dense=models.DenseVectorConfig(
@@ -226,14 +226,14 @@ def _distribution(layout: Layout, *, tenants: bool) -> dict[str, Any]:
     }
 
 
-def _check_layout(name: str, held: models.CollectionParams, layout: Layout) -> None:
+def _check_layout(name: str, existing: models.CollectionParams, layout: Layout) -> None:
     asked = {
-        "shards": (layout.shards, held.shard_number),
-        "replicas": (layout.replicas, held.replication_factor),
-        "write_consistency": (layout.write_consistency, held.write_consistency_factor),
+        "shards": (layout.shards, existing.shard_number),
+        "replicas": (layout.replicas, existing.replication_factor),
+        "write_consistency": (layout.write_consistency, existing.write_consistency_factor),
         "tenant_shards": (
             layout.tenant_shards or None,
-            held.sharding_method == models.ShardingMethod.CUSTOM,
+            existing.sharding_method == models.ShardingMethod.CUSTOM,
         ),
     }
     for option, (wanted, found) in asked.items():

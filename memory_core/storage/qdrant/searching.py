@@ -130,28 +130,28 @@ async def ranked(points: Points, search: Search) -> list[Hit]:
     order = sorted(found.rows, key=lambda point: (found.rows[point]["_seq"], point))
     ranking = _rank(search, found, order, selective=selective)
     chosen = [order[int(row)] for row in ranking.rows]
-    held = {str(record.id): to_stored(str(record.id), record.payload) for record in await points.read(chosen)}
-    parts = await _passages(points, search, held)
+    records = {str(record.id): to_stored(str(record.id), record.payload) for record in await points.read(chosen)}
+    parts = await _passages(points, search, records)
     # A record deleted since the candidates were fetched is left out.
     return [
-        hit(ranking, position, held[point].record, parts[point], found.cosines.get(point))
+        hit(ranking, position, records[point].record, parts[point], found.cosines.get(point))
         for position, point in enumerate(chosen)
-        if point in held
+        if point in records
     ]
 
 
-async def _passages(points: Points, search: Search, held: Mapping[str, Stored]) -> dict[str, Passage]:
+async def _passages(points: Points, search: Search, records: Mapping[str, Stored]) -> dict[str, Passage]:
     """The best-matching part of each text."""
-    long = [point for point, item in held.items() if len(item.spans) > 1 and len(item.record.text) > WHOLE_CHARS]
+    long = [point for point, item in records.items() if len(item.spans) > 1 and len(item.record.text) > WHOLE_CHARS]
     cosines: dict[str, Floats] = {}
     if search.vector is not None and long:
         for record in await points.read(long, fields=False, vectors=[TEXT]):
             rows: Any = record.vector.get(TEXT) if isinstance(record.vector, dict) else None
             if rows:
                 cosines[str(record.id)] = np.asarray(rows, np.float32) @ search.vector.values
-    parts = {point: whole(item.record.text) for point, item in held.items()}
+    parts = {point: whole(item.record.text) for point, item in records.items()}
     for point in long:
-        item, near = held[point], cosines.get(point)
+        item, near = records[point], cosines.get(point)
         if near is not None and len(near) < len(item.spans):  # a point has no more of them
             near = np.append(near, np.zeros(len(item.spans) - len(near), np.float32))
         parts[point] = best_passage(item.record.text, item.spans, search.query.terms, near)

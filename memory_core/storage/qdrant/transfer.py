@@ -36,14 +36,14 @@ class QdrantPort:
     """`transfer.Copyable` over the collections of a store."""
 
     access: Access
-    holds: Fingerprint | None
+    made_with: Fingerprint | None
     wake: Callable[[], None]
     """Signals that vectors may be pending."""
 
     async def owners(self) -> list[Scope]:
         found: set[Scope] = set()
         async for page in self.access.records.pages(models.Filter(), fields=["app", "user"]):
-            found.update(Scope(held["app"], held["user"]) for record in page if (held := record.payload))
+            found.update(Scope(existing["app"], existing["user"]) for record in page if (existing := record.payload))
         return sorted(found, key=lambda scope: (scope.app, scope.user or ""))
 
     async def manifest(self, scope: Scope) -> list[Entry]:
@@ -56,7 +56,7 @@ class QdrantPort:
         return sorted(entries, key=lambda entry: (entry.seq, entry.id))
 
     async def take(self, scope: Scope, ids: Collection[str]) -> list[Carried]:
-        points, vectors = self.access.of(scope), self.holds is not None
+        points, vectors = self.access.of(scope), self.made_with is not None
         found = await points.having("id", list(ids), owned(scope), fields=STORED_FIELDS, vectors=vectors)
         items = [_with_vectors(to_stored(str(record.id), record.payload), record.vector) for record in found]
         return sorted(items, key=lambda item: (item.seq, item.record.id))
@@ -64,11 +64,13 @@ class QdrantPort:
     async def restore(self, scope: Scope, items: Sequence[Carried], *, remove: Collection[str] = ()) -> None:
         points = self.access.of(scope)
         wanted = [*remove, *(item.record.id for item in items)]
-        held = await points.having("id", wanted, owned(scope), fields=["_before"])
-        before = {str(record.id): (record.payload or {}).get("_before") for record in held}
+        existing = await points.having("id", wanted, owned(scope), fields=["_before"])
+        before = {str(record.id): (record.payload or {}).get("_before") for record in existing}
         before = {**_in_session(items), **before}
         made = [self._point(scope, item, before) for item in items]
-        gone = {str(record.id) for record in held} - {point.id for point in made}  # removed, or under another key now
+        gone = {str(record.id) for record in existing} - {
+            point.id for point in made
+        }  # removed, or under another key now
         if gone:
             await points.write(points.delete_points(sorted(gone)))
         await asyncio.gather(*(_put(points, some) for some in portions(made, lambda point: point)))
@@ -78,10 +80,10 @@ class QdrantPort:
         """Make the records at these seqs of an owner equal to `items`: add, change and delete records."""
         points = self.access.of(scope)
         there = await points.having("_seq", list(seqs), owned(scope), fields=["id", "session"])
-        held = [record.payload or {} for record in there]
+        existing = [record.payload or {} for record in there]
         ids = {item.record.id for item in items}
-        await self.restore(scope, items, remove=[one["id"] for one in held if one["id"] not in ids])
-        sessions = {item.record.session for item in items} | {one.get("session") for one in held}
+        await self.restore(scope, items, remove=[one["id"] for one in existing if one["id"] not in ids])
+        sessions = {item.record.session for item in items} | {one.get("session") for one in existing}
         if chosen := [session for session in sessions if session is not None]:
             await self.settle(scope, chosen)
 
@@ -90,7 +92,7 @@ class QdrantPort:
         await settle(self.access, scope, sessions)
 
     async def fingerprint(self) -> Fingerprint | None:
-        return self.holds
+        return self.made_with
 
     async def tombstones(self) -> Tombstones:
         return await self.access.ledger.tombstones()

@@ -83,5 +83,5 @@ def _nearest(here: Sequence[Clause], field: str, value: datetime | None, *, desc
 
 
 def _place(record: models.Record | models.ScoredPoint) -> Place:
-    held: dict[str, Any] = record.payload or {}
-    return Place(datetime.fromisoformat(held["occurred_at"]), held["_seq"], str(record.id))
+    payload: dict[str, Any] = record.payload or {}
+    return Place(datetime.fromisoformat(payload["occurred_at"]), payload["_seq"], str(record.id))

@@ -141,9 +141,9 @@ async def settle(access: Access, scope: Scope, sessions: Collection[str] | None 
     points = access.of(scope)
     chosen = [] if sessions is None else [any_of("session", sessions)]
     turns = [
-        (held["session"], held["occurred_at"], held["_seq"], str(record.id), held.get("_before"))
+        (payload["session"], payload["occurred_at"], payload["_seq"], str(record.id), payload.get("_before"))
         for record in await points.all(all_of(owned(scope), *chosen, but_not=[empty("session")]), fields=_TURN)
-        if (held := record.payload)
+        if (payload := record.payload)
     ]
     relinked: list[Relinked] = []
     last: tuple[str, str] | None = None
@@ -213,7 +213,7 @@ async def withdraw(access: Access, scope: Scope, insertions: Sequence[Deletion])
 async def _is_disturbed(access: Access, changes: Changes, write: str) -> bool:
     """Whether a point to be written has another state, or an id has two records."""
     points = access.of(changes.scope)
-    inserted, held = await asyncio.gather(
+    inserted, changed = await asyncio.gather(
         points.having(
             "id", [point.payload["id"] for point in changes.inserts], owned(changes.scope), fields=["_writes"]
         ),
@@ -222,7 +222,7 @@ async def _is_disturbed(access: Access, changes: Changes, write: str) -> bool:
             fields=["_writes"],
         ),
     )
-    mine = [write in (record.payload or {}).get("_writes", ()) for record in (*inserted, *held)]
+    mine = [write in (record.payload or {}).get("_writes", ()) for record in (*inserted, *changed)]
     return not all(mine) or len(mine) < len(changes.inserts) + len(changes.rewrites) + len(changes.overwrites)
 
 

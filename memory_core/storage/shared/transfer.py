@@ -36,9 +36,9 @@ class Carried:
 
     def digest(self) -> bytes:
         """Equal for two records if and only if callers cannot distinguish them; vectors and arrival do not count."""
-        held = [_plain(getattr(self.record, name)) for name in _FIELDS]
+        values = [_plain(getattr(self.record, name)) for name in _FIELDS]
         earlier = [[rev, text, until.isoformat()] for rev, text, until in self.revisions]
-        return blake2b(encode_json([held, earlier]).encode(), digest_size=16).digest()
+        return blake2b(encode_json([values, earlier]).encode(), digest_size=16).digest()
 
 
 @dataclass(frozen=True, slots=True)
