@@ -1,4 +1,4 @@
-"""A LangChain agent that stores what it is told with a tool and recalls it in another thread.
+"""A LangChain agent that stores facts with a tool and recalls them in another thread.
 
 python examples/langchain_agent.py
 

@@ -186,7 +186,7 @@ class Component(Value):
     raw: float
     """The measured value, in the unit of the component: BM25, cosine, a 0..1 match."""
     weighted: float
-    """What it added to the score."""
+    """Its share of the score."""
 
 
 @dataclass(frozen=True, slots=True)

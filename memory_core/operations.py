@@ -51,7 +51,7 @@ class Operations(Conversing):
 
     @property
     def scope(self) -> Scope:
-        """What the handle is bound to."""
+        """The scope the handle is bound to."""
         return self._scope
 
     @property

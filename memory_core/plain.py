@@ -113,7 +113,7 @@ def _fields(cls: type[Value]) -> tuple[Field[Any], ...]:
 
 
 def _hints(cls: type[Value]) -> Mapping[str, Any]:
-    return _all_hints(cast("type", cls))  # mypy does not see that classes of ours are hashable
+    return _all_hints(cast("type", cls))  # mypy does not see that these classes are hashable
 
 
 @cache

@@ -1,6 +1,6 @@
 """Three agents of three frameworks, each in its framework's usual style, with one shared memory.
 
-Only the language models are scripted: they decide by rules what a hosted model would decide by itself.
+Only the language models are scripted: they decide by rules what a hosted model would decide itself.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ from memory_spade.testing.provider import Request, ScriptedProvider, ToolCall
 from memory_spade.testing.xmpp import XmppServer
 
 
-def quote(read: str, told: Sequence[str]) -> str:
+def quote(read: str, facts: Sequence[str]) -> str:
     """The rule of the scripted models: repeat the first known fact that the prompt contains."""
-    found = [text for text in told if text in read]
+    found = [text for text in facts if text in read]
     return f"You once said: {min(found, key=read.index)}." if found else "I do not know."
 
 
@@ -52,11 +52,11 @@ async def tell_spade(memory: BoundMemory, server: XmppServer, messages: Sequence
     return [str((await phone.ask(server.jid("secretary"), text, thread="breakfast")).body) for text in messages]
 
 
-async def ask_adk(memory: BoundMemory, question: str, told: Sequence[str]) -> str:
+async def ask_adk(memory: BoundMemory, question: str, facts: Sequence[str]) -> str:
     """An ADK runner with the stock `load_memory` tool, in a new session."""
 
     def answer(request: LlmRequest) -> str:
-        return quote(prompt(request), told)
+        return quote(prompt(request), facts)
 
     agent = LlmAgent(
         name="travel_agent",
@@ -73,11 +73,11 @@ async def ask_adk(memory: BoundMemory, question: str, told: Sequence[str]) -> st
         return await ask(runner, question, user_id="ann", session_id="noon")
 
 
-async def ask_langchain(memory: BoundMemory, question: str, told: Sequence[str]) -> str:
+async def ask_langchain(memory: BoundMemory, question: str, facts: Sequence[str]) -> str:
     """A LangChain chain with recalled memories in its prompt."""
 
     def answer(messages: list[BaseMessage]) -> str:
-        return quote(messages[0].text, told)
+        return quote(messages[0].text, facts)
 
     template = ChatPromptTemplate([("system", "{memories}"), ("placeholder", "{history}"), ("human", "{question}")])
     chain = with_memory(

@@ -185,13 +185,13 @@ def _arms(search: Search, where: Sequence[Clause]) -> list[models.QueryRequest]:
         where = [*where, *(holding("_terms", term) for term in search.query.terms)]
     arms: list[models.QueryRequest] = []
     if search.query.terms and search.request.mode != "vector":
-        corpus = models.IdfCorpusParams(corpus=all_of(owned(search.scope)))
+        idf = models.IdfCorpusParams(corpus=all_of(owned(search.scope)))
         arms.append(
             models.QueryRequest(
                 query=models.NearestQuery(nearest=sparse_query(search.query.terms)),
                 using=WORDS,
                 filter=all_of(*where),
-                params=models.SearchParams(idf=corpus) if search.owner_statistics else None,
+                params=models.SearchParams(idf=idf) if search.owner_statistics else None,
                 limit=limit,
                 with_payload=list(RANKED_FIELDS),
             )
