@@ -38,6 +38,7 @@ def main(
             path = store or Path(folder) / "ann.db"
             asyncio.run(day.stored_and_asked(path))
             day.asked_at_four(path)
+            day.asked_at_six(path)
             day.next_morning(path)
     else:
         asked = [] if questions is None else read_questions(questions)

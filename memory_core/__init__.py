@@ -6,13 +6,14 @@ and `SentenceTransformerEmbedder` are loaded when they are accessed, and then sa
 
 Less common things are in submodules: other embedders (`memory_core.embedding`), the options of a Qdrant server
 (`memory_core.storage.qdrant.settings`), a mirror of a file in Qdrant (`memory_core.storage.mirror`), moves between
-stores (`memory_core.transfer`), the protocols of stores and embedders (`memory_core.protocols`) and their contract
-tests (`memory_core.testing`).
+stores (`memory_core.transfer`), maintenance (`memory_core.lifecycle`), the protocols of stores and embedders
+(`memory_core.protocols`) and their contract tests (`memory_core.testing`).
 """
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
+from memory_core.bank import AsyncMemoryBank, MemoryBank, MemoryEntry, MemoryQuery, MemorySummary
 from memory_core.capture.messages import Message, ToolCall
 from memory_core.capture.triggers import TriggerDetector
 from memory_core.chunking import Chunker, SentenceChunker, TokenChunker
@@ -78,6 +79,9 @@ if TYPE_CHECKING:
     from memory_core.embedding.gemini import GeminiEmbedder as GeminiEmbedder
     from memory_core.embedding.minilm import MiniLmEmbedder as MiniLmEmbedder
     from memory_core.embedding.sentence_transformers import SentenceTransformerEmbedder as SentenceTransformerEmbedder
+    from memory_core.lifecycle import MaintainPolicy as MaintainPolicy
+    from memory_core.lifecycle import maintain as maintain
+    from memory_core.lifecycle import undo_maintenance as undo_maintenance
     from memory_core.storage.qdrant.settings import Server
     from memory_core.storage.qdrant.store import QdrantStore as QdrantStore
 
@@ -85,10 +89,13 @@ if TYPE_CHECKING:
 
 _AT_FIRST_USE: Final = {
     "GeminiEmbedder": ("memory_core.embedding.gemini", "GeminiEmbedder"),
+    "MaintainPolicy": ("memory_core.lifecycle", "MaintainPolicy"),
     "MiniLmEmbedder": ("memory_core.embedding.minilm", "MiniLmEmbedder"),
     "QdrantServer": ("memory_core.storage.qdrant.settings", "Server"),
     "QdrantStore": ("memory_core.storage.qdrant.store", "QdrantStore"),
     "SentenceTransformerEmbedder": ("memory_core.embedding.sentence_transformers", "SentenceTransformerEmbedder"),
+    "maintain": ("memory_core.lifecycle", "maintain"),
+    "undo_maintenance": ("memory_core.lifecycle", "undo_maintenance"),
 }
 
 
@@ -111,6 +118,7 @@ __all__ = [
     "UNSET",
     "AllOf",
     "AnyOf",
+    "AsyncMemoryBank",
     "BoundMemory",
     "Chunker",
     "ClosedError",
@@ -135,8 +143,12 @@ __all__ = [
     "Json",
     "Link",
     "Memory",
+    "MemoryBank",
     "MemoryCoreError",
+    "MemoryEntry",
+    "MemoryQuery",
     "MemoryRecord",
+    "MemorySummary",
     "Message",
     "NewerStoreError",
     "NoneOf",

@@ -8,6 +8,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
 from memory_core.arguments import Arguments, ToolInputError
+from memory_core.capture.remember import append_drafts, continue_drafts, remember_drafts
 from memory_core.capture.resending import known_messages, said
 from memory_core.capture.triggers import Detection, LastMessages
 from memory_core.capture.turns import USER_QUERY, turn_drafts
@@ -71,9 +72,11 @@ __all__ = [
     "ToolContext",
     "ToolInputError",
     "ToolResult",
+    "append_drafts",
     "check_key",
     "check_unit",
     "complete",
+    "continue_drafts",
     "core_loop",
     "cut_query",
     "file_header",
@@ -86,6 +89,7 @@ __all__ = [
     "prepare_file",
     "reason_for_log",
     "recall_with",
+    "remember_drafts",
     "remembered_block",
     "said",
     "turn_drafts",

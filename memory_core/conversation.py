@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Literal, Protocol
 
 from memory_core.capture.messages import Message, read_messages
-from memory_core.capture.remember import DEFAULT_SESSION, Storing, remember_messages
+from memory_core.capture.remember import DEFAULT_SESSION, Storing, message_drafts, remember_drafts
 from memory_core.drafts import check_data
-from memory_core.models import Json, MemoryRecord, Mode, Relation, Role, Scope
+from memory_core.models import Json, MemoryRecord, Mode, Relation, Role
 from memory_core.protocols import Home
 from memory_core.recall.recalling import Searching, recall_for
 from memory_core.recall.values import DEFAULT_CHARS, Recalled, RecallOptions, shows_nothing_yet
@@ -19,9 +19,6 @@ EVERYTHING = Where()
 
 class _Handle(Searching, Storing, Protocol):
     """The handle that these operations are a part of."""
-
-    @property
-    def scope(self) -> Scope: ...
 
     @property
     def memory(self) -> Home: ...
@@ -61,14 +58,12 @@ class Conversing:
         Raises:
             InvalidInputError: Something is not a message or cannot be stored; nothing of the call is stored then.
         """
-        return await remember_messages(
-            self,
+        drafts = message_drafts(
             read_messages(messages),
             session=session or self.scope.session or DEFAULT_SESSION,
-            now=self.memory.clock(),
             data=check_data({} if data is None else data),
-            embed=embed,
         )
+        return await remember_drafts(self, drafts, now=self.memory.clock(), embed=embed)
 
     async def recall(  # noqa: PLR0913  (a keyword for each wish a caller may have, none of them needed)
         self: _Handle,

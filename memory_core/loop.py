@@ -25,6 +25,7 @@ from typing import Final, ParamSpec, TypeVar
 from memory_core.crossing import Answer, Blocking, Crossing, answer, settle
 from memory_core.errors import ClosedError, WrongThreadError
 from memory_core.hints import not_a_call
+from memory_core.slices import forget_work_of_parent, in_slices
 from memory_core.threads import is_own_thread
 
 _ENDING: Final = "the interpreter is shutting down, so no memory can be used; acknowledged writes are on disk"
@@ -153,6 +154,7 @@ def _start_over() -> None:
         for task in asyncio.all_tasks(_core.loop):
             task._log_destroy_pending = False  # type: ignore[attr-defined]  # noqa: SLF001  (they go on in the parent)
     _core, _lock = None, threading.RLock()
+    forget_work_of_parent()
 
 
 if hasattr(os, "register_at_fork"):
@@ -173,7 +175,7 @@ async def on_core(fn: Callable[P, Coroutine[object, object, T]], /, *args: P.arg
 
 async def off_loop(is_long: bool, fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:  # noqa: FBT001
     """Call `fn(...)`, in a thread if it would block the loop for more than about a millisecond."""
-    return await asyncio.to_thread(fn, *args, **kwargs) if is_long else fn(*args, **kwargs)
+    return await in_slices(fn, *args, **kwargs) if is_long else fn(*args, **kwargs)
 
 
 def promised(begin: Callable[[asyncio.Future[T]], object]) -> asyncio.Future[T]:

@@ -18,9 +18,16 @@ SAYS = {
     "langchain_chat.py": ["assistant: Your favourite tea is jasmine"],
     "langchain_migrate.py": ["1 item: {'text': 'Ann drinks jasmine tea'}", "recalled: 'I live in Oslo'"],
     "langgraph_store.py": ["ann@example.com: 'What do I drink?' recalls ['I drink jasmine tea']"],
+    "maintenance.py": ["instead of ('I live in Oslo',)", "In April: ['I live in Oslo']", "Taken back: 10 memories"],
     "mcp_client.py": ["Ann's spare key is with Mrs Okafor"],
-    "one_memory.py": ["My passport expires on 3 June 2027"],
+    "one_memory.py": ["secretary  You once said: My passport expires on 3 June 2027"],
+    "memory_bank.py": ["18 steps, all readable", "found again: Step 2 - shell"],
     "qdrant_move.py": ["0 behind", "qdrant: Ann sold the boat in autumn"],
+    "xaibo_agent.py": [
+        "agent: Ann's spare key is with Mrs Okafor",
+        "agent: Noted.",
+        "elsewhere: The passport expires on 3 June 2027",
+    ],
     "spade_agent.py": ['ann@localhost: "I like JSON better than XML"'],
     "spade_negotiation.py": ["seller offers  87.50"],
     "spade_team.py": [

@@ -1,8 +1,9 @@
 """Google ADK on memory-core: a memory service, a plugin that captures and recalls by itself, and tools."""
 
+from memory_adk.bank import BankPlugin
 from memory_adk.plugin import MemoryPlugin
 from memory_adk.service import MemoryService
 from memory_adk.toolset import MemoryToolset
 from memory_adk.uri import memory_service
 
-__all__ = ["MemoryPlugin", "MemoryService", "MemoryToolset", "memory_service"]
+__all__ = ["BankPlugin", "MemoryPlugin", "MemoryService", "MemoryToolset", "memory_service"]

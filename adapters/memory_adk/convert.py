@@ -32,9 +32,6 @@ MAX_LABEL_CHARS: Final = 500
 MAX_LABELS_CHARS: Final = 2_000
 """Longest metadata, names included, that is returned with a memory."""
 
-ECHO: Final = "memory_echo"
-"""Key in `Event.custom_metadata` that marks an answer which only repeats what was recalled: not worth storing."""
-
 EVENT_ID: Final = "event_id"
 INVOCATION_ID: Final = "invocation_id"
 
@@ -96,8 +93,6 @@ def event_drafts(
 def said(event: Event) -> str:
     """What somebody said in an event: its text parts without thoughts, or its finished transcription."""
     if event.partial or event.actions.compaction or event.actions.rewind_before_invocation_id:
-        return ""
-    if (event.custom_metadata or {}).get(ECHO):
         return ""
     text = content_text(event.content)
     if not text:

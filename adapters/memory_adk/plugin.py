@@ -21,15 +21,13 @@ except ImportError as error:
 
 import asyncio
 import logging
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Final
 
 from memory_adk.capture import Capture
-from memory_adk.convert import ECHO, content_text, said
-from memory_adk.echo import is_echo
-from memory_adk.recall import in_prompt, recall, show
+from memory_adk.convert import content_text
+from memory_adk.recall import in_conversation, in_prompt, recall, show
 from memory_adk.service import MemoryService
-from memory_adk.tools import recalled_by
 from memory_core import MemoryCoreError, RecallOptions
 from memory_core.adapting import reason_for_log
 
@@ -45,11 +43,10 @@ MAX_TURNS: Final = 1_000
 
 @dataclass(slots=True)
 class _Turn:
-    """One invocation as it goes: how far it is captured, and what was recalled for it."""
+    """One invocation as it goes: how far it is captured, and the block that is recalled for it."""
 
     seen: int = 0
     recall: asyncio.Future[str] | None = None
-    recalled: list[str] = field(default_factory=list[str])
 
 
 class MemoryPlugin(BasePlugin):
@@ -57,8 +54,7 @@ class MemoryPlugin(BasePlugin):
 
     Capturing happens in the background: it never delays an answer, and an error ends up in the log instead of the
     conversation (what is missing is stored with the next turn that can be). A turn is stored as it happens, so that a
-    cancelled or failed one is not lost. Not stored are turns a guardrail blocked, and answers that only repeat what
-    was recalled.
+    cancelled or failed one is not lost. Turns a guardrail blocked are not stored.
 
     Args:
         service: Whose runners to serve; by default every runner whose memory service is a `MemoryService`. A nested
@@ -94,13 +90,14 @@ class MemoryPlugin(BasePlugin):
             await self._capture.catch_up(service, invocation_context)
             await self._remember(service, invocation_context)
 
-    async def on_event_callback(self, *, invocation_context: InvocationContext, event: Event) -> None:
+    async def on_event_callback(
+        self,
+        *,
+        invocation_context: InvocationContext,
+        event: Event,  # noqa: ARG002  (ADK's signature)
+    ) -> None:
         """Remember what was said up to this event, which is not stored in the session yet."""
         if service := self._serving(invocation_context):
-            turn = self._turn(invocation_context)
-            question = content_text(invocation_context.user_content)
-            if event.author != "user" and is_echo(said(event), question, turn.recalled):
-                event.custom_metadata = {**(event.custom_metadata or {}), ECHO: True}
             await self._remember(service, invocation_context)
 
     async def after_run_callback(self, *, invocation_context: InvocationContext) -> None:
@@ -128,7 +125,7 @@ class MemoryPlugin(BasePlugin):
             return
         turn = self._turn(invocation_context)
         if turn.recall is None:
-            turn.recall = asyncio.ensure_future(self._recall(service, invocation_context, turn))
+            turn.recall = asyncio.ensure_future(self._recall(service, invocation_context))
         if not turn.recall.done():
             await asyncio.wait([turn.recall])  # which raises nothing: a defect of ours must not end the run
         if error := turn.recall.exception():
@@ -136,18 +133,15 @@ class MemoryPlugin(BasePlugin):
         else:
             show(llm_request.contents, turn.recall.result())
 
-    async def after_tool_callback(
+    async def before_tool_callback(
         self,
         *,
-        tool: BaseTool,
+        tool: BaseTool,  # noqa: ARG002  (ADK's signature)
         tool_args: dict[str, Any],  # noqa: ARG002  (ADK's signature)
         tool_context: ToolContext,
-        result: object,  # what the tool returned, whatever ADK's annotation says
     ) -> None:
-        """Note what a memory tool recalled, to know an answer that repeats it."""
-        invocation_context = tool_context.get_invocation_context()
-        if self._serving(invocation_context):
-            self._turn(invocation_context).recalled.extend(recalled_by(tool, result))
+        """Let no tool find what the conversation shows, the message being answered first of all."""
+        in_conversation.set(in_prompt(tool_context.session.events))  # a tool call has a context of its own
 
     async def on_tool_error_callback(
         self,
@@ -188,7 +182,7 @@ class MemoryPlugin(BasePlugin):
         seen, turn.seen = turn.seen, len(session.events)
         await self._capture.turn(service, invocation_context, seen=seen)
 
-    async def _recall(self, service: MemoryService, invocation_context: InvocationContext, turn: _Turn) -> str:
+    async def _recall(self, service: MemoryService, invocation_context: InvocationContext) -> str:
         """The block of memories for this turn; empty if there are none, or none in time."""
         query = content_text(invocation_context.user_content)
         session = invocation_context.session
@@ -204,5 +198,4 @@ class MemoryPlugin(BasePlugin):
             reason = "the memory is too slow" if isinstance(error, TimeoutError) else reason_for_log(error)
             logger.warning("nothing is recalled for session %s: %s", session.id, reason)
             return ""
-        turn.recalled.extend(record.text for record in recalled.records)
         return recalled.text

@@ -10,17 +10,18 @@ except ImportError as error:
     raise ImportError("`memory_adk` needs google-adk: pip install 'memory-core[adk]'") from error
 
 from collections.abc import Collection, Iterator, Sequence
+from contextvars import ContextVar
 from dataclasses import replace
 from typing import Final
 
 from memory_adk.convert import EVENT_ID, memory_entry, shortened
-from memory_core import BoundMemory, Hit, MemoryRecord, Recalled, RecallOptions, Where
+from memory_core import BoundMemory, Hit, MemoryRecord, Recalled, RecallOptions
 from memory_core.adapting import recall_with
-
-EVERYTHING: Final = Where()
 
 MOST_HITS: Final = 10_000
 """Most hits one search of the core returns."""
+in_conversation: Final[ContextVar[frozenset[str]]] = ContextVar("memory_adk_in_conversation", default=frozenset())
+"""Ids of the events that the conversation shows to the agent whose tool is running."""
 _NO_BLOCK: Final = 100_000_000
 """Characters of a block that nobody looks at, for as many results as are wanted."""
 
@@ -45,29 +46,34 @@ async def recall(
 
 
 async def find(
-    handle: BoundMemory,
-    query: str,
-    *,
-    max_results: int,
-    max_chars: int,
-    where: Where = EVERYTHING,
-    without_events: Collection[str] = (),
+    handle: BoundMemory, query: str, options: RecallOptions, *, without_events: Collection[str] = ()
 ) -> list[MemoryEntry]:
     """Find what is remembered about `query`, best first, as ADK returns it.
 
     Args:
         handle: Whose memory.
         query: A question or some words.
-        max_results: At least 1.
-        max_chars: Most characters of text in all results together, at least 1; what does not fit is cut.
-        where: Conditions a memory must satisfy.
+        options: How to recall; the budget in characters is that of all texts together, and what does not fit is cut.
         without_events: Ids of events to leave out, because the conversation at hand shows them already.
     """
-    options = RecallOptions(
-        max_chars=_NO_BLOCK, limit=max_results, where=where, shows_query=False, latest_first=False, neighbours=False
-    )
-    found = await recall(handle, query, options, without_events=without_events)
-    return list(_within(max_chars, _once(found.hits)))
+    whole = replace(options, max_chars=_NO_BLOCK, max_tokens=None, count_tokens=None)
+    found = await recall(handle, query, whole, without_events=without_events)
+    return list(_within(options, _once(found.hits)))
+
+
+def for_search(max_results: int, max_chars: int) -> RecallOptions:
+    """How memories are recalled as a list of results, best first.
+
+    Args:
+        max_results: At least 1.
+        max_chars: Most characters of text in all results together, at least 1.
+    """
+    return as_results(RecallOptions(max_chars=max_chars, limit=max_results))
+
+
+def as_results(options: RecallOptions) -> RecallOptions:
+    """The same for a list of results, best first, in place of a block."""
+    return replace(options, shows_query=False, latest_first=False, neighbours=False)
 
 
 def in_prompt(events: Sequence[Event]) -> frozenset[str]:
@@ -105,12 +111,16 @@ def _told(hit: Hit) -> tuple[object, object]:
     return hit.record.session, hit.record.data.get(EVENT_ID, hit.record.id)
 
 
-def _within(room: int, hits: Sequence[Hit]) -> Iterator[MemoryEntry]:
+def _within(options: RecallOptions, hits: Sequence[Hit]) -> Iterator[MemoryEntry]:
+    room = _NO_BLOCK if options.max_chars is None else options.max_chars
+    tokens = options.max_tokens
     for hit in hits:
-        if room < 1:
-            return
         # Half of what is left at most, so that one long memory does not crowd out the others.
         text = shortened(hit.record.text, max(room // 2, 1))
+        if tokens is not None and options.count_tokens is not None:
+            tokens -= options.count_tokens(text)
+        if room < 1 or (tokens is not None and tokens < 0):
+            return
         room -= len(text)
         yield memory_entry(hit, text)
 

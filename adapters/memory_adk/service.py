@@ -23,10 +23,19 @@ from typing import Final
 
 from memory_adk.convert import event_drafts
 from memory_adk.entries import checked_entries, entry_draft, put
-from memory_adk.recall import MOST_HITS, find
+from memory_adk.recall import MOST_HITS, as_results, find, for_search, in_conversation
 from memory_adk.rewind import ANY_STATE, forget_undone, resolve_rewinds
-from memory_core import BoundMemory, Draft, InvalidInputError, Memory, RecordNotFoundError, ScopeError, Where
-from memory_core.adapting import owned_by
+from memory_core import (
+    BoundMemory,
+    Draft,
+    InvalidInputError,
+    Memory,
+    RecallOptions,
+    RecordNotFoundError,
+    ScopeError,
+    Where,
+)
+from memory_core.adapting import owned_by, remember_drafts
 
 MAX_RESULTS: Final = 10
 MAX_CHARS: Final = 8_000
@@ -46,6 +55,8 @@ class MemoryService(BaseMemoryService):
             (`App.name` and the folder's name); with this option they share a memory.
         max_results: Most memories one search returns, 1 to 10,000.
         max_chars: Most characters of text one search returns, at least 1; what does not fit is cut.
+        recall: How to search, instead of `max_results` and `max_chars`: budget, conditions, mode, floor and the rest.
+            Results are records, so a format or neighbours change nothing.
         owns_memory: Whether `close` also closes a `Memory` that was given; it always closes a file it opened itself.
     """
 
@@ -56,6 +67,7 @@ class MemoryService(BaseMemoryService):
         app_name: str | None = None,
         max_results: int = MAX_RESULTS,
         max_chars: int = MAX_CHARS,
+        recall: RecallOptions | None = None,
         owns_memory: bool = False,
     ) -> None:
         if isinstance(memory, BoundMemory) and app_name not in (None, memory.scope.app):
@@ -69,8 +81,7 @@ class MemoryService(BaseMemoryService):
         self._memory: Memory | BoundMemory = memory
         self._owned = memory if owns_memory and isinstance(memory, Memory) else None
         self._app_name = app_name
-        self._max_results = max_results
-        self._max_chars = max_chars
+        self._recall = for_search(max_results, max_chars) if recall is None else as_results(recall)
 
     def handle(self, app_name: str, user_id: str) -> BoundMemory:
         """The memory of one user, for code that wants more than ADK's five methods.
@@ -118,8 +129,7 @@ class MemoryService(BaseMemoryService):
         for rewind in rewinds:
             await forget_undone(handle, rewind, events, session_id)
         drafts = await self.drafts(handle, live, session_id, custom_metadata or {})
-        if drafts:
-            await handle.add_many(drafts, embed="later")
+        await remember_drafts(handle, drafts, now=handle.memory.clock(), embed="later")
 
     async def drafts(
         self, handle: BoundMemory, events: Sequence[Event], session_id: str | None, metadata: Mapping[str, object]
@@ -168,7 +178,7 @@ class MemoryService(BaseMemoryService):
             MemoryCoreError: The owner cannot be used, or the store failed.
         """
         handle = self.handle(app_name, user_id)
-        entries = await find(handle, query, max_results=self._max_results, max_chars=self._max_chars)
+        entries = await find(handle, query, self._recall, without_events=in_conversation.get())
         return SearchMemoryResponse(memories=entries)
 
     async def delete_memory(self, *, app_name: str, user_id: str, memory_id: str | None = None) -> None:

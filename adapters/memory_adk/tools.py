@@ -5,23 +5,37 @@ from __future__ import annotations
 try:
     from google.adk.memory.memory_entry import MemoryEntry
     from google.adk.tools.base_tool import BaseTool
-    from google.adk.tools.load_memory_tool import LoadMemoryResponse
     from google.adk.tools.tool_context import ToolContext as AdkToolContext
     from google.genai import types
 except ImportError as error:
     raise ImportError("`memory_adk` needs google-adk: pip install 'memory-core[adk]'") from error
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
+from dataclasses import replace
 from datetime import timedelta
-from typing import Any, Final, cast
+from typing import Any, Final
 
 from memory_adk.convert import content_text, description
-from memory_adk.recall import EVERYTHING, find
-from memory_adk.service import MAX_CHARS, MemoryService
-from memory_core import Draft, Json, MemoryCoreError, ScopeError, Where
+from memory_adk.recall import find, in_conversation, in_prompt
+from memory_adk.service import MemoryService
+from memory_core import Draft, Json, MemoryCoreError, RecallOptions, ScopeError, Where
 from memory_core.adapting import Arguments, Tool, ToolContext, ToolResult
 
 DEFAULT_RESULTS: Final = 5
+
+_SEARCHES: Final = (
+    "Search what was said in past conversations with this user, and what was stored about them. "
+    "Use it when the answer may depend on something from before this conversation."
+)
+_SEARCH_ARGUMENTS: Final[Mapping[str, Json]] = {
+    "type": "object",
+    "properties": {
+        "query": {"type": "string", "description": "A question or some words"},
+        "max_results": {"type": "integer", "description": "Most memories to return, 1 to 50 (default: 5)"},
+        "time_window_days": {"type": "number", "description": "Only what is at most this many days old (optional)"},
+    },
+    "required": ["query"],
+}
 
 
 class MemoryTool(BaseTool):
@@ -43,6 +57,7 @@ class MemoryTool(BaseTool):
             caller = self._caller(tool_context)
         except MemoryCoreError as error:
             return {"status": "error", "message": f"{self.name} failed: {error}"}
+        in_conversation.set(in_prompt(tool_context.session.events))  # a tool call has a context of its own
         result = await self._tool(caller, args)
         return {"status": "success" if result.status == "ok" else "error", "message": result.text, **result.data}
 
@@ -56,28 +71,24 @@ class MemoryTool(BaseTool):
         )
 
 
-def recalled_by(tool: BaseTool, result: object) -> list[str]:
-    """The memories in the answer of a tool: of ours or of ADK's `load_memory`; any other tool's results are none."""
-    if isinstance(result, LoadMemoryResponse):
-        return [content_text(entry.content) for entry in result.memories]
-    if not (isinstance(tool, MemoryTool) and isinstance(result, dict)):
-        return []
-    found = cast("dict[str, Any]", result).get("results", ())
-    return [str(item["text"]) for item in cast("Sequence[Mapping[str, object]]", found)]
+def search_past_conversations(options: RecallOptions) -> Tool:
+    """The tool that searches.
 
+    Args:
+        options: How; `limit` is the number of results where the model names none.
+    """
 
-async def _search(context: ToolContext, given: Arguments) -> ToolResult:
-    query, days = given.text("query"), given.number("time_window_days", above=0)
-    entries = await find(
-        context.memory,
-        query,
-        max_results=given.count("max_results", DEFAULT_RESULTS),
-        max_chars=MAX_CHARS,
-        where=EVERYTHING if days is None else _since(context, days),
-    )
-    results: list[Json] = [_shown(entry) for entry in entries]
-    found = f"Found {len(results)} memories" if results else "Found nothing"
-    return ToolResult("ok", f"{found} for {query!r}.", {"results_count": len(results), "results": results})
+    async def search(context: ToolContext, given: Arguments) -> ToolResult:
+        query, days = given.text("query"), given.number("time_window_days", above=0)
+        limit = given.count("max_results", DEFAULT_RESULTS if options.limit is None else options.limit)
+        where = options.where if days is None else _since(context, options.where, days)
+        wanted = replace(options, limit=limit, where=where)
+        entries = await find(context.memory, query, wanted, without_events=in_conversation.get())
+        results: list[Json] = [_shown(entry) for entry in entries]
+        found = f"Found {len(results)} memories" if results else "Found nothing"
+        return ToolResult("ok", f"{found} for {query!r}.", {"results_count": len(results), "results": results})
+
+    return Tool("search_past_conversations", _SEARCHES, _SEARCH_ARGUMENTS, search)
 
 
 async def _store(context: ToolContext, given: Arguments) -> ToolResult:
@@ -94,11 +105,12 @@ async def _store(context: ToolContext, given: Arguments) -> ToolResult:
     return ToolResult("ok", f"Stored as {kind}.", {"id": record.id, "stored_text": record.text})
 
 
-def _since(context: ToolContext, days: float) -> Where:
+def _since(context: ToolContext, where: Where, days: float) -> Where:
     try:
-        return Where(since=context.memory.memory.clock() - timedelta(days=days))
+        since = context.memory.memory.clock() - timedelta(days=days)
     except OverflowError:
-        return EVERYTHING
+        return where
+    return replace(where, since=since if where.since is None else max(since, where.since))
 
 
 def _shown(entry: MemoryEntry) -> dict[str, Json]:
@@ -112,21 +124,6 @@ def _shown(entry: MemoryEntry) -> dict[str, Json]:
     }
 
 
-SEARCH_PAST_CONVERSATIONS: Final = Tool(
-    "search_past_conversations",
-    "Search what was said in past conversations with this user, and what was stored about them. "
-    "Use it when the answer may depend on something from before this conversation.",
-    {
-        "type": "object",
-        "properties": {
-            "query": {"type": "string", "description": "A question or some words"},
-            "max_results": {"type": "integer", "description": "Most memories to return, 1 to 50 (default: 5)"},
-            "time_window_days": {"type": "number", "description": "Only what is at most this many days old (optional)"},
-        },
-        "required": ["query"],
-    },
-    _search,
-)
 STORE_IMPORTANT_INFORMATION: Final = Tool(
     "store_important_information",
     "Store something important about this user or their work for future conversations.",

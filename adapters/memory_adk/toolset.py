@@ -15,8 +15,10 @@ try:
 except ImportError as error:
     raise ImportError("`memory_adk` needs google-adk: pip install 'memory-core[adk]'") from error
 
-from memory_adk.service import MemoryService
-from memory_adk.tools import SEARCH_PAST_CONVERSATIONS, STORE_IMPORTANT_INFORMATION, MemoryTool
+from memory_adk.recall import as_results, for_search
+from memory_adk.service import MAX_CHARS, MemoryService
+from memory_adk.tools import DEFAULT_RESULTS, STORE_IMPORTANT_INFORMATION, MemoryTool, search_past_conversations
+from memory_core import RecallOptions
 from memory_core.adapting import FORGET_MEMORY, UPDATE_MEMORY
 
 
@@ -29,6 +31,8 @@ class MemoryToolset(BaseToolset):
     Args:
         service: The memory; by default the runner's. Give it for an agent that runs as an `AgentTool` or over A2A,
             where ADK puts an empty memory in the runner's place.
+        recall: How to search: budget, conditions, mode, floor and the rest; the model may ask for another number of
+            results and for a shorter time.
         tool_filter: Names of the tools to offer, or a predicate.
         tool_name_prefix: Put before every name, with an underscore.
     """
@@ -37,11 +41,13 @@ class MemoryToolset(BaseToolset):
         self,
         service: MemoryService | None = None,
         *,
+        recall: RecallOptions | None = None,
         tool_filter: ToolPredicate | list[str] | None = None,
         tool_name_prefix: str | None = None,
     ) -> None:
         super().__init__(tool_filter=tool_filter, tool_name_prefix=tool_name_prefix)
-        tools = (SEARCH_PAST_CONVERSATIONS, STORE_IMPORTANT_INFORMATION, UPDATE_MEMORY, FORGET_MEMORY)
+        options = for_search(DEFAULT_RESULTS, MAX_CHARS) if recall is None else as_results(recall)
+        tools = (search_past_conversations(options), STORE_IMPORTANT_INFORMATION, UPDATE_MEMORY, FORGET_MEMORY)
         self._tools = [MemoryTool(service, tool) for tool in tools]
 
     async def get_tools(self, readonly_context: ReadonlyContext | None = None) -> list[BaseTool]:

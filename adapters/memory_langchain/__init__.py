@@ -8,6 +8,7 @@
 | documents of your own in a `VectorStore` | `MemoryVectorStore` |
 | tools with which a model stores and finds memories | `memory_tools` |
 | an agent (`create_agent`) that remembers | `MemoryMiddleware` |
+| the last steps of an agent, whatever its window shows | `BankMiddleware` |
 | the long-term store of a LangGraph graph | `MemoryStore` |
 | a summary instead of old messages | `ModelSummarizer` |
 | the `memory=` of a classic chain | `ConversationMemory` |
@@ -21,6 +22,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
+    from memory_langchain.bank import BankMiddleware
     from memory_langchain.classic import ConversationMemory
     from memory_langchain.embedding import LangChainEmbedder
     from memory_langchain.history import MemoryChatMessageHistory
@@ -35,6 +37,7 @@ if TYPE_CHECKING:
     from memory_langchain.vectorstore import MemoryVectorStore
 
 __all__ = [
+    "BankMiddleware",
     "CallScope",
     "ConversationMemory",
     "LangChainEmbedder",
@@ -53,6 +56,7 @@ __all__ = [
 ]
 
 _HOME: Final = {
+    "BankMiddleware": "bank",
     "CallScope": "scope",
     "ConversationMemory": "classic",
     "LangChainEmbedder": "embedding",

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any, Self
 
-from memory_core import BoundMemory, Memory, Summarizer, run_sync
+from memory_core import BoundMemory, Memory, RecallOptions, Summarizer, run_sync
 from memory_langchain.history import MemoryChatMessageHistory
+from memory_langchain.recall import DEFAULT_RECALL
 from memory_langchain.scope import CallScope, ScopeResolver
 from memory_langchain.turns import Plan, Turn
 
@@ -53,6 +54,8 @@ class ConversationMemory(BaseMemory):
     """How a text history names the model."""
     k: NonNegativeInt = 4
     """How many memories to recall at most."""
+    recall: InstanceOf[RecallOptions] = Field(default=DEFAULT_RECALL, exclude=True, repr=False)
+    """How to recall: budget, conditions, mode and the rest."""
     history_limit: NonNegativeInt | None = None
     """Show only so many messages, the newest ones; all by default."""
     summarizer: SkipValidation[Summarizer | None] = Field(default=None, exclude=True, repr=False)
@@ -122,6 +125,7 @@ class ConversationMemory(BaseMemory):
             self.history_limit,
             keep_partial=False,
             summarizer=self.summarizer,
+            recall=self.recall,
         )
 
     def _turn(self, inputs: dict[str, Any]) -> Turn:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from itertools import takewhile
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Literal
 
 from memory_core import BoundMemory, Draft, Memory, MemoryRecord, Role, Where, run_sync
-from memory_core.adapting import known_messages, on_core, said
+from memory_core.adapting import append_drafts, continue_drafts, known_messages, on_core, said
 from memory_langchain.messages import (
     MESSAGE_KIND,
     SUMMARY_DATA,
@@ -134,7 +134,8 @@ async def read(scope: CallScope, last: int | None = None, *, after: str | None =
 
 async def write(scope: CallScope, messages: Sequence[BaseMessage]) -> None:
     """Append messages in one transaction; those whose id is known replace what is stored."""
-    await _append(scope, [_draft(message, scope) for message in messages])
+    drafts = [_draft(message, scope) for message in messages]
+    await append_drafts(scope.memory, drafts, embed=_when(drafts))
 
 
 async def clear(scope: CallScope) -> None:
@@ -157,15 +158,28 @@ async def capture(scope: CallScope, messages: Sequence[BaseMessage], *, thread: 
     """
     limit = min(2 * len(thread) + _OTHER_WRITERS, _MOST)
     page = await scope.memory.list(where=_turns(scope), order="newest", limit=limit)
-    ids = {message_id(record) for record in page.records} & {message.id for message in thread} - {None}
-    stored = [_recognised(record.role, record.text, message_id(record), ids) for record in reversed(page.records)]
+    records = page.records[::-1]
+    ids = {message_id(record) for record in records} & {message.id for message in thread} - {None}
+    stored = [_recognised(record.role, record.text, message_id(record), ids) for record in records]
     shown = [message for message in thread if searchable_text(message).strip()]
     given = [_recognised(role_of(message), searchable_text(message), message.id, ids) for message in shown]
-    known = known_messages(given, stored, is_complete=page.cursor is None) if len(given) > 1 else ()
+    known = known_messages(given, stored, is_complete=page.cursor is None) if len(given) > 1 else {}
     by_place = {id(shown[place]) for place in known if place < _answers_from(shown, ids)}
     fresh = [message for message in messages if not (message.id in ids or id(message) in by_place)]
     if fresh:
-        await _append(scope, [_draft(message, scope) for message in fresh])
+        start = next(place for place, message in enumerate(thread) if message is fresh[0])
+        earlier = {id(message) for message in thread[:start]}
+        before = [records[at] for place, at in sorted(known.items()) if id(shown[place]) in earlier]
+        after = before[-1] if before else next(iter(page.records), None)
+        drafts = [to_draft(message, scope, source_key=None) for message in fresh]
+        await continue_drafts(scope.memory, drafts, after=after, embed=_when(drafts))
+
+
+def first_sent_again(records: Sequence[MemoryRecord], messages: Sequence[BaseMessage]) -> int:
+    """From which of the last records of a conversation on a client sends it again; their number, if it does not."""
+    given = [said(role_of(message), searchable_text(message)) for message in messages if searchable_text(message)]
+    stored = [said(record.role, record.text) for record in records]
+    return min(known_messages(given, stored, is_complete=True).values(), default=len(records))
 
 
 def _answers_from(shown: Sequence[BaseMessage], ids: Collection[str | None]) -> int:
@@ -183,9 +197,9 @@ def _recognised(role: Role | None, text: str, identity: str | None, ids: Collect
     return ("id", str(identity)) if identity in ids else said(role, text)
 
 
-async def _append(scope: CallScope, drafts: Sequence[Draft]) -> None:
-    is_long = sum(len(draft.text) for draft in drafts) > _LONG_CHARS
-    await scope.memory.add_many(drafts, embed="later" if is_long else "now")
+def _when(drafts: Sequence[Draft]) -> Literal["now", "later"]:
+    """When the vectors of messages are computed."""
+    return "later" if sum(len(draft.text) for draft in drafts) > _LONG_CHARS else "now"
 
 
 def _draft(message: BaseMessage, scope: CallScope) -> Draft:

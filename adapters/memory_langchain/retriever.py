@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any
+from dataclasses import replace
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
-from memory_core import BoundMemory, Hit, Memory, Where, run_sync
-from memory_core.adapting import cut_query
+from memory_core import BoundMemory, Hit, Memory, RecallOptions, run_sync
+from memory_core.adapting import recall_with
 from memory_langchain.messages import MESSAGE_KIND
 from memory_langchain.scope import CallScope, ScopeResolver
 
@@ -21,6 +22,9 @@ except ImportError as error:
 if TYPE_CHECKING:
     from langchain_core.callbacks import AsyncCallbackManagerForRetrieverRun, CallbackManagerForRetrieverRun
 
+FOR_DOCUMENTS: Final = RecallOptions()
+_NO_BUDGET: Final = 100_000_000
+"""Characters of a block that nobody looks at, for as many documents as are wanted."""
 _Count = Annotated[int, Field(ge=1, le=10_000)]
 
 
@@ -41,8 +45,9 @@ class MemoryRetriever(BaseRetriever):
     """A handle, whose user a call may name, or a memory."""
     k: _Count = 4
     """At most this many documents; `invoke(query, k=...)` overrides it for one call."""
-    where: Where = Field(default_factory=Where, exclude=True, repr=False)
-    """Conditions a memory must satisfy, such as `Where(kinds=("preference",))`."""
+    recall: InstanceOf[RecallOptions] = Field(default=FOR_DOCUMENTS, exclude=True, repr=False)
+    """How to find them, such as `RecallOptions(where=Where(kinds=("preference",)), floor=False)`: each text once, no
+    mere questions like the query. Of a budget only `limit` counts, which goes before `k`."""
     user_id: str | None = None
     """Whose memory it is, unless a call says so."""
 
@@ -84,8 +89,18 @@ class MemoryRetriever(BaseRetriever):
 
     async def _search(self, query: str, scope: CallScope | None, k: int | None) -> list[Document]:
         memory = (self._scope(None) if scope is None else scope).memory
-        hits = await memory.search(cut_query(query), limit=self.k if k is None else k, where=self.where)
-        return [to_document(hit) for hit in hits]
+        usual = self.k if self.recall.limit is None else self.recall.limit
+        options = replace(
+            self.recall,
+            max_chars=_NO_BUDGET,
+            max_tokens=None,
+            count_tokens=None,
+            limit=usual if k is None else k,
+            shows_query=False,
+            latest_first=False,
+            neighbours=False,
+        )
+        return [to_document(hit) for hit in (await recall_with(memory, query, options)).hits]
 
     def _scope(self, config: RunnableConfig | None) -> CallScope:
         return ScopeResolver(self.memory, self.user_id).resolve(ensure_config(config))

@@ -46,6 +46,9 @@ class MemoryRunnable(Runnable[Any, Any]):
     finds there, as text, the memories that the question brings up and the history does not show (empty, if none).
     With neither, the chain takes one list of messages: instructions and memories, history, question.
 
+    A client that keeps the conversation itself may send all of it as the question: what the memory has already is
+    neither shown twice nor kept twice.
+
     A turn is saved when the chain is done, question and answer in one transaction, just before `invoke` returns or the
     stream ends. An error of the memory is raised. When the chain fails, is cancelled, or its stream is abandoned, the
     question alone is kept.

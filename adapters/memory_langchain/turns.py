@@ -9,7 +9,7 @@ from typing import Any, Final, cast
 
 from memory_core import MemoryCoreError, MemoryRecord, Recalled, RecallOptions, Summarizer
 from memory_core.adapting import reason_for_log
-from memory_langchain.history import read, write
+from memory_langchain.history import capture, first_sent_again, read, write
 from memory_langchain.messages import searchable_text, to_message, to_messages
 from memory_langchain.recall import DEFAULT_RECALL, NOTHING, recall
 from memory_langchain.scope import CallScope
@@ -94,6 +94,8 @@ class Turn:
     sent: list[BaseMessage] = field(default_factory=list[BaseMessage])
     """All that the chain was given as messages, when history and question go in as one list."""
     _saved: bool = False
+    _resent: set[str] = field(default_factory=set[str])
+    """Ids of the stored messages in whose place the question itself shows the conversation."""
 
     @property
     def question(self) -> list[BaseMessage]:
@@ -113,7 +115,10 @@ class Turn:
             self.summary, self.history = await read_summarized(self.scope, plan.history_limit, plan.summarizer)
         elif plan.wants_history:
             self.history = await read(self.scope, plan.history_limit)
-        shown = {record.id for record in (*self.history, *([self.summary] if self.summary else []))}
+        if _is_conversation(self.question):
+            first = first_sent_again(self.history, self.question)
+            self.history, self._resent = self.history[:first], {record.id for record in self.history[first:]}
+        shown = {record.id for record in (*self.history, *([self.summary] if self.summary else []))} | self._resent
         self.recalled = await recall(
             self.scope, query, plan.recall, k=plan.recalls, is_shown=lambda record: record.id in shown
         )
@@ -147,9 +152,13 @@ class Turn:
         return messages[len(self.sent) :] if _begins_with(messages, self.sent) else messages
 
     async def save(self, answer: Sequence[BaseMessage]) -> None:
-        """Append question and answer to the history, in one transaction."""
+        """Append question and answer to the history, in one transaction; of a conversation only what is new."""
         self._saved = True
-        await write(self.scope, [*(m for m in self.question if not isinstance(m, SystemMessage)), *answer])
+        said = [*(message for message in self.question if not isinstance(message, SystemMessage)), *answer]
+        if _is_conversation(self.question):
+            await capture(self.scope, said, thread=said)
+        else:
+            await write(self.scope, said)
 
     async def keep(self, failure: BaseException) -> None:
         """After a failure or an abandoned stream: keep the question, and the answer so far if the plan says so.
@@ -207,6 +216,11 @@ def joined(chunks: Iterable[object]) -> object:
 def _named(value: object) -> Mapping[str, object] | None:
     """The value if it is a dict of named values, as chains take and return them."""
     return cast("Mapping[str, object]", value) if isinstance(value, Mapping) else None
+
+
+def _is_conversation(question: Sequence[BaseMessage]) -> bool:
+    """Whether a client that keeps the conversation itself sends all of it with its question."""
+    return any(isinstance(message, AIMessage) for message in question)
 
 
 def _begins_with(messages: Sequence[BaseMessage], sent: Sequence[BaseMessage]) -> bool:

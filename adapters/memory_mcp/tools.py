@@ -64,6 +64,9 @@ _READS: Final = ToolAnnotations(
 _ADDS: Final = ToolAnnotations(
     read_only_hint=False, destructive_hint=False, idempotent_hint=False, open_world_hint=False
 )
+_ADDS_ONCE: Final = _ADDS.model_copy(update={"idempotent_hint": True})
+_ADDS_OR_REPLACES: Final = _ADDS.model_copy(update={"destructive_hint": True})
+"""By MCP's schema a tool is destructive unless all its updates are additive, and under a known id these replace."""
 _CHANGES: Final = ToolAnnotations(
     read_only_hint=False, destructive_hint=True, idempotent_hint=True, open_world_hint=False
 )
@@ -81,9 +84,9 @@ class MemoryTools:
         """Every tool, ready for a server."""
         return [
             _tool(self.memory_recall, "Recall what is known", _READS),
-            _tool(self.memory_remember, "Remember a conversation", _ADDS),
-            _tool(self.memory_store, "Store a memory", _ADDS),
-            _tool(self.memory_store_many, "Store several memories", _ADDS),
+            _tool(self.memory_remember, "Remember a conversation", _ADDS_ONCE),
+            _tool(self.memory_store, "Store a memory", _ADDS_OR_REPLACES),
+            _tool(self.memory_store_many, "Store several memories", _ADDS_OR_REPLACES),
             _tool(self.memory_search, "Search memories", _READS),
             _tool(self.memory_list, "List memories", _READS),
             _tool(self.memory_history, "Show what a memory said before", _READS),

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from memory_spade.agent import MemoryLLMAgent
+    from memory_spade.bank import BankProvider
     from memory_spade.behaviour import MemoryBehaviour
     from memory_spade.memory import AgentBaseMemory, AgentInteractionMemory, MemoryBackend, MemoryEntry, SqliteBackend
     from memory_spade.mixin import MemoryMixin
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 __all__ = [
     "AgentBaseMemory",
     "AgentInteractionMemory",
+    "BankProvider",
     "MemoryBackend",
     "MemoryBehaviour",
     "MemoryEntry",
@@ -27,6 +29,7 @@ __all__ = [
 ]
 
 _MODULES = {
+    "BankProvider": "memory_spade.bank",
     "MemoryBehaviour": "memory_spade.behaviour",
     "MemoryLLMAgent": "memory_spade.agent",
     "MemoryMixin": "memory_spade.mixin",

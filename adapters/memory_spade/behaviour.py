@@ -11,9 +11,9 @@ except ImportError as error:
 import logging
 from typing import Any, Final
 
-from memory_core import BoundMemory, Draft, MemoryCoreError
-from memory_core.adapting import reason_for_log
-from memory_spade.conversation import sender_of, session_of
+from memory_core import BoundMemory, Draft, MemoryCoreError, Recalled
+from memory_core.adapting import append_drafts, reason_for_log, recall_with
+from memory_spade.conversation import MESSAGE_ID, identified, sender_of, session_of, source_key_of
 from memory_spade.mixin import MemoryMixin
 
 logger = logging.getLogger(__name__)
@@ -25,7 +25,7 @@ MAX_TEXT_CHARS: Final = 1_000_000
 
 
 class MemoryBehaviour(CyclicBehaviour):
-    """Remembers every message it receives or sends; `await self.memory.search(...)` asks the memory.
+    """Remembers every message it receives or sends; `await self.recall(message)` says what is known.
 
     Alone it only listens: `agent.add_behaviour(MemoryBehaviour(), template)` keeps what the template lets through. To
     do more, override `run` as in any behaviour; to do it now and then, put it before another kind:
@@ -50,6 +50,14 @@ class MemoryBehaviour(CyclicBehaviour):
         """
         return self._owner().home.base(self._peer)
 
+    async def recall(self, message: Message) -> Recalled:
+        """What is remembered for the answer to a message, as the agent's `recall=` says; `str` of it is the block.
+
+        The message itself is not part of it, and neither are earlier questions like it.
+        """
+        options = self._owner().recall_options
+        return await recall_with(self._owner().home.base(sender_of(message)), message.body or "", options)
+
     async def run(self) -> None:
         """Listen."""
         await self.receive(timeout=10)
@@ -63,8 +71,10 @@ class MemoryBehaviour(CyclicBehaviour):
 
     async def send(self, msg: Message) -> None:
         """See `CyclicBehaviour.send`; what was sent is in the memory when this returns."""
-        await super().send(msg)
-        await self._remember(msg, peer=str(msg.to.bare), author=self._owner().address)
+        sent = identified(msg)
+        await super().send(sent)
+        msg.sender, msg.sent = sent.sender, sent.sent
+        await self._remember(sent, peer=str(msg.to.bare), author=self._owner().address)
 
     def _owner(self) -> MemoryMixin:
         if not isinstance(self.agent, MemoryMixin):
@@ -75,18 +85,21 @@ class MemoryBehaviour(CyclicBehaviour):
         self._peer, agent = peer, self._owner()
         if not (message.body or "").strip():
             return
-        metadata = dict(message._metadata)  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]  (only single keys are public)
+        metadata: dict[str, str] = dict(message._metadata)  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]  (only single keys are public)
+        session = session_of(message.thread or metadata.get(CONVERSATION_ID), peer)
+        metadata.pop(MESSAGE_ID, None)
         draft = Draft(
             str(message.body)[:MAX_TEXT_CHARS],
             role="assistant" if author == agent.address else "user",
             kind="message",
             author=author,
             agent=agent.address,
-            session=session_of(message.thread or metadata.get(CONVERSATION_ID), peer),
+            session=session,
+            source_key=source_key_of(message, author, session),
             data={"metadata": metadata} if metadata else {},
         )
         try:
-            await self.memory.add(draft, embed="later")
+            await append_drafts(self.memory, [draft], embed="later")
         except MemoryCoreError as error:
             reason = reason_for_log(error)  # without the traceback, whose messages may quote
             logger.error("an agent goes on without remembering a message: %s", reason)  # noqa: TRY400

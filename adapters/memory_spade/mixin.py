@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Final
 from memory_core import BoundMemory, Memory, RecallOptions
 from memory_core.adapting import core_loop
 from memory_spade.arguments import check_arguments
-from memory_spade.conversation import invented_thread, sender_of
+from memory_spade.conversation import MESSAGE_ID, identified, invented_thread, sender_of
 from memory_spade.memory import MemoryBackend
 from memory_spade.memory.flags import Flag, StrPath, read_flags
 from memory_spade.memory.home import Home, Owner
@@ -124,6 +124,8 @@ class MemoryMixin(Agent):
     def dispatch(self, msg: Message) -> list[Task[None]]:
         """Deliver a message to the behaviours, as `Agent.dispatch`; one for the model gets a thread if it has none."""
         peer = sender_of(msg)
+        if msg.get_metadata(MESSAGE_ID) is None:
+            msg = identified(msg)  # two behaviours that hear it keep it once
         blank = not (msg.thread or "").strip()
         if peer and blank and self._has_model() and msg.get_metadata("message_type") == "llm":
             from memory_spade.llm import forget_conversation  # noqa: PLC0415

@@ -1,10 +1,12 @@
-"""A day with one memory: breakfast with SPADE, noon with Google ADK, two o'clock with LangChain, four with MCP."""
+"""A day with one memory: breakfast with SPADE, noon with Google ADK, two o'clock with LangChain, four with MCP, six
+with Xaibo where that is installed."""
 
 from __future__ import annotations
 
 import os
 import subprocess
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Final
 
@@ -54,6 +56,14 @@ def asked_at_four(path: Path) -> None:
         "Four o'clock, MCP", "a desktop assistant starts memory-mcp on the same file and calls memory_search"
     )
     run("demo.assistant", str(path), "Where did I leave my spare key?")
+
+
+def asked_at_six(path: Path) -> None:
+    """An agent of Xaibo asks the memory, too."""
+    if find_spec("xaibo") is None:
+        return
+    transcript.scene("Six o'clock, Xaibo", "an agent made of YAML opens the same file; its model calls search_memory")
+    run("demo.secretary", str(path), "When do I need a new passport?")
 
 
 def next_morning(path: Path) -> None:

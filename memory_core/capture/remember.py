@@ -1,14 +1,17 @@
-"""Remembering a conversation: from the messages an application has to records, each once."""
+"""Remembering a conversation: from the messages an application or a framework has to records, each once."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Final, Literal, Protocol
 
 from memory_core.capture.messages import MESSAGE_KIND, Message
-from memory_core.capture.resending import LOOK_BACK, Said, known_messages, said, source_key, source_key_of_id
-from memory_core.models import STATES, Draft, Json, MemoryRecord, Order, Page, Patch
+from memory_core.capture.recognising import key_behind, key_of, keys_of, recognised, within
+from memory_core.capture.resending import LOOK_BACK, source_key_of_id
+from memory_core.limits import MAX_LISTED
+from memory_core.models import STATES, Draft, Json, MemoryRecord, Order, Page, Patch, Scope
 from memory_core.where.value import Where
 
 DEFAULT_SESSION: Final = "conversation"
@@ -23,6 +26,9 @@ _MOST: Final = 10_000
 class Storing(Protocol):
     """What of a handle remembering needs."""
 
+    @property
+    def scope(self) -> Scope: ...
+
     async def add_many(
         self, entries: Iterable[str | Draft], *, embed: Literal["now", "later"] = "now"
     ) -> list[MemoryRecord | None]: ...
@@ -32,33 +38,94 @@ class Storing(Protocol):
     async def update(self, id: str, patch: Patch) -> MemoryRecord: ...  # noqa: A002  (the record's own word)
 
 
-async def remember_messages(
-    handle: Storing,
-    messages: Sequence[Message],
-    *,
-    session: str,
-    now: datetime,
-    data: Mapping[str, Json],
-    embed: Literal["now", "later"],
-) -> list[MemoryRecord]:
-    """Store what is new of a conversation and return the record of every message, in order; see `BoundMemory.remember`.
+def message_drafts(messages: Iterable[Message], *, session: str, data: Mapping[str, Json]) -> list[Draft]:
+    """The drafts of the messages of a conversation; those with ids have source keys.
 
     Args:
         messages: From `read_messages`.
-        now: The moment at which messages without a time were said.
-        data: Put into every record.
+        session: Which conversation.
+        data: Put into every draft.
     """
-    if not messages:
+    return [_draft(message, session, data) for message in messages]
+
+
+async def remember_drafts(
+    handle: Storing, drafts: Sequence[Draft], *, now: datetime, embed: Literal["now", "later"] = "now"
+) -> list[MemoryRecord]:
+    """Store what is new of a conversation and return the record of every message, in order, without deleted ones.
+
+    This is how conversations are kept, see `BoundMemory.remember`; an adapter hands over what its framework knows of
+    each message as a draft.
+
+    Args:
+        handle: Whose memory.
+        drafts: In order, of one session. A source key is made from an id that no other message of the session has; a
+            draft without one is of a message without an id. A stored message takes what a draft of its id says.
+        now: The moment at which messages without a time were said.
+        embed: See `BoundMemory.remember`.
+    """
+    if not drafts:
         return []
-    by_place = any(message.id is None for message in messages)
-    last = await _last_messages(handle, session, len(messages)) if by_place else ()
-    keys, known = _keys(messages, last, session)
-    fresh = [place for place in range(len(messages)) if place not in known]
-    times = _times(messages, known, now, last)
-    drafts = [_draft(messages[place], keys[place], times[place], session, data) for place in fresh]
-    written = await handle.add_many(drafts, embed=embed) if drafts else []
+    drafts = [_reachable(handle.scope, draft) for draft in drafts]
+    session = drafts[0].session
+    known_keys = await _stored_of(handle, [draft.source_key for draft in drafts if draft.source_key is not None])
+    last: Sequence[MemoryRecord] = ()
+    if session is not None and any(draft.source_key not in known_keys for draft in drafts):
+        last = await _last_messages(handle, session, len(drafts))
+    known = recognised(drafts, last, known_keys)
+    keys = keys_of(handle.scope, drafts, last, known)
+    times = _times(drafts, known, now, last)
+    fresh = [place for place in range(len(drafts)) if place not in known]
+    new = [replace(drafts[place], source_key=keys[place], occurred_at=times[place]) for place in fresh]
+    written = await handle.add_many(new, embed=embed) if new else []
     stored = known | {place: record for place, record in zip(fresh, written, strict=True) if record is not None}
-    return await _in_order(handle, stored, [place for place in fresh if messages[place].occurred_at is None])
+    return await _in_order(handle, stored, [place for place in fresh if drafts[place].occurred_at is None])
+
+
+async def append_drafts(handle: Storing, drafts: Sequence[Draft], *, embed: Literal["now", "later"] = "now") -> None:
+    """Store messages of which those without source keys are all new; others take what their drafts say."""
+    if drafts:
+        await handle.add_many([_reachable(handle.scope, draft) for draft in drafts], embed=embed)
+
+
+async def continue_drafts(
+    handle: Storing,
+    drafts: Sequence[Draft],
+    *,
+    after: MemoryRecord | None,
+    embed: Literal["now", "later"] = "now",
+) -> None:
+    """Store messages that are known to continue a conversation, once if others store the same ones at the same moment.
+
+    Args:
+        handle: Whose memory.
+        drafts: In order; their source keys are made here.
+        after: The stored message before them; `None` at the beginning.
+        embed: See `BoundMemory.remember`.
+    """
+    previous = "" if after is None else key_of(after)
+    new: list[Draft] = []
+    for draft in drafts:
+        previous = key_behind(handle.scope, previous, draft)
+        new.append(replace(draft, source_key=previous))
+    if new:
+        await handle.add_many(new, embed=embed)
+
+
+def _reachable(scope: Scope, draft: Draft) -> Draft:
+    if draft.source_key is None:
+        return draft
+    return replace(draft, source_key=within(scope, draft.source_key))
+
+
+async def _stored_of(handle: Storing, keys: Sequence[str]) -> set[str]:
+    """Which of these source keys are stored."""
+    found: set[str] = set()
+    for at in range(0, len(keys), MAX_LISTED):
+        some = tuple(dict.fromkeys(keys[at : at + MAX_LISTED]))
+        page = await handle.list(where=Where(source_keys=some, states=STATES), limit=len(some))
+        found.update(record.source_key for record in page.records if record.source_key is not None)
+    return found
 
 
 async def _last_messages(handle: Storing, session: str, given: int) -> Sequence[MemoryRecord]:
@@ -69,50 +136,16 @@ async def _last_messages(handle: Storing, session: str, given: int) -> Sequence[
     return page.records[::-1]
 
 
-def _keys(
-    messages: Sequence[Message], last: Sequence[MemoryRecord], session: str
-) -> tuple[list[str], dict[int, MemoryRecord]]:
-    """The source key of each message, and by its place the record of each one without an id that is stored already."""
-    without_ids = [place for place, message in enumerate(messages) if message.id is None]
-    timed = all(messages[place].occurred_at is not None for place in without_ids)
-    given = [_said(messages[place], timed=timed) for place in without_ids]
-    stored = [said(r.role, r.text, r.occurred_at if timed else None) for r in last]
-    complete = len(last) < max(LOOK_BACK, 2 * len(messages))
-    found = known_messages(given, stored, is_complete=complete)
-    known = {without_ids[at]: last[place] for at, place in found.items()}
-    keys: list[str] = []
-    before = min(found.values(), default=len(last)) - 1
-    previous = _key_of(last[before]) if before >= 0 else ""
-    for place, message in enumerate(messages):
-        if place in known:
-            key = _key_of(known[place])
-        elif message.id is not None:
-            key = source_key_of_id(session, message.id)
-        else:
-            key = source_key(session, previous, _said(message, timed=timed))
-        keys.append(key)
-        previous = key
-    return keys, known
-
-
-def _said(message: Message, *, timed: bool) -> Said:
-    return said(message.role, message.text, message.occurred_at if timed else None)
-
-
-def _key_of(record: MemoryRecord) -> str:
-    return record.source_key or record.id
-
-
 def _times(
-    messages: Sequence[Message], known: Mapping[int, MemoryRecord], now: datetime, last: Sequence[MemoryRecord]
+    drafts: Sequence[Draft], known: Mapping[int, MemoryRecord], now: datetime, last: Sequence[MemoryRecord]
 ) -> list[datetime]:
     """When each message was said: what it says itself; else now, or next to the known messages that it stands among."""
     times: list[datetime] = []
     last_known = max(known, default=-1)
     latest = max([now, *(record.occurred_at + _STEP for record in last[-1:])])
     first = min((record.occurred_at - place * _STEP for place, record in known.items()), default=latest)
-    for place, message in enumerate(messages):
-        given = known[place].occurred_at if place in known else message.occurred_at
+    for place, draft in enumerate(drafts):
+        given = known[place].occurred_at if place in known else draft.occurred_at
         if given is None:
             after = times[-1] + _STEP if times else first
             given = after if place < last_known else max(after, latest)
@@ -136,7 +169,7 @@ async def _in_order(
     return records
 
 
-def _draft(message: Message, key: str, occurred_at: datetime, session: str, data: Mapping[str, Json]) -> Draft:
+def _draft(message: Message, session: str, data: Mapping[str, Json]) -> Draft:
     calls: list[Json] = [{"name": call.name, "arguments": call.arguments} for call in message.tool_calls]
     return Draft(
         message.text,
@@ -144,7 +177,7 @@ def _draft(message: Message, key: str, occurred_at: datetime, session: str, data
         kind=MESSAGE_KIND,
         author=message.author,
         session=session,
-        occurred_at=occurred_at,
-        source_key=key,
+        occurred_at=message.occurred_at,
+        source_key=None if message.id is None else source_key_of_id(session, message.id),
         data={**data, "tool_calls": calls} if calls else data,
     )

@@ -61,6 +61,11 @@ def known_messages(given: Sequence[Said], stored: Sequence[Said], *, is_complete
     return best.known
 
 
+def is_complete(stored: int, given: int) -> bool:
+    """Whether so many messages, the last of a conversation, are all of it when so many are handed over."""
+    return stored < max(LOOK_BACK, 2 * given)
+
+
 def source_key(session: str, previous: str, message: Said) -> str:
     """The key of a message without an id: from the key of the message before it (empty for the first) and its own."""
     return "said:" + _digest(session, previous, *message)
@@ -69,6 +74,24 @@ def source_key(session: str, previous: str, message: Said) -> str:
 def source_key_of_id(session: str, message_id: str) -> str:
     """The key of a message with an id of its own within the session."""
     return "message:" + _digest(session, message_id)
+
+
+def kind_of_key(key: str | None) -> str:
+    """Whose ids a source key is made of: those of one framework say nothing about those of another."""
+    return (key or "").partition(":")[0]
+
+
+def key_within(key: str, bounds: Sequence[str | None]) -> str:
+    """A key for a handle that reaches a part of its owner's memories only, where others cannot meet it.
+
+    Args:
+        key: As it is for a handle that reaches all of them.
+        bounds: What the handle is bound to beside the owner; `None` for what it is not bound to.
+    """
+    if not any(bounds):
+        return key
+    kind, _, digest = key.rpartition(":")
+    return f"{kind}:" + _digest(digest, *(f"={bound}" if bound else "" for bound in bounds))
 
 
 def _fit(

@@ -9,14 +9,13 @@ from typing import TYPE_CHECKING, Final
 
 from memory_core.models import MemoryRecord
 from memory_core.recall.prompt import BLOCK_END, BLOCK_START, printable
+from memory_core.recall.values import MAX_LINE_CHARS
 
 if TYPE_CHECKING:
     from memory_core.recall.selection import Candidate
 
 Format = Callable[[MemoryRecord, str], str]
 
-MAX_LINE_CHARS: Final = 1_000
-"""Most characters of one memory in a block, before escaping: a passage and a little more."""
 SHARE_OF_BUDGET: Final = 3
 """A memory takes at most this part of the budget (a third), so that a long one does not crowd out the others."""
 _CHARS_PER_TOKEN: Final = 4

@@ -62,6 +62,7 @@ async def recall_for(
     wanted = cut_query(check_text("query", query), MAX_QUERY_CHARS)
     where = options.conditions()
     hits, selection = await _selected(handle, wanted, options, where, now, explain=explain)
+    await _raise_answered(handle, selection, wanted, where)
     await _follow_links(handle, selection, options, where)
     if options.neighbours:
         await _add_neighbours(handle, selection, wanted, where)
@@ -112,6 +113,17 @@ async def _follow_links(handle: Searching, selection: Selection, options: Recall
     for record in page.records:
         if not options.without(record):
             selection.add_after(wanted[record.id], record, longest_text(options.max_chars, options.max_tokens))
+
+
+async def _raise_answered(handle: Searching, selection: Selection, query: str, where: Where) -> None:
+    """Let what answered earlier questions rank as they do: who asks the same again wants the same."""
+    from memory_core.recall.statements import terms_of  # noqa: PLC0415
+
+    wanted = terms_of(query)
+    found = await asyncio.gather(*(_neighbour(handle, c.record, where, is_after=True) for c in selection.asked))
+    for question, answer in zip(selection.asked, found, strict=True):
+        if answer is not None:
+            selection.raise_answered(question, answer, wanted)
 
 
 async def _add_neighbours(handle: Searching, selection: Selection, query: str, where: Where) -> None:

@@ -21,14 +21,18 @@ from memory_core.recall.statements import (
     is_the_same,
     normalised,
     repeats,
+    stated,
     terms_of,
 )
-from memory_core.recall.values import Reason, RecallOptions
+from memory_core.recall.values import MAX_LINE_CHARS, Reason, RecallOptions
 from memory_core.retrieval.diversity import diversified, similarity
 
 NEAR: Final = 0.5
 """Statements with at least this share of the best one's score or similarity are about as relevant as it: of them the
 latest comes first, because it may correct the others. Nobody says twice in the same words where they live."""
+
+MOST_ASKED: Final = 8
+"""So many earlier questions are looked at for what was answered to them."""
 
 _NOWHERE: Final[Sequence[int]] = ()
 
@@ -70,6 +74,8 @@ class Selection:
     kept: list[Candidate] = field(default_factory=list[Candidate])
     left_out: dict[str, tuple[Reason, str | None]] = field(default_factory=dict[str, tuple[Reason, str | None]])
     """By id why, and the memory that says the same."""
+    asked: list[Candidate] = field(default_factory=list[Candidate])
+    """Earlier questions, best first, each text once, also those that are left out: their answers say what matters."""
 
     @property
     def excluded(self) -> int:
@@ -78,6 +84,22 @@ class Selection:
 
     def leave_out(self, record: MemoryRecord, reason: Reason, of: str | None = None) -> None:
         self.left_out[record.id] = reason, of
+
+    def note_question(self, candidate: Candidate) -> None:
+        """Keep an earlier question, whatever becomes of it."""
+        is_turn = candidate.is_request and candidate.record.session is not None
+        if is_turn and len(self.asked) < MOST_ASKED and all(each.words != candidate.words for each in self.asked):
+            self.asked.append(candidate)
+
+    def raise_answered(self, question: Candidate, answer: MemoryRecord, wanted: frozenset[str]) -> None:
+        """Put the statement that an answer repeats where the question stands, if it stands behind."""
+        said, known = terms_of(answer.text), wanted | question.terms
+        source = next((c for c in self.kept if not c.is_request and _is_repeated_in(answer, said, c, known)), None)
+        if source is None or source.hit.score >= question.hit.score:
+            return
+        self.kept.remove(source)
+        place = next((n for n, c in enumerate(self.kept) if c.is_request or c.hit.score < question.hit.score), None)
+        self.kept.insert(len(self.kept) if place is None else place, _raised(source, question))
 
     def add_after(self, source: Candidate, record: MemoryRecord, longest: int) -> None:
         """Put what a candidate links to behind it, unless it is there or says what another one says."""
@@ -103,6 +125,7 @@ def select(query: str, hits: Sequence[Hit], options: RecallOptions, *, longest: 
     candidates: list[Candidate] = []
     for hit in hits:
         candidate = _candidate(hit, wanted, longest)
+        selection.note_question(candidate)
         reason = _unfit(candidate, query, wanted, shows_query=options.shows_query)
         if hit.score < least:
             reason = "score"
@@ -238,7 +261,10 @@ def _is_query(record: MemoryRecord, wanted: frozenset[str]) -> bool:
 
 
 def _candidate(hit: Hit, wanted: frozenset[str], longest: int) -> Candidate:
-    text = excerpt(hit.passage.text if hit.passage else hit.record.text, wanted, longest)
+    whole = hit.passage.text if hit.passage else hit.record.text
+    if longest < MAX_LINE_CHARS and hit.record.role in ("user", None) and len(whole) <= MAX_LINE_CHARS:
+        whole = stated(whole, wanted)  # there is little room
+    text = excerpt(whole, wanted, longest)
     said = normalised(text) or text
     return Candidate(hit, text, said, terms_of(text), is_request(hit.record.text) and hit.record.role != "assistant")
 
@@ -316,6 +342,13 @@ def _is_source(statement: Candidate, answer: Candidate, wanted: frozenset[str]) 
     return said_before and echoes(answer.terms, statement.terms, wanted)
 
 
-def _raised(source: Candidate, answer: Candidate) -> Candidate:
-    """The statement with the score of the answer that repeats it."""
-    return replace(source, hit=replace(source.hit, score=max(source.hit.score, answer.hit.score)))
+def _is_repeated_in(answer: MemoryRecord, said: frozenset[str], statement: Candidate, known: frozenset[str]) -> bool:
+    """Whether an answer to an earlier question repeats a statement."""
+    record = statement.record
+    is_earlier = record.role != "assistant" and record.occurred_at <= answer.occurred_at
+    return is_earlier and answer.role == "assistant" and echoes(said, statement.terms, known)
+
+
+def _raised(source: Candidate, other: Candidate) -> Candidate:
+    """The statement with the score of the answer that repeats it, or of the question to that answer."""
+    return replace(source, hit=replace(source.hit, score=max(source.hit.score, other.hit.score)))

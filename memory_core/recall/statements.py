@@ -48,7 +48,7 @@ _WH: Final = (
 _STATING: Final = re.compile(rf"\W*{_SUBJECT}\b", re.IGNORECASE)
 _OPENING: Final = re.compile(
     rf"\W*(?:(?:please|bitte|and|so|und)\W+)*(?:(?:what|who|where|when|why|how)(?:\W+|['\u2019])(?:s|{_AUXILIARY})\b"
-    rf"|(?:which|what|whose|how)\W+(?!{_SUBJECT}\b)(?:\w+\W+){{1,2}}{_AUXILIARY}\b"
+    rf"|(?:which|what|whose|how)\W+(?!{_SUBJECT}\b)(?:\w+\W+){{1,3}}{_AUXILIARY}\b"
     rf"|{_WH}\W+(?!(?:{_SUBJECT}|du|er|sie|es|man|tu|il|elle)\b)\w"
     rf"|{_AUXILIARY} (?:i|you|we|my|it|there)\b"
     r"|(?:tell|remind|show) (?:me|us)\b|(?:sag|zeig|erinnere?) (?:mir|mich|uns)\b|dime\b|dis[- ]moi\b"
@@ -88,6 +88,21 @@ def excerpt(text: str, wanted: frozenset[str], longest: int) -> str:
         first -= 1
     start, stop = spans[first][0], min(spans[last][1], spans[first][0] + longest - 2)
     return f"{'…' if start else ''}{text[start:stop].strip()}{'…' if stop < len(text) else ''}"
+
+
+def stated(text: str, wanted: frozenset[str]) -> str:
+    """A text without the requests in it that share nothing with the query, if something is left; dots stand for them.
+
+    "I drive a Yaris. How often should the oil be changed?" is shown as "I drive a Yaris. …".
+
+    Args:
+        wanted: The terms of the query.
+    """
+    sentences = [sentence for sentence in _SENTENCE.findall(text) if any(map(str.isalnum, sentence))]
+    kept = [each for each in sentences if not _is_asking(each) or wanted & terms_of(each)]
+    if len(kept) == len(sentences) or not any(not _is_asking(each) for each in kept):
+        return text
+    return f"{' '.join(each.strip() for each in kept)} …"
 
 
 def is_request(text: str) -> bool:

@@ -15,6 +15,8 @@ T = TypeVar("T")
 
 DEFAULT_CHARS: Final = 4_000
 """The budget of a block, about 1,000 tokens."""
+MAX_LINE_CHARS: Final = 1_000
+"""Most characters of one memory in a block, before escaping: a passage and a little more."""
 _SHORTEST_LINE: Final = 30
 """Characters of the shortest line, or four times its tokens: less room is not worth looking for one that fits."""
 

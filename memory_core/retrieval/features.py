@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import date
 from functools import lru_cache
 from typing import Final, NamedTuple
 
 from memory_core.models import MemoryRecord
 from memory_core.retrieval.analysis import ascii_words, asks, index_terms, terms_of, words
-from memory_core.retrieval.postings import pack
+from memory_core.retrieval.postings import TOGETHER, pack
 from memory_core.retrieval.timex import format_date, has_time_expression, resolve
+from memory_core.slices import give_way
 
 ANALYSIS: Final = 3
 """Raised whenever a text may get other terms, flags or words than before: what is stored is then analysed anew."""
@@ -41,14 +43,25 @@ def features(record: MemoryRecord) -> Features:
         return Features(b"", 0, 0)
     if text.isascii() and "_" not in text and (record.author is None or record.author.isascii()):
         found = ascii_words(text)  # once for everything; a word of a pattern is one of these, but for the underscore
+        if len(found) > TOGETHER:
+            give_way()
         dates = resolve(text, record.occurred_at, found)
         packed = _packed_head(record.occurred_at.date(), record.author)
-        packed += b"".join(map(_packed_words.__getitem__, found))
+        packed += _packed(found)
         packed += pack(index_terms(" ".join(dates))) if dates else b""
         timed = has_time_expression(text, found)
     else:
         packed, timed = pack(terms_of_record(record)), has_time_expression(text)
     return Features(packed, (QUESTION if asks(text) else 0) | (TIMED if timed else 0), words(text))
+
+
+def _packed(words: Sequence[str]) -> bytes:
+    parts: list[bytes] = []
+    for start in range(0, len(words), TOGETHER):
+        if start:
+            give_way()
+        parts.append(b"".join(map(_packed_words.__getitem__, words[start : start + TOGETHER])))
+    return b"".join(parts)
 
 
 def terms_of_record(record: MemoryRecord) -> list[str]:

@@ -20,6 +20,8 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from memory_core.slices import give_way
+
 _TERM_BYTES: Final = 5
 _ROW_BITS: Final = 64 - 8 * _TERM_BYTES
 _PADDING: Final = bytes(8 - _TERM_BYTES)
@@ -31,8 +33,8 @@ TERM_MASK: Final = ~_ROW_MASK
 _REBUILD_SHARE: Final = 4
 """Rows are sorted in once those that are not amount to this fraction (1/4) of what is; until then they are lists."""
 
-_TOGETHER: Final = 10_000
-"""Terms that are packed in one step, which no other thread can interrupt."""
+TOGETHER: Final = 2_000
+"""Terms that are packed in one step, some milliseconds."""
 _MANY: Final = 2_048
 _MANY_SHARE: Final = 8
 """A term has a column if it stands in this many rows and in this fraction (1/8) of all."""
@@ -58,8 +60,10 @@ _hash_of: Final = _Hashes()
 def pack(terms: Iterable[str]) -> bytes:
     """Analysed terms in the form in which `Postings` takes them; order and repeats are kept."""
     left, parts = iter(terms), list[bytes]()
-    while part := b"".join(map(_hash_of.__getitem__, islice(left, _TOGETHER))):
+    while part := b"".join(map(_hash_of.__getitem__, islice(left, TOGETHER))):
         parts.append(part)
+        if len(part) == TOGETHER * _TERM_BYTES:
+            give_way()
     return b"".join(parts)
 
 

@@ -5,19 +5,25 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from datetime import datetime
+from functools import lru_cache
 from operator import ge, gt, le, lt
 from typing import Any, Final, cast
 
 from memory_core.models import MemoryRecord
-from memory_core.where.conditions import GROUPS, TAGS, AllOf, AnyOf, Condition, DataCondition, FieldCondition
+from memory_core.slices import give_way
+from memory_core.where.conditions import GROUPS, TAGS, AllOf, Condition, DataCondition, FieldCondition, NoneOf
 from memory_core.where.value import Where
 
 _ORDERINGS: Final[Mapping[str, Callable[[Any, Any], bool]]] = {"gt": gt, "gte": ge, "lt": lt, "lte": le}
 _EQUALITIES: Final = ("eq", "ne", "in", "nin")
-_ORDERED: Final[tuple[Any, ...]] = (int | float, str, datetime)
+_NOTHING: Final = object()
+"""Where a path leads to no value; equal to none."""
 _UNSPACED: Final = ("CJK", "HIRAGANA", "KATAKANA", "HANGUL", "THAI", "LAO", "KHMER", "MYANMAR", "TIBETAN", "BOPOMOFO")
 """Scripts that write words without spaces between them, or with endings attached, by the names of their characters."""
 
+
+_OCCURRENCES: Final = 1_000
+"""Of a keyword inside other words, between two chances for others to go first."""
 
 Test = Callable[[Any], bool]
 """Of a record; of anything that has its `data`, if no condition is on a field."""
@@ -41,10 +47,22 @@ def satisfies(record: MemoryRecord, where: Where, now: datetime) -> bool:
 
 def has_keyword(text: str, keywords: Collection[str]) -> bool:
     """Whether a text contains one of the keywords, as `Where.keywords` says; true if there are none."""
-    if not keywords:
-        return True
-    said = folded(text)
-    return any(_contains(said, folded(keyword).strip()) for keyword in keywords)
+    return not keywords or keyword_test(keywords)(text)
+
+
+def keyword_test(keywords: Collection[str]) -> Callable[[str], bool]:
+    """What decides whether a text contains one of the keywords; made once, asked of many texts."""
+    wanted = [folded(keyword).strip() for keyword in keywords]
+
+    def test(text: str) -> bool:
+        said = folded(text)
+        for keyword in wanted:
+            give_way()
+            if _contains(said, keyword):
+                return True
+        return False
+
+    return test
 
 
 def conditions_of(where: Where) -> list[Condition]:
@@ -62,25 +80,65 @@ def names_any(conditions: Iterable[Condition], fields: Collection[str]) -> bool:
     )
 
 
-def is_on_data(condition: Condition) -> bool:
-    """Whether `data` alone decides."""
-    if isinstance(condition, GROUPS):
-        return all(map(is_on_data, condition.conditions))
-    return isinstance(condition, DataCondition)
+def matcher(condition: Condition, of_field: Callable[[FieldCondition], Test] | None = None) -> Test:
+    """What decides whether a record satisfies a checked condition; made once, asked of many records.
 
-
-def matcher(condition: Condition) -> Test:
-    """What decides whether a record satisfies a checked condition; made once, asked of many records."""
+    Args:
+        of_field: What decides on a field, if its value is not at hand as the attribute of a record.
+    """
     if isinstance(condition, DataCondition):
-        compares, path = _comparison(condition), condition.path
-        return lambda record: compares(_at(record.data, path))
+        return _data_test(condition.path, [condition], is_any=False)
     if isinstance(condition, FieldCondition):
-        return _field_test(condition)
-    tests = [matcher(one) for one in condition.conditions]
-    if isinstance(condition, AllOf):
-        return lambda record: all(test(record) for test in tests)
-    is_any = isinstance(condition, AnyOf)
-    return lambda record: any(test(record) for test in tests) is is_any
+        return (of_field or _field_test)(condition)
+    is_any = not isinstance(condition, AllOf)
+    by_path: dict[tuple[str | int, ...], list[DataCondition]] = {}
+    tests: list[Test] = []
+    for one in condition.conditions:
+        if isinstance(one, DataCondition):
+            by_path.setdefault(one.path, []).append(one)
+        else:
+            tests.append(matcher(one, of_field))
+    tests += [_data_test(path, some, is_any=is_any) for path, some in by_path.items()]
+    return _group_test(tests, is_any=is_any, is_none=isinstance(condition, NoneOf))
+
+
+def _group_test(tests: Sequence[Test], *, is_any: bool, is_none: bool) -> Test:
+    def test(record: Any) -> bool:
+        for one in tests:
+            if one(record) is is_any:
+                return is_any is not is_none
+        return is_any is is_none
+
+    return test
+
+
+def _data_test(path: tuple[str | int, ...], some: Sequence[DataCondition], *, is_any: bool) -> Test:
+    """Whether one, or all, of the conditions on one path hold: the value is looked up once, however many there are."""
+    equalities, others = _equalities(some), [_value_test(one) for one in some if one.op not in _EQUALITIES]
+
+    def test(record: Any) -> bool:
+        value = _at(record.data, path)
+        for one in others:
+            if one(value) is is_any:
+                return is_any
+        if equalities:
+            same = identity(value)
+            for wanted, is_wanted in equalities:
+                if ((same in wanted) is is_wanted) is is_any:
+                    return is_any
+        return not is_any
+
+    return test
+
+
+def _equalities(some: Sequence[DataCondition]) -> list[tuple[frozenset[Hashable], bool]]:
+    """The values of each condition on equality, and whether there has to be one of them."""
+    return [(_wanted(one), one.op in {"eq", "in"}) for one in some if one.op in _EQUALITIES]
+
+
+def _wanted(condition: DataCondition | FieldCondition) -> frozenset[Hashable]:
+    value = cast("Any", condition.value)
+    return frozenset(map(identity, value if condition.op in {"in", "nin"} else [value]))
 
 
 def identity(value: Any) -> Hashable:
@@ -90,40 +148,46 @@ def identity(value: Any) -> Hashable:
     if isinstance(value, dict):
         return frozenset((name, identity(held)) for name, held in cast("dict[str, Any]", value).items())
     if isinstance(value, list | tuple):
+        give_way()
         return tuple(map(identity, cast("Sequence[Any]", value)))
     return cast("Hashable", value)
 
 
 def _field_test(condition: FieldCondition) -> Test:
-    compares, name = _comparison(condition), condition.field
-    if name == TAGS:
-        takes_none = condition.op in _EQUALITIES
-        return lambda record: compares(record.tags or ([None] if takes_none else []))
+    name = condition.field
+    if condition.op in _EQUALITIES:
+        wanted, is_wanted = _wanted(condition), condition.op in {"eq", "in"}
+        return lambda record: any(identity(one) in wanted for one in _held(record, name)) is is_wanted
+    if name == TAGS and condition.op == "exists":
+        return lambda record: bool(record.tags) is condition.value
     if condition.op == "exists":
         return lambda record: (getattr(record, name) is not None) is condition.value
-    return lambda record: compares([getattr(record, name)])
+    satisfies_it = _value_test(condition)
+    return lambda record: any(map(satisfies_it, _held(record, name)))
 
 
-def _comparison(condition: DataCondition | FieldCondition) -> Callable[[Sequence[Any]], bool]:
-    """What one of the values that a condition is about has to satisfy; for `ne` and `nin`, what none may."""
+def _held(record: Any, name: str) -> Sequence[object]:
+    return (record.tags or [None]) if name == TAGS else [getattr(record, name)]
+
+
+def _value_test(condition: DataCondition | FieldCondition) -> Callable[[object], bool]:
+    """Whether one value, or `_NOTHING`, satisfies a condition that is not on equality."""
     op, value = condition.op, cast("Any", condition.value)
     if op == "exists":
-        return lambda held: bool(held) is value
-    if op in _EQUALITIES:
-        wanted = frozenset(map(identity, value if op in {"in", "nin"} else [value]))
-        is_wanted = op in {"eq", "in"}
-        return lambda held: any(identity(one) in wanted for one in held) is is_wanted
+        return lambda one: (one is not _NOTHING) is value
     if op == "starts_with":
-        return lambda held: any(isinstance(one, str) and one.startswith(value) for one in held)
-    least, greatest = value if op == "between" else (value, value)
-    orderings = [(ge, least), (le, greatest)] if op == "between" else [(_ORDERINGS[op], value)]
-    return lambda held: any(
-        all(_is_comparable(one, bound) and compare(one, bound) for compare, bound in orderings) for one in held
-    )
+        return lambda one: isinstance(one, str) and one.startswith(value)
+    if op == "between":
+        above, below = _ordering(ge, value[0]), _ordering(le, value[1])
+        return lambda one: above(one) and below(one)
+    return _ordering(_ORDERINGS[op], value)
 
 
-def _is_comparable(one: object, other: object) -> bool:
-    return any(isinstance(one, kind) and isinstance(other, kind) for kind in _ORDERED) and not isinstance(one, bool)
+def _ordering(compare: Callable[[Any, Any], bool], bound: object) -> Callable[[object], bool]:
+    if isinstance(bound, str | datetime):
+        kind = str if isinstance(bound, str) else datetime
+        return lambda one: isinstance(one, kind) and compare(one, bound)
+    return lambda one: isinstance(one, int | float) and not isinstance(one, bool) and compare(one, bound)
 
 
 def _has_fields(record: MemoryRecord, where: Where) -> bool:
@@ -167,15 +231,20 @@ def folded(text: str) -> str:
 
 
 def _contains(text: str, word: str) -> bool:
-    start = text.find(word) if word else -1
-    while start >= 0:
-        stop = start + len(word)
-        if not _runs_on(text[start - 1 : start], word[0]) and not _runs_on(word[-1], text[stop : stop + 1]):
+    found = text.find(word) if word else -1
+    seen = 0
+    while found >= 0:
+        stop = found + len(word)
+        if not _runs_on(text[found - 1 : found], word[0]) and not _runs_on(word[-1], text[stop : stop + 1]):
             return True
-        start = text.find(word, start + 1)
+        found = text.find(word, found + 1)
+        seen += 1
+        if seen % _OCCURRENCES == 0:
+            give_way()
     return False
 
 
+@lru_cache(maxsize=4_096)
 def _runs_on(left: str, right: str) -> bool:
     """Whether a word goes on from one character to the next."""
     return all(c and (c.isalnum() or c == "_" or unicodedata.category(c)[0] == "M") for c in (left, right)) and not any(
@@ -183,14 +252,14 @@ def _runs_on(left: str, right: str) -> bool:
     )
 
 
-def _at(data: Any, path: Iterable[str | int]) -> Sequence[object]:
-    """What is found by following the path: one value or none."""
+def _at(data: Any, path: Iterable[str | int]) -> object:
+    """What is found by following the path, or `_NOTHING`."""
     for step in path:
         found = isinstance(data, dict) if isinstance(step, str) else isinstance(data, list)
         if not found:
-            return ()
+            return _NOTHING
         try:
             data = data[step]
         except LookupError:
-            return ()
-    return (data,)
+            return _NOTHING
+    return cast("object", data)

@@ -26,6 +26,9 @@ from google.adk.sessions import InMemorySessionService
 from langchain_core.messages import HumanMessage, ToolMessage
 from mcp import Client
 from spade.container import Container
+from xaibo import AgentConfig, ConfigOverrides, Xaibo
+from xaibo.core.models.response import Response
+from xaibo.primitives.modules.llm.mock import MockLLM
 
 from memory_adk import MemoryService, MemoryToolset
 from memory_adk.testing import ScriptedLlm, user_says
@@ -36,6 +39,7 @@ from memory_spade import MemoryLLMAgent
 from memory_spade.testing.peer import Peer
 from memory_spade.testing.provider import Request, ScriptedProvider, ToolCall
 from memory_spade.testing.xmpp import XmppServer
+from memory_xaibo import CoreMemory
 
 
 class RefusedError(Exception):
@@ -192,7 +196,52 @@ class Mcp:
         return dict(result.structured_content or {})
 
 
-FRAMEWORKS = ("spade", "adk", "langchain", "mcp")
+class XaiboAgent:
+    """An agent made of YAML, whose scripted model calls the memory tools that Xaibo has."""
+
+    MODULES = """
+id: helper
+modules:
+  - {module: memory_xaibo.CoreMemory, id: memory}
+  - {module: xaibo.primitives.modules.memory.MemoryToolProvider, id: tools}
+  - {module: xaibo.primitives.modules.conversation.SimpleConversation, id: history}
+  - {module: xaibo.primitives.modules.llm.MockLLM, id: llm}
+  - {module: xaibo.primitives.modules.orchestrator.SimpleToolOrchestrator, id: orchestrator}
+"""
+
+    def __init__(self, handle: BoundMemory) -> None:
+        self._handle = handle
+        self._memory = CoreMemory({"ranking": "relevance"}, memory=handle)
+        self._xaibo = Xaibo()
+        self._xaibo.register_agent(AgentConfig.from_yaml(self.MODULES))
+
+    async def write(self, text: str) -> str:
+        return str((await self._use("store_memory", text=text))["memory_id"])
+
+    async def find(self, query: str) -> list[str]:
+        return [result["memory_id"] for result in await self._use("search_memory", query=query)]
+
+    async def update(self, memory_id: str, text: str) -> None:
+        await self._use("update_memory", memory_id=memory_id, text=text)
+
+    async def delete(self, memory_id: str) -> None:
+        await self._use("delete_memory", memory_id=memory_id)
+
+    async def erase(self) -> None:
+        await self._handle.erase()
+
+    async def _use(self, tool: str, **arguments: str) -> Any:
+        call = {"content": "", "tool_calls": [{"id": "1", "name": tool, "arguments": arguments}]}
+        instances = {"memory": self._memory, "llm": MockLLM({"responses": [call, {"content": "Done."}]})}
+        agent = self._xaibo.get_agent_with("helper", ConfigOverrides(instances=instances))
+        response: Response = await agent.handle_text("use your memory")
+        (result,) = [event for event in response.events if event.type == "tool_result"]
+        if not result.success:
+            raise RefusedError(str(result.error))
+        return result.result
+
+
+FRAMEWORKS = ("spade", "adk", "langchain", "mcp", "xaibo")
 
 
 @contextmanager
@@ -215,6 +264,8 @@ async def opened(name: str, handle: BoundMemory, server: XmppServer | None = Non
         yield LangChain(handle)
     elif name == "mcp":
         yield Mcp(handle)
+    elif name == "xaibo":
+        yield XaiboAgent(handle)
     else:
         assert server is not None
         number = uuid.uuid4().hex[:8]

@@ -14,6 +14,7 @@ from memory_core import Memory
 from memory_core.embedding.hashing import HashingEmbedder
 from memory_langchain import MemoryChatMessageHistory, MemoryRetriever, MemoryStore, MemoryVectorStore, memory_tools
 from memory_spade import AgentBaseMemory, AgentInteractionMemory
+from memory_xaibo import CoreMemory, TextEmbedder, TokenChunker, VectorIndex, VectorMemory
 from tests.test_logs import SECRET, USER, Lines, lines, shows_nothing
 
 __all__ = ["lines"]
@@ -51,6 +52,18 @@ def test_the_parts_of_langchain(memory: Memory, lines: Lines) -> None:
         assert vectors.similarity_search(SECRET, filter={SECRET: SECRET})
         for tool in memory_tools(ann):
             tool.invoke({"query": SECRET, "content": SECRET, "category": "fact", "memory_id": SECRET})
+    shows_nothing(lines)
+
+
+async def test_the_memories_of_xaibo(memory: Memory, lines: Lines) -> None:
+    async with memory:
+        ann = memory.bind(app=SECRET, user=USER)
+        embedder = TextEmbedder(embedder=HashingEmbedder())
+        for module in (CoreMemory(memory=ann), VectorMemory(TokenChunker(), embedder, VectorIndex(), memory=ann)):
+            memory_id = await module.store_memory(f"{SECRET} tea", {SECRET: SECRET})
+            assert await module.search_memory(f"where is {SECRET}?")
+            assert await module.update_memory(memory_id, f"{SECRET} coffee")
+            assert await module.delete_memory(memory_id)
     shows_nothing(lines)
 
 

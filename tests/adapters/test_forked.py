@@ -18,6 +18,7 @@ from memory_adk.testing import user_says
 from memory_core import Memory, run_sync
 from memory_langchain import MemoryChatMessageHistory, MemoryRetriever, MemoryStore
 from memory_spade.memory import AgentBaseMemory
+from memory_xaibo import CoreMemory
 
 logging.disable(logging.WARNING)
 memory = Memory(sys.argv[1] + "/memory.db", embedder=None)
@@ -25,11 +26,14 @@ ann = memory.bind(app="demo", user="ann")
 service, store = MemoryService(ann), MemoryStore(ann, mode="lexical")
 history, retriever = MemoryChatMessageHistory(ann, "monday"), MemoryRetriever(memory=ann)
 agent = AgentBaseMemory("agent@example.com", sys.argv[1])
+module = CoreMemory({"ranking": "relevance"}, memory=ann)
 
 async def work_async(number):
     entry = MemoryEntry(content=user_says(f"adk {number} tea"), id=f"adk{number}", author="user")
     await service.add_memory(app_name="demo", user_id="ann", memories=[entry])
     assert (await service.search_memory(app_name="demo", user_id="ann", query="tea")).memories
+    await module.store_memory(f"xaibo {number} tea")
+    assert await module.search_memory("tea")
     await agent.store_memory(f"agent {number} likes tea", "fact")
     await agent.cleanup()
 
@@ -57,4 +61,4 @@ def test_adapters_made_before_a_fork_work_in_every_child(tmp_path: Path) -> None
     command = [sys.executable, "-c", FORKING, str(tmp_path)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=100, check=False)
     assert done.returncode == 0, done.stderr
-    assert done.stdout == "4 4 12\n4\n"
+    assert done.stdout == "4 4 16\n4\n"

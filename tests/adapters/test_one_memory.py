@@ -1,4 +1,4 @@
-"""One handle given to SPADE, ADK, LangChain and MCP clients is one memory; two owners are two."""
+"""One handle given to SPADE, ADK, LangChain, MCP clients and Xaibo is one memory; two owners are two."""
 
 from __future__ import annotations
 
@@ -141,7 +141,7 @@ async def test_another_process_sees_and_makes_the_same_changes(
 
 
 async def _changes_are_seen(here: dict[str, Framework], there: Callable[..., Awaitable[Any]]) -> None:
-    facts = (*FACTS, "Jo's bicycle is blue")
+    facts = (*FACTS, "Jo's bicycle is blue", "The ferry leaves at noon")
     written = {via: await framework.write(fact) for (via, framework), fact in zip(here.items(), facts, strict=True)}
     for memory_id, fact in zip(written.values(), facts, strict=True):
         assert (await there("find", fact))[0] == memory_id

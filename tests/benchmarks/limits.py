@@ -73,6 +73,8 @@ def very_much(eve: BoundMemory, records: int) -> dict[str, Call]:
             "tea", where=Where(matching=[AnyOf([*every, DataCondition(("s",), "eq", str(next(serial)))])])
         ),
         "list, 100 conditions": lambda: eve.list(where=Where(matching=[AnyOf(every)])),
+        "delete, 100 conditions": lambda: eve.delete_where(Where(matching=[AnyOf(every)])),
+        "list of 10,000": lambda: eve.list(limit=10_000),
         "100 keywords": lambda: eve.search("tea", where=Where(keywords=[*keywords[1:], str(next(serial))])),
         "substring": lambda: eve.search("no such text", mode="substring"),
         "10,000 ids": lambda: eve.search("tea", where=Where(ids=next(ids))),

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import itertools
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -14,8 +16,10 @@ KINDS = [(trigger, "memories") for trigger in MEMORY_TRIGGERS] + [(t, "important
 
 @pytest.mark.parametrize(("trigger", "kind"), KINDS)
 def test_every_documented_trigger_detects_its_kind_in_any_case(trigger: str, kind: str) -> None:
-    for written in (trigger, trigger.upper(), trigger.title()):
-        found = DETECTOR.detect(f"Well, {written} the gate code is 4711 #beto_home")
+    for before, written in itertools.product(
+        ("", "Well, "), (trigger, trigger.lower(), trigger.upper(), trigger.title())
+    ):
+        found = DETECTOR.detect(f"{before}{written} the gate code is 4711 #beto_home")
         assert found is not None
         assert (found.kind, found.tags, found.previous) == (kind, ("beto_home",), False)
         assert found.text.endswith("the gate code is 4711")
@@ -24,6 +28,10 @@ def test_every_documented_trigger_detects_its_kind_in_any_case(trigger: str, kin
 @pytest.mark.parametrize(
     "message",
     [
+        "artifact: x",
+        "unimportant: y",
+        "in-memory: z",
+        "restore this factory",
         "An artifact: a vase",
         "unimportant: the colour",
         "an in-memory: cache",

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory_core import Message
-from memory_core.adapting import check_draft, turn_drafts
+from memory_core import Message, check_draft
+from memory_core.adapting import turn_drafts
 from memory_core.encoding import encode_json
 from memory_core.limits import MAX_DATA_BYTES
 from memory_core.models import ROLES

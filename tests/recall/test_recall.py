@@ -297,3 +297,29 @@ async def test_what_a_person_said_does_not_give_way_to_the_models_words_for_it(a
     await say(ann, ("user", "I like green tea"), ("assistant", "You said that you like green tea"))
     assert {record.role for record in (await ann.recall("gate code", floor=False, limit=1)).records} == {"user"}
     assert "I like green tea" in [record.text for record in (await ann.recall("green tea", floor=False)).records]
+
+
+async def test_what_answered_an_earlier_question_stands_where_that_question_would() -> None:
+    async with Memory(":memory:", embedder=None) as memory:
+        ann = memory.bind(app="chat", user="ann")
+        await ann.remember([("user", "Jasmine is what I brew"), ("assistant", "Noted.")], session="first")
+        for n in range(5):
+            await ann.remember([("user", f"Shelf {n} holds a beverage book"), ("assistant", "Nice.")], session=str(n))
+        asked = [("user", "Which beverage is my favourite?"), ("assistant", "Jasmine, you brew.")]
+        await ann.remember(asked, session="asked")
+        recalled = await ann.recall("favourite beverage of ours", limit=1, floor=False, latest_first=False)
+    assert [hit.record.text for hit in recalled.hits] == ["Jasmine is what I brew"]
+
+
+async def test_where_there_is_little_room_a_statement_stands_without_its_requests() -> None:
+    said = "I drive a Yaris. How often should the oil be changed?"
+    answer = "Most manufacturers recommend an interval of ten to fifteen thousand kilometres, whichever comes first."
+    async with Memory(":memory:", embedder=None) as memory:
+        ann = memory.bind(app="chat", user="ann")
+        await ann.remember([("user", said), ("assistant", answer)], session="first")
+        short = str(await ann.recall("What car do I drive, a Yaris?", max_chars=1_000, floor=False))
+        about_oil = str(await ann.recall("Is the oil of my Yaris due?", max_chars=1_000, floor=False))
+        long = str(await ann.recall("What car do I drive, a Yaris?", floor=False))
+    assert '"I drive a Yaris. …"' in short
+    assert said in about_oil
+    assert said in long

@@ -220,3 +220,37 @@ def test_two_processes_at_once_store_every_message_once(tmp_path: Path, first: s
     with Memory(path, embedder=None) as memory:
         page = run_sync(memory.bind(app="chat", user="ann").list, order="oldest", limit=100)
         assert [(record.role, record.text) for record in page.records] == said
+
+
+@pytest.mark.parametrize("bound", ["agent", "collection"])
+async def test_narrow_handles_of_one_user_remember_the_same_conversation_each(ann: BoundMemory, bound: str) -> None:
+    with_ids = [Message("yes", id="1"), Message("no", id="2")]
+    for conversation in (SAID, with_ids):
+        for name in ("first", "second", "first"):
+            narrow = ann.bind(agent=name) if bound == "agent" else ann.bind(collection=name)
+            records = await narrow.remember(conversation, session=f"of {len(conversation)}")
+            assert [getattr(record, bound) for record in records] == [name] * len(conversation)
+    assert (await ann.stats()).records == 2 * len(SAID) + 2 * len(with_ids)
+
+
+@pytest.mark.parametrize("first", ["with ids", "without ids"])
+async def test_a_conversation_is_kept_once_whether_it_comes_with_ids_or_without(ann: BoundMemory, first: str) -> None:
+    with_ids = [Message(text, role=role, id=str(n)) for n, (role, text) in enumerate(SAID)]  # type: ignore[arg-type]
+    ways: list[Any] = [with_ids, SAID] if first == "with ids" else [SAID, with_ids]
+    for way in (*ways, *ways):
+        await ann.remember(way, session="monday")
+    assert await stored(ann) == SAID
+
+
+async def test_a_single_message_with_an_id_is_never_taken_for_one_without(ann: BoundMemory) -> None:
+    await ann.remember([("user", "yes"), ("assistant", "ok")], session="monday")
+    await ann.remember([Message("yes", id="1")], session="monday")
+    assert [text for _, text in await stored(ann)] == ["yes", "ok", "yes"]
+
+
+async def test_a_message_that_was_given_another_id_is_known_by_its_moment(ann: BoundMemory) -> None:
+    at = datetime(2026, 5, 4, tzinfo=UTC)
+    for identity in ("1", "2"):
+        await ann.remember([Message("yes", id=identity, occurred_at=at)], session="monday")
+    await ann.remember([Message("yes", id="3", occurred_at=at + timedelta(microseconds=1))], session="monday")
+    assert await stored(ann) == [("user", "yes")] * 2

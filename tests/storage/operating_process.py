@@ -68,6 +68,11 @@ def drawn_change(rng: random.Random, known: State, number: int) -> list[str] | N
     return None if chosen is None else [chosen, f"r{number}", f"changed {number} " + "word " * rng.randrange(80)]
 
 
+def drawn_successor(rng: random.Random, known: State, number: int) -> list[str] | None:
+    """Never of an item: that may be put again, and then has a successor already."""
+    return drawn_change(rng, {key: record for key, record in known.items() if key.startswith("r")}, number)
+
+
 def drawn_items(rng: random.Random, known: State, number: int) -> list[Any]:
     keys = rng.sample([f"k{n}" for n in range(12)], rng.randrange(2, 7))
     cut = rng.randrange(len(keys))
@@ -141,7 +146,7 @@ OPERATIONS = {
         apply_update,
     ),
     "supersede": Operation(
-        drawn_change,
+        drawn_successor,
         lambda ann, change: run_sync(ann.supersede, change[0], draft(change[1], "s0", change[2])),
         apply_supersede,
     ),

@@ -40,7 +40,12 @@ def killed(what: str, folder: Path, life: int, most_seconds: float) -> list[str]
 def texts(path: Path) -> list[str]:
     with Memory(path, embedder=None, read_only=True) as memory:
         assert run_sync(memory.operator().check) == []
-        return [record.text for record in run_sync(memory.bind(user="ann").list, order="oldest", limit=10_000).records]
+        ann, found, cursor = memory.bind(user="ann"), list[str](), None
+        while True:
+            page = run_sync(ann.list, order="oldest", limit=10_000, cursor=cursor)
+            found += [record.text for record in page.records]
+            if (cursor := page.cursor) is None:
+                return found
 
 
 @pytest.mark.parametrize("kills", [2, pytest.param(100, marks=[pytest.mark.torture, pytest.mark.timeout(1_800)])])

@@ -112,7 +112,7 @@ async def test_what_changes_while_conditions_are_asked_about_is_asked_again(memo
 
         missing = await store._reader.run(look)
         assert missing is not None
-        return await (await store._readers.long()).run(missing)
+        return await missing(store._readers)
 
     take_over = await on_core(question)
     await eve.update(ids["tea 0"], Patch(data={"even": False}))
@@ -137,7 +137,7 @@ async def test_records_that_go_while_they_are_loaded_are_not_found(memory: Memor
 
         missing = await store._reader.run(look)
         assert missing is not None
-        return await (await store._readers.long()).run(missing)
+        return await missing(store._readers)
 
     take_over = await on_core(loading)
     await eve.delete_where(EVEN)

@@ -11,7 +11,7 @@ except ImportError as error:
 
 import os
 from collections.abc import Coroutine, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from types import CoroutineType
 from typing import Any, Final, Self, overload
@@ -20,7 +20,7 @@ from memory_adk.convert import content_text, description
 from memory_adk.entries import tags_of
 from memory_adk.radbot.embedding import get_embedding_model
 from memory_adk.radbot.turns import drafts_of
-from memory_adk.recall import EVERYTHING, find
+from memory_adk.recall import find, for_search
 from memory_adk.service import MAX_CHARS, MemoryService
 from memory_adk.tools import DEFAULT_RESULTS
 from memory_core import (
@@ -197,12 +197,12 @@ class QdrantMemoryService(MemoryService):
             from_time: Only what was said since; without a time zone it is local time.
             memory_type: Only memories of this kind.
         """
-        where = EVERYTHING
+        where = Where()
         if from_time is not None or memory_type:
             since = None if from_time is None else from_time.astimezone(UTC)
             where = Where(since=since, kinds=(memory_type,) if memory_type else ())
         handle = self.handle(self._app, user_id)
-        entries = run_sync(find, handle, query, max_results=limit, max_chars=MAX_CHARS, where=where)
+        entries = run_sync(find, handle, query, replace(for_search(limit, MAX_CHARS), where=where))
         return [_found(entry) for entry in entries]
 
     def clear_user_memory(self, user_id: str) -> int:

@@ -15,6 +15,7 @@ from memory_core.progress import Progress, ProgressCallback
 from memory_core.protocols import Embedder, Familiar, SearchRequest
 from memory_core.retrieval.features import Features, features
 from memory_core.retrieval.question import without_names
+from memory_core.slices import give_way
 
 if TYPE_CHECKING:
     import numpy as np
@@ -57,7 +58,15 @@ def prepare(record: MemoryRecord, chunker: Chunker = DEFAULT_CHUNKER) -> Prepare
 
 async def prepare_all(prepare: Callable[[MemoryRecord], Prepared], records: Sequence[MemoryRecord]) -> list[Prepared]:
     """`prepare` for each record; long work runs in a thread."""
-    return await off_loop(is_long(*(record.text for record in records)), lambda: list(map(prepare, records)))
+
+    def prepare_each() -> list[Prepared]:
+        batch: list[Prepared] = []
+        for record in records:
+            batch.append(prepare(record))
+            give_way()
+        return batch
+
+    return await off_loop(is_long(*(record.text for record in records)), prepare_each)
 
 
 def texts_to_embed(text: str, chunks: Sequence[tuple[int, int]]) -> list[str]:

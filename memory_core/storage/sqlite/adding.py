@@ -20,6 +20,7 @@ from memory_core.limits import is_long
 from memory_core.models import MemoryRecord, Quota, Scope
 from memory_core.progress import ProgressCallback
 from memory_core.protocols import Embedder
+from memory_core.slices import in_slices
 from memory_core.storage.shared.prepared import Prepared, embed_reporting, texts_to_embed
 from memory_core.storage.sqlite.connection import Connection
 from memory_core.storage.sqlite.owners import find
@@ -99,7 +100,7 @@ class AddQueue:
         quota: Quota | None,
     ) -> None:
         try:
-            item = await asyncio.to_thread(self._prepare, record)
+            item = await in_slices(self._prepare, record)
         except Exception as error:  # noqa: BLE001  (whatever it was, it is the caller's)
             answer([(done, None, error)])
         else:

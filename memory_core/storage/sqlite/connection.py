@@ -11,15 +11,13 @@ from functools import partial
 from pathlib import Path
 from typing import Final, TypeVar
 
-import aiosqlite
-
 from memory_core.crossing import answer, settle
 from memory_core.errors import ClosedError, StoreUnavailableError
 from memory_core.loop import core_loop
 from memory_core.storage.sqlite.damage import Reading, reading
 from memory_core.storage.sqlite.files import BUSY_MS, Identity, file_problems_explained, identity, prepare_file
+from memory_core.storage.sqlite.raw_connection import RawConnection
 from memory_core.storage.sqlite.schema import migrate
-from memory_core.storage.sqlite.where import install
 from memory_core.threads import ForkGate, keep_for_ever, mark_own_thread
 
 T = TypeVar("T")
@@ -27,20 +25,17 @@ T = TypeVar("T")
 BUSY_PAUSE_SECONDS: Final = 0.01
 """How long to wait before asking again where SQLite does not wait by itself."""
 
-_ROWS_AT_ONCE: Final = 64
-"""What aiosqlite's own cursors would fetch together; they are not used."""
-
 IN_MEMORY: Final = ":memory:"
 
 inside_sqlite: Final = ForkGate()
 """What works with SQLite in this package does so through this gate; see `shared_file.py` for forks."""
 
 
-class Connection(aiosqlite.Connection):
+class Connection(RawConnection):
     """An aiosqlite connection that runs a whole unit of work in one hop to its thread, or in none."""
 
     def __init__(self, connector: Callable[[], sqlite3.Connection], reading: Reading = reading) -> None:
-        super().__init__(connector, _ROWS_AT_ONCE)
+        super().__init__(connector)
         self._reading = reading
         """How work is run."""
         self._in_use = threading.Lock()
@@ -54,20 +49,17 @@ class Connection(aiosqlite.Connection):
     def submit(self, work: Callable[[sqlite3.Connection], T]) -> asyncio.Future[T]:
         """`run`, for a caller on the loop that has no task to wait in."""
         done: asyncio.Future[T] = asyncio.get_running_loop().create_future()
-        self._put(partial(settle, partial(self._do, work, self._open()), done))
+        self.queue(partial(settle, partial(self._do, work, self._open()), done))
         return done
 
     def hand_over(self, work: Callable[[sqlite3.Connection], object]) -> None:
         """Run `work`, which raises nothing, and wake nobody when it is done."""
-        self._put(partial(self._do, work, self._open()))
+        self.queue(partial(self._do, work, self._open()))
 
     def _open(self) -> sqlite3.Connection:
-        if not self._running or self._connection is None:
+        if not self.is_running or self.raw is None:
             raise _closed()
-        return self._connection
-
-    def _put(self, work: Callable[[], object]) -> None:
-        self._tx.put_nowait((None, _Job(work)))  # pyright: ignore[reportUnknownMemberType]  # aiosqlite leaves it open
+        return self.raw
 
     async def briefly(self, work: Callable[[sqlite3.Connection], T | None]) -> T | None:
         """Run brief work in the thread of the core loop; `None` if the file is in use, or `work` says so.
@@ -92,14 +84,14 @@ class Connection(aiosqlite.Connection):
 
     def begin(self, work: Callable[[sqlite3.Connection], T], done: asyncio.Future[T]) -> None:
         """`run`, from any thread: `done`, of whatever loop, is answered by the connection's thread."""
-        self._put(partial(self._answer, work, done))
-        if not self._running:  # the thread may have ended before it came to this
+        self.queue(partial(self._answer, work, done))
+        if not self.is_running:  # the thread may have ended before it came to this
             answer([(done, None, _closed())])
 
     async def close(self, then: Callable[[], None] | None = None) -> None:
         """Finish what is queued and close the file; then do something more in the same thread."""
         self._is_closing = True
-        db = self._connection
+        db = self.raw
 
         def finish() -> None:
             if db is not None:
@@ -109,12 +101,12 @@ class Connection(aiosqlite.Connection):
                 then()
 
         if db is not None:
-            await self._execute(finish)  # type: ignore[no-untyped-call]  # pyright: ignore[reportUnknownMemberType]
+            await self.call(finish)
         await super().close()
 
     def drop(self) -> None:
         """Close it in a forked child, which has none of its threads."""
-        db, self._connection, self._running = self._connection, None, False
+        db = self.detach()
         if db is not None and inside_sqlite.was_idle:
             db.close()
         elif db is not None:
@@ -125,28 +117,13 @@ class Connection(aiosqlite.Connection):
             settle(partial(self._result, work), done)
 
     def _result(self, work: Callable[[sqlite3.Connection], T]) -> T:
-        if self._is_closing or self._connection is None:
+        if self._is_closing or self.raw is None:
             raise _closed()
-        return self._do(work, self._connection)
+        return self._do(work, self.raw)
 
     def _do(self, work: Callable[[sqlite3.Connection], T], db: sqlite3.Connection) -> T:
         with self._in_use, inside_sqlite.work(), file_problems_explained("the store"):
             return self._reading(work, db)
-
-
-class _Job:
-    """A unit of work for aiosqlite, which logs the `repr` of what it runs, and what that raises.
-
-    Those would show queries, texts and owners; this shows nothing, and works that may fail are settled.
-    """
-
-    __slots__ = ("_work",)
-
-    def __init__(self, work: Callable[[], object]) -> None:
-        self._work = work
-
-    def __call__(self) -> None:
-        self._work()
 
 
 def _closed() -> ClosedError:
@@ -204,7 +181,6 @@ def set_up(db: sqlite3.Connection, synchronous: str) -> None:
     db.execute(
         "PRAGMA cache_size = -8192"
     )  # KiB; searches read the owner indexes, and the system caches the file as well
-    install(db)
 
 
 def _write_ahead(db: sqlite3.Connection) -> None:

@@ -15,6 +15,8 @@ from memory_core.storage.sqlite import writing
 from memory_core.storage.sqlite.codec import COLUMNS, to_record
 from memory_core.storage.sqlite.damage import has_whole_vector
 from memory_core.storage.sqlite.owners import Owner, find, find_or_add, note_changes
+from memory_core.storage.sqlite.sieve import Sieve
+from memory_core.storage.sqlite.sifting import narrow
 from memory_core.storage.sqlite.snapshot import snapshot
 from memory_core.storage.sqlite.where import conditions
 from memory_core.where.value import Where
@@ -68,14 +70,15 @@ def _kept_vectors(db: sqlite3.Connection, key: int, before: MemoryRecord, after:
     )
 
 
-def collections(db: sqlite3.Connection, scope: Scope, where: Where, now: int) -> list[str]:
-    """See `KeyValue.collections`."""
+def collections(db: sqlite3.Connection, scope: Scope, where: Where, now: int, sieve: Sieve | None) -> list[str]:
+    """See `KeyValue.collections`; the sieve is for these conditions."""
     with snapshot(db):
         owner = find(db, scope)
         if owner is None:
             return []
         found = conditions(owner.id, scope, where, now)
         found.add("collection IS NOT NULL")
+        narrow(db, found, sieve)
         rows = db.execute(
             f"SELECT DISTINCT collection FROM record WHERE {found.sql} ORDER BY collection", found.parameters
         )

@@ -1,15 +1,12 @@
-"""Reads without ranking: pages of records, and counts."""
+"""Reads without ranking: single records, and counts."""
 
 from __future__ import annotations
 
 import sqlite3
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Final
 
-from memory_core.models import EMPTY_STATS, STATES, MemoryRecord, Order, Page, Scope, Stats, Version
-from memory_core.protocols import ListRequest
-from memory_core.storage.shared.cursors import decode_cursor, encode_cursor
+from memory_core.models import EMPTY_STATS, STATES, MemoryRecord, Scope, Stats, Version
 from memory_core.storage.shared.values import moment
 from memory_core.storage.shared.versions import versions_of
 from memory_core.storage.sqlite import revisions
@@ -21,39 +18,6 @@ from memory_core.storage.sqlite.usage import SIZE
 from memory_core.storage.sqlite.where import conditions
 from memory_core.storage.sqlite.writing import overwrite_columns
 from memory_core.where.value import Where
-
-Records = tuple[MemoryRecord, ...]
-
-_ORDERS: Final[dict[Order, tuple[str, str, str]]] = {
-    "newest": ("occurred_at", "<", "DESC"),
-    "oldest": ("occurred_at", ">", "ASC"),
-    "importance": ("importance", "<", "DESC"),
-    "accessed": ("coalesce(accessed_at, created_at)", "<", "DESC"),
-}
-"""Column, how the rest of a page compares with its last record, direction. Ties go by key in the same direction."""
-
-
-def page(db: sqlite3.Connection, scope: Scope, request: ListRequest, now: int) -> tuple[Page, list[int]]:
-    """One page, and the keys of its records."""
-    column, sign, direction = _ORDERS[request.order]
-    after = None if request.cursor is None else decode_cursor(request.cursor, request.order, (float, int))
-    owner = find(db, scope)
-    if owner is None:
-        return Page((), None), []
-    found = conditions(owner.id, scope, request.where, now)
-    if after is not None:
-        found.add(f"({column}, key) {sign} (?, ?)", *after)
-    # A plus keeps SQLite from walking the owner in order when it can look up the few records that are named.
-    named = request.where.ids is not None or request.where.source_keys is not None
-    rows = db.execute(
-        f"SELECT {COLUMNS}, {column}, key FROM record WHERE {found.sql} "
-        f"ORDER BY {'+' if named else ''}{column} {direction}, key {direction} LIMIT ?",
-        [*found.parameters, request.limit + 1],
-    ).fetchall()
-    shown = rows[: request.limit]
-    records = tuple(to_record(row, scope.app, scope.user or "") for row in shown)
-    cursor = encode_cursor(request.order, *shown[-1][-2:]) if len(rows) > len(shown) else None
-    return Page(records, cursor), [row[-1] for row in shown]
 
 
 def one(db: sqlite3.Connection, scope: Scope, id: str, now: int) -> tuple[int, int, MemoryRecord] | None:  # noqa: A002
@@ -75,7 +39,9 @@ def versions(db: sqlite3.Connection, scope: Scope, id: str, now: int) -> list[Ve
         return versions_of(known[2], revisions.of(db, known[1], id))
 
 
-def touch(db: sqlite3.Connection, keys: Sequence[int], records: Sequence[MemoryRecord], now: int) -> Records:
+def touch(
+    db: sqlite3.Connection, keys: Sequence[int], records: Sequence[MemoryRecord], now: int
+) -> tuple[MemoryRecord, ...]:
     """Count a read of these records and return them. No follower needs to know: nothing that is searched changed."""
     read = tuple(replace(one, accessed_at=moment(now), access_count=one.access_count + 1) for one in records)
     overwrite_columns(db, zip(keys, read, strict=True), "accessed_at", "access_count")

@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 
 from memory_core.models import Scope
 from memory_core.retrieval.owner_index import OwnerIndex
-from memory_core.storage.sqlite.readers import LONG_ROWS, calls_python
+from memory_core.storage.sqlite.readers import LONG_ROWS, Readers
+from memory_core.storage.sqlite.sieve import Sieve, named
 from memory_core.storage.sqlite.where import Conditions, conditions
 from memory_core.where.meaning import names_any
 from memory_core.where.value import Where
@@ -27,8 +28,6 @@ KEPT_BYTES: Final = 4 * 1024 * 1024
 """What the answers of one owner may take: agents and graphs ask under the same conditions again and again."""
 _ANSWER_BYTES: Final = 1_024
 """What an answer without any rows takes, roughly."""
-FEW_ROWS: Final = 16
-"""Rows that Python is asked about in no time; more of them take long if their texts do."""
 _UNNOTED: Final = ("accessed_at", "access_count")
 """Reads count themselves without making a new row."""
 _ALWAYS: Final = -1
@@ -45,15 +44,29 @@ class _Answer(NamedTuple):
         return self.rows.nbytes + _ANSWER_BYTES
 
 
+_NO_ANSWER: Final = _Answer(np.empty(0, np.int32), 0)
+
+
 class Question(NamedTuple):
-    """What satisfies these conditions, of the rows that an owner index had."""
+    """What satisfies these conditions, of some rows that an owner index had."""
 
     found: Conditions
+    name: Hashable
+    """Of the conditions on all records of the owner."""
+    first: int
+    """The first of the rows."""
     size: int
+    """One more than the last of them."""
 
-    def keys(self, db: sqlite3.Connection) -> list[int]:
-        """The keys of all records that do; for any connection."""
-        return [key for (key,) in db.execute(f"SELECT key FROM record WHERE {self.found.sql}", self.found.parameters)]
+    async def keys(self, readers: Readers) -> list[int]:
+        """The keys of all records that do."""
+        connection = readers.brief if self.size - self.first <= LONG_ROWS else await readers.long()
+        keys = await connection.run(lambda db: named(db, self.found))
+        if self.found.asked is None:
+            return keys
+        sieve = Sieve.of(self.found, keys)
+        await readers.sift(sieve)
+        return sieve.kept
 
 
 class MatchingRows:
@@ -67,54 +80,73 @@ class MatchingRows:
     def rows(self, db: sqlite3.Connection, owner: int, scope: Scope, where: Where) -> Rows:
         """Ascending; rows that are dead by now and rows that have expired may be among them."""
         found = conditions(owner, scope, where, _ALWAYS)
-        if names_any(where.matching, _UNNOTED):
-            return self._since(db, found, 0)
-        name = (found.sql, *found.parameters)
-        answer = self._answers.get(name) or _Answer(np.empty(0, np.int32), 0)
+        name, is_kept = found.name, not names_any(where.matching, _UNNOTED)
+        answer = (self._answers.get(name) if is_kept or found.asked else None) or _NO_ANSWER
         if answer.size < len(self._owner_index):
             answer = _Answer(np.concatenate([answer.rows, self._since(db, found, answer.size)]), len(self._owner_index))
-        self._keep(name, answer)
+        if is_kept:
+            self._keep(name, answer)
+        else:
+            self._drop(name)
         return answer.rows
 
     def unanswered(self, owner: int, scope: Scope, where: Where) -> Question | None:
         """What has to be asked of so many records that it takes long; `None` if the answer is known, or nearly so."""
-        found = conditions(owner, scope, where, _ALWAYS)
-        answer = self._answers.get((found.sql, *found.parameters))
-        known = 0 if answer is None else answer.size
-        new = len(self._owner_index) - known
-        if new <= (FEW_ROWS if calls_python(where) else LONG_ROWS) or names_any(where.matching, _UNNOTED):
-            return None
-        return Question(found, len(self._owner_index))
+        found, size = conditions(owner, scope, where, _ALWAYS), len(self._owner_index)
+        name, is_kept = found.name, not names_any(where.matching, _UNNOTED)
+        known = self._answers.get(name, _NO_ANSWER).size
+        if size - known <= (LONG_ROWS if found.asked is None else 0) or not (is_kept or found.asked):
+            return None  # a single text may take Python long
+        first = known if is_kept else 0
+        self._newer_only(found, first)
+        return Question(found, name, first, size)
 
     def learn(self, question: Question, keys: Sequence[int]) -> None:
         """Remember which keys satisfy the conditions, in a state of the file at least as new as the question.
 
         A record that changed in between has a row by now that is newer than the question, and is asked about again.
         """
-        row_of, size = self._owner_index.row_of, question.size
+        name, row_of, size = question.name, self._owner_index.row_of, question.size
+        known = self._answers.get(name, _NO_ANSWER) if question.first else _NO_ANSWER
+        if known.size != question.first:
+            return  # somebody else has learned something, or it was forgotten
         rows = np.sort(np.array([row for key in keys if (row := row_of.get(key, size)) < size], np.int32))
-        self._keep((question.found.sql, *question.found.parameters), _Answer(rows, size))
+        self._keep(name, _Answer(np.concatenate([known.rows, rows]), size))
 
     def knows_few(self, owner: int, scope: Scope, where: Where, most: int, newest: int) -> bool:
         """Whether at most so many rows satisfy the conditions, as far as is remembered, and few are newer than that."""
         found = conditions(owner, scope, where, _ALWAYS)
-        answer = self._answers.get((found.sql, *found.parameters))
+        answer = self._answers.get(found.name)
+        newest = 0 if found.asked else newest  # a single text can take long
         return answer is not None and len(answer.rows) <= most and len(self._owner_index) - answer.size <= newest
 
     def _keep(self, name: Hashable, answer: _Answer) -> None:
-        older = self._answers.pop(name, None)
+        self._drop(name)
         self._answers[name] = answer
-        self.nbytes += answer.nbytes - (older.nbytes if older else 0)
+        self.nbytes += answer.nbytes
         while self.nbytes > KEPT_BYTES and len(self._answers) > 1:
-            self.nbytes -= self._answers.popitem(last=False)[1].nbytes
+            self._drop(next(iter(self._answers)))
 
-    def _since(self, db: sqlite3.Connection, found: Conditions, size: int) -> Rows:
-        """The rows from `size` on."""
-        if size:
+    def _drop(self, name: Hashable) -> None:
+        older = self._answers.pop(name, None)
+        self.nbytes -= 0 if older is None else older.nbytes
+
+    def _since(self, db: sqlite3.Connection, found: Conditions, first: int) -> Rows:
+        """The rows from `first` on."""
+        self._newer_only(found, first)
+        keys = named(db, found)
+        if found.asked is not None:
+            sieve = Sieve.of(found, keys)
+            while rows := sieve.read(db):
+                sieve.look_at(rows)
+            keys = sieve.kept
+        row_of = self._owner_index.row_of
+        return np.sort(np.array([row_of[key] for key in keys], np.int32))
+
+    def _newer_only(self, found: Conditions, first: int) -> None:
+        """Leave out the records of the rows before `first`."""
+        if first:
             found.add(
                 "record.key IN (SELECT value FROM json_each(?))",
-                json.dumps(self._owner_index.keys.values[size:].tolist()),
+                json.dumps(self._owner_index.keys.values[first:].tolist()),
             )
-        row_of = self._owner_index.row_of
-        keys = db.execute(f"SELECT key FROM record WHERE {found.sql}", found.parameters)
-        return np.sort(np.array([row_of[key] for (key,) in keys], np.int32))

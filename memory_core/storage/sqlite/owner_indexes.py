@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final
@@ -26,7 +26,7 @@ from memory_core.storage.sqlite.damage import explaining
 from memory_core.storage.sqlite.matching_rows import MatchingRows, Question, Rows
 from memory_core.storage.sqlite.meta import insist
 from memory_core.storage.sqlite.owners import Owner, find
-from memory_core.storage.sqlite.readers import calls_python, has_few_values
+from memory_core.storage.sqlite.readers import Readers, asks_python, has_few_values
 from memory_core.storage.sqlite.schema import OWNER_BITS
 from memory_core.storage.sqlite.snapshot import snapshot
 from memory_core.storage.sqlite.where import is_selective, owner_range
@@ -43,7 +43,7 @@ AT_HAND_CHANGES: Final = 16
 LONG_LOAD: Final = 5_000
 """Records that are loaded in less time than a search of somebody else may wait."""
 
-Missing = Callable[[sqlite3.Connection], Callable[[], None]]
+Missing = Callable[[Readers], Awaitable[Callable[[], None]]]
 
 _FLAGS: Final = f"flags | CASE role WHEN 'user' THEN {FROM_USER} WHEN 'assistant' THEN {FROM_ASSISTANT} ELSE 0 END"
 _SESSION: Final = "CASE WHEN role IS NOT NULL OR kind = 'message' THEN session END"
@@ -109,17 +109,20 @@ class OwnerIndexes:
     def missing(self, db: sqlite3.Connection, owner: Owner, scope: Scope, where: Where) -> Missing | None:
         """What takes long to read and is missing: the index of a large owner, or the rows that satisfy the conditions.
 
-        It may be called with any connection, in any thread; what it returns is then called in the thread of searches.
+        It is awaited on the core loop; what it returns is then called in the thread of searches.
         """
         followed = self._followed.get(owner.id)
-        if followed is None or owner.next - followed.next > LONG_LOAD:
-            return partial(self._load_apart, scope) if owner.next > LONG_LOAD else None
+        if owner.next - (0 if followed is None else followed.next) > LONG_LOAD:
+            return partial(self._load_apart, scope)
         self.of(db, owner)
         allowed = self._followed[owner.id].allowed
         question = allowed.unanswered(owner.id, scope, where) if is_selective(scope, where) else None
         return None if question is None else partial(_answer_apart, allowed, question)
 
-    def _load_apart(self, scope: Scope, db: sqlite3.Connection) -> Callable[[], None]:
+    async def _load_apart(self, scope: Scope, readers: Readers) -> Callable[[], None]:
+        return await (await readers.long()).run(partial(self._loaded, scope))
+
+    def _loaded(self, scope: Scope, db: sqlite3.Connection) -> Callable[[], None]:
         with snapshot(db):
             owner = find(db, scope)
             if owner is None:  # erased meanwhile
@@ -144,7 +147,7 @@ class OwnerIndexes:
             return False
         size = len(followed.owner_index)
         if size <= AT_HAND_ROWS:
-            return not calls_python(request.where) or followed.allowed.knows_few(
+            return not asks_python(request.where) or followed.allowed.knows_few(
                 owner.id, scope, request.where, size, AT_HAND_CHANGES
             )
         # Among very many rows a few are looked at by themselves if nothing but their vectors counts (`rank`).
@@ -221,8 +224,8 @@ class OwnerIndexes:
             self._bytes -= oldest.counted
 
 
-def _answer_apart(allowed: MatchingRows, question: Question, db: sqlite3.Connection) -> Callable[[], None]:
-    keys = question.keys(db)
+async def _answer_apart(allowed: MatchingRows, question: Question, readers: Readers) -> Callable[[], None]:
+    keys = await question.keys(readers)
     return lambda: allowed.learn(question, keys)
 
 

@@ -14,7 +14,6 @@ from memory_core.storage.sqlite.connection import Connection, inside_sqlite
 from memory_core.storage.sqlite.damage import reading
 from memory_core.storage.sqlite.files import BUSY_MS, file_problems_explained
 from memory_core.storage.sqlite.schema import APPLICATION_ID, MIGRATIONS, check_version
-from memory_core.storage.sqlite.where import install
 from memory_core.threads import mark_own_thread
 
 T = TypeVar("T")
@@ -66,7 +65,6 @@ def open_for_reading(path: Path, *, immutable: bool) -> sqlite3.Connection:
         db.execute("PRAGMA query_only = ON")
         db.execute("PRAGMA temp_store = MEMORY")
         db.execute("PRAGMA cache_size = -8192")
-        install(db)
     except BaseException:  # whatever it was, nobody else can close this connection
         db.close()
         raise

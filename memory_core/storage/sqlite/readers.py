@@ -1,7 +1,8 @@
 """Two connections that read: a long read has one of its own, so that nobody's search waits for it.
 
 How long a read takes is guessed from what it asks for and how many records there are. A guess that is too high costs
-little: the read is carried out in the other thread.
+little: the read is carried out in the other thread. What Python has to look at is read in small parts (`Sieve`), which
+is brief, whoever reads.
 """
 
 from __future__ import annotations
@@ -13,10 +14,11 @@ from typing import Final, TypeVar
 
 from memory_core.errors import ClosedError
 from memory_core.protocols import ListRequest
+from memory_core.slices import in_slices, sliced
 from memory_core.storage.sqlite.connection import Connection
 from memory_core.storage.sqlite.owners import Owner
-from memory_core.where.conditions import GROUPS, Condition
-from memory_core.where.meaning import is_on_data
+from memory_core.storage.sqlite.sieve import Sieve
+from memory_core.storage.sqlite.where import touches_data
 from memory_core.where.value import Where
 
 T = TypeVar("T")
@@ -44,11 +46,6 @@ class Readers:
         self._opening = asyncio.Lock()
         self._is_closed = False
 
-    @property
-    def is_one(self) -> bool:
-        """Whether long reads and brief ones share a connection."""
-        return self._connect is None
-
     async def close(self) -> None:
         """Open no connection from now on."""
         async with self._opening:
@@ -74,12 +71,17 @@ class Readers:
             return None if unless(db) else (work(db),)
 
         done = await self.brief.run(look)
-        return await (await self.long()).run(work) if done is None else done[0]
+        return await (await self.long()).run(sliced(work)) if done is None else done[0]
+
+    async def sift(self, sieve: Sieve) -> None:
+        """Find out what the sieve keeps, while brief work goes first."""
+        while rows := await self.brief.run(sieve.read):
+            await in_slices(sieve.look_at, rows)
 
 
-def calls_python(where: Where) -> bool:
-    """Whether there are conditions that SQLite asks Python about: they take long for long texts, however few."""
-    return bool(where.keywords or where.data) or any(map(_touches_data, where.matching))
+def asks_python(where: Where) -> bool:
+    """Whether there are conditions that SQLite cannot decide."""
+    return bool(where.keywords or where.data) or any(map(touches_data, where.matching))
 
 
 def has_few_values(where: Where) -> bool:
@@ -92,14 +94,14 @@ def looks_long(owner: Owner | None, where: Where) -> bool:
     """Whether finding all records that satisfy the conditions takes longer than somebody else's search may wait."""
     if owner is None or (_names_records(where) and has_few_values(where)):
         return False
-    return owner.next > LONG_ROWS or calls_python(where)
+    return owner.next > LONG_ROWS
 
 
 def is_brief_page(request: ListRequest) -> bool:
     """Whether a page is read in no time, whoever the owner is."""
     where = request.where
     is_narrow = _names_records(where) or where.session is not None or _is_in_order(request)
-    return is_narrow and request.limit <= LONG_PAGE and has_few_values(where) and not calls_python(where)
+    return is_narrow and request.limit <= LONG_PAGE and has_few_values(where) and not asks_python(where)
 
 
 def is_long_page(owner: Owner | None, request: ListRequest) -> bool:
@@ -114,9 +116,3 @@ def _is_in_order(request: ListRequest) -> bool:
 
 def _names_records(where: Where) -> bool:
     return where.ids is not None or where.source_keys is not None
-
-
-def _touches_data(condition: Condition) -> bool:
-    if isinstance(condition, GROUPS):
-        return any(map(_touches_data, condition.conditions))
-    return is_on_data(condition)

@@ -7,8 +7,7 @@ import sqlite3
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import islice
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,12 +17,14 @@ from memory_core.protocols import SearchRequest
 from memory_core.retrieval.owner_index import OwnerIndex
 from memory_core.retrieval.question import Query
 from memory_core.retrieval.ranking import Ranking, Vector, rank
+from memory_core.slices import brief_work
 from memory_core.storage.sqlite.codec import COLUMNS, to_record
 from memory_core.storage.sqlite.damage import explaining
 from memory_core.storage.sqlite.owner_indexes import Missing, OwnerIndexes
 from memory_core.storage.sqlite.owners import Owner, find
 from memory_core.storage.sqlite.passages import passages
-from memory_core.storage.sqlite.readers import Readers
+from memory_core.storage.sqlite.readers import Readers, looks_long
+from memory_core.storage.sqlite.sieve import Sieve, named
 from memory_core.storage.sqlite.snapshot import snapshot
 from memory_core.storage.sqlite.where import conditions, is_selective, owner_range
 from memory_core.where.meaning import folded
@@ -69,13 +70,13 @@ async def found(readers: Readers, owner_indexes: OwnerIndexes, search: Search) -
     """
     result = await readers.brief.briefly(partial(ranked_if_brief, owner_indexes=owner_indexes, search=search))
     if result is None:
-        search = replace(search, is_patient=readers.is_one)
-        result = await readers.brief.run(partial(ranked, owner_indexes=owner_indexes, search=search))
+        with brief_work():
+            result = await readers.brief.run(partial(ranked, owner_indexes=owner_indexes, search=search))
     rounds = 0
     while result.missing is not None:
         rounds += 1
         search = replace(search, is_patient=rounds == MOST_ROUNDS)
-        take_over = await (await readers.long()).run(result.missing)
+        take_over = await result.missing(readers)
         result = await readers.brief.run(partial(_ranked_after, take_over, owner_indexes=owner_indexes, search=search))
     return result
 
@@ -131,22 +132,43 @@ def _ranked(db: sqlite3.Connection, owner_indexes: OwnerIndexes, owner: Owner | 
     return Found(_hits(ranking, list(records.values()), list(found.values())))
 
 
-def containing(db: sqlite3.Connection, search: Search) -> list[Hit]:
+async def containing(readers: Readers, search: Search) -> list[Hit]:
     """Records whose text contains the query, ignoring case; newest first."""
     needle = folded(search.request.text)
+    if not needle.strip():
+        return []
+
+    def begin(db: sqlite3.Connection) -> Sieve | None:
+        with snapshot(db):
+            owner = find(db, search.scope)
+            return None if owner is None else _texts(db, owner, search, needle)
+
+    sieve = await readers.run(begin, unless=lambda db: looks_long(find(db, search.scope), search.request.where))
+    if sieve is None:
+        return []
+    await readers.sift(sieve)
+    return await readers.brief.run(partial(_containing, sieve=sieve, search=search, needle=needle))
+
+
+def _texts(db: sqlite3.Connection, owner: Owner, search: Search, needle: str) -> Sieve:
+    """What looks at the texts of the records that SQLite's conditions leave."""
+    found = conditions(owner.id, search.scope, search.request.where, search.now)
+    columns, test = ("NULL", None) if found.asked is None else (found.asked.columns, found.asked.test())
+    parameters = [] if found.asked is None else found.asked.parameters
+
+    def contains(row: tuple[Any, ...]) -> bool:
+        text, *rest = row
+        with explaining("the text of a record"):
+            return needle in folded(text) and (test is None or test(tuple(rest)))
+
+    keys = named(db, found, "ORDER BY occurred_at DESC, key DESC")
+    return Sieve(f"text, {columns}", parameters, contains, keys, search.request.limit)
+
+
+def _containing(db: sqlite3.Connection, sieve: Sieve, search: Search, needle: str) -> list[Hit]:
     reason = {"substring": Component(1.0, 1.0)} if search.request.explain else None
     with snapshot(db):
-        owner = find(db, search.scope)
-        if owner is None or not needle.strip():
-            return []
-        found = conditions(owner.id, search.scope, search.request.where, search.now)
-        rows = db.execute(
-            f"SELECT {COLUMNS}, key FROM record WHERE {found.sql} ORDER BY occurred_at DESC, key DESC",
-            found.parameters,
-        )
-        with explaining("the text of a record"):
-            matching = list(islice((row for row in rows if needle in folded(row[1])), search.request.limit))
-        records = {row[-1]: _owned(row, search.scope) for row in matching}
+        records = _records(db, search.scope, sieve.still(db))
         texts = {key: record.text for key, record in records.items()}
         parts = passages(db, texts, [needle], None, reach=len(needle) - 1)
         return [Hit(record, 1.0, None, reason, parts[key]) for key, record in records.items()]
@@ -168,10 +190,6 @@ def _records(db: sqlite3.Connection, scope: Scope, keys: list[int]) -> dict[int,
     by_key = {row[-1]: to_record(row, app, user) for row in rows}
     with explaining("a key of a record"):
         return {key: by_key[key] for key in keys}
-
-
-def _owned(row: tuple[object, ...], scope: Scope) -> MemoryRecord:
-    return to_record(row, scope.app, scope.user or "")
 
 
 def _hits(ranking: Ranking, records: Sequence[MemoryRecord], found: Sequence[Passage]) -> list[Hit]:

@@ -8,7 +8,6 @@ import os
 import sqlite3
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import AsyncExitStack
-from dataclasses import replace
 from datetime import datetime
 from functools import partial
 from pathlib import Path
@@ -26,13 +25,13 @@ from memory_core.protocols import Clock, Embedder, ListRequest, SearchRequest
 from memory_core.retrieval.question import parse
 from memory_core.storage.shared.prepared import Prepared, prepare_all, query_vector
 from memory_core.storage.shared.values import micros
-from memory_core.storage.sqlite import backup, checking, erasing, key_value, listing, searching, writing
+from memory_core.storage.sqlite import backup, checking, erasing, key_value, listing, paging, searching, writing
 from memory_core.storage.sqlite import maintenance as custody
 from memory_core.storage.sqlite.connection import Connection
 from memory_core.storage.sqlite.owner_indexes import OwnerIndexes
 from memory_core.storage.sqlite.owners import find
 from memory_core.storage.sqlite.read_only import borrow_for_reading
-from memory_core.storage.sqlite.readers import Readers, is_brief_page, is_long_page, looks_long
+from memory_core.storage.sqlite.readers import Readers, is_brief_page, looks_long
 from memory_core.storage.sqlite.shared_file import (
     SharedFile,
     Synchronous,
@@ -41,7 +40,7 @@ from memory_core.storage.sqlite.shared_file import (
     close_embedder,
     give_back,
 )
-from memory_core.storage.sqlite.snapshot import snapshot
+from memory_core.storage.sqlite.sifting import narrow, sifted
 from memory_core.storage.sqlite.transfer import SqlitePort
 from memory_core.storage.sqlite.updating import is_searched_differently, update
 from memory_core.storage.sqlite.usage import within
@@ -193,7 +192,7 @@ class SqliteStore:
         query, now = await off_loop(is_long(request.text), parse, request.text), self._now()
         if request.mode == "substring":
             plain = searching.Search(scope, request, query, None, None, now)
-            return await (await self._readers.long()).run(lambda db: searching.containing(db, plain))
+            return await searching.containing(self._readers, plain)
         # Which of the query's words are names is known for sure only where the search reads; a wrong guess costs a
         # second round, and the next query does not make it again.
         while True:
@@ -232,12 +231,15 @@ class SqliteStore:
     async def delete(self, scope: Scope, where: Where, *, forget: bool) -> int:
         """See `Records.delete`."""
         now = self._now()
+        sieve = await sifted(self._readers, scope, where, now)
 
         def work(db: sqlite3.Connection) -> int:
             owner = find(db, scope)
             if owner is None:
                 return 0
-            return writing.delete(db, scope, owner.id, conditions(owner.id, scope, where, now), forget=forget)
+            found = conditions(owner.id, scope, where, now)
+            narrow(db, found, sieve)
+            return writing.delete(db, scope, owner.id, found, forget=forget)
 
         return await self._writer.write(work)
 
@@ -256,8 +258,9 @@ class SqliteStore:
     async def collections(self, scope: Scope, where: Where) -> Texts:
         """See `KeyValue.collections`."""
         now = self._now()
+        sieve = await sifted(self._readers, scope, where, now)
         return await self._readers.run(
-            lambda db: key_value.collections(db, scope, where, now),
+            lambda db: key_value.collections(db, scope, where, now, sieve),
             unless=lambda db: looks_long(find(db, scope), where),
         )
 
@@ -334,34 +337,26 @@ class SqliteStore:
             return await page
         now = self._now()
 
-        def read_and_touch(db: sqlite3.Connection) -> Page:
-            page, keys = listing.page(db, scope, request, now)
-            return replace(page, records=listing.touch(db, keys, page.records, now))
+        def touched(read: paging.Read, db: sqlite3.Connection) -> paging.Part:
+            part = read(db)
+            return part._replace(records=listing.touch(db, part.keys, part.records, now))
 
-        return await self._writer.write(read_and_touch)
+        return await paging.page(
+            self._readers, scope, request, now, lambda read: self._writer.write(partial(touched, read))
+        )
 
     def begin_list(self, scope: Scope, request: ListRequest, done: asyncio.Future[Page]) -> None:
         """See `Listing.begin_list`."""
         now = self._now()
 
-        def read(db: sqlite3.Connection) -> Page:
-            with snapshot(db):
-                return listing.page(db, scope, request, now)[0]
-
-        if is_brief_page(request) or self._readers.is_one:
-            self._reader.begin(read, done)
+        if is_brief_page(request):
+            self._reader.begin(lambda db: paging.brief_page(db, scope, request, now), done)
         else:
-            self._loop.call_soon_threadsafe(self._begin_page, scope, request, read, done)
+            self._loop.call_soon_threadsafe(self._begin_page, scope, request, now, done)
 
-    def _begin_page(
-        self,
-        scope: Scope,
-        request: ListRequest,
-        read: Callable[[sqlite3.Connection], Page],
-        done: asyncio.Future[Page],
-    ) -> None:
+    def _begin_page(self, scope: Scope, request: ListRequest, now: int, done: asyncio.Future[Page]) -> None:
         """A page that may take long; on the core loop."""
-        page = self._readers.run(read, unless=lambda db: is_long_page(find(db, scope), request))
+        page = paging.page(self._readers, scope, request, now)
         task = asyncio.create_task(answer_with(page, done), name="memory-core page")
         self._pages.add(task)
         task.add_done_callback(self._pages.discard)

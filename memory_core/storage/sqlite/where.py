@@ -1,24 +1,24 @@
-"""Scopes and conditions as SQL: fixed fragments, values only ever as parameters."""
+"""Scopes and conditions as SQL: fixed fragments, values only ever as parameters.
+
+What SQLite cannot decide exactly is left to `Asked`.
+"""
 
 from __future__ import annotations
 
 import json
-import sqlite3
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Hashable, Sequence
 from dataclasses import replace
 from datetime import datetime
-from functools import lru_cache
-from typing import Any, Final, NamedTuple, cast
+from typing import Any, Final, cast
 
 from memory_core.encoding import encode_json
 from memory_core.models import STATES, Scope
 from memory_core.storage.shared.values import link_keys, micros
+from memory_core.storage.sqlite.asked import Asked, Parameter
 from memory_core.storage.sqlite.schema import OWNER_BITS
 from memory_core.where.conditions import GROUPS, TAGS, AllOf, Condition, DataCondition, FieldCondition, NoneOf
-from memory_core.where.meaning import Test, conditions_of, has_keyword, is_on_data, matcher
+from memory_core.where.meaning import conditions_of
 from memory_core.where.value import Where
-
-Parameter = str | int | float | None
 
 _EQUALS: Final = ("author", "agent", "session", "collection", "emotion")
 _SIGNS: Final = {"gt": ">", "gte": ">=", "lt": "<", "lte": "<="}
@@ -33,6 +33,8 @@ class Conditions:
     def __init__(self) -> None:
         self._parts: list[str] = []
         self.parameters: list[Parameter] = []
+        self.asked: Asked | None = None
+        """What Python decides, of the records that satisfy the rest."""
 
     def add(self, fragment: str, *parameters: Parameter) -> None:
         """One more condition; `fragment` is a literal of this module."""
@@ -46,7 +48,13 @@ class Conditions:
 
     @property
     def sql(self) -> str:
+        """What SQLite decides."""
         return " AND ".join(self._parts)
+
+    @property
+    def name(self) -> Hashable:
+        """Equal for equal conditions."""
+        return (self.sql, *self.parameters, self.asked and self.asked.name)
 
 
 def owner_range(owner: int) -> tuple[int, int]:
@@ -64,10 +72,12 @@ def conditions(owner: int, scope: Scope, where: Where, now: int) -> Conditions:
     found.add("record.key BETWEEN ? AND ?", *owner_range(owner))
     found.add("record.owner = ?", owner)  # says the same, to the indexes
     found.add("(expires_at IS NULL OR expires_at > ?)", now)
+    # A plus keeps SQLite from reading all of a session when it can look up the few records that are named.
+    aside = "" if where.ids is None and where.source_keys is None else "+"
     for name in ("agent", "session", "collection"):
         bound = getattr(scope, name)
         if bound is not None:
-            found.add(f"{name} = ?", bound)
+            found.add(f"{aside}{name} = ?", bound)
     if set(where.states) != set(STATES):
         found.any_of("state", where.states)
     for name in _EQUALS:
@@ -83,8 +93,6 @@ def conditions(owner: int, scope: Scope, where: Where, now: int) -> Conditions:
     _all_listed(found, "tags", where.tags_all)
     _linked(found, where)
     _ranges(found, where)
-    if where.keywords:
-        found.add("has_keyword(text, ?)", _json(where.keywords))
     _matching(found, where)
     return found
 
@@ -142,16 +150,23 @@ def _ranges(found: Conditions, where: Where) -> None:
 
 
 def _matching(found: Conditions, where: Where) -> None:
-    wanted = conditions_of(where)
-    on_data = [condition for condition in wanted if is_on_data(condition)]
-    for condition in wanted:
-        if not is_on_data(condition):
+    asked: list[Condition] = []
+    for condition in conditions_of(where):
+        if touches_data(condition):
+            asked.append(condition)
+        else:
             found.add(*_sql(condition))
-    for condition in on_data:
         if isinstance(condition, DataCondition):
             _spelling(found, condition)
-    if on_data:
-        found.add(*_sql(AllOf(on_data)))
+    if asked or where.keywords:
+        found.asked = Asked(where.keywords, asked, _field)
+
+
+def touches_data(condition: Condition) -> bool:
+    """Whether a condition is on `data`, or one of its group is."""
+    if isinstance(condition, GROUPS):
+        return any(map(touches_data, condition.conditions))
+    return isinstance(condition, DataCondition)
 
 
 def _spelling(found: Conditions, condition: DataCondition) -> None:
@@ -163,15 +178,14 @@ def _spelling(found: Conditions, condition: DataCondition) -> None:
 
 
 def _sql(condition: Condition) -> tuple[str, *tuple[Parameter, ...]]:
-    """A condition as a fragment that is true or false, never NULL, and its parameters."""
-    if is_on_data(condition):
-        return "matches_data(data, ?)", _written(condition)
+    """A condition on fields as a fragment that is true or false, never NULL, and its parameters."""
     if isinstance(condition, FieldCondition):
         return _field(condition)
-    assert not isinstance(condition, DataCondition)  # noqa: S101  (for type checkers: that is on data)
+    assert not isinstance(condition, DataCondition)  # noqa: S101  (for type checkers: those are asked)
     parts = [_sql(one) for one in condition.conditions]
     joined = (" AND " if isinstance(condition, AllOf) else " OR ").join(fragment for fragment, *_ in parts)
     parameters = [value for _, *values in parts for value in values]
+    joined = joined or ("TRUE" if isinstance(condition, AllOf) else "FALSE")
     return f"{'NOT ' if isinstance(condition, NoneOf) else ''}({joined})", *parameters
 
 
@@ -221,54 +235,5 @@ def _parameter(value: object) -> Parameter:
     return micros(value) if isinstance(value, datetime) else cast("Parameter", value)
 
 
-def _written(condition: Condition) -> str:
-    """A condition on data as `_read` understands it."""
-    return encode_json(_as_json(condition))
-
-
-def _as_json(condition: Condition) -> list[object]:
-    if isinstance(condition, GROUPS):
-        return [GROUPS.index(type(condition)), [_as_json(one) for one in condition.conditions]]
-    return [cast("DataCondition", condition).path, condition.op, condition.value]
-
-
-def _read(written: list[Any]) -> Condition:
-    if len(written) == 2:
-        return GROUPS[int(written[0])]([_read(one) for one in written[1]])
-    path, op, value = written
-    return DataCondition(tuple(path), op, value)
-
-
 def _json(values: Collection[str]) -> str:
     return json.dumps(list(values), ensure_ascii=False)
-
-
-def install(db: sqlite3.Connection) -> None:
-    """Give a connection the functions that conditions on `data` need."""
-    db.create_function("matches_data", 2, _matches_data, deterministic=True)
-    db.create_function("has_keyword", 2, _has_keyword, deterministic=True)
-
-
-class _Held(NamedTuple):
-    """What stands for a record where conditions are on its data."""
-
-    data: object
-
-
-def _matches_data(data: str, wanted: str) -> bool:
-    """SQLite's own functions lose digits, NUL and escaped keys."""
-    return _matcher(wanted)(_Held(json.loads(data)))
-
-
-def _has_keyword(text: str, keywords: str) -> bool:
-    return has_keyword(text, _words(keywords))
-
-
-@lru_cache(maxsize=16)
-def _words(keywords: str) -> tuple[str, ...]:
-    return tuple(json.loads(keywords))
-
-
-@lru_cache(maxsize=16)
-def _matcher(wanted: str) -> Test:
-    return matcher(_read(json.loads(wanted)))

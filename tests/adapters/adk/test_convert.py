@@ -1,4 +1,4 @@
-"""The pure parts: what an event says, when an answer is an echo, and how memories are quoted."""
+"""The pure parts: what an event says, and how memories are quoted."""
 
 from __future__ import annotations
 
@@ -12,8 +12,7 @@ from google.genai import types
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory_adk.convert import ECHO, content_text, event_drafts, labels, moment, said, shortened
-from memory_adk.echo import is_echo
+from memory_adk.convert import content_text, event_drafts, labels, moment, said, shortened
 from memory_adk.recall import end_of_history, in_prompt
 from tests.adapters.adk.agents import said_event
 
@@ -44,10 +43,6 @@ def test_whatever_was_said_can_be_stored_as_utf_8(text: str) -> None:
 @given(st.floats(allow_nan=True, allow_infinity=True))
 def test_every_timestamp_is_a_time_or_none(timestamp: float) -> None:
     assert moment(timestamp) is None or math.isfinite(timestamp)
-
-
-def test_a_marked_echo_says_nothing() -> None:
-    assert said(said_event("You like tea", custom_metadata={ECHO: True})) == ""
 
 
 def test_content_wins_over_a_transcription_of_it() -> None:
@@ -83,33 +78,6 @@ def test_a_shortened_text_fits_and_a_short_one_stays(text: str, room: int) -> No
     assert len(short) <= room
     assert short == text or short.endswith("…")
     assert short == text or len(text) > room
-
-
-@pytest.mark.parametrize(
-    ("answer", "question", "recalled", "echo"),
-    [
-        ("You like tea.", "what do I like?", "I like tea", True),
-        ("From memory: you prefer jasmine tea.", "What tea do I like?", "I prefer jasmine tea", True),
-        ("You told me that your sister lives in Oslo.", "Where does she live?", "My sister Kari lives in Oslo", True),
-        ("あなたの好きなお茶はジャスミンです", "好きなお茶は？", "私の好きなお茶はジャスミンです", True),  # noqa: RUF001
-        ("Done, I cancelled flight LH123.", "Cancel my flight please", "My flight LH123 leaves on Monday", False),
-        ("Your flight leaves on Monday at 11 now.", "When is my flight?", "My flight leaves on Monday at 9", False),
-        ("Your sister will arrive at noon with the children.", "Any news?", "My sister Kari lives in Oslo", False),
-        ("", "What?", "anything", False),
-        ("?!", "What?", "anything", False),
-    ],
-)
-def test_an_answer_that_mostly_repeats_what_was_recalled_is_an_echo(
-    answer: str, question: str, recalled: str, *, echo: bool
-) -> None:
-    assert is_echo(answer, question, [recalled]) is echo
-    assert not is_echo(answer, question, [])
-
-
-@given(st.text(), st.lists(st.text(), max_size=3))
-def test_a_repeated_memory_is_an_echo_unless_it_has_no_words(text: str, others: list[str]) -> None:
-    has_words = any(character.isalnum() or character == "_" for character in text)
-    assert is_echo(text, "What?", [text, *others]) == has_words
 
 
 def test_what_a_compaction_summarised_is_not_in_the_prompt_any_more() -> None:

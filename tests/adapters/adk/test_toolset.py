@@ -8,10 +8,11 @@ from typing import Any
 import pytest
 from google.adk.agents import LlmAgent
 from google.adk.tools.agent_tool import AgentTool
+from google.adk.tools.load_memory_tool import load_memory_tool
 
 from memory_adk import MemoryPlugin, MemoryService, MemoryToolset
 from memory_adk.testing import ScriptedLlm, ask, prompt
-from memory_core import Memory, Where
+from memory_core import Draft, Memory, RecallOptions, Where
 from tests.adapters.adk.agents import ANN, APP, START, entry_of, runner_of, said_event, session_of, session_with
 
 NAMES = ["search_past_conversations", "store_important_information", "update_memory", "forget_memory"]
@@ -147,13 +148,18 @@ async def test_an_agent_that_runs_as_a_tool_reaches_the_memory_through_its_tools
     assert {record.text for record in page.records} == {"Which tea do I like?", "Jasmine."}
 
 
-async def test_an_answer_that_repeats_what_the_search_tool_found_is_not_stored(
-    service: MemoryService, memory: Memory
-) -> None:
-    await service.add_memory(app_name=APP, user_id=ANN, memories=[entry_of("Ann's favourite tea is jasmine")])
-    search = ("search_past_conversations", {"query": "favourite tea"})
-    model = ScriptedLlm(script=[search, "Your favourite tea is jasmine."])
-    async with runner_of(service, model, MemoryToolset(), plugins=[MemoryPlugin(recall=False)]) as runner:
-        await ask(runner, "What do I like?", user_id=ANN, session_id="s1")
-    page = await memory.bind(app=APP, user=ANN).list(where=Where(kinds=("message",)))
-    assert [record.text for record in page.records] == ["What do I like?"]
+async def test_the_tools_do_not_find_the_message_that_is_being_answered(service: MemoryService, memory: Memory) -> None:
+    ann = memory.bind(app=APP, user=ANN)
+    await ann.add_many(["The jasmine tea is in the tin", Draft("Nobody drinks jasmine tea here", kind="fact")])
+    calls = [("search_past_conversations", {"query": "jasmine tea"}), ("load_memory", {"query": "jasmine tea"})]
+    model = ScriptedLlm(script=[*calls, "In the tin."])
+    options = RecallOptions(kinds=["note", "message"], floor=False)
+    service, tools = MemoryService(memory, recall=options), (MemoryToolset(recall=options), load_memory_tool)
+    async with runner_of(service, model, *tools, plugins=[MemoryPlugin(recall=False)]) as runner:
+        await ask(runner, "I have jasmine tea somewhere in my kitchen", user_id=ANN, session_id="s1")
+    assert (await ann.search("somewhere in my kitchen"))[0].record.text.startswith("I have")
+    for request in model.requests[1:]:
+        read = prompt(request)
+        assert read.count("The jasmine tea is in the tin") == len(model.requests[1 : model.requests.index(request) + 1])
+        assert read.count("somewhere in my kitchen") == 1
+        assert "Nobody drinks" not in read

@@ -12,7 +12,7 @@ from langchain_core.runnables import RunnableConfig, RunnableLambda, RunnablePas
 from langchain_core.runnables.utils import ConfigurableField
 from langchain_core.tools import create_retriever_tool
 
-from memory_core import BoundMemory, Draft, Memory, ScopeError, Where, run_sync
+from memory_core import BoundMemory, Draft, Memory, RecallOptions, ScopeError, Where, run_sync
 from memory_langchain import MemoryRetriever
 
 ANN: RunnableConfig = {"configurable": {"user_id": "ann"}}
@@ -86,7 +86,7 @@ def test_k_is_given_to_the_constructor_or_the_call(retriever: MemoryRetriever, o
 
 
 def test_conditions_apply_before_the_limit(retriever: MemoryRetriever, open_handle: BoundMemory) -> None:
-    only = MemoryRetriever(memory=open_handle, k=1, where=Where(kinds=("note",)))
+    only = MemoryRetriever(memory=open_handle, k=1, recall=RecallOptions(where=Where(kinds=("note",))))
     assert [document.page_content for document in only.invoke("jasmine tea", ANN)] == ["Ann has tea at noon"]
 
 

@@ -291,3 +291,16 @@ def test_arguments_of_the_call_reach_the_chain(ann: BoundMemory) -> None:
 def test_negative_counts_are_refused(ann: BoundMemory, options: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match="negative"):
         with_memory(echo(), ann, **options)
+
+
+def test_a_client_that_sends_the_whole_conversation_has_it_shown_and_kept_once(ann: BoundMemory) -> None:
+    model = ScriptedChatModel(script=lambda prompt: f"answer to {prompt[-1].text}")
+    chain = with_memory(model, ann, session_id="monday")
+    said: list[BaseMessage] = []
+    for question in ("I like tea", "And coffee", "Which do I like?"):
+        said.append(HumanMessage(question))
+        for _ in range(2):  # the client did not see the answer and asks again
+            answer = chain.invoke(said) if len(said) > 1 else AIMessage(f"answer to {question}")
+            assert len(said) == 1 or [m.text for m in model.prompts[-1] if m.type != "system"] == [m.text for m in said]
+        said.append(AIMessage(answer.text))
+    assert [message.text for message in MemoryChatMessageHistory(ann, "monday").messages] == [m.text for m in said]

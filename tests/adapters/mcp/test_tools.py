@@ -210,14 +210,48 @@ async def test_tools_say_what_they_do_to_the_memory(ann: BoundMemory) -> None:
         reading = {name for name, hint in hints.items() if hint and hint.read_only_hint}
         assert reading == {"memory_recall", "memory_search", "memory_list", "memory_history"}
         assert {name for name, hint in hints.items() if hint and hint.destructive_hint} == {
-            "memory_update",
-            "memory_delete",
+            *("memory_store", "memory_store_many", "memory_update", "memory_delete"),
         }
+        repeatable = {name for name, hint in hints.items() if hint and hint.idempotent_hint}
+        assert repeatable == reading | {"memory_remember", "memory_update", "memory_delete"}
         for tool in tools.values():
             assert tool.description
             assert tool.input_schema["additionalProperties"] is False
             assert tool.output_schema is not None
             assert "memory_recall" in str(call.client.instructions)
+
+
+async def test_what_a_tool_that_may_be_repeated_did_is_done_once(ann: BoundMemory) -> None:
+    async with in_process(ann) as call:
+        memory_id, doomed = await call.store("Ann rows"), await call.store("Ann swims")
+        said = [{"role": role, "content": text} for role, text in (("user", "I row"), ("assistant", "Good"))]
+        calls: list[tuple[str, dict[str, Any]]] = [
+            ("memory_remember", {"messages": said, "session": "monday"}),
+            ("memory_remember", {"messages": said}),
+            ("memory_update", {"id": memory_id, "content": "Ann runs", "metadata": {"importance": 1, "user": "ann"}}),
+            ("memory_delete", {"id": doomed}),
+        ]
+        for tool, arguments in calls:
+            await call.ok(tool, **arguments)
+            once = [(r.id, r.text, r.data, r.importance, r.rev) for r in (await ann.list(limit=100)).records]
+            again = await call.client.call_tool(tool, arguments)
+            assert again.is_error is (tool == "memory_delete")
+            twice = [(r.id, r.text, r.data, r.importance, r.rev) for r in (await ann.list(limit=100)).records]
+            assert once == twice, tool
+
+
+async def test_tools_that_only_add_lose_nothing_that_was_stored(ann: BoundMemory) -> None:
+    async with in_process(ann) as call:
+        memory_id = await call.store("Ann lives in Oslo", user="ann", tags=["home"])
+        before = await ann.get(memory_id)
+        assert before is not None
+        await call.ok("memory_supersede", id=memory_id, content="Ann lives in Bergen", metadata={"tags": []})
+        await call.ok("memory_remember", messages=[{"role": "user", "content": "I live in Bergen", "id": memory_id}])
+        after = await ann.get(memory_id)
+        assert after is not None
+        assert (after.text, after.data, after.tags, after.importance) == (
+            *(before.text, before.data, before.tags, before.importance),
+        )
 
 
 async def test_reading_tools_change_nothing(ann: BoundMemory) -> None:

@@ -133,6 +133,18 @@ async def test_another_web_page_or_host_name_is_turned_away(ann: BoundMemory) ->
         assert await status(Origin="http://localhost:6274") == usual
 
 
+async def test_the_largest_batch_in_any_script_passes_over_http_and_a_flood_does_not(ann: BoundMemory) -> None:
+    async with http_beside(ann) as url:
+        async with over_http(url) as call:
+            largest = [{"content": "茶" * 20_000, "metadata": {"type": "fact"}}] * 99
+            wrong = {"content": "茶" * 20_000, "metadata": {"type": "tea"}}  # refused before anything is embedded
+            complaint = await call.refused("memory_store_many", memories=[*largest, wrong])
+            assert "memories.99.metadata.type" in complaint
+        async with httpx2.AsyncClient() as http:
+            accept = {"Accept": "application/json, text/event-stream", "Content-Type": "application/json"}
+            assert (await http.post(url, content=b" " * 20_000_000, headers=accept)).status_code == 413
+
+
 @pytest.mark.parametrize(
     ("arguments", "complaint"),
     [

@@ -13,7 +13,7 @@ from spade.message import Message
 from spade.template import Template
 from spade_llm.agent import ChatAgent
 
-from memory_core import BoundMemory, Hit, Memory, ScopeError, Where
+from memory_core import BoundMemory, Hit, Memory, RecallOptions, ScopeError, Where
 from memory_spade import MemoryBehaviour, MemoryMixin
 
 Start = Callable[[Agent], Awaitable[None]]
@@ -112,6 +112,37 @@ async def test_a_behaviour_searches_what_it_heard_and_keeps_what_it_said(
         (jid("ann"), "Where are the crates?", "t2"),
         (jid("clerk"), "You said: The crates are at pier four", "t2"),
     ]
+
+
+class Advisor(MemoryBehaviour):
+    """Answers with what it recalls."""
+
+    async def run(self) -> None:
+        heard = await self.receive(timeout=10)
+        if heard is not None:
+            reply = heard.make_reply()
+            reply.body = str(await self.recall(heard)) or "nothing"
+            await self.send(reply)
+
+
+async def test_a_behaviour_recalls_as_its_agent_does_and_not_what_it_is_asked(
+    start: Start, jid: Jid, memory: Memory
+) -> None:
+    options = RecallOptions(kinds=["message"], max_chars=400, format=lambda record, text: text)
+    clerk, ann = Plain(jid("clerk"), "pw", memory=memory, recall=options), Agent(jid("ann"), "pw")
+    clerk.add_behaviour(Advisor())
+    await start(clerk)
+    await start(ann)
+    await clerk.memory.add("The crates are blue")
+    for n, text in enumerate(("The crates are at pier four", "Where are the crates?", "Where are the crates?"), 1):
+        await say(ann, message(jid("clerk"), text, thread=f"t{n}", performative="inform"))
+        await until(clerk.memory, 2 * n + 1)
+    answers = [r.text for r in (await clerk.memory.list(order="oldest")).records if r.author == jid("clerk")]
+    assert answers[0] == "nothing"
+    for answer in answers[1:]:
+        assert "- The crates are at pier four" in answer
+        assert "Where" not in answer
+        assert "blue" not in answer
 
 
 async def test_with_owner_peer_a_behaviour_reaches_the_memory_of_whom_it_talks_with_and_no_other(
@@ -234,6 +265,38 @@ async def test_the_states_of_a_machine_remember_through_it(start: Start, jid: Ji
     await start(ann)
     await say(ann, message(jid("keeper"), "The lock is open", performative="inform"))
     assert [hit.record.author for hit in await asyncio.wait_for(found, 30)] == [jid("ann")]
+
+
+class Both(MemoryBehaviour):
+    """Remembers, and says things."""
+
+    async def run(self) -> None:
+        await self.receive(timeout=10)
+
+
+async def test_agents_that_share_a_memory_keep_one_record_of_each_message(
+    start: Start, jid: Jid, memory: Memory
+) -> None:
+    team = memory.bind(app="mas", user="team")
+    ann, bob = Plain(jid("ann"), "pw", memory=team), Plain(jid("bob"), "pw", memory=team)
+    hearing, saying = Both(), Both()
+    bob.add_behaviour(hearing)
+    bob.add_behaviour(Both())
+    ann.add_behaviour(saying)
+    for agent in (ann, bob):
+        await start(agent)
+    bid = message(jid("bob"), "The bid is 42", thread="auction", performative="propose")
+    for _ in range(2):  # the same object twice is two messages
+        await saying.send(bid)
+    reply = bid.make_reply()
+    reply.body = "Accepted"
+    await hearing.send(reply)
+    await until(team, 3)
+    await say(bob, message(jid("ann"), "Bye", thread="auction"))
+    await until(team, 4)
+    page = await team.list(order="oldest")
+    assert [record.text for record in page.records] == ["The bid is 42", "The bid is 42", "Accepted", "Bye"]
+    assert page.records[0].data == {"metadata": {"performative": "propose"}}
 
 
 def test_it_goes_before_any_kind_of_behaviour_and_needs_an_agent_with_memory() -> None:

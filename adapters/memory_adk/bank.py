@@ -1,0 +1,109 @@
+"""Working memory for the tools of an ADK runner: each call is a step, and the next request sees the last ones."""
+
+from __future__ import annotations
+
+try:
+    from google.adk.agents.callback_context import CallbackContext
+    from google.adk.models.llm_request import LlmRequest
+    from google.adk.plugins.base_plugin import BasePlugin
+    from google.adk.tools.base_tool import BaseTool
+    from google.adk.tools.tool_context import ToolContext
+except ImportError as error:
+    raise ImportError("`memory_adk` needs google-adk: pip install 'memory-core[adk]'") from error
+
+import json
+import logging
+from collections import OrderedDict
+from typing import Any, Final
+
+from memory_adk.recall import show
+from memory_core import AsyncMemoryBank, BoundMemory, Memory, MemoryCoreError
+from memory_core.adapting import owned_by, reason_for_log
+
+logger = logging.getLogger(__name__)
+
+MAX_BANKS: Final = 1_000
+"""Banks that are kept at hand; one that was let go is read again when its session goes on."""
+
+
+class BankPlugin(BasePlugin):
+    """Keeps a `MemoryBank` for each session: every tool call becomes a step, and every request of a model gets the
+    last summaries and steps. A session is a task: begin another one when the task has nothing to do with the last.
+
+    An error of the memory ends up in the log instead of the conversation.
+
+    Args:
+        memory: Whose memory keeps the banks; a handle that leaves the user open takes ADK's. By default a memory that
+            ends with the process.
+        max_entries: See `MemoryBank`.
+        compression_threshold: See `MemoryBank`.
+        name: ADK's name for the plugin.
+    """
+
+    def __init__(
+        self,
+        memory: BoundMemory | None = None,
+        *,
+        max_entries: int = 6,
+        compression_threshold: int = 6,
+        name: str = "memory_bank",
+    ) -> None:
+        super().__init__(name)
+        self._own = Memory(":memory:", embedder=None) if memory is None else None
+        self._memory = memory
+        self._limits = (max_entries, compression_threshold)
+        self._banks: OrderedDict[tuple[str, str, str], AsyncMemoryBank] = OrderedDict()
+
+    def bank(self, context: CallbackContext) -> AsyncMemoryBank:
+        """The bank of the session that a tool or a callback works for.
+
+        Raises:
+            ScopeError: The handle belongs to another user or session.
+        """
+        session = context.session
+        key = (session.app_name, session.user_id, session.id)
+        if key not in self._banks:
+            handle = self._memory if self._own is None else self._own.bind(app=session.app_name)
+            assert handle is not None  # noqa: S101  (one of both is given, which type checkers do not see)
+            owned = owned_by(handle, session.user_id)
+            self._banks[key] = AsyncMemoryBank(*self._limits, memory=owned, task=session.id)
+        self._banks.move_to_end(key)
+        if len(self._banks) > MAX_BANKS:
+            self._banks.popitem(last=False)
+        return self._banks[key]
+
+    async def after_tool_callback(
+        self, *, tool: BaseTool, tool_args: dict[str, Any], tool_context: ToolContext, result: object
+    ) -> None:
+        """Add what a tool returned."""
+        await self._add(tool, tool_args, tool_context, _written(result), failed=False)
+
+    async def on_tool_error_callback(
+        self, *, tool: BaseTool, tool_args: dict[str, Any], tool_context: ToolContext, error: Exception
+    ) -> None:
+        """Add how a tool failed, and leave the rest to others."""
+        await self._add(tool, tool_args, tool_context, f"{type(error).__name__}: {error}", failed=True)
+
+    async def before_model_callback(self, *, callback_context: CallbackContext, llm_request: LlmRequest) -> None:
+        """Put the last steps into the prompt."""
+        try:
+            show(llm_request.contents, await self.bank(callback_context).prompt_block())
+        except MemoryCoreError as error:
+            logger.error("a request goes without its bank: %s", reason_for_log(error))  # noqa: TRY400  (may quote)
+
+    async def close(self) -> None:
+        """Close the memory if it is the plugin's own; ADK calls this when the runner closes."""
+        if self._own is not None:
+            await self._own.close()
+
+    async def _add(
+        self, tool: BaseTool, arguments: dict[str, Any], context: ToolContext, result: str, *, failed: bool
+    ) -> None:
+        try:
+            await self.bank(context).add_step(tool.name, _written(arguments), result, failed=failed)
+        except MemoryCoreError as error:
+            logger.error("a step is not in its bank: %s", reason_for_log(error))  # noqa: TRY400  (may quote)
+
+
+def _written(value: object) -> str:
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=repr)

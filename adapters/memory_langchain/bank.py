@@ -1,0 +1,143 @@
+"""Working memory for the tools of an agent made with `create_agent`."""
+
+from __future__ import annotations
+
+import json
+from collections import OrderedDict
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, Any, Final, cast
+
+from memory_core import AsyncMemoryBank, BoundMemory, Memory, run_sync
+from memory_langchain.scope import ScopeResolver
+from memory_langchain.turns import with_memories
+
+try:
+    from langchain.agents.middleware import AgentMiddleware, AgentState, ModelRequest, ModelResponse
+    from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
+    from langchain_core.runnables import ensure_config
+    from langgraph.types import Command
+    from typing_extensions import override
+except ImportError as error:
+    raise ImportError("`BankMiddleware` needs langchain: pip install 'memory-core[langgraph]'") from error
+
+if TYPE_CHECKING:
+    from langchain.agents.middleware.types import ToolCallRequest
+    from langgraph.prebuilt import ToolRuntime
+
+MAX_BANKS: Final = 1_000
+"""Banks that are kept at hand; one that was let go is read again when its thread goes on."""
+_NOBODY: Final = "bank"
+
+_Result = ToolMessage | Command[Any]
+
+
+class BankMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
+    """Keeps a `MemoryBank` for each thread: every tool call becomes a step, and every request of the model gets the
+    last summaries and steps. A thread is a task: begin another one when the task has nothing to do with the last.
+
+    Args:
+        memory: A handle, whose user a run may name, or a memory; by default one that ends with the process.
+        max_entries: See `MemoryBank`.
+        compression_threshold: See `MemoryBank`.
+        user_id: The user, unless a run names one; see `memory_langchain.scope`.
+
+    Raises:
+        ScopeError: The default contradicts the handle; in each run, if user or thread is missing.
+    """
+
+    def __init__(
+        self,
+        memory: BoundMemory | Memory | None = None,
+        *,
+        max_entries: int = 6,
+        compression_threshold: int = 6,
+        user_id: str | None = None,
+    ) -> None:
+        super().__init__()
+        if memory is None:
+            memory, user_id = Memory(":memory:", embedder=None), user_id or _NOBODY
+        self._scopes = ScopeResolver(memory, user_id=user_id)
+        self._limits = (max_entries, compression_threshold)
+        self._banks: OrderedDict[tuple[str, str], AsyncMemoryBank] = OrderedDict()
+
+    def bank(self, context: object = None) -> AsyncMemoryBank:
+        """The bank of the run at hand, for tools and other middleware.
+
+        Args:
+            context: Of the run, `runtime.context`; otherwise it is taken from the configuration.
+
+        Raises:
+            ScopeError: The run names no user or no thread.
+        """
+        scope = self._scopes.resolve(ensure_config(), context=context, needs_session=True)
+        key = (scope.user, scope.session or "")
+        bank = self._banks.get(key)
+        if bank is None:
+            bank = self._banks[key] = AsyncMemoryBank(*self._limits, memory=scope.memory, task=scope.session)
+        self._banks.move_to_end(key)
+        if len(self._banks) > MAX_BANKS:
+            self._banks.popitem(last=False)
+        return bank
+
+    @override
+    def wrap_tool_call(self, request: ToolCallRequest, handler: Callable[[ToolCallRequest], _Result]) -> _Result:
+        """Add what the tool returned, or how it failed."""
+        try:
+            result = handler(request)
+        except Exception as error:
+            run_sync(self._add, request, f"{type(error).__name__}: {error}", failed=True)
+            raise
+        run_sync(self._add, request, _told(result), failed=_has_failed(result))
+        return result
+
+    @override
+    async def awrap_tool_call(
+        self, request: ToolCallRequest, handler: Callable[[ToolCallRequest], Awaitable[_Result]]
+    ) -> _Result:
+        """As `wrap_tool_call`."""
+        try:
+            result = await handler(request)
+        except Exception as error:
+            await self._add(request, f"{type(error).__name__}: {error}", failed=True)
+            raise
+        await self._add(request, _told(result), failed=_has_failed(result))
+        return result
+
+    @override
+    def wrap_model_call(
+        self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], ModelResponse[Any]]
+    ) -> ModelResponse[Any]:
+        """Show the model the last steps."""
+        return handler(_filled(request, run_sync(self.bank(request.runtime.context).prompt_block)))
+
+    @override
+    async def awrap_model_call(
+        self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], Awaitable[ModelResponse[Any]]]
+    ) -> ModelResponse[Any]:
+        """As `wrap_model_call`."""
+        return await handler(_filled(request, await self.bank(request.runtime.context).prompt_block()))
+
+    async def _add(self, request: ToolCallRequest, result: str, *, failed: bool) -> None:
+        call = request.tool_call
+        command = json.dumps(call["args"], ensure_ascii=False, default=repr)
+        runtime = cast("ToolRuntime[Any, Any] | None", request.runtime)  # pyright: ignore[reportUnknownMemberType]  # LangGraph leaves it open
+        bank = self.bank(None if runtime is None else runtime.context)
+        await bank.add_step(call["name"], command, result, thinking=_thinking(request.state), failed=failed)
+
+
+def _thinking(state: Any) -> str:  # a mapping with messages, or a state of the user's own
+    """What the model said when it asked for tools."""
+    messages: list[BaseMessage] = cast("dict[str, Any]", state).get("messages", []) if isinstance(state, dict) else []
+    return next((str(message.text) for message in reversed(messages) if isinstance(message, AIMessage)), "")
+
+
+def _told(result: _Result) -> str:
+    return str(result.text) if isinstance(result, ToolMessage) else repr(result)
+
+
+def _has_failed(result: _Result) -> bool:
+    return isinstance(result, ToolMessage) and result.status == "error"
+
+
+def _filled(request: ModelRequest[Any], block: str) -> ModelRequest[Any]:
+    return request.override(system_message=with_memories(request.system_message, block)) if block else request

@@ -1,0 +1,129 @@
+"""Working memory for the tools of a spade_llm agent: each call is a step, and the next request sees the last ones."""
+
+from __future__ import annotations
+
+try:
+    from spade_llm.context import ContextManager
+    from spade_llm.providers.base_provider import BaseLLMProvider
+    from spade_llm.tools import LLMTool
+except ImportError as error:
+    raise ImportError("`BankProvider` needs spade_llm: pip install 'memory-core[spade-llm]'") from error
+
+import copy
+import logging
+from collections import Counter, OrderedDict
+from collections.abc import Iterator
+from typing import Any, Final
+
+from memory_core import AsyncMemoryBank, BoundMemory, Memory, MemoryCoreError
+from memory_core.adapting import reason_for_log
+
+logger = logging.getLogger(__name__)
+
+MAX_BANKS: Final = 1_000
+"""Conversations whose banks are kept at hand."""
+
+_FAILED: Final = "{'error': "
+"""How spade_llm writes down that a tool raised."""
+_Known = tuple[str, str, int]
+
+
+class BankProvider(BaseLLMProvider):
+    """A provider that keeps a `MemoryBank` for each conversation; everything else is the provider it wraps.
+
+    Every tool call of a behaviour becomes a step before its model is asked the next time, and that request gets the
+    last summaries and steps. A conversation is a task: write in another thread when the task has nothing to do with
+    the last. An error of the memory ends up in the log instead of the conversation.
+
+    Args:
+        provider: The provider to ask.
+        memory: Whose memory keeps the banks, bound to a user; by default one that ends with the process.
+        max_entries: See `MemoryBank`.
+        compression_threshold: See `MemoryBank`.
+    """
+
+    def __init__(
+        self,
+        provider: BaseLLMProvider,
+        memory: BoundMemory | None = None,
+        *,
+        max_entries: int = 6,
+        compression_threshold: int = 6,
+    ) -> None:
+        self.provider = provider
+        self._memory = Memory(":memory:", embedder=None).bind(user="bank") if memory is None else memory
+        self._limits = (max_entries, compression_threshold)
+        self._tasks: OrderedDict[str, tuple[AsyncMemoryBank, set[_Known]]] = OrderedDict()
+        """By conversation the bank, and the calls that are in it."""
+
+    def __getattr__(self, name: str) -> object:
+        if name == "provider":  # asked for on a copy that is not filled in yet
+            raise AttributeError(name)
+        return getattr(self.provider, name)
+
+    def bank(self, conversation_id: str) -> AsyncMemoryBank:
+        """The bank of a conversation."""
+        return self._task(conversation_id)[0]
+
+    async def get_llm_response(
+        self,
+        context: ContextManager,
+        tools: list[LLMTool] | None = None,
+        conversation_id: str | None = None,
+        output_schema: object | None = None,
+    ) -> dict[str, Any]:
+        """See `BaseLLMProvider`: add the calls since the last time, then ask the wrapped provider."""
+        block = "" if conversation_id is None else await self._kept(context, conversation_id)
+        given = _with_block(context, block, conversation_id) if block else context
+        return await self.provider.get_llm_response(given, tools, conversation_id, output_schema)
+
+    async def _kept(self, context: ContextManager, conversation_id: str) -> str:
+        bank, known = self._task(conversation_id)
+        try:
+            for call, name, arguments, result in _calls(context.get_conversation_history(conversation_id)):
+                if call not in known:
+                    await bank.add_step(name, arguments, result, failed=result.startswith(_FAILED))
+                    known.add(call)
+            return await bank.prompt_block()
+        except MemoryCoreError as error:
+            logger.error("an agent goes on without its bank: %s", reason_for_log(error))  # noqa: TRY400  (may quote)
+            return ""
+
+    def _task(self, conversation_id: str) -> tuple[AsyncMemoryBank, set[_Known]]:
+        if conversation_id not in self._tasks:
+            bank = AsyncMemoryBank(*self._limits, memory=self._memory, task=conversation_id)
+            self._tasks[conversation_id] = (bank, set())
+        self._tasks.move_to_end(conversation_id)
+        if len(self._tasks) > MAX_BANKS:
+            self._tasks.popitem(last=False)
+        return self._tasks[conversation_id]
+
+
+def _calls(history: list[Any]) -> Iterator[tuple[_Known, str, str, str]]:
+    """Every call of a conversation that has been answered: what tells it from others, tool, arguments and result.
+
+    The id alone does not: where a model gives none, spade_llm calls the first one of every turn the same.
+    """
+    asked: dict[str, str] = {}
+    times = Counter[tuple[str, str]]()
+    for message in history:
+        for call in message.get("tool_calls") or ():
+            asked[call["id"]] = str(call["function"]["arguments"])
+        if message["role"] == "tool":
+            id, result = str(message["tool_call_id"]), str(message["content"])  # noqa: A001
+            times[id, result] += 1
+            yield (id, result, times[id, result]), str(message.get("tool_name", "tool")), asked.get(id, ""), result
+
+
+def _with_block(context: ContextManager, block: str, conversation_id: str | None) -> ContextManager:
+    """The context of one call, with the block at the end of its first system message, or as its only one."""
+    view: Any = copy.copy(context)
+
+    def get_prompt(given: str | None = None) -> list[Any]:
+        prompt: list[Any] = list(context.get_prompt(given or conversation_id))
+        if prompt and prompt[0]["role"] == "system":
+            return [{**prompt[0], "content": f"{prompt[0]['content']}\n\n{block}"}, *prompt[1:]]
+        return [{"role": "system", "content": block}, *prompt]
+
+    view.get_prompt = get_prompt
+    return view  # type: ignore[no-any-return]

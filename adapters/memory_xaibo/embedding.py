@@ -1,0 +1,149 @@
+"""Embedders of the core for Xaibo's modules, and Xaibo's for the core."""
+
+from __future__ import annotations
+
+import asyncio
+import weakref
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+from memory_core import (
+    Embedder,
+    EmbeddingError,
+    Fingerprint,
+    MiniLmEmbedder,
+    ThreadedEmbedder,
+)
+from memory_xaibo.modules import Config, injects, options
+from memory_xaibo.protocols import EmbeddingProtocol
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Vector = NDArray[np.float32]
+
+DEFAULT_MODEL: Final = "all-MiniLM-L6-v2"
+"""In the package of the core: no download, no torch."""
+
+
+class UnsupportedModalityError(EmbeddingError, NotImplementedError):
+    """The embedder cannot read this kind of data; nothing was stored."""
+
+
+class TextEmbedder(EmbeddingProtocol):
+    """An embedder of the core for Xaibo's modules: vectors of unit length, and of zeros for a blank text.
+
+    Args:
+        config: Has no options.
+        embedder: By default all-MiniLM-L6-v2, which runs offline.
+    """
+
+    @injects()
+    def __init__(self, config: Config | None = None, *, embedder: Embedder | None = None) -> None:
+        options(config, type(self).__name__, ())
+        self._embedder = MiniLmEmbedder() if embedder is None else embedder
+
+    async def text_to_embedding(self, text: str) -> Vector:
+        """The vector of a text."""
+        import numpy as np  # noqa: PLC0415  (not at import)
+
+        if not text.strip():
+            return np.zeros(self._embedder.fingerprint.dimensions, np.float32)
+        vector: Vector = (await self._embedder.embed_documents([text]))[0]
+        return vector
+
+    async def image_to_embedding(self, image_data: bytes) -> Vector:  # noqa: ARG002  (the protocol's)
+        """Refused: the core's embedders read text.
+
+        Raises:
+            UnsupportedModalityError: Always.
+        """
+        raise self._refusal("Image", "a CLIP model")
+
+    async def audio_to_embedding(self, audio_data: bytes) -> Vector:  # noqa: ARG002  (the protocol's)
+        """Refused: the core's embedders read text.
+
+        Raises:
+            UnsupportedModalityError: Always.
+        """
+        raise self._refusal("Audio", "a model that reads audio")
+
+    def _refusal(self, kind: str, model: str) -> UnsupportedModalityError:
+        name = self._embedder.fingerprint.name
+        return UnsupportedModalityError(f"{kind} embedding requires {model}, and {name!r} reads text only")
+
+
+class SentenceTransformerEmbedder(TextEmbedder):
+    """A model of sentence-transformers for Xaibo's modules.
+
+    Args:
+        config: `model_name` and `model_kwargs`, as for Xaibo's own; each counts unless it is given by keyword.
+        model_name: By default all-MiniLM-L6-v2, which is part of the core and needs neither torch nor a download; any
+            other one needs `pip install 'memory-core[sentence-transformers]'`.
+        model_kwargs: `device`, `revision`, `local_files_only` and `dimensions` of the core's
+            `SentenceTransformerEmbedder`, for other models than the default.
+
+    Raises:
+        InvalidInputError: The configuration has another option, or the model's dimensions are not known.
+    """
+
+    @injects()
+    def __init__(
+        self,
+        config: Config | None = None,
+        *,
+        model_name: str | None = None,
+        model_kwargs: Config | None = None,
+    ) -> None:
+        given = options(config, "SentenceTransformerEmbedder", ("model_name", "model_kwargs"))
+        self.model_name: str = given.get("model_name", DEFAULT_MODEL) if model_name is None else model_name
+        kwargs = given.get("model_kwargs") if model_kwargs is None else model_kwargs
+        known = options(kwargs, "model_kwargs", ("device", "revision", "local_files_only", "dimensions"))
+        super().__init__(embedder=_named(self.model_name, known))
+
+
+def _named(model: str, known: dict[str, Any]) -> Embedder:
+    if model == DEFAULT_MODEL:
+        return MiniLmEmbedder()
+    from memory_core import SentenceTransformerEmbedder as Transformer  # noqa: PLC0415  (an extra of its own)
+
+    return Transformer(model, **known)
+
+
+class XaiboEmbedder(ThreadedEmbedder):
+    """Gives a memory an embedder of Xaibo.
+
+    ```python
+    memory = Memory("notes.db", embedder=XaiboEmbedder(embedder, name="text-embedding-3-small", dimensions=1536))
+    ```
+
+    Its methods are awaited one after the other on an event loop and a thread of their own.
+
+    Args:
+        embedder: Follows Xaibo's `EmbeddingProtocol`.
+        name: The model's; stored beside every vector, so that vectors of two models are never compared.
+        dimensions: Length of the vectors.
+        revision: Change it when the model changes under the same name.
+    """
+
+    def __init__(self, embedder: EmbeddingProtocol, *, name: str, dimensions: int, revision: str = "1") -> None:
+        super().__init__(Fingerprint(name, revision, dimensions), lambda: _Model(embedder))
+
+
+class _Model:
+    """A Xaibo embedder as the thread calls it."""
+
+    def __init__(self, embedder: EmbeddingProtocol) -> None:
+        self._embedder = embedder
+        self._loop = asyncio.new_event_loop()
+        weakref.finalize(self, self._loop.close)
+
+    def documents(self, texts: list[str]) -> Sequence[Vector]:
+        return self._loop.run_until_complete(self._embedded(texts))
+
+    def query(self, text: str) -> Vector:
+        return self.documents([text])[0]
+
+    async def _embedded(self, texts: list[str]) -> list[Vector]:
+        return [await self._embedder.text_to_embedding(text) for text in texts]

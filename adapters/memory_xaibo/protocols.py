@@ -1,0 +1,24 @@
+"""Xaibo's protocols of memory and the results they speak of, as the rest of the package imports them."""
+
+from __future__ import annotations
+
+try:
+    from xaibo.core.protocols.memory import (
+        ChunkingProtocol,
+        EmbeddingProtocol,
+        MemoryProtocol,
+        MemorySearchResult,
+        VectorIndexProtocol,
+        VectorSearchResult,
+    )
+except ImportError as error:
+    raise ImportError("`memory_xaibo` needs Xaibo: pip install 'memory-core[xaibo]'") from error
+
+__all__ = [
+    "ChunkingProtocol",
+    "EmbeddingProtocol",
+    "MemoryProtocol",
+    "MemorySearchResult",
+    "VectorIndexProtocol",
+    "VectorSearchResult",
+]

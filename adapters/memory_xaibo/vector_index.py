@@ -1,0 +1,175 @@
+"""A vector index for Xaibo's modules in a file of the core: exact, durable, shared by processes, and able to delete."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, overload
+
+from memory_core import BoundMemory, Draft, EmbeddingError, Fingerprint, InvalidInputError, Memory, Where
+from memory_core.adapting import new_id
+from memory_xaibo.memory import MAX_RESULTS
+from memory_xaibo.modules import Config, injects, options
+from memory_xaibo.protocols import VectorIndexProtocol, VectorSearchResult
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Vector = NDArray[np.float32]
+
+USER: Final = "vectors"
+"""Of the memory that holds them; there is nothing else in it."""
+NAME: Final = "vec_"
+"""What ids of vectors begin with."""
+
+
+class VectorIndex(VectorIndexProtocol):
+    """Vectors and their attributes; the nearest are found exactly, by cosine.
+
+    Args:
+        config: `storage_dir`, the folder for the file; without one, the vectors end with the module.
+
+    Raises:
+        InvalidInputError: The configuration has another option.
+    """
+
+    @injects()
+    def __init__(self, config: Config | None = None) -> None:
+        folder = options(config, "VectorIndex", ("storage_dir",)).get("storage_dir")
+        self._folder = None if folder is None else Path(folder)
+        self._dimensions = 0
+        self._handle: BoundMemory | None = None
+
+    async def add_vectors(self, vectors: Sequence[Vector], attributes: Sequence[dict[str, Any]] | None = None) -> None:
+        """Add vectors, each with its attributes (plain JSON), all of them or none.
+
+        Raises:
+            InvalidInputError: A vector is zero or of another length than the rest, there are more or fewer attributes
+                than vectors, or some are not JSON.
+        """
+        described: list[dict[str, Any]] = [{} for _ in vectors] if attributes is None else list(attributes)
+        if len(vectors) != len(described):
+            raise InvalidInputError(
+                f"Number of vectors and attributes must match, and there are {len(vectors)} and {len(described)}"
+            )
+        if not described:
+            return
+        handle = self._opened(len(vectors[0]))
+        named = {NAME + new_id(): self._unit(vector) for vector in vectors}
+        drafts = [Draft(name, id=name, data=data) for name, data in zip(named, described, strict=True)]
+        _given.update(named)
+        try:
+            await handle.add_many(drafts)
+        finally:
+            for name in named:
+                del _given[name]
+
+    async def search(self, query_vector: Vector, k: int = 10) -> list[VectorSearchResult]:
+        """The `k` nearest vectors, nearest first, with scores from 0 to 1; at most 10,000."""
+        handle = self._opened()
+        if handle is None:
+            return []
+        vector: list[float] = self._unit(query_vector).tolist()
+        hits = await handle.search_by_vector(vector, limit=min(k, MAX_RESULTS), floor=False)
+        return [
+            VectorSearchResult(
+                vector_id=hit.record.id, similarity_score=hit.similarity or 0.0, attributes=dict(hit.record.data)
+            )
+            for hit in hits
+        ]
+
+    async def delete_vectors(self, attributes: dict[str, Any]) -> int:
+        """Delete the vectors that have all of these attributes, at least one; returns how many."""
+        handle = self._opened()
+        if handle is None:
+            return 0
+        if not attributes:
+            raise InvalidInputError("name at least one attribute of the vectors to delete")
+        return await handle.delete_where(Where(data=attributes), forget=False)
+
+    async def close(self) -> None:
+        """Close the file."""
+        if self._handle is not None:
+            await self._handle.memory.close()
+
+    @overload
+    def _opened(self, dimensions: int) -> BoundMemory: ...
+
+    @overload
+    def _opened(self) -> BoundMemory | None: ...
+
+    def _opened(self, dimensions: int | None = None) -> BoundMemory | None:
+        """The memory of the vectors, made for ones of this length; `None` if there are none and none come."""
+        if self._handle is None:
+            self._dimensions = self._known_dimensions() or dimensions or 0
+            if self._dimensions:
+                file = ":memory:" if self._folder is None else self._folder / f"vectors-{self._dimensions}.db"
+                memory = Memory(file, embedder=_GivenVectors(self._dimensions))
+                self._handle = memory.bind(user=USER)
+        return self._handle
+
+    def _known_dimensions(self) -> int:
+        """What the name of the file says, which has to be known before it is opened."""
+        files = [] if self._folder is None else sorted(self._folder.glob("vectors-*.db"))
+        return int(files[0].stem.removeprefix("vectors-")) if files else 0
+
+    def _unit(self, vector: Vector) -> Vector:
+        """The vector at length 1.
+
+        Raises:
+            InvalidInputError: It is of another length than those in the index, or has no direction.
+        """
+        import numpy as np  # noqa: PLC0415  (not at import)
+
+        row = np.asarray(vector, np.float64)
+        if row.shape != (self._dimensions,):
+            raise InvalidInputError(
+                f"Vector dimension mismatch. Expected {self._dimensions}, got {row.shape[-1] if row.ndim else 0}"
+            )
+        length = float(np.linalg.norm(row))
+        if not 0 < length < float("inf"):
+            raise InvalidInputError("a vector needs a direction, and this one is zero, infinite or NaN")
+        unit: Vector = (row / length).astype(np.float32)
+        return unit
+
+
+_given: dict[str, Vector] = {}
+"""Vectors on their way into a file, by the names of their records: indexes of one process on one file share it."""
+
+
+class _GivenVectors:
+    """The embedder of such a memory: its texts are names of vectors that came along."""
+
+    def __init__(self, dimensions: int) -> None:
+        self._fingerprint = Fingerprint("given", "1", dimensions)
+
+    @property
+    def fingerprint(self) -> Fingerprint:
+        return self._fingerprint
+
+    async def embed_documents(self, texts: Sequence[str]) -> Vector:
+        import numpy as np  # noqa: PLC0415
+
+        return np.stack([self._vector(text) for text in texts])
+
+    async def embed_query(self, text: str) -> Vector:
+        vector: Vector = (await self.embed_documents([text]))[0]
+        return vector
+
+    async def close(self) -> None:
+        """Nothing is held."""
+
+    def _vector(self, text: str) -> Vector:
+        """One that came along or, for the sentences with which the core measures an embedder, one of its own."""
+        import numpy as np  # noqa: PLC0415
+
+        if text in _given:
+            return _given[text]
+        if text.startswith(NAME):
+            raise EmbeddingError(f"the vector {text!r} came from elsewhere and cannot be made again")
+        seed = int.from_bytes(hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "big")
+        vector = np.random.default_rng(seed).standard_normal(self._fingerprint.dimensions)
+        unit: Vector = (vector / np.linalg.norm(vector)).astype(np.float32)
+        return unit

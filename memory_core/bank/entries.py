@@ -1,0 +1,161 @@
+"""The values of a memory bank, and the records that keep them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any, Final
+
+from memory_core.checks import check_unit, shown
+from memory_core.errors import InvalidInputError
+from memory_core.ids import new_id
+from memory_core.limits import MAX_LIMIT
+from memory_core.models import Draft, MemoryRecord, utc_now
+from memory_core.plain import Value
+
+STEP: Final = "step"
+SUMMARY: Final = "summary"
+_BEGINNING_CHARS: Final = 100
+"""Characters of each part of a step that its own summary quotes."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class MemoryEntry(Value):
+    """One step of a task: what a skill thought, did and found."""
+
+    id: str = field(default_factory=new_id)
+    timestamp: datetime = field(default_factory=utc_now)
+    """When it was made; one without a time zone is taken as local time, and comes back in UTC."""
+    skill_name: str = ""
+    thinking: str = ""
+    command: str = ""
+    result: str = ""
+    summary: str = ""
+    """Made of the beginnings of `thinking`, `command` and `result`, if not given."""
+    importance: float = 0.5
+    """From 0 to 1: less important entries are compressed before more important ones."""
+    tags: list[str] = field(default_factory=list[str])
+    step_number: int = 0
+
+    def __post_init__(self) -> None:
+        check_unit("importance", self.importance)
+        if not self.summary:
+            object.__setattr__(self, "summary", _beginnings(self.thinking, self.command, self.result))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class MemorySummary(Value):
+    """What several entries say, briefly. The entries are still there: `MemoryBank.get_all_memories`."""
+
+    id: str
+    timestamp: datetime
+    title: str
+    content: str
+    source_entries: list[str]
+    """Ids of the entries, in the order in which they were added."""
+    tags: list[str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class MemoryQuery(Value):
+    """What to look for in a bank; all conditions that are given must hold."""
+
+    keywords: Sequence[str] = ()
+    """One of them is in the entry as a whole word, in any case."""
+    min_importance: float = 0.0
+    max_results: int = 5
+    tags: Sequence[str] = ()
+    """The entry has one of them."""
+    date_from: datetime | None = None
+    date_to: datetime | None = None
+    """Both inclusive; without a time zone they are local times."""
+
+    def __post_init__(self) -> None:
+        check_count("max_results", self.max_results, 0)
+
+
+def draft_of(entry: MemoryEntry, place: int) -> Draft:
+    """The record that keeps an entry at a place of its bank."""
+    parts = (entry.skill_name, entry.thinking, entry.command, entry.result)
+    own = "" if entry.summary == _beginnings(*parts[1:]) else entry.summary
+    return Draft(
+        "\n".join(filter(None, (*parts, own))),
+        id=entry.id,
+        kind=STEP,
+        tags=entry.tags,
+        importance=entry.importance,
+        occurred_at=entry.timestamp.astimezone(UTC),
+        data={
+            "place": place,
+            "skill_name": entry.skill_name,
+            "thinking": entry.thinking,
+            "command": entry.command,
+            "result": entry.result,
+            "summary": entry.summary,
+            "step_number": entry.step_number,
+        },
+    )
+
+
+def entry_of(record: MemoryRecord) -> MemoryEntry:
+    """The entry that a record keeps."""
+    data: Any = record.data  # as `draft_of` wrote it
+    return MemoryEntry(
+        id=record.id,
+        timestamp=record.occurred_at,
+        skill_name=data["skill_name"],
+        thinking=data["thinking"],
+        command=data["command"],
+        result=data["result"],
+        summary=data["summary"],
+        importance=record.importance,
+        tags=list(record.tags),
+        step_number=data["step_number"],
+    )
+
+
+def summary_of(record: MemoryRecord) -> MemorySummary:
+    """The summary that a record keeps."""
+    data: Any = record.data  # as the bank wrote it
+    return MemorySummary(
+        id=record.id,
+        timestamp=record.occurred_at,
+        title=data["title"],
+        content=record.text,
+        source_entries=list(data["source_entries"]),
+        tags=list(record.tags),
+    )
+
+
+def place_of(record: MemoryRecord) -> int:
+    """Where in its bank an entry is; summaries have none and go by time."""
+    place = record.data.get("place")
+    return place if isinstance(place, int) else 0
+
+
+def title_of(entries: Sequence[MemoryEntry]) -> str:
+    """What a summary of these entries is called."""
+    return f"Summary of {len(entries)} steps ({entries[0].step_number}-{entries[-1].step_number})"
+
+
+def line_of(entry: MemoryEntry) -> str:
+    """An entry in one line."""
+    return f"Step {entry.step_number} - {entry.skill_name}: {entry.summary}"
+
+
+def _beginnings(thinking: str, command: str, result: str) -> str:
+    """What the parts of a step begin with."""
+    parts = {"Thinking": thinking, "Command": command, "Result": result}
+    return "; ".join(f"{name}: {_cut(text)}" for name, text in parts.items() if text) or "No information"
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= _BEGINNING_CHARS else text[:_BEGINNING_CHARS] + "..."
+
+
+def check_count(name: str, value: object, least: int, most: int = MAX_LIMIT) -> int:
+    """Return `value` if it is a whole number within these bounds."""
+    if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
+        raise InvalidInputError(f"{name} must be a whole number from {least} to {most}, not {shown(value)}")
+    return value

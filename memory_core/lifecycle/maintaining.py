@@ -1,0 +1,143 @@
+"""Maintenance carried out: one record at a time, beside whoever else reads and writes."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from typing import Final, Literal
+
+from memory_core.checks import check_one_of
+from memory_core.drafts import complete
+from memory_core.errors import ConflictError, RecordNotFoundError
+from memory_core.handle import BoundMemory
+from memory_core.lifecycle.plan import DEFAULT_POLICY, Change, MaintainPolicy, Maintenance, Step
+from memory_core.lifecycle.planning import merge_of, plan
+from memory_core.limits import MAX_LIMIT
+from memory_core.models import STATES, Draft, MemoryRecord, Scope
+from memory_core.operator import Operator
+from memory_core.progress import Progress, ProgressCallback
+from memory_core.recall.prompt import cut_query
+from memory_core.where.value import Where
+
+MAX_LIKE: Final = 20
+"""Records that have most words in common with a new one, and are compared with it."""
+
+
+async def maintain(
+    handle: BoundMemory,
+    policy: MaintainPolicy = DEFAULT_POLICY,
+    *,
+    dry_run: bool = False,
+    progress: ProgressCallback | None = None,
+) -> Maintenance:
+    """Merge what says the same, find statements that later ones correct, and archive what fades.
+
+    Every change is a transaction of its own and is only made to the record as it was planned for, so this runs beside
+    writers and other processes, may be interrupted at any point, and goes on when it is called again. A second call
+    changes nothing. Nothing is deleted, and `undo_maintenance` takes everything back.
+
+    Args:
+        handle: Whose records; its agent, session and collection narrow them.
+        policy: What to do with what is found.
+        dry_run: Only tell what would be done.
+        progress: Called with the steps that are taken.
+    """
+    records = await _records(handle, replace(policy.where, states=STATES))
+    steps = await asyncio.to_thread(plan, records, policy, handle.memory.clock())
+    wishes = {"duplicate": policy.duplicates, "correction": policy.contradictions}
+    proposed = tuple(step for step in steps if wishes.get(step.reason) == "propose")
+    wanted = [step for step in steps if wishes.get(step.reason) != "propose"]
+    if dry_run:
+        return Maintenance(steps=tuple(wanted), proposed=proposed, is_dry_run=True)
+    return replace(await apply_steps(handle, wanted, progress=progress), proposed=proposed)
+
+
+async def maintain_all(
+    operator: Operator, policy: MaintainPolicy = DEFAULT_POLICY, *, dry_run: bool = False
+) -> Mapping[Scope, Maintenance]:
+    """`maintain` for every owner, one after the other; by owner what was done."""
+    owners = await operator.owners()
+    return {owner: await maintain(operator.handle(owner), policy, dry_run=dry_run) for owner in owners}
+
+
+async def add_once(
+    handle: BoundMemory, entry: str | Draft, *, on_duplicate: Literal["merge", "refuse"] = "merge"
+) -> MemoryRecord:
+    """Add an entry unless a memory of the same kind says the same; returns the record that stands for it.
+
+    Args:
+        handle: Whose memory.
+        entry: As for `BoundMemory.add`.
+        on_duplicate: `"merge"` stores it, too, and merges both as `maintain` would; `"refuse"` stores nothing and
+            returns the record that is there.
+
+    Raises:
+        InvalidInputError: As for `BoundMemory.add`.
+    """
+    check_one_of("on_duplicate", on_duplicate, ("merge", "refuse"))
+    draft = complete(entry, handle.scope, handle.memory.clock())
+    query = cut_query(draft.text)
+    hits = await handle.search(query, limit=MAX_LIKE, mode="lexical", floor=False, where=Where(kinds=[draft.kind]))
+    like = [hit.record for hit in hits if merge_of(hit.record, draft) is not None]
+    if not like:
+        return await handle.add(entry)
+    if on_duplicate == "refuse":
+        return like[0]
+    added = await handle.add(entry)
+    step = merge_of(like[0], added)
+    if step is None or added.id == like[0].id:  # the same source key
+        return added
+    await apply_steps(handle, [step])
+    gone = {change.id for change in step.changes if change.patch.state == "compacted"}
+    return await handle.get(added.id if like[0].id in gone else like[0].id) or added
+
+
+async def apply_steps(
+    handle: BoundMemory, steps: Iterable[Step], *, progress: ProgressCallback | None = None
+) -> Maintenance:
+    """Take steps that `maintain` proposed or, as a dry run, told; returns which were taken."""
+    wanted, done, skipped = list(steps), list[Step](), list[Step]()
+    for place, step in enumerate(wanted):
+        if progress is not None:
+            progress(Progress(place, len(wanted)))
+        (done if await _is_taken(handle, step) else skipped).append(step)
+    if progress is not None:
+        progress(Progress(len(wanted), len(wanted)))
+    return Maintenance(steps=tuple(done), skipped=tuple(skipped))
+
+
+async def undo_maintenance(handle: BoundMemory, maintenance: Maintenance) -> tuple[Change, ...]:
+    """Take back what `maintain` did, the last step first; returns the changes of records that somebody has changed
+    since, which stay as they are."""
+    versions: dict[str, int] = {}
+    left: list[Change] = []
+    for step in reversed((*maintenance.steps, *maintenance.skipped)):
+        for change in reversed(step.changes):
+            expected = versions.get(change.id, change.version + 1)
+            try:
+                record = await handle.update(change.id, change.undo, expected_version=expected)
+            except (ConflictError, RecordNotFoundError):
+                left.append(change)
+            else:
+                versions[change.id] = record.version
+    return tuple(left)
+
+
+async def _is_taken(handle: BoundMemory, step: Step) -> bool:
+    for change in step.changes:
+        try:
+            await handle.update(change.id, change.patch, expected_version=change.version)
+        except (ConflictError, RecordNotFoundError):  # somebody else was faster
+            return False
+    return True
+
+
+async def _records(handle: BoundMemory, where: Where) -> list[MemoryRecord]:
+    records: list[MemoryRecord] = []
+    cursor: str | None = None
+    while True:
+        page = await handle.list(where=where, order="oldest", limit=MAX_LIMIT, cursor=cursor)
+        records += page.records
+        if (cursor := page.cursor) is None:
+            return records

@@ -1,0 +1,187 @@
+"""From the records of an owner to the steps that maintenance would take: pure functions."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from dataclasses import fields
+from datetime import datetime
+
+from memory_core.drafts import patched
+from memory_core.lifecycle.corrections import corrections
+from memory_core.lifecycle.fading import fading
+from memory_core.lifecycle.plan import Change, MaintainPolicy, Step
+from memory_core.lifecycle.sameness import groups_of_same, statement_of
+from memory_core.limits import MAX_LINKS, MAX_TAGS
+from memory_core.models import Link, MemoryRecord, Patch, Relation
+from memory_core.plain import UNSET
+
+
+def is_statement(record: MemoryRecord) -> bool:
+    """Whether a record stands for itself: no turn of a conversation, no step, no summary."""
+    is_turn = record.kind in {"message", "user_query", "conversation_turn"} or bool(record.session and record.role)
+    return not is_turn and record.kind != "step" and record.tier != "summary" and bool(record.text.strip())
+
+
+def plan(records: Iterable[MemoryRecord], policy: MaintainPolicy, now: datetime) -> list[Step]:
+    """All steps for the active ones of an owner's records, in the order in which they are to be taken.
+
+    Args:
+        records: In all states: what is compacted still tells how words are spelt.
+        now: What fades does so by this moment.
+    """
+    everything = sorted(records, key=_age)
+    texts = {record.text for record in everything if is_statement(record)}
+    counts = Counter(word for text in texts for word in set(statement_of(text).words))
+    active = [record for record in everything if record.state == "active"]
+    steps = [] if policy.duplicates == "keep" else list(_merges(list(filter(is_statement, active)), counts))
+    left = _after(steps, active) if policy.duplicates == "merge" else active
+    if policy.contradictions != "keep":
+        corrected = list(_supersessions(list(filter(is_statement, left))))
+        left = _after(corrected, left) if policy.contradictions == "supersede" else left
+        steps += corrected
+    return [*steps, *fading(left, policy, now)]
+
+
+def merge_of(one: MemoryRecord, other: MemoryRecord) -> Step | None:
+    """The step that merges two active records, if they say the same of the same kind."""
+    if not (is_statement(one) and is_statement(other) and _likeness(one) == _likeness(other)):
+        return None
+    if not groups_of_same([one.text, other.text]):
+        return None
+    counts = Counter(word for text in (one.text, other.text) for word in set(statement_of(text).words))
+    kept = _best([one, other], counts)
+    gone = _linkable(kept, [other if kept is one else one])
+    return _merge(kept, gone) if gone else None
+
+
+def _after(steps: Iterable[Step], records: Iterable[MemoryRecord]) -> list[MemoryRecord]:
+    """The active records once the steps are taken."""
+    now = {record.id: record for record in records}
+    for change in (change for step in steps for change in step.changes):
+        now[change.id] = patched(now[change.id], change.patch, now[change.id].updated_at)
+    return sorted((record for record in now.values() if record.state == "active"), key=_age)
+
+
+def _merges(records: Sequence[MemoryRecord], counts: Counter[str]) -> Iterable[Step]:
+    for group in _by(records, _likeness):
+        for places in groups_of_same([record.text for record in group], counts):
+            left = [group[place] for place in places]
+            while len(left) > 1:
+                kept = _best(left, counts)
+                left = [record for record in left if record.id != kept.id]
+                gone = _linkable(kept, left)
+                if gone:
+                    yield _merge(kept, gone)
+                ids = {record.id for record in gone}
+                left = [record for record in left if record.id not in ids]
+
+
+def _linkable(kept: MemoryRecord, others: Iterable[MemoryRecord]) -> list[MemoryRecord]:
+    """Those that a record links to already, and as many more as it has room for."""
+    known = {link.id for link in kept.links}
+    linked = [record for record in others if record.id in known]
+    return linked + [record for record in others if record.id not in known][: MAX_LINKS - len(known)]
+
+
+def _likeness(record: MemoryRecord) -> Hashable:
+    """What has to be equal in records that are merged, beside what they say."""
+    provenance = (record.author, record.role, record.agent, record.collection)
+    return (record.kind, record.tier, provenance, record.emotion, record.expires_at, record.valid_to, _data_key(record))
+
+
+def _data_key(record: MemoryRecord) -> Hashable:
+    return repr(sorted(record.data.items())) if record.data else ""
+
+
+def _best(same: Sequence[MemoryRecord], counts: Counter[str]) -> MemoryRecord:
+    """The record that stays: one that has taken the place of another already, the best spelt one, the oldest."""
+    ids = {record.id for record in same}
+
+    def rank(record: MemoryRecord) -> tuple[bool, int, datetime, str]:
+        has_begun = any(link.relation == "summarizes" and link.id in ids for link in record.links)
+        rarest = min((counts[word] for word in statement_of(record.text).words), default=0)
+        return (not has_begun, -rarest, *_age(record)[:1], record.id)
+
+    return min(same, key=rank)
+
+
+def _merge(kept: MemoryRecord, others: Iterable[MemoryRecord]) -> Step:
+    gone = sorted(others, key=lambda record: record.id)
+    same = [kept, *gone]
+    start = min(map(_start, same))
+    wanted = Patch(
+        tags=tuple(dict.fromkeys(tag for record in same for tag in record.tags))[:MAX_TAGS],
+        importance=max(record.importance for record in same),
+        confidence=max(record.confidence for record in same),
+        valid_from=UNSET if start == _start(kept) else start,
+        links=_linked(kept, "summarizes", gone),
+    )
+    compacted = Patch(state="compacted")
+    changes = [*_change(kept, wanted), *(change for record in gone for change in _change(record, compacted))]
+    return Step(reason="duplicate", kept=kept.text, gone=tuple(record.text for record in gone), changes=tuple(changes))
+
+
+def _supersessions(records: Sequence[MemoryRecord]) -> Iterable[Step]:
+    for group in _by(records, lambda record: (record.author, record.role, record.collection)):
+        heirs = {
+            old: new
+            for old, new in corrections([record.text for record in group])
+            if group[old].valid_to is None and _start(group[old]) < _start(group[new])
+        }
+        rows: dict[int, list[int]] = defaultdict(list)
+        for old in sorted(heirs):
+            last = old
+            while last in heirs:
+                last = heirs[last]
+            rows[last].append(old)
+        for last, row in rows.items():
+            yield _supersession([*row, last], heirs, group)
+
+
+def _supersession(row: Sequence[int], heirs: Mapping[int, int], group: Sequence[MemoryRecord]) -> Step:
+    """A row of corrections, the statement that holds last.
+
+    The oldest one is retired first, and not before its heir says so: wherever this is interrupted, the rest of the row
+    is what the next plan finds.
+    """
+    now = {place: group[place] for place in row}
+    changes: list[Change] = []
+    for old in row[:-1]:
+        new = heirs[old]
+        for place, patch in (
+            (new, Patch(links=_linked(now[new], "supersedes", [now[old]]))),
+            (old, Patch(state="archived", valid_to=_start(now[new]))),
+        ):
+            changes += _change(now[place], patch)
+            now[place] = patched(now[place], patch, now[place].updated_at)
+    gone = tuple(group[place].text for place in row[:-1])
+    return Step(reason="correction", kept=group[row[-1]].text, gone=gone, changes=tuple(changes))
+
+
+def _linked(record: MemoryRecord, relation: Relation, others: Iterable[MemoryRecord]) -> tuple[Link, ...]:
+    return tuple(dict.fromkeys([*record.links, *(Link(relation, other.id) for other in others)]))[:MAX_LINKS]
+
+
+def _change(record: MemoryRecord, patch: Patch) -> list[Change]:
+    """The change, unless it changes nothing."""
+    if patched(record, patch, record.updated_at) is record:
+        return []
+    names = [each.name for each in fields(patch) if getattr(patch, each.name) is not UNSET]
+    undo = Patch(**{name: getattr(record, name) for name in names})
+    return [Change(id=record.id, version=record.version, patch=patch, undo=undo)]
+
+
+def _by(records: Iterable[MemoryRecord], key: Callable[[MemoryRecord], Hashable]) -> Iterable[list[MemoryRecord]]:
+    groups: dict[Hashable, list[MemoryRecord]] = defaultdict(list)
+    for record in records:
+        groups[key(record)].append(record)
+    return groups.values()
+
+
+def _age(record: MemoryRecord) -> tuple[datetime, datetime, str]:
+    return (_start(record), record.created_at, record.id)
+
+
+def _start(record: MemoryRecord) -> datetime:
+    return record.occurred_at if record.valid_from is None else record.valid_from

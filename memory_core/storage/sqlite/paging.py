@@ -1,0 +1,166 @@
+"""Pages of records, in their order."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
+from functools import partial
+from typing import Any, Final, NamedTuple
+
+from memory_core.models import MemoryRecord, Order, Page, Scope
+from memory_core.protocols import ListRequest
+from memory_core.slices import give_way
+from memory_core.storage.shared.cursors import decode_cursor, encode_cursor
+from memory_core.storage.sqlite.codec import COLUMNS, to_record
+from memory_core.storage.sqlite.owners import find
+from memory_core.storage.sqlite.readers import Readers, asks_python, is_long_page, looks_long
+from memory_core.storage.sqlite.sieve import Sieve
+from memory_core.storage.sqlite.sifting import narrow
+from memory_core.storage.sqlite.snapshot import snapshot
+from memory_core.storage.sqlite.where import Conditions, conditions
+
+_ORDERS: Final[dict[Order, tuple[str, str, str]]] = {
+    "newest": ("occurred_at", "<", "DESC"),
+    "oldest": ("occurred_at", ">", "ASC"),
+    "importance": ("importance", "<", "DESC"),
+    "accessed": ("coalesce(accessed_at, created_at)", "<", "DESC"),
+}
+"""Column, how the rest of a page compares with its last record, direction. Ties go by key in the same direction."""
+
+Position = tuple[Any, ...]
+"""Of a record in a page: the value of the column, and the key."""
+
+
+class Part(NamedTuple):
+    """A page, or what is left of one whose records change."""
+
+    records: tuple[MemoryRecord, ...]
+    keys: list[int]
+    end: Position | None
+    """After it comes the next page; `None` if there is none."""
+
+
+class PageSieve(NamedTuple):
+    """What Python lets pass in the order of a page, until there is enough."""
+
+    sieve: Sieve
+    keys: list[int]
+    values: list[str]
+    """Of the records to look at, in the column of the order, as SQLite writes them."""
+
+    @property
+    def end(self) -> Position | None:
+        """Where it stopped; `None` if nothing was left."""
+        seen = self.sieve.seen
+        if seen == len(self.keys):
+            return None
+        value = self.values[seen - 1]
+        return float(value) if "." in value else int(value), self.keys[seen - 1]
+
+
+Read = Callable[[sqlite3.Connection], Part]
+ReadBy = Callable[[Read], Awaitable[Part]]
+
+
+async def page(readers: Readers, scope: Scope, request: ListRequest, now: int, read_by: ReadBy | None = None) -> Page:
+    """One page.
+
+    Args:
+        read_by: Carries out the read of its records; without it a connection for reading does.
+    """
+
+    async def by_reader(read: Read) -> Part:
+        return await readers.run(partial(_of_one_state, read), unless=lambda db: is_long_page(find(db, scope), request))
+
+    while True:
+        passed = await _passed(readers, scope, request, now)
+        found = await (read_by or by_reader)(lambda db: part(db, scope, request, now, passed))  # noqa: B023
+        cursor = None if found.end is None else encode_cursor(request.order, *found.end)
+        if found.records or cursor is None:
+            return Page(found.records, cursor)
+        request = replace(request, cursor=cursor)  # all that had passed was changed before it was read
+
+
+def _of_one_state(read: Read, db: sqlite3.Connection) -> Part:
+    with snapshot(db):
+        return read(db)
+
+
+def brief_page(db: sqlite3.Connection, scope: Scope, request: ListRequest, now: int) -> Page:
+    """One page, on which SQLite alone decides."""
+    with snapshot(db):
+        records, _, end = part(db, scope, request, now, None)
+    return Page(records, None if end is None else encode_cursor(request.order, *end))
+
+
+def part(db: sqlite3.Connection, scope: Scope, request: ListRequest, now: int, passed: PageSieve | None) -> Part:
+    """The records of a page, within a transaction."""
+    column, sign, _ = _ORDERS[request.order]
+    after = _after(request)  # refused even if there is no owner
+    owner = find(db, scope)
+    if owner is None:
+        return Part((), [], None)
+    found = _conditions(owner.id, scope, request, now, after)
+    narrow(db, found, passed and passed.sieve)
+    end = None if passed is None else passed.end
+    if end is not None:  # what was moved further back meanwhile belongs to a later page
+        found.add(f"NOT ({column}, key) {sign} (?, ?)", *end)
+    rows = db.execute(
+        f"SELECT {COLUMNS}, {column}, key FROM record WHERE {found.sql} {_in_order(request)} LIMIT ?",
+        [*found.parameters, request.limit + 1],
+    ).fetchall()
+    shown = rows[: request.limit]
+    records: list[MemoryRecord] = []
+    for row in shown:
+        records.append(to_record(row, scope.app, scope.user or ""))
+        give_way()
+    return Part(tuple(records), [row[-1] for row in shown], shown[-1][-2:] if len(rows) > len(shown) else end)
+
+
+async def _passed(readers: Readers, scope: Scope, request: ListRequest, now: int) -> PageSieve | None:
+    if not asks_python(request.where):
+        return None
+
+    after = _after(request)
+
+    def begin(db: sqlite3.Connection) -> PageSieve | None:
+        with snapshot(db):
+            owner = find(db, scope)
+            return None if owner is None else _begun(db, _conditions(owner.id, scope, request, now, after), request)
+
+    passed = await readers.run(begin, unless=lambda db: looks_long(find(db, scope), request.where))
+    if passed is not None:
+        await readers.sift(passed.sieve)
+    return passed
+
+
+def _begun(db: sqlite3.Connection, found: Conditions, request: ListRequest) -> PageSieve:
+    keys, values = db.execute(  # in one row, for Python would look at each of many
+        "SELECT json_group_array(key), json_group_array(quote(value)) FROM "
+        f"(SELECT key, {_ORDERS[request.order][0]} AS value FROM record WHERE {found.sql} "
+        f"{_in_order(request)} LIMIT -1)",
+        found.parameters,
+    ).fetchone()
+    listed: list[int] = json.loads(keys)
+    return PageSieve(Sieve.of(found, listed, request.limit + 1), listed, json.loads(values))
+
+
+def _after(request: ListRequest) -> Position | None:
+    return None if request.cursor is None else decode_cursor(request.cursor, request.order, (float, int))
+
+
+def _conditions(owner: int, scope: Scope, request: ListRequest, now: int, after: Position | None) -> Conditions:
+    column, sign, _ = _ORDERS[request.order]
+    found = conditions(owner, scope, request.where, now)
+    if after is not None:
+        found.add(f"({column}, key) {sign} (?, ?)", *after)
+    return found
+
+
+def _in_order(request: ListRequest) -> str:
+    column, _, direction = _ORDERS[request.order]
+    # A plus keeps SQLite from walking the owner in order when it can look up the few records that are named.
+    named = request.where.ids is not None or request.where.source_keys is not None
+    return f"ORDER BY {'+' if named else ''}{column} {direction}, key {direction}"

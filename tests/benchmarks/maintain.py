@@ -1,0 +1,133 @@
+"""What maintenance finds among 10,000 sentences that people wrote, and how long it takes.
+
+python tests/benchmarks/maintain.py [records]
+
+The sentences are those of the project's corpora and of the documentation strings of Python's standard library. Beside
+a fifth of them their like is planted (a slip of the keys, another order, a synonym), beside others a hard negative
+(another number, name, date, or "not"), and 500 statements with the later ones that correct them.
+"""
+
+from __future__ import annotations
+
+import ast
+import asyncio
+import random
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+from memory_core import BoundMemory, Draft, Memory, MemoryRecord, Where
+from memory_core.lifecycle import MaintainPolicy, Maintenance, maintain, undo_maintenance
+from memory_core.models import STATES
+from tests.corpora.loading import CORPORA, owners
+from tests.lifecycle.planting import HARD, contradictions, sentences, with_other_order, with_synonym, with_typo
+
+START = datetime(2026, 1, 1, tzinfo=UTC)
+Plant = Callable[[str, random.Random], str | None]
+Pairs = list[tuple[str, str]]
+
+
+def docstrings() -> list[str]:
+    """What the modules of the standard library say of themselves."""
+    found: list[str] = []
+    for path in sorted(Path(ast.__file__).parent.rglob("*.py")):
+        if not {"site-packages", "dist-packages", "test", "tests", "lib2to3"} & set(path.parts):
+            nodes = ast.walk(ast.parse(path.read_bytes()))
+            kinds = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
+            found += [" ".join((ast.get_docstring(node) or "").split()) for node in nodes if isinstance(node, kinds)]
+    return found
+
+
+def planted(written: list[str], changes: Sequence[Plant], count: int, chance: random.Random) -> Pairs:
+    """Sentences and what a change makes of them; each sentence is taken from `written` and used once."""
+    found: Pairs = []
+    for place in reversed(range(len(written))):
+        for change in changes:
+            other = change(written[place], chance)
+            if other is not None and len(found) < count:
+                found.append((written.pop(place), other))
+                break
+    return found
+
+
+async def fill(ann: BoundMemory, texts: Sequence[str], corrected: Pairs) -> None:
+    """All texts on one day, and each correction a day after what it corrects."""
+    drafts = [Draft(text, kind="fact", occurred_at=START + timedelta(seconds=n)) for n, text in enumerate(texts)]
+    for days, part in enumerate(zip(*corrected, strict=True)):
+        drafts += [Draft(text, kind="fact", occurred_at=START + timedelta(days=2 + days)) for text in part]
+    for at in range(0, len(drafts), 1_000):
+        await ann.add_many(drafts[at : at + 1_000])
+
+
+async def all_records(ann: BoundMemory, where: Where) -> list[MemoryRecord]:
+    return list((await ann.list(where=where, limit=10_000)).records)
+
+
+async def main(count: int) -> None:
+    chance = random.Random(17)
+    texts = [record.text for name in CORPORA for owner in owners(name) for record in owner.records]
+    texts += docstrings()
+    written = sentences(texts)
+    chance.shuffle(written)
+    kinds: dict[str, tuple[Sequence[Plant], int]] = {
+        "slip of the keys": ((with_typo,), count * 67 // 1000),
+        "other order": ((with_other_order,), count * 67 // 1000),
+        "synonym": ((with_synonym,), count * 66 // 1000),
+    }
+    hard = planted(written, HARD, count // 20, chance)
+    same = {name: planted(written, changes, most, chance) for name, (changes, most) in kinds.items()}
+    corrected = contradictions(count // 20, chance)
+    pairs = [pair for some in (*same.values(), hard) for pair in some]
+    filler = written[: max(0, count - 2 * len(pairs) - 2 * len(corrected))]
+    shuffled = [*filler, *(text for pair in pairs for text in pair)]
+    chance.shuffle(shuffled)
+    with tempfile.TemporaryDirectory() as folder:
+        async with Memory(Path(folder) / "m.db", embedder=None) as memory:
+            ann = memory.bind(user="ann")
+            await fill(ann, shuffled, corrected)
+            begun = time.perf_counter()
+            done = await maintain(ann, MaintainPolicy(contradictions="supersede"))
+            seconds = time.perf_counter() - begun
+            print(f"{(await ann.stats()).records} records; maintained in {seconds:.1f} s, {len(done.steps)} steps")
+            tell(done, same, hard, corrected)
+            await tell_past(ann, corrected)
+            again = await maintain(ann, MaintainPolicy(contradictions="supersede"))
+            print(f"second run: {len(again.steps)} steps")
+            left = await undo_maintenance(ann, done)
+            active = await all_records(ann, Where())
+            print(f"undone: {len(active)} records active, {len(left)} changes left")
+
+
+def tell(done: Maintenance, same: dict[str, Pairs], hard: Pairs, corrected: Pairs) -> None:
+    """How many of the planted pairs were found, and what else."""
+    merged = {text: step for step in done.steps if step.reason == "duplicate" for text in (step.kept, *step.gone)}
+    wanted = {frozenset(pair) for pairs in same.values() for pair in pairs}
+    for name, pairs in same.items():
+        found = sum(one in merged and merged[one] is merged.get(other) for one, other in pairs)
+        print(f"  {name}: {found} of {len(pairs)}")
+    others = [
+        step for step in done.steps if step.reason == "duplicate" and frozenset({step.kept, *step.gone}) not in wanted
+    ]
+    print(
+        f"  merged without being planted: {len(others)}", *(f"\n    {step.kept} | {step.gone}" for step in others[:9])
+    )
+    print(f"  hard negatives merged: {sum(other in merged for _, other in hard)} of {len(hard)}")
+    steps = {(gone, step.kept) for step in done.steps if step.reason == "correction" for gone in step.gone}
+    print(f"  corrections: {len(steps & set(corrected))} of {len(corrected)}; others: ", *(steps - set(corrected)))
+
+
+async def tell_past(ann: BoundMemory, corrected: Pairs) -> None:
+    """Whether the old values are what was true then."""
+    before = {record.text for record in await all_records(ann, Where(as_of=START + timedelta(days=2, hours=1)))}
+    now = {record.text for record in await all_records(ann, Where(as_of=START + timedelta(days=9)))}
+    right = sum(old in before and new not in before and new in now and old not in now for old, new in corrected)
+    everything = await all_records(ann, Where(states=STATES))
+    print(f"  true then and now as planted: {right} of {len(corrected)}; records kept: {len(everything)}")
+
+
+if __name__ == "__main__":
+    sys.path.insert(0, str(Path(__file__).parents[2]))
+    asyncio.run(main(int(sys.argv[1]) if len(sys.argv) > 1 else 10_000))

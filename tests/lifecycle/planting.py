@@ -1,0 +1,191 @@
+"""Sentences that people wrote, and what is planted beside them: the same in other words, and nearly the same."""
+
+from __future__ import annotations
+
+import random
+import re
+from collections.abc import Callable, Iterable, Sequence
+
+KEYS = ("qwertyuiop", "asdfghjkl", "zxcvbnm")
+DAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
+MONTHS = (
+    "January",
+    "February",
+    "March",
+    "April",
+    "June",
+    "July",
+    "August",
+    "September",
+    "October",
+    "November",
+    "December",
+)
+NAMES = ("Marta", "Ingrid", "Tom", "Jo", "Nina", "Oskar", "Priya", "Ben", "Lena", "Hugo")
+_PAIRS = """
+big/large buy/purchase start/begin car/automobile quick/fast doctor/physician help/assist film/movie ill/sick shop/store
+kids/children happy/glad often/frequently finish/complete fix/repair choose/select show/display needs/requires
+boss/manager bike/bicycle holiday/vacation sofa/couch lawyer/attorney trip/journey rich/wealthy smart/clever
+reply/answer meal/dish mistake/error trash/garbage photo/picture important/crucial usually/normally maybe/perhaps
+difficult/hard beautiful/gorgeous job/position house/home small/little road/street speak/talk scared/afraid
+quickly/rapidly tired/exhausted delicious/tasty get/obtain use/utilize
+"""
+SYNONYMS: dict[str, list[str]] = {}
+for _pair in _PAIRS.split():
+    _one, _other = _pair.split("/")
+    SYNONYMS.setdefault(_one, []).append(_other)
+    SYNONYMS.setdefault(_other, []).append(_one)
+_WORD = re.compile(r"\b[a-z]{4,}\b")
+_MOVABLE = re.compile(
+    r" (?:on|in|at|for|with|every|because|when|if|after|before|during|since|until|from) [^,;:()\"]+$", re.ASCII
+)
+
+
+def sentences(texts: Iterable[str]) -> list[str]:
+    """Different sentences of 5 to 25 words, in order, none of which differs from another only in case and marks."""
+    found: dict[str, str] = {}
+    for text in texts:
+        for sentence in re.split(r"(?<=[.!?])\s+|\n+", text):
+            if 5 <= len(sentence.split()) <= 25 and sentence[0].isupper() and sentence[-1] == ".":
+                found.setdefault(re.sub(r"\W+", " ", sentence.casefold()).strip(), sentence)
+    return list(found.values())
+
+
+def with_typo(sentence: str, chance: random.Random) -> str | None:
+    """One slip of the keys in one longer word: a letter left out, doubled, beside the right one, or two exchanged."""
+    words = list(_WORD.finditer(sentence))
+    if not words:
+        return None
+    found = chance.choice(words)
+    word, at = found.group(), chance.randrange(1, len(found.group()) - 1)
+    row = next(row for row in KEYS if word[at] in row)
+    beside = row[(row.index(word[at]) + chance.choice((-1, 1))) % len(row)]
+    slips = (
+        word[:at] + word[at + 1 :],
+        word[:at] + word[at] + word[at:],
+        word[:at] + beside + word[at + 1 :],
+        word[:at] + word[at + 1] + word[at] + word[at + 2 :],
+    )
+    slip = chance.choice(slips)
+    return None if slip == word else sentence[: found.start()] + slip + sentence[found.end() :]
+
+
+def with_other_order(sentence: str, chance: random.Random) -> str | None:
+    """The last phrase first: "I sail on Fridays." as "On Fridays, I sail."."""
+    body = sentence.rstrip(".")
+    found = _MOVABLE.search(body)
+    if found is None or len(body[: found.start()].split()) < 3 or re.search(r"[,;:]", body):
+        return None
+    moved, rest = found.group().strip(), body[: found.start()]
+    first = rest if rest.startswith("I ") or rest.split()[0] in NAMES else rest[0].lower() + rest[1:]
+    return f"{moved[0].upper()}{moved[1:]}, {first}."
+
+
+def with_synonym(sentence: str, chance: random.Random) -> str | None:
+    """One word replaced by an everyday synonym, whether or not it fits: people and judges do so."""
+    found = [each for each in re.finditer(r"\b[a-z]+\b", sentence) if each.group() in SYNONYMS]
+    if not found:
+        return None
+    word = chance.choice(found)
+    return sentence[: word.start()] + chance.choice(SYNONYMS[word.group()]) + sentence[word.end() :]
+
+
+def with_other_number(sentence: str, chance: random.Random) -> str | None:
+    """Another digit somewhere."""
+    found = list(re.finditer(r"\d", sentence))
+    if not found:
+        return None
+    digit = chance.choice(found)
+    other = str((int(digit.group()) + chance.randrange(1, 9)) % 10)
+    return sentence[: digit.start()] + other + sentence[digit.end() :]
+
+
+def with_other(names: Sequence[str]) -> Callable[[str, random.Random], str | None]:
+    """Another one of these names."""
+
+    def change(sentence: str, chance: random.Random) -> str | None:
+        found = re.search(rf"\b(?:{'|'.join(names)})\b", sentence)
+        if found is None:
+            return None
+        other = chance.choice([name for name in names if name != found.group()])
+        return sentence[: found.start()] + other + sentence[found.end() :]
+
+    return change
+
+
+def with_not(sentence: str, chance: random.Random) -> str | None:
+    """The opposite, by "not"."""
+    if " not " in sentence:
+        return sentence.replace(" not ", " ", 1)
+    found = re.search(r"\b(?:is|are|was|were|can|will|has|have|should|must|do)\b", sentence)
+    return None if found is None else f"{sentence[: found.end()]} not{sentence[found.end() :]}"
+
+
+HARD: tuple[Callable[[str, random.Random], str | None], ...] = (
+    with_other_number,
+    with_other(NAMES),
+    with_other(DAYS),
+    with_other(MONTHS),
+    with_not,
+)
+
+PEOPLE = ("Marta", "Ingrid", "Tom", "Nina", "Oskar", "Priya", "Lena", "Hugo", "My sister", "My neighbour", "I")
+PLACES = ("Oslo", "Bergen", "Porto", "Graz", "Lyon", "Cork", "Turin", "Ghent", "Malmö", "Gdansk")
+FIRMS = ("Acme", "Globex", "Northwind", "Contoso", "Initech", "Umbrella", "Hooli", "Tyrell")
+HABITS = (
+    "drink{} coffee",
+    "eat{} meat",
+    "play{} the cello",
+    "smoke{} a pipe",
+    "take{} the train to work",
+    "keep{} bees",
+)
+THINGS = ("tea", "colour", "film", "restaurant", "composer", "holiday spot", "programming language", "season")
+VALUES = ("jasmine", "dark green", "Casablanca", "the Blue Door", "Bach", "Crete", "Rust", "late autumn")
+EVENTS = ("The board meeting", "The launch", "Choir practice", "The dentist visit", "The parents' evening", "The audit")
+
+
+def contradictions(count: int, chance: random.Random) -> list[tuple[str, str]]:
+    """Pairs of a statement and a later one that corrects it, by what it is about: no two pairs share that."""
+    found: dict[tuple[str, str], tuple[str, str]] = {}
+    while len(found) < count:
+        first = f"{chance.choice(PEOPLE)} {chance.choice('ABCDEFGHIJKLMNOPQRSTUVWXYZ')}."
+        who = f"{first[:-1]}{chance.randrange(100)}" if not first.startswith("I ") else "I"
+        kind = chance.choice(("home", "work", "habit", "favourite", "event", "number"))
+        key, pair = _contradiction(kind, who, chance)
+        found.setdefault((who if kind != "event" else "", key), pair)
+    return list(found.values())
+
+
+def _contradiction(kind: str, who: str, chance: random.Random) -> tuple[str, tuple[str, str]]:
+    s, own = ("", "My") if who == "I" else ("s", f"{who}'s")
+    if kind == "home":
+        old, new = chance.sample(PLACES, 2)
+        later = chance.choice(
+            (f"{who} moved to {new}", f"{who} live{s} in {new} now", f"{who} relocated to {new} last month")
+        )
+        return kind, (f"{who} live{s} in {old}", later)
+    if kind == "work":
+        old, new = chance.sample(FIRMS, 2)
+        return kind, (
+            f"{who} work{s} at {old}.",
+            chance.choice((f"{who} joined {new}.", f"{who} now work{s} for {new}.")),
+        )
+    if kind == "habit":
+        habit = chance.choice(HABITS)
+        verb, _, rest = habit.partition("{}")
+        going = verb.removesuffix("e") + "ing"
+        later = chance.choice((f"{who} no longer {habit.format(s)}", f"{who} stopped {going}{rest}"))
+        return habit, (f"{who} {habit.format(s)}", later)
+    if kind == "favourite":
+        thing, (old, new) = chance.choice(THINGS), chance.sample(VALUES, 2)
+        return thing, (f"{own} favourite {thing} is {old}", f"{own} favorite {thing} is now {new}")
+    if kind == "event":
+        event, (old, new) = f"{chance.choice(EVENTS)} of team {chance.randrange(1000)}", chance.sample(DAYS, 2)
+        return event, (
+            f"{event} is on {old}",
+            chance.choice((f"{event} was moved to {new}", f"{event} is now on {new}")),
+        )
+    name = chance.choice(("locker number", "phone number", "badge code"))
+    before, after = chance.sample(range(1000, 9999), 2)
+    return name, (f"{own} {name} is {before}", f"{own} new {name} is {after}")
