@@ -191,7 +191,7 @@ class Ledger:
             Journal(journal, "".join(piece["text"] for piece in sorted(parts, key=lambda piece: piece["n"])))
             if len(parts) == parts[0]["of"]
             else Journal(journal, None)
-            for journal, entry in sorted(old.items(), key=lambda item: item[1][0]["at"])
+            for journal, parts in sorted(old.items(), key=lambda item: item[1][0]["at"])
         ]
         return found, len(old) < len(pieces)
 
