@@ -1,5 +1,5 @@
 """A day with one memory: breakfast with SPADE, noon with Google ADK, two o'clock with LangChain, four with MCP, six
-with Xaibo where that is installed."""
+with Xaibo if it is installed."""
 
 from __future__ import annotations
 
@@ -59,10 +59,10 @@ def asked_at_four(path: Path) -> None:
 
 
 def asked_at_six(path: Path) -> None:
-    """An agent of Xaibo asks the memory, too."""
+    """A Xaibo agent also queries the memory."""
     if find_spec("xaibo") is None:
         return
-    transcript.scene("Six o'clock, Xaibo", "an agent made of YAML opens the same file; its model calls search_memory")
+    transcript.scene("Six o'clock, Xaibo", "an agent defined in YAML opens the same file; its model calls search_memory")
     run("demo.secretary", str(path), "When do I need a new passport?")
 
 
