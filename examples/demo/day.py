@@ -62,7 +62,7 @@ def asked_at_six(path: Path) -> None:
     """A Xaibo agent also queries the memory."""
     if find_spec("xaibo") is None:
         return
-    transcript.scene("Six o'clock, Xaibo", "an agent defined in YAML opens the same file; its model calls search_memory")
+    transcript.scene("Six o'clock, Xaibo", "an agent defined in YAML opens the file; its model calls search_memory")
     run("demo.secretary", str(path), "When do I need a new passport?")
 
 
