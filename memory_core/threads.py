@@ -44,7 +44,7 @@ async def in_thread(work: Callable[[], T]) -> T:
         mark_own_thread()
         try:
             result = work()
-        except BaseException as error:  # noqa: BLE001  (whatever it was, it is the caller's)
+        except BaseException as error:  # noqa: BLE001  (any error belongs to the caller)
             promise.set_exception(error)
         else:
             promise.set_result(result)

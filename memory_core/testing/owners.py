@@ -311,7 +311,7 @@ def _attempt_everything(mine: BoundMemory, theirs: BoundMemory) -> None:
         Draft(MINE, source_key=f"{mine}"[-100:], data={"secret": True}, session=mine.scope.session or "private"),
         Draft("another secret", source_key=f"also {mine}"[-101:]),
     )
-    run_sync(mine.search, "secret")  # whatever a store caches is cached now
+    run_sync(mine.search, "secret")  # fills the caches of the store
     for name, attempt in ATTEMPTS.items():
         with suppress(UnsupportedError):
             attempt(theirs, before[0])

@@ -119,7 +119,7 @@ class TimeContract(Contract):
     def test_a_put_supersedes_like_an_add(self, ann: BoundMemory, clock: Ticks) -> None:
         (old,) = add(ann, "Oslo")
         new = Draft("Bergen", source_key="home", links=[Link("supersedes", old.id)], valid_from=clock.advance(days=1))
-        for draft in (new, replace(new, text="Bergen, by the fjord")):  # the second time it takes its own place
+        for draft in (new, replace(new, text="Bergen, by the fjord")):  # the second put replaces its own record
             run_sync(ann.put_many, [draft])
             assert texts(everything(ann)) == [draft.text]
             read = run_sync(ann.get, old.id)
