@@ -1,7 +1,7 @@
-"""What adapters need beyond what applications use: tools, the crossing to the core loop, capture and file formats.
+"""The API for adapters, beyond the API for applications: tools, calls to the core loop, capture and file formats.
 
-An adapter imports from `memory_core` and from here, and from nowhere else in the core. What needs SQLite or numpy is
-loaded when its name is asked for.
+An adapter imports from `memory_core` and from here, and from nowhere else in the core. Names that need SQLite or numpy
+are loaded when they are accessed.
 """
 
 from importlib import import_module
