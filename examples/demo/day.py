@@ -34,7 +34,7 @@ async def stored_and_asked(path: Path) -> None:
         transcript.stored((await ann.list(order="oldest")).records)
 
         transcript.scene("Noon, Google ADK", "another agent, another session: the Runner's model calls load_memory")
-        question = "What must the kitchen leave out for Mia?"
+        question = "What should we not cook for Mia?"
         hits = await ann.search(question, limit=1, explain=True)
         transcript.line("Ann", question, color="magenta")
         transcript.line("agent", await cast.ask_adk(ann, question, FACTS), color="blue")
