@@ -1,7 +1,7 @@
-"""Run long work in threads that yield to the core loop and to short work every few milliseconds.
+"""Long work in threads, which yields to the core loop and to brief work every few milliseconds.
 
-The interpreter runs one thread at a time. While a thread runs Python code for long, every other thread waits a few
-milliseconds each time it needs the interpreter, and a search needs it after every call of SQLite.
+The interpreter runs one thread at a time. A long-running thread delays every other thread by some milliseconds each
+time that thread needs the interpreter, and a search needs it again after every call of SQLite.
 """
 
 from __future__ import annotations
@@ -20,18 +20,18 @@ T = TypeVar("T")
 SLICE_SECONDS: Final = 0.003
 """How long work in a thread runs before it yields."""
 _LONGEST_TURN_SECONDS: Final = 0.1
-"""How long that work waits for the loop, which may have ended."""
+"""How long that work waits for a turn of the loop, which may have stopped."""
 
 _own = threading.local()
 
 
 async def in_slices(work: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
-    """Run long Python code in a thread; each time it calls `give_way`, this loop and short work go first."""
+    """Run long Python code in a thread; it yields to this loop and to brief work whenever it calls `give_way`."""
     return await asyncio.to_thread(sliced(partial(work, *args, **kwargs)))
 
 
 def sliced(work: Callable[P, T]) -> Callable[P, T]:
-    """`in_slices` for work that runs in the caller's own thread: this loop goes first when it calls `give_way`."""
+    """`in_slices` for the caller's thread: work that yields to this loop when it calls `give_way`."""
     slices = _Slices(asyncio.get_running_loop())
 
     def run(*args: P.args, **kwargs: P.kwargs) -> T:
@@ -42,7 +42,7 @@ def sliced(work: Callable[P, T]) -> Callable[P, T]:
 
 
 def give_way() -> None:
-    """Yield to other work. Long work calls this between its steps; elsewhere it does nothing."""
+    """Yield to other work; long work calls it between its steps. Outside sliced work it does nothing."""
     slices: _Slices | None = getattr(_own, "slices", None)
     if slices is not None:
         slices.give_way()
@@ -50,7 +50,7 @@ def give_way() -> None:
 
 @contextmanager
 def brief_work() -> Generator[None]:
-    """Mark short work in another thread, on the core loop, so that long work yields to it."""
+    """Context manager for waiting for brief work in a thread, on the core loop: long work yields to it."""
     _Slices.brief += 1
     try:
         yield
@@ -59,24 +59,24 @@ def brief_work() -> Generator[None]:
 
 
 def forget_work_of_parent() -> None:
-    """Reset in a forked child, which has none of its parent's threads."""
+    """Reset the counts in a forked child, which has none of its parent's threads."""
     _Slices.brief = _Slices.long = 0
     _Slices.counting = threading.Lock()
 
 
 class _Slices:
-    """The state of long work in one thread."""
+    """Long work in one thread."""
 
     brief = 0
-    """Number of callers that wait for short work; counted on the core loop."""
+    """Number of callers waiting for brief work; counted on the core loop."""
     long = 0
-    """Number of long works that are running."""
+    """Number of running long jobs."""
     counting = threading.Lock()
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self._loop = loop
         self._began = 0.0
-        """In seconds of this thread's CPU time."""
+        """Start of the current slice, in seconds of this thread's processor time."""
 
     @contextmanager
     def under_way(self) -> Generator[None]:
@@ -97,11 +97,11 @@ class _Slices:
         turn = threading.Event()
         try:
             self._loop.call_soon_threadsafe(turn.set)
-        except RuntimeError:  # the loop has ended, and no caller waits
+        except RuntimeError:  # the loop has stopped, and nothing waits any more
             return
         turn.wait(_LONGEST_TURN_SECONDS)
         until = time.perf_counter() + worked
         while self.brief and time.perf_counter() < until:
             time.sleep(SLICE_SECONDS / 10)
-        time.sleep(worked * (self.long - 1))  # so that concurrent long works share the time
+        time.sleep(worked * (self.long - 1))  # as if they took turns
         self._began = time.thread_time()

@@ -142,10 +142,8 @@ def _manifest(db: sqlite3.Connection, scope: Scope) -> list[Entry]:
             "SELECT record FROM chunk WHERE record BETWEEN ? AND ? GROUP BY record HAVING count(vector) = count(*)",
             here,
         )
-        complete = {key & _SEQ for (key,) in whole}
-        return [
-            Entry.of(item, has_vectors=item.seq in complete) for item in read(db, scope, "key BETWEEN ? AND ?", here)
-        ]
+        done = {key & _SEQ for (key,) in whole}
+        return [Entry.of(item, has_vectors=item.seq in done) for item in read(db, scope, "key BETWEEN ? AND ?", here)]
 
 
 def _take(db: sqlite3.Connection, scope: Scope, ids: Collection[str]) -> list[Carried]:
