@@ -13,6 +13,7 @@ stores (`memory_core.transfer`), maintenance (`memory_core.lifecycle`), the prot
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
+from memory_core.all_owners import Operator
 from memory_core.bank import AsyncMemoryBank, MemoryBank, MemoryEntry, MemoryQuery, MemorySummary
 from memory_core.capture.messages import Message, ToolCall
 from memory_core.capture.triggers import TriggerDetector
@@ -43,6 +44,7 @@ from memory_core.errors import (
 )
 from memory_core.handle import BoundMemory
 from memory_core.hits import Hits
+from memory_core.json_values import UNSET
 from memory_core.loop import run_sync
 from memory_core.memory import Memory
 from memory_core.models import (
@@ -64,8 +66,6 @@ from memory_core.models import (
     Version,
     utc_now,
 )
-from memory_core.operator import Operator
-from memory_core.plain import UNSET
 from memory_core.progress import Progress, ProgressCallback, progress_bar
 from memory_core.protocols import Embedder, Store, Summarizer
 from memory_core.recall.values import Considered, Recalled, RecallOptions

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Literal, Protocol, runtime_checkable
 
-from memory_core.capture.messages import Message, read_messages
-from memory_core.capture.remember import DEFAULT_SESSION, Storing, message_drafts, remember_drafts
+from memory_core.capture.messages import Message, message_drafts, read_messages
+from memory_core.capture.remember import DEFAULT_SESSION, Storing, remember_drafts
 from memory_core.drafts import check_data
 from memory_core.models import Json, MemoryRecord, Mode, Relation, Role, utc_now
 from memory_core.protocols import Home

@@ -11,6 +11,7 @@ from memory_core.checks import check_key, check_listed, check_text, check_texts,
 from memory_core.encoding import check_json, least_bytes
 from memory_core.errors import ConflictError, InvalidInputError, ScopeError
 from memory_core.ids import new_id
+from memory_core.json_values import UNSET
 from memory_core.limits import (
     MAX_DATA_BYTES,
     MAX_LINKS,
@@ -37,7 +38,6 @@ from memory_core.models import (
     sealed,
     utc_now,
 )
-from memory_core.plain import UNSET
 
 T = TypeVar("T")
 

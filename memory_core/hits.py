@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from memory_core.json_values import html_table
 from memory_core.models import Hit
-from memory_core.plain import html_table
 
 
 class Hits(list[Hit]):

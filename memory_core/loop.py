@@ -22,9 +22,9 @@ from concurrent.futures import Future
 from functools import partial
 from typing import Final, ParamSpec, TypeVar
 
-from memory_core.crossing import Answer, Blocking, Crossing, answer, settle
 from memory_core.errors import ClosedError, WrongThreadError
 from memory_core.hints import not_a_call
+from memory_core.loop_calls import Answer, Blocking, Crossing, answer, settle
 from memory_core.slices import forget_work_of_parent, in_slices
 from memory_core.threads import is_own_thread
 

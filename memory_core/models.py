@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, cast
 
 from memory_core.checks import check_key, shown
 from memory_core.errors import InvalidInputError, ScopeError
-from memory_core.plain import UNSET, Unset, Value, brief, html_table, partial_schema
+from memory_core.json_values import UNSET, Unset, Value, brief, html_table, partial_schema
 
 if TYPE_CHECKING:
     Json = None | bool | int | float | str | Sequence["Json"] | Mapping[str, "Json"]

@@ -16,8 +16,8 @@ import pytest
 
 from memory_core import run_sync
 from memory_core.adapting import on_core
-from memory_core.crossing import answer
 from memory_core.loop import promised
+from memory_core.loop_calls import answer
 
 
 async def _double(number: int) -> int:

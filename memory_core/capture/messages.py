@@ -1,4 +1,4 @@
-"""Convert the messages of frameworks and chat APIs to one type: pure functions.
+"""A conversation as frameworks hand it over: as values of one kind, and as drafts. Pure functions.
 
 A message is a `Message`, a pair `("user", "Which tea do I like?")`, or a mapping as in chat APIs:
 `{"role": "user", "content": "Which tea do I like?"}`.
@@ -12,9 +12,10 @@ from dataclasses import KW_ONLY, dataclass
 from datetime import datetime
 from typing import Any, Final, cast
 
+from memory_core.capture.alignment import source_key_of_id
 from memory_core.checks import check_key, check_text, check_time, shown
 from memory_core.errors import InvalidInputError
-from memory_core.models import ROLES, Json, Role
+from memory_core.models import ROLES, Draft, Json, Role
 
 _ROLE_NAMES: Final[Mapping[str, Role]] = {
     **{role: role for role in ROLES},
@@ -168,3 +169,28 @@ def _arguments(written: object) -> Mapping[str, Json]:
         except ValueError:  # models may write invalid JSON
             return {"arguments": written}
     return dict(cast("Mapping[str, Json]", given)) if isinstance(given, Mapping) else {}
+
+
+def message_drafts(messages: Iterable[Message], *, session: str, data: Mapping[str, Json]) -> list[Draft]:
+    """The drafts of the messages of a conversation; those with ids have source keys.
+
+    Args:
+        messages: From `read_messages`.
+        session: The session of the conversation.
+        data: Added to every draft.
+    """
+    return [_draft(message, session, data) for message in messages]
+
+
+def _draft(message: Message, session: str, data: Mapping[str, Json]) -> Draft:
+    calls: list[Json] = [{"name": call.name, "arguments": call.arguments} for call in message.tool_calls]
+    return Draft(
+        message.text,
+        role=message.role,
+        kind=MESSAGE_KIND,
+        author=message.author,
+        session=session,
+        occurred_at=message.occurred_at,
+        source_key=None if message.id is None else source_key_of_id(session, message.id),
+        data={**data, "tool_calls": calls} if calls else data,
+    )

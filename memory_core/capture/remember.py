@@ -7,11 +7,11 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Final, Literal, Protocol
 
-from memory_core.capture.alignment import LOOK_BACK, source_key_of_id
+from memory_core.capture.alignment import LOOK_BACK
 from memory_core.capture.known_messages import key_behind, key_of, keys_of, known_records, within
-from memory_core.capture.messages import MESSAGE_KIND, Message
+from memory_core.capture.messages import MESSAGE_KIND
 from memory_core.limits import MAX_LISTED
-from memory_core.models import STATES, Draft, Json, MemoryRecord, Order, Page, Patch, Scope
+from memory_core.models import STATES, Draft, MemoryRecord, Order, Page, Patch, Scope
 from memory_core.where.value import Where
 
 DEFAULT_SESSION: Final = "conversation"
@@ -36,17 +36,6 @@ class Storing(Protocol):
     async def list(self, *, where: Where, order: Order = "newest", limit: int = 50) -> Page: ...
 
     async def update(self, id: str, patch: Patch) -> MemoryRecord: ...  # noqa: A002  (the record's own word)
-
-
-def message_drafts(messages: Iterable[Message], *, session: str, data: Mapping[str, Json]) -> list[Draft]:
-    """The drafts of the messages of a conversation; those with ids have source keys.
-
-    Args:
-        messages: From `read_messages`.
-        session: The session of the conversation.
-        data: Added to every draft.
-    """
-    return [_draft(message, session, data) for message in messages]
 
 
 async def remember_drafts(
@@ -166,17 +155,3 @@ async def _in_order(
             record = await handle.update(record.id, Patch(occurred_at=before + _STEP))
         records.append(record)
     return records
-
-
-def _draft(message: Message, session: str, data: Mapping[str, Json]) -> Draft:
-    calls: list[Json] = [{"name": call.name, "arguments": call.arguments} for call in message.tool_calls]
-    return Draft(
-        message.text,
-        role=message.role,
-        kind=MESSAGE_KIND,
-        author=message.author,
-        session=session,
-        occurred_at=message.occurred_at,
-        source_key=None if message.id is None else source_key_of_id(session, message.id),
-        data={**data, "tool_calls": calls} if calls else data,
-    )

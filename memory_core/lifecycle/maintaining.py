@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Final, Literal
 
+from memory_core.all_owners import Operator
 from memory_core.checks import check_one_of
 from memory_core.drafts import complete
 from memory_core.errors import ConflictError, RecordNotFoundError
@@ -15,7 +16,6 @@ from memory_core.lifecycle.plan import DEFAULT_POLICY, Change, MaintainPolicy, M
 from memory_core.lifecycle.planning import merge_of, plan
 from memory_core.limits import MAX_LIMIT
 from memory_core.models import STATES, Draft, MemoryRecord, Scope
-from memory_core.operator import Operator
 from memory_core.progress import Progress, ProgressCallback
 from memory_core.recall.prompt import cut_query
 from memory_core.where.value import Where

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from typing import Final, Literal
 
 from memory_core.errors import InvalidInputError
+from memory_core.json_values import Value
 from memory_core.models import Patch
-from memory_core.plain import Value
 from memory_core.where.value import Where
 
 FADED: Final = 0.05

@@ -8,13 +8,13 @@ from dataclasses import fields
 from datetime import datetime
 
 from memory_core.drafts import patched
+from memory_core.json_values import UNSET
 from memory_core.lifecycle.corrections import corrections
 from memory_core.lifecycle.fading import fading
 from memory_core.lifecycle.plan import Change, MaintainPolicy, Step
 from memory_core.lifecycle.sameness import groups_of_same, statement_of
 from memory_core.limits import MAX_LINKS, MAX_TAGS
 from memory_core.models import Link, MemoryRecord, Patch, Relation
-from memory_core.plain import UNSET
 
 
 def is_statement(record: MemoryRecord) -> bool:

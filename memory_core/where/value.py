@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
+from memory_core.json_values import Value
 from memory_core.models import Link, Role, State, Tier
-from memory_core.plain import Value
 from memory_core.where.conditions import Condition
 
 

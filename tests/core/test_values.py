@@ -47,7 +47,7 @@ from memory_core import (
     Version,
     Where,
 )
-from memory_core.plain import Unset, Value
+from memory_core.json_values import Unset, Value
 
 GROUPS = (AnyOf, AllOf, NoneOf)
 KINDS = (

@@ -14,11 +14,20 @@ PAGE: Final = ROOT / "docs" / "architecture.md"
 BLOCK: Final = re.compile(r"(?s)```mermaid\n.*?```")
 
 ROOMS: Final = {
-    "memory and handle": ("memory", "handle", "operations", "conversation", "sync", "operator", "history", "settings"),
+    "memory and handle": (
+        "memory",
+        "handle",
+        "operations",
+        "conversation",
+        "sync",
+        "all_owners",
+        "history",
+        "settings",
+    ),
     "tools": ("tools", "arguments"),
     "protocols": ("protocols", "superseding"),
-    "values": ("models", "drafts", "checks", "limits", "errors", "hits", "plain"),
-    "loop": ("loop", "crossing", "threads"),
+    "values": ("models", "drafts", "checks", "limits", "errors", "hits", "json_values"),
+    "loop": ("loop", "loop_calls", "threads"),
 }
 """Modules at the top of the core that are drawn together; folders are drawn as they are, other modules not at all."""
 NOT_DRAWN: Final = frozenset({"testing"})

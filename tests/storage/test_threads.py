@@ -14,7 +14,7 @@ from memory_core import BoundMemory, Memory
 from memory_core.loop import on_core
 from memory_core.storage.sqlite import owner_indexes as corpora
 from memory_core.storage.sqlite.connection import Connection
-from memory_core.storage.sqlite.owner_indexes import READY_CHANGES
+from memory_core.storage.sqlite.owner_index_cache import READY_CHANGES
 from memory_core.storage.sqlite.store import SqliteStore
 
 CORE = "memory-core"

@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 
 from memory_core import Draft, Memory, run_sync
-from memory_core.storage.sqlite import writer
 from tests.storage.embedders import WordEmbedder
 
 
@@ -50,7 +49,7 @@ def test_a_check_tells_what_does_not_agree(store: Path, damage: str, finding: st
 
 
 def test_a_pause_after_writes_is_used_to_tidy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(writer, "IDLE_SECONDS", 0.01)
+    monkeypatch.setattr(group_commit, "IDLE_SECONDS", 0.01)
     path = tmp_path / "memory.db"
     with Memory(path, embedder=None) as memory, closing(sqlite3.connect(path)) as reader:
         ann = memory.bind(user="ann")

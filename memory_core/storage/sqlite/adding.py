@@ -14,17 +14,17 @@ from collections.abc import Awaitable, Callable, Sequence
 from itertools import islice
 from typing import Final, NamedTuple
 
-from memory_core.crossing import answer
 from memory_core.errors import ClosedError, EmbeddingError, reason_for_log
 from memory_core.limits import is_long
+from memory_core.loop_calls import answer
 from memory_core.models import MemoryRecord, Quota, Scope
 from memory_core.progress import ProgressCallback
 from memory_core.protocols import Embedder
 from memory_core.slices import in_slices
 from memory_core.storage.shared.prepared import Prepared, embed_reporting, texts_to_embed
 from memory_core.storage.sqlite.connection import Connection
+from memory_core.storage.sqlite.group_commit import Writer
 from memory_core.storage.sqlite.owners import find
-from memory_core.storage.sqlite.writer import Writer
 from memory_core.storage.sqlite.writing import Adds, by_sources
 
 MOST_TOGETHER: Final = 64

@@ -12,9 +12,9 @@ from functools import partial
 from pathlib import Path
 from typing import Final, TypeVar
 
-from memory_core.crossing import answer, settle
 from memory_core.errors import ClosedError, StoreUnavailableError
 from memory_core.loop import core_loop
+from memory_core.loop_calls import answer, settle
 from memory_core.storage.sqlite.damage import Reading, reading
 from memory_core.storage.sqlite.files import BUSY_MS, Identity, file_problems_explained, identity, prepare_file
 from memory_core.storage.sqlite.raw_connection import RawConnection

@@ -22,10 +22,10 @@ from memory_core.protocols import Embedder
 from memory_core.storage.shared.prepared import embed, texts_to_embed
 from memory_core.storage.sqlite.connection import Connection, snapshot
 from memory_core.storage.sqlite.damage import explaining
+from memory_core.storage.sqlite.group_commit import Writer
 from memory_core.storage.sqlite.meta import check_fingerprint
 from memory_core.storage.sqlite.owners import note_changes
 from memory_core.storage.sqlite.schema import OWNER_BITS
-from memory_core.storage.sqlite.writer import Writer
 
 logger = logging.getLogger(__name__)
 

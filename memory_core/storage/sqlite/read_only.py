@@ -19,10 +19,10 @@ from memory_core.storage.sqlite import meta
 from memory_core.storage.sqlite.adding import AddQueue, Batch
 from memory_core.storage.sqlite.connection import IN_MEMORY, Connection
 from memory_core.storage.sqlite.files import find
+from memory_core.storage.sqlite.group_commit import Work, Writer
 from memory_core.storage.sqlite.read_connection import connect_for_reading
 from memory_core.storage.sqlite.readers import Readers
 from memory_core.storage.sqlite.shared_file import SharedFile, Wanted
-from memory_core.storage.sqlite.writer import Work, Writer
 from memory_core.threads import in_thread
 
 T = TypeVar("T")

@@ -16,9 +16,9 @@ from memory_core.errors import StorageError, reason_for_log
 from memory_core.retrieval.features import ANALYSIS, features
 from memory_core.storage.sqlite import meta
 from memory_core.storage.sqlite.codec import COLUMNS, to_record
+from memory_core.storage.sqlite.group_commit import Writer
 from memory_core.storage.sqlite.owners import note_changes, owner_names
 from memory_core.storage.sqlite.schema import NAME_OF_ANALYSIS, note_analysis
-from memory_core.storage.sqlite.writer import Writer
 
 logger = logging.getLogger(__name__)
 

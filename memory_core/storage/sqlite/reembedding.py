@@ -21,11 +21,11 @@ from memory_core.protocols import Embedder
 from memory_core.storage.shared.prepared import embed
 from memory_core.storage.sqlite import meta
 from memory_core.storage.sqlite.connection import Connection, snapshot
+from memory_core.storage.sqlite.group_commit import Writer
 from memory_core.storage.sqlite.meta import store_fingerprint, stored_fingerprint
 from memory_core.storage.sqlite.owners import note_changes
 from memory_core.storage.sqlite.pending_vectors import BATCH, Piece, texts_of
 from memory_core.storage.sqlite.schema import OWNER_BITS
-from memory_core.storage.sqlite.writer import Writer
 
 ROUNDS: Final = 2
 """Passes over the whole file: the second one finds texts written during the first."""

@@ -21,7 +21,7 @@ from memory_core.slices import brief_work
 from memory_core.storage.sqlite.codec import COLUMNS, to_record
 from memory_core.storage.sqlite.connection import snapshot
 from memory_core.storage.sqlite.damage import explaining
-from memory_core.storage.sqlite.owner_indexes import Missing, OwnerIndexes
+from memory_core.storage.sqlite.owner_index_cache import Missing, OwnerIndexes
 from memory_core.storage.sqlite.owners import Owner, find
 from memory_core.storage.sqlite.passages import passages
 from memory_core.storage.sqlite.readers import Readers, looks_long

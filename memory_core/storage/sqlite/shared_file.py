@@ -28,14 +28,14 @@ from memory_core.storage.sqlite import meta
 from memory_core.storage.sqlite.adding import AddQueue, Batch, with_vectors
 from memory_core.storage.sqlite.connection import IN_MEMORY, Connection, connect, inside_sqlite
 from memory_core.storage.sqlite.files import Identity, find_or_create, identity
-from memory_core.storage.sqlite.owner_indexes import KnownNames, OwnerIndexes
+from memory_core.storage.sqlite.group_commit import Writer
+from memory_core.storage.sqlite.owner_index_cache import KnownNames, OwnerIndexes
 from memory_core.storage.sqlite.pending_vectors import PendingVectors
+from memory_core.storage.sqlite.process_queue import WriterQueue
 from memory_core.storage.sqlite.read_connection import connect_for_reading
 from memory_core.storage.sqlite.readers import Readers
 from memory_core.storage.sqlite.reanalysis import Reanalysis, is_due
 from memory_core.storage.sqlite.reembedding import collect, switch
-from memory_core.storage.sqlite.writer import Writer
-from memory_core.storage.sqlite.writer_queue import WriterQueue
 from memory_core.threads import in_thread
 
 logger = logging.getLogger(__name__)

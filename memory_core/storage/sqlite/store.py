@@ -14,11 +14,11 @@ from pathlib import Path
 from typing import Final
 
 from memory_core.chunking import DEFAULT_CHUNKER, Chunker
-from memory_core.crossing import answer_with
 from memory_core.drafts import insist_on_version, is_long_patch, patched
 from memory_core.errors import ClosedError, EmbeddingError, RecordNotFoundError
 from memory_core.limits import is_long
 from memory_core.loop import off_loop
+from memory_core.loop_calls import answer_with
 from memory_core.models import ErasureReceipt, Hit, MemoryRecord, Page, Patch, Quota, Scope, Stats, Version
 from memory_core.progress import ProgressCallback
 from memory_core.protocols import Clock, Embedder, ListRequest, SearchRequest
@@ -28,7 +28,8 @@ from memory_core.storage.shared.values import micros
 from memory_core.storage.sqlite import backup, checking, erasing, key_value, listing, paging, searching, writing
 from memory_core.storage.sqlite import maintenance as custody
 from memory_core.storage.sqlite.connection import Connection
-from memory_core.storage.sqlite.owner_indexes import OwnerIndexes
+from memory_core.storage.sqlite.group_commit import Writer
+from memory_core.storage.sqlite.owner_index_cache import OwnerIndexes
 from memory_core.storage.sqlite.owners import find
 from memory_core.storage.sqlite.read_only import borrow_for_reading
 from memory_core.storage.sqlite.readers import Readers, is_brief_page, looks_long, rows_for_python
@@ -45,7 +46,6 @@ from memory_core.storage.sqlite.transfer import SqlitePort
 from memory_core.storage.sqlite.updating import is_searched_differently, update
 from memory_core.storage.sqlite.usage import within
 from memory_core.storage.sqlite.where import conditions
-from memory_core.storage.sqlite.writer import Writer
 from memory_core.where.value import Where
 
 logger = logging.getLogger(__name__)

@@ -15,10 +15,10 @@ from memory_core.storage.sqlite import meta, revisions, writing
 from memory_core.storage.sqlite.codec import COLUMNS, to_record
 from memory_core.storage.sqlite.connection import Connection, snapshot
 from memory_core.storage.sqlite.damage import damaged_record, has_whole_vector
+from memory_core.storage.sqlite.group_commit import Writer
 from memory_core.storage.sqlite.owners import find, find_or_add
 from memory_core.storage.sqlite.schema import OWNER_BITS
 from memory_core.storage.sqlite.where import conditions, owner_range
-from memory_core.storage.sqlite.writer import Writer
 from memory_core.where.value import Where
 
 _BEFORE_EVERYTHING = -(1 << 63)

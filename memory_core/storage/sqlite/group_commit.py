@@ -15,8 +15,8 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 
-from memory_core.crossing import answer
 from memory_core.errors import ClosedError, reason_for_log
+from memory_core.loop_calls import answer
 from memory_core.storage.sqlite.connection import Connection
 from memory_core.storage.sqlite.files import file_problems_explained
 from memory_core.storage.sqlite.owners import lacks_vectors
