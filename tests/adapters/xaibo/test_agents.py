@@ -100,9 +100,9 @@ async def test_what_an_agent_writes_is_of_its_owner_and_found_by_every_other_fra
 @pytest.mark.parametrize(
     ("modules", "complaint"),
     [
-        ("{module: memory_xaibo.CoreMemory, id: m}", "nothing says where the memories are"),
-        ("{module: memory_xaibo.CoreMemory, id: m, config: {path: a.db}}", "nothing says whose memories they are"),
-        ("{module: memory_xaibo.CoreMemory, id: m, config: {user: ann}}", "nothing says where the memories are"),
+        ("{module: memory_xaibo.CoreMemory, id: m}", "the memory has no path"),
+        ("{module: memory_xaibo.CoreMemory, id: m, config: {path: a.db}}", "the memory has no user"),
+        ("{module: memory_xaibo.CoreMemory, id: m, config: {user: ann}}", "the memory has no path"),
         ("{module: memory_xaibo.CoreMemory, id: m, config: {path: a.db, usr: a}}", "no option 'usr'"),
         ("{module: memory_xaibo.CoreMemory, id: m, config: {path: a.db, user: a, ranking: best}}", "ranking is 'best'"),
         ("{module: memory_xaibo.CoreMemory, id: m, config: {path: a.db, user: ''}}", "user must not be empty"),
