@@ -55,7 +55,7 @@ def bound(memory: BoundMemory | None, place: Memory | None, given: Config) -> Bo
     scope: dict[str, str | None] = {name: given.get(name) for name in SCOPE}
     if memory is not None:
         if place is not None or "app" in given:
-            raise InvalidInputError("a module takes either a handle or a path and an app; leave one of them out")
+            raise InvalidInputError("a module takes a handle or a path and an app, not both; leave one out")
         handle = memory
     elif place is not None:
         handle = place.bind(app=given.get("app", "default"))

@@ -126,7 +126,7 @@ async def test_a_token_that_names_no_user_reaches_nothing(memory: Memory) -> Non
     [
         ("{", "does not contain a JSON object"),
         ("[1]", "does not contain a JSON object"),
-        ("{}", "no token is given"),
+        ("{}", "no tokens are given"),
         ('{"ann": 5}', "is not a string"),
         ('{"ann": "short"}', "has 5 characters"),
         ('{"ann": "the-same-token-for-two", "bob": "the-same-token-for-two"}', "have the same token"),

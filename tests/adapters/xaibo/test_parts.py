@@ -40,7 +40,7 @@ def test_a_chunker_takes_xaibos_configuration_and_defaults() -> None:
     assert TokenChunker({"window_size": 256}, window_size=128).window_size == 128
     with pytest.raises(InvalidInputError, match="leaves nothing"):
         TokenChunker({"window_size": 10, "window_overlap": 10})
-    with pytest.raises(InvalidInputError, match="no option 'size'"):
+    with pytest.raises(InvalidInputError, match="no config option 'size'"):
         TokenChunker({"size": 10})
 
 
