@@ -107,7 +107,7 @@ def _once(hits: Sequence[Hit]) -> list[Hit]:
 
 
 def _subject(hit: Hit) -> tuple[object, object]:
-        """The event that a hit describes, as session and event id, or the record itself."""
+    """The event that a hit describes, as session and event id, or the record itself."""
     return hit.record.session, hit.record.data.get(EVENT_ID, hit.record.id)
 
 
