@@ -1,4 +1,4 @@
-"""Move in from ADK's own memory services, as often as you like: nothing is doubled.
+"""Migrate from ADK's own memory services; repeating it creates no duplicates.
 
 python examples/adk_migration.py
 """
@@ -25,7 +25,7 @@ def session(name: str, *said: str) -> Session:
 
 
 async def main() -> None:
-    """Fill the old services, move in twice, and ask both."""
+    """Fill the old services, migrate twice, and query the new one."""
     with tempfile.TemporaryDirectory() as folder:
         in_memory, sqlite = InMemoryMemoryService(), SqliteMemoryService(Path(folder) / "adk.db")
         await in_memory.add_session_to_memory(session("monday", "I go sailing in June", "My sister lives in Bergen"))

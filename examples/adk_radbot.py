@@ -1,9 +1,9 @@
-"""RadBot's enhanced memory agent: what a user asks to have remembered is stored with its type and tags.
+"""RadBot's enhanced memory agent: texts that a user asks it to remember are stored with type and tags.
 
 python examples/adk_radbot.py
 
-`QdrantMemoryService()` is the Qdrant server that QDRANT_URL names; here the same service works on a file, so that no
-server is needed. The model is scripted; ADK's default model answers where none is given.
+`QdrantMemoryService()` uses the Qdrant server that QDRANT_URL names; here the same service uses a file, so no server is
+needed. The model is scripted; without a model argument, ADK's default model answers.
 """
 
 from __future__ import annotations

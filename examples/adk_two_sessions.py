@@ -1,9 +1,9 @@
-"""An ADK agent recalls in one conversation what it was told in another, once by itself and once with a tool.
+"""An ADK agent recalls in one conversation what a user said in another, once automatically and once with a tool.
 
 python examples/adk_two_sessions.py
 
-The model is scripted, so that this runs without a key: it answers with what its prompt says about tea. Put a model's
-name, such as "gemini-flash-latest", in its place.
+The model is scripted, so this runs without a key: it answers from what its prompt says about tea. Replace it with a
+model's name, such as "gemini-flash-latest".
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def what_i_know(request: LlmRequest) -> str:
 
 
 async def main() -> None:
-    """Tell, then ask twice."""
+    """State a fact, then ask about it twice."""
     search = ("search_past_conversations", {"query": "favourite tea", "max_results": 3})
     model = ScriptedLlm(script=["Noted.", what_i_know, search, what_i_know])
     with tempfile.TemporaryDirectory() as folder:
@@ -51,7 +51,7 @@ async def main() -> None:
             ):
                 print(f"{session:>8}  ann:    {text}")
                 print(f"{'':8}  helper: {await ask(runner, text, user_id='ann', session_id=session)}")
-                await plugin.flush()  # capture happens in the background; a person types slower than it works
+                await plugin.flush()  # capture runs in the background, faster than a person types
         await service.close()
 
 

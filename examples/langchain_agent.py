@@ -1,12 +1,11 @@
-"""A LangChain agent that stores what it is told with a tool and recalls it in another thread.
+"""A LangChain agent that stores facts with a tool and recalls them in another thread.
 
 python examples/langchain_agent.py
 
-The model is scripted, so that this runs without a key. Put a chat model, such as `ChatOpenAI(model="gpt-5.5")`, in its
-place.
+The model is scripted, so this runs without a key. Replace it with a chat model, such as `ChatOpenAI(model="gpt-5.5")`.
 """
 
-# LangChain's own types leave parameters of `create_agent` open.
+# LangChain's types leave parameters of `create_agent` open.
 # pyright: reportUnknownVariableType=false, reportUnknownMemberType=false
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ from memory_langchain.testing import ScriptedChatModel
 
 @dataclass
 class Context:
-    """Who is asking; the application says so, the model has no say in it."""
+    """The requesting user, set by the application and never by the model."""
 
     user_id: str
 
@@ -43,7 +42,7 @@ def play(prompt: list[BaseMessage]) -> AIMessage | str:
 
 
 def main() -> None:
-    """Tell, then ask in another thread, as two different people."""
+    """State a fact, then ask about it in another thread, as two different users."""
     with tempfile.TemporaryDirectory() as folder, Memory(Path(folder) / "memory.db") as memory:
         model = ScriptedChatModel(script=play)
         agent = create_agent(model, middleware=[MemoryMiddleware(memory)], context_schema=Context)

@@ -2,8 +2,8 @@
 
 python examples/langchain_chat.py
 
-The model is scripted, so that this runs without a key: it answers with what its prompt says about tea. Put a chat
-model, such as `ChatOpenAI(model="gpt-5.5")`, in its place.
+The model is scripted, so this runs without a key: it answers from what its prompt says about tea. Replace it with a
+chat model, such as `ChatOpenAI(model="gpt-5.5")`.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def what_i_know(prompt: list[BaseMessage]) -> str:
 
 
 def main() -> None:
-    """Tell, then ask in another conversation."""
+    """State a fact, then ask about it in another conversation."""
     model = ScriptedChatModel(script=what_i_know)
     with tempfile.TemporaryDirectory() as folder, Memory(Path(folder) / "memory.db") as memory:
         chain = with_memory(

@@ -1,4 +1,4 @@
-"""Bring along what an application kept in LangGraph's `InMemoryStore` (or `SqliteStore`) and in files of messages.
+"""Migrate from LangGraph's `InMemoryStore` (or `SqliteStore`) and from files of messages.
 
 python examples/langchain_migrate.py
 """
@@ -20,7 +20,7 @@ BATCH = 100
 
 
 def copy_items(old: BaseStore, new: BaseStore) -> int:
-    """Put every item of one store into another one; doing it twice changes nothing."""
+    """Copy every item of one store to another one; idempotent."""
     count = 0
     while items := old.search((), limit=BATCH, offset=count):
         for item in items:
@@ -30,7 +30,7 @@ def copy_items(old: BaseStore, new: BaseStore) -> int:
 
 
 def copy_history(path: Path, history: MemoryChatMessageHistory) -> int:
-    """Add the messages of a file such as `FileChatMessageHistory` writes; doing it twice adds them once."""
+    """Add the messages of a file in the format of `FileChatMessageHistory`; idempotent."""
     messages = messages_from_dict(json.loads(path.read_text()))
     for number, message in enumerate(messages):
         message.id = message.id or f"{path.stem}-{number}"
@@ -39,7 +39,7 @@ def copy_history(path: Path, history: MemoryChatMessageHistory) -> int:
 
 
 def main() -> None:
-    """What there was, and that it is found in its new place."""
+    """Create old data, migrate it, and find it in the new store."""
     with tempfile.TemporaryDirectory() as folder, Memory(Path(folder) / "memory.db") as memory:
         old = InMemoryStore()
         old.put(("users", "ann"), "drink", {"text": "Ann drinks jasmine tea"})

@@ -1,9 +1,9 @@
-"""A graph that keeps facts about its users in the memory, and finds them again by meaning.
+"""A graph that stores facts about its users in the memory and finds them by meaning.
 
 Run: python examples/langgraph_store.py
 """
 
-# LangGraph leaves some of its generics open, which strict pyright reports wherever they are used.
+# LangGraph leaves some of its generics open, which strict pyright reports at every use.
 # pyright: reportUnknownMemberType=false
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class State(TypedDict):
 
 
 def remember(state: State, config: RunnableConfig, *, store: BaseStore) -> dict[str, list[str]]:
-    """Recall what is near to what was said, then keep it."""
+    """Recall the memory nearest to the message, then store the message."""
     space = ("people", namespace_label(config.get("configurable", {})["user_id"]))
     recalled = [item.value["text"] for item in store.search(space, query=state["said"], limit=1)]
     store.put(space, state["said"], {"text": state["said"]})
@@ -34,7 +34,7 @@ def remember(state: State, config: RunnableConfig, *, store: BaseStore) -> dict[
 
 
 def main() -> None:
-    """Three turns of two people."""
+    """Run three turns of two users."""
     with tempfile.TemporaryDirectory() as folder, Memory(Path(folder) / "memory.db") as memory:
         store = MemoryStore(memory.bind(app="demo", user="everyone"), fields=["text"])
         graph = StateGraph(State).add_node(remember).add_edge(START, "remember").compile(store=store)

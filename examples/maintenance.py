@@ -1,4 +1,4 @@
-"""A memory of some months is shown what maintenance would do, maintained, and asked what was true before.
+"""Maintenance of a memory of some months: show the plan, apply it, query an earlier moment, undo it.
 
 python examples/maintenance.py
 """
@@ -25,7 +25,7 @@ SAID = (
 
 
 async def show(ann: BoundMemory, title: str) -> None:
-    """Print what searches can find."""
+    """Print the memories that searches can find."""
     page = await ann.list(order="oldest")
     print(f"{title}: {len(page.records)}", *(f"  {record.text}" for record in page.records), sep="\n")
 

@@ -1,4 +1,4 @@
-"""The working memory of a long task: what the next step sees, and how an early step is found again.
+"""The working memory of a long task: the prompt of the next step, and a search for an early step.
 
 python examples/memory_bank.py
 """
@@ -18,7 +18,7 @@ STEPS = (
 
 
 def main() -> None:
-    """Work through the steps on three servers, then look back."""
+    """Run the steps on three servers, then search them."""
     bank = MemoryBank()
     number = 0
     for server in ("one", "two", "three"):

@@ -1,4 +1,4 @@
-"""One memory, four frameworks: what a SPADE agent is told, ADK, LangChain and an MCP client remember.
+"""One memory, four frameworks: a SPADE agent learns facts that ADK, LangChain and an MCP client recall.
 
 python examples/one_memory.py
 python examples/one_memory.py --input conversation.jsonl --questions questions.txt
@@ -22,21 +22,21 @@ from demo.conversation import BadLine, ingest, read
 from memory_core import Draft, InvalidInputError, Memory, MemoryCoreError
 
 MAX_BAD_LINES = 10
-"""Most lines that are named because they could not be used."""
+"""Maximum number of bad lines to report."""
 
 
 def main(
-    input: Annotated[Path | None, typer.Option(help="A conversation, one JSON object a line.")] = None,  # noqa: A002
-    questions: Annotated[Path | None, typer.Option(help="Questions to ask, one a line.")] = None,
+    input: Annotated[Path | None, typer.Option(help="A conversation, one JSON object per line.")] = None,  # noqa: A002
+    questions: Annotated[Path | None, typer.Option(help="Questions to ask, one per line.")] = None,
     store: Annotated[Path | None, typer.Option(help="The memory file; for a conversation .demo/NAME.db.")] = None,
 ) -> None:
-    """Show four frameworks with one memory, or put your own conversation in and ask."""
+    """Show four frameworks with one memory, or store your own conversation and query it."""
     if input is None:
         from demo import day  # noqa: PLC0415  (four frameworks take seconds to import; a conversation needs none)
 
         with tempfile.TemporaryDirectory() as folder:
             path = store or Path(folder) / "ann.db"
-            asyncio.run(day.told_and_asked(path))
+            asyncio.run(day.stored_and_asked(path))
             day.asked_at_four(path)
             day.asked_at_six(path)
             day.next_morning(path)
@@ -47,15 +47,15 @@ def main(
 
 
 def read_questions(path: Path) -> list[str]:
-    """The lines of a file that are not blank."""
+    """The non-blank lines of a file."""
     try:
         return [line for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
     except UnicodeDecodeError as error:
-        raise InvalidInputError(f"{path} does not hold questions: it is not text in UTF-8 ({error})") from error
+        raise InvalidInputError(f"{path} cannot be read as questions: it is not text in UTF-8 ({error})") from error
 
 
 async def own_conversation(path: Path, questions: list[str], store: Path) -> int:
-    """Put a conversation into a memory file, ask the questions, and return how many lines could not be used."""
+    """Store a conversation in a memory file, ask the questions, and return the number of bad lines."""
     lines = list(read(path))
     turns = [line for line in lines if isinstance(line, Draft)]
     bad = [line for line in lines if isinstance(line, BadLine)]

@@ -1,6 +1,6 @@
 """Move a memory from a file to Qdrant while it is in use, and check that nothing is lost.
 
-Runs offline on qdrant_client's local mode; with a server, give `QdrantStore` its URL instead of ":memory:".
+Runs offline with qdrant_client's local mode; for a server, pass its URL to `QdrantStore` instead of ":memory:".
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""A SPADE agent that is told something over XMPP, is stopped, and still knows it when it starts again.
+"""A SPADE agent learns facts over XMPP, is stopped, and still knows them after a restart.
 
-The XMPP server is SPADE's own, in a process of its own; the language model is a script, so that no key is needed.
+The XMPP server is SPADE's own, in a separate process; the language model is scripted, so no key is needed.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from memory_spade.testing.xmpp import XmppServer, xmpp_server
 
 
 def script(request: Request) -> str | ToolCall:
-    """What a model would do: store what it is told, and answer questions from what the prompt remembers."""
+    """Act like a model: store facts, and answer questions from the memories in the prompt."""
     if request.results:
         return request.results[-1]
     if request.said.endswith("?"):
@@ -26,7 +26,7 @@ def script(request: Request) -> str | ToolCall:
 
 
 async def one_day(server: XmppServer, file: Path, ann: Peer, *messages: str) -> None:
-    """Start a fresh agent on the memory file, talk to it, stop it."""
+    """Start a new agent on the memory file, talk to it, stop it."""
     bot = MemoryLLMAgent(server.jid("bot"), "secret", ScriptedProvider(script), memory=file)
     await server.start(bot)
     for message in messages:
@@ -36,7 +36,7 @@ async def one_day(server: XmppServer, file: Path, ann: Peer, *messages: str) -> 
 
 
 async def main() -> None:
-    """Talk on two days."""
+    """Talk to the agent on two days."""
     with tempfile.TemporaryDirectory() as folder:
         async with xmpp_server() as server:
             ann = Peer(server.jid("ann"))

@@ -1,6 +1,6 @@
 """Two plain SPADE agents negotiate over three days in FIPA messages. Each remembers its own side across restarts.
 
-There is no language model: what an agent offers follows from what it finds in its memory.
+There is no language model: an agent derives its offers from its memory.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ NEGOTIATION = "crates-7"
 
 
 class Trader(MemoryMixin, Agent):
-    """An agent with a memory file of its own."""
+    """An agent with its own memory file."""
 
 
 class Bargain(MemoryBehaviour):
-    """Answers an offer with half the distance to the last one that the other side made, whenever that was."""
+    """Answers an offer by moving halfway to the other side's last offer, from today or an earlier day."""
 
     def __init__(self, trader: Trader, opening: float) -> None:
         super().__init__()
@@ -33,7 +33,7 @@ class Bargain(MemoryBehaviour):
         self.heard = asyncio.Event()
 
     async def offer(self, to: str, performative: str = "propose") -> None:
-        """Make an offer, from what was said on earlier days too."""
+        """Make an offer, based on the messages of all days."""
         own, theirs = await self.last(self.trader.address), await self.last(to)
         price = self.opening if own is None or theirs is None else (own + theirs) / 2
         print(f"  {self.trader.name:6} offers {price:6.2f}")
@@ -41,12 +41,12 @@ class Bargain(MemoryBehaviour):
         await self.send(Message(to=to, body=f"price {price}", thread=NEGOTIATION, metadata=metadata))
 
     async def last(self, author: str) -> float | None:
-        """The last price that somebody named in this negotiation."""
+        """The last price that an author named in this negotiation."""
         said = await self.memory.list(where=Where(session=NEGOTIATION, author=author), limit=1)
         return float(said.records[0].text.split()[1]) if said.records else None
 
     async def run(self) -> None:
-        """Hear an offer; the first of a day is answered."""
+        """Receive an offer; answer the first one of the day."""
         message = await self.receive(timeout=10)
         if message is not None:
             if message.get_metadata("performative") == "propose":
@@ -55,7 +55,7 @@ class Bargain(MemoryBehaviour):
 
 
 async def one_day(server: XmppServer, folder: Path) -> None:
-    """Both start afresh, with nothing but their files, and make one offer each."""
+    """Start both agents with their files only; each makes one offer."""
     bargains: list[Bargain] = []
     traders: list[Trader] = []
     for name, opening in (("buyer", 60.0), ("seller", 100.0)):

@@ -1,6 +1,6 @@
 """A coordinator and its two experts share one memory: what one of them learns, the others recall in their prompts.
 
-The language models are scripts, so that no key is needed; agents and messages are real.
+The language models are scripted, so no key is needed; agents and messages are real.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ class Coordinator(MemoryMixin, CoordinatorAgent):
 
 
 def expert(request: Request) -> str | ToolCall:
-    """Look something up, and store it for the team."""
+    """Look up a fact, and store it for the team."""
     if request.results:
         return f"Done: {request.results[-1]}"
     return ToolCall("store_memory", {"content": f"Looked up: {request.said}", "category": "fact"})
 
 
 def remembered(request: Request) -> list[str]:
-    """What the prompt says the team knows."""
+    """The team's memories in the prompt."""
     return re.findall(r'^- .*: "(.*)"$', request.system, re.MULTILINE)
 
 
@@ -39,7 +39,7 @@ def coordinator(request: Request) -> str:
 
 
 async def main() -> None:
-    """Each expert learns something on its own; the coordinator, who was told none of it, is asked."""
+    """Each expert learns a fact; the coordinator, which received none of them, is asked about both."""
     async with Memory(":memory:") as memory, xmpp_server() as server:
         team = memory.bind(app="team", user="harbour")
         experts = [

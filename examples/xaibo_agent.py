@@ -1,4 +1,4 @@
-"""A Xaibo agent, made of YAML, that knows what agents of other frameworks stored, and stores something for them.
+"""A Xaibo agent, defined in YAML, finds what agents of other frameworks stored, and stores a fact for them.
 
 Run: python examples/xaibo_agent.py
 """
@@ -32,10 +32,10 @@ modules:
 
 
 class ScriptedModel(LLMProtocol):
-    """Stands in for a model: it looks questions up, stores everything else, and repeats what its tool said."""
+    """A scripted model: it searches for questions, stores everything else, and repeats the tool's answer."""
 
     async def generate(self, messages: list[LLMMessage], options: LLMOptions | None = None) -> LLMResponse:  # noqa: ARG002
-        """Call a tool, then tell what it answered."""
+        """Call a tool, then repeat its answer."""
         if results := messages[-1].tool_results:
             found: Any = json.loads(results[0].content)
             is_stored = "memory_id" in found
@@ -50,7 +50,7 @@ class ScriptedModel(LLMProtocol):
 
 
 async def main() -> None:
-    """Ask the agent what somebody else knows, tell it something, and look for that elsewhere."""
+    """Ask the agent for another agent's memory, give it a new fact, and find that fact outside Xaibo."""
     with tempfile.TemporaryDirectory() as folder:
         db = Path(folder) / "memory.db"
         async with Memory(db) as memory:

@@ -1,13 +1,13 @@
 """One durable, searchable memory that agent frameworks share.
 
-What applications and adapters need every day is imported from here. Importing it loads no framework and no numerical
-package; those come at the first use. `QdrantStore`, `QdrantServer`, `MiniLmEmbedder`, `GeminiEmbedder` and
-`SentenceTransformerEmbedder` are loaded when their name is asked for, and say then which extra they need.
+Applications and adapters import what they need every day from here. Importing this package loads no framework and no
+numerical package; those are loaded on first use. `QdrantStore`, `QdrantServer`, `MiniLmEmbedder`, `GeminiEmbedder`
+and `SentenceTransformerEmbedder` are loaded when they are accessed, and then say which extra they need.
 
-What few need has modules of its own: other embedders (`memory_core.embedding`), the options of a Qdrant server
-(`memory_core.storage.qdrant.settings`) and a mirror in one (`memory_core.storage.mirror`), moves between stores
-(`memory_core.transfer`), maintenance (`memory_core.lifecycle`), what a store or an embedder has to be
-(`memory_core.protocols`) and tests for those (`memory_core.testing`).
+Less common things are in submodules: other embedders (`memory_core.embedding`), the options of a Qdrant server
+(`memory_core.storage.qdrant.settings`), a mirror of a file in Qdrant (`memory_core.storage.mirror`), moves between
+stores (`memory_core.transfer`), maintenance (`memory_core.lifecycle`), the protocols of stores and embedders
+(`memory_core.protocols`) and their contract tests (`memory_core.testing`).
 """
 
 from importlib import import_module

@@ -1,7 +1,7 @@
-"""What adapters need beyond what applications use: tools, the crossing to the core loop, capture and file formats.
+"""The API for adapters, beyond the API for applications: tools, calls to the core loop, capture and file formats.
 
-An adapter imports from `memory_core` and from here, and from nowhere else in the core. What needs SQLite or numpy is
-loaded when its name is asked for.
+An adapter imports from `memory_core` and from here, and from nowhere else in the core. Names that need SQLite or numpy
+are loaded when they are accessed.
 """
 
 from importlib import import_module
@@ -20,6 +20,8 @@ from memory_core.handle import owned_by
 from memory_core.ids import new_id
 from memory_core.limits import MAX_TEXT_CHARS
 from memory_core.loop import core_loop, on_core
+from memory_core.models import Mode, Order
+from memory_core.protocols import AgentMemory
 from memory_core.recall.prompt import cut_query, remembered_block
 from memory_core.tools import (
     FORGET_MEMORY,
@@ -63,10 +65,13 @@ __all__ = [
     "STORE_MEMORY",
     "UPDATE_MEMORY",
     "USER_QUERY",
+    "AgentMemory",
     "Arguments",
     "Detection",
     "ForeignPoint",
     "LastMessages",
+    "Mode",
+    "Order",
     "SqliteStore",
     "Tool",
     "ToolContext",

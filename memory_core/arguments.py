@@ -1,4 +1,4 @@
-"""What a model passed to a tool, made sense of."""
+"""The arguments that a model passed to a tool, coerced and checked."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from memory_core.checks import shown
 from memory_core.errors import MemoryCoreError
 
 MAX_RESULTS: Final = 50
-"""Most memories a tool's answer holds."""
+"""Maximum number of memories in a tool's answer."""
 
 
 class ToolInputError(MemoryCoreError, ValueError):
@@ -18,10 +18,10 @@ class ToolInputError(MemoryCoreError, ValueError):
 
 
 class Arguments:
-    """What a model passed, coerced: models write numbers and objects as text and leave out what they should not.
+    """The arguments a model passed, coerced: models write numbers and objects as text, and omit required values.
 
     Raises:
-        ToolInputError: What was passed is no JSON object. So does every method, where a value makes no sense.
+        ToolInputError: The arguments are not a JSON object. Every method raises it for an invalid value.
     """
 
     def __init__(self, given: object) -> None:
@@ -47,7 +47,7 @@ class Arguments:
         return None if value is None else value.lower()
 
     def count(self, name: str, default: int) -> int:
-        """A whole number clamped to 1..MAX_RESULTS; `default` when it is missing or no number."""
+        """A whole number clamped to 1..MAX_RESULTS; `default` when it is missing or not a number."""
         number = _number(self._given.get(name))
         return default if number is None else int(min(max(number, 1), MAX_RESULTS))
 

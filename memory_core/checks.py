@@ -1,4 +1,4 @@
-"""What one value has to be, whatever it is a part of: each check returns the value or says what is wrong with it."""
+"""Checks of single values: each check returns the value, or raises an error that says what is wrong with it."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ def check_key(name: str, value: object, error: type[InvalidInputError] = Invalid
             f"{name} must not be empty (got {shown(value)}); memories without an owner or name are never shared"
         )
     if "\0" in value:
-        raise error(f"{name} holds a NUL character, which no name has: {shown(value)}")
+        raise error(f"{name} must not contain a NUL character: {shown(value)}")
     check_text(name, value, error)
     return value
 
 
 def check_text(name: str, value: object, error: type[InvalidInputError] = InvalidInputError) -> str:
-    """Return `value` if it is text that UTF-8 can hold."""
+    """Return `value` if it is text that UTF-8 can encode."""
     if not isinstance(value, str):
         raise error(f"{name} must be a string, not {type(value).__name__}: {shown(value)}")
     try:
@@ -36,14 +36,14 @@ def check_text(name: str, value: object, error: type[InvalidInputError] = Invali
     except UnicodeEncodeError as cause:
         bad = value[cause.start]
         raise error(
-            f"{name} holds {bad!r} at position {cause.start}, half of a character that UTF-8 cannot store; "
+            f"{name} contains {bad!r} at position {cause.start}, a lone surrogate, which UTF-8 cannot encode; "
             "decode the input with errors='replace'"
         ) from cause
     return value
 
 
 def check_query(query: object) -> str:
-    """Return `query` if it is text that a search takes."""
+    """Return `query` if it is text that a search accepts."""
     if isinstance(query, str):
         check_size("query", len(query), MAX_QUERY_CHARS, "characters", "cut it, or ask for what matters in it")
     return check_text("query", query)
@@ -71,7 +71,7 @@ def check_time(name: str, value: object) -> datetime:
 
 
 def check_texts(name: str, value: object, most: int = MAX_LISTED) -> tuple[str, ...]:
-    """Return `value` if it is some names to look for; an empty collection is fine, a single text is a mistake."""
+    """Return `value` if it is a sequence of names to look for; it may be empty, but not a single string."""
     if isinstance(value, str) or not isinstance(value, Collection):
         raise InvalidInputError(f"{name} must be a sequence of strings, not {shown(value)}")
     given = cast("Collection[object]", value)
@@ -81,22 +81,22 @@ def check_texts(name: str, value: object, most: int = MAX_LISTED) -> tuple[str, 
 
 
 def check_listed(name: str, value: object) -> str:
-    """Return `value` if it is one name to look for; an empty one is found nowhere."""
+    """Return `value` if it is a name to look for; an empty name matches nothing."""
     return check_name(f"one of {name}", value)
 
 
 def check_name(name: str, value: object) -> str:
-    """Return `value` if a field may have it as its name; unlike a key it may be blank, and is then found nowhere."""
+    """Return `value` if it can be the name in a field; unlike a key it may be blank, and then matches nothing."""
     if isinstance(value, str):
         check_size(name, len(value), MAX_KEY_CHARS, "characters", "no name is longer")
     text = check_text(name, value)
     if "\0" in text:
-        raise InvalidInputError(f"{name} holds a NUL character, which no name has: {shown(text)}")
+        raise InvalidInputError(f"{name} must not contain a NUL character: {shown(text)}")
     return text
 
 
 def _are_names(values: tuple[object, ...]) -> TypeGuard[tuple[str, ...]]:
-    """Whether `check_listed` accepts all of them: at a tenth of its time, for lists may be long."""
+    """Whether `check_listed` accepts all of them; ten times as fast, because lists can be long."""
     if set(map(type, values)) != {str}:
         return not values
     texts = cast("tuple[str, ...]", values)
@@ -134,7 +134,7 @@ def is_later(embed: object) -> bool:
 
 
 def shown(value: object) -> str:
-    """A value as an error message quotes it: short, whatever it is."""
+    """Any value in the short form in which error messages quote it."""
     try:
         return _BRIEF.repr(value)
     except (ValueError, RecursionError):  # an integer of thousands of digits, an object that contains itself

@@ -1,7 +1,7 @@
-"""How a long text is cut into pieces, so that every part of it gets a vector of its own.
+"""Splitting a long text into pieces, so that every part of it gets its own vector.
 
-What a chunker returns are offsets, so that a piece can be shown as it stands in the text. Pieces may overlap; together
-they hold all of the text but white space between them.
+A chunker returns offsets, so a piece can be shown exactly as it is in the text. Pieces may overlap; together they
+cover the whole text except white space between them.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from memory_core.graphemes import boundary_after, boundary_before
 from memory_core.slices import give_way
 
 CHUNK_CHARS: Final = 900
-"""About 200 tokens of English, which leaves the default model (256 tokens) room for the author and the turn before."""
+"""About 200 tokens of English; the default model reads 256."""
 WINDOW_SIZE: Final = 512
 WINDOW_OVERLAP: Final = 50
-"""In tokens; common defaults of token windows, for models that read as much. The default model reads 256."""
+"""In tokens; common defaults for models with a window of this size. The default model reads 256."""
 
 Span = tuple[int, int]
 """Start and stop of a piece: `text[start:stop]`."""
@@ -32,10 +32,10 @@ _TOKEN: Final = re.compile(
 
 
 class Chunker(Protocol):
-    """Cuts texts into pieces."""
+    """Splits texts into pieces."""
 
     def split(self, text: str) -> Sequence[Span]:
-        """The pieces, ascending by start and by stop, none of them empty; none for an empty text.
+        """The pieces, ascending by start and by stop; no piece is empty, and an empty text has no pieces.
 
         The same text must always give the same pieces.
         """
@@ -43,11 +43,11 @@ class Chunker(Protocol):
 
 
 class SentenceChunker:
-    """Pieces of whole sentences, as long as fit.
+    """Pieces of as many whole sentences as fit.
 
     Args:
-        max_chars: Longest piece, at least 1. Where no sentence ends in its second half, a piece ends at a space, else
-            where it is full; a single character that is longer (an emoji of many parts) stays whole.
+        max_chars: Maximum length of a piece, at least 1. If no sentence ends in its second half, a piece ends at a
+            space, else at the maximum; a single character that is longer (an emoji of many code points) stays whole.
     """
 
     def __init__(self, max_chars: int = CHUNK_CHARS) -> None:
@@ -68,19 +68,20 @@ class SentenceChunker:
 
 
 class TokenChunker:
-    """Windows of so many tokens, each beginning with the last ones of the window before.
+    """Windows of a fixed number of tokens, each beginning with the last tokens of the previous window.
 
-    The last window always reaches further than the one before it, and no character is cut in two: a window whose edge
-    falls inside one takes all of it.
+    The last window always extends beyond the previous one. No character is split: a window whose edge falls inside a
+    character includes all of it.
 
     Args:
-        window_size: Tokens of a window, at least 1.
-        window_overlap: Tokens shared with the window before, fewer than `window_size`.
+        window_size: Tokens per window, at least 1.
+        window_overlap: Tokens shared with the previous window, fewer than `window_size`.
         tokens: Returns the spans of a text's tokens, ascending; by default words (long ones in parts of 16 characters),
-            punctuation marks, and single characters of scripts without spaces. Give your model's own for exact windows.
+            punctuation marks, and single characters of scripts without spaces. For exact windows pass your model's
+            tokenizer.
 
     Raises:
-        InvalidInputError: The overlap leaves nothing of the window.
+        InvalidInputError: The overlap is as large as the window.
     """
 
     def __init__(
@@ -94,7 +95,7 @@ class TokenChunker:
         self._overlap = _whole("window_overlap", window_overlap, least=0)
         if self._overlap >= self._size:
             raise InvalidInputError(
-                f"window_overlap {window_overlap} leaves nothing of a window of {window_size} tokens; make it smaller"
+                f"window_overlap {window_overlap} must be smaller than window_size {window_size}; reduce the overlap"
             )
         self._tokens = tokens or token_spans
 
@@ -120,7 +121,7 @@ class TokenChunker:
         for n in range(0, len(spans) - self._overlap, step):
             window = spans[n : n + self._size]
             last, reached = pieces[-1] if pieces else (0, 0)
-            if window[-1][1] <= reached:  # inside of a character that the window before took whole
+            if window[-1][1] <= reached:  # inside a character that the previous window includes
                 continue
             start = boundary_before(text, window[0][0], last)
             stop = boundary_after(text, window[-1][1], start)
@@ -148,15 +149,15 @@ def split(text: str, size: int = CHUNK_CHARS) -> list[Span]:
 
 
 def token_spans(text: str) -> list[Span]:
-    """The tokens that `TokenChunker` counts unless it is told otherwise."""
+    """The default tokens of `TokenChunker`."""
     return [match.span() for match in _TOKEN.finditer(text)]
 
 
 def pieces_of(text: str, chunker: Chunker) -> Sequence[Span]:
-    """What the chunker makes of a text.
+    """The pieces that the chunker returns for a text, checked.
 
     Raises:
-        InvalidInputError: It leaves out a part of the text, or returns what are no pieces of it.
+        InvalidInputError: The chunker omits a part of the text, or returns invalid offsets.
     """
     pieces = chunker.split(text)
     start = stop = 0
@@ -165,7 +166,7 @@ def pieces_of(text: str, chunker: Chunker) -> Sequence[Span]:
             raise InvalidInputError(f"{chunker!r} cut a text of {len(text)} characters at {(begin, end)} after {stop}")
         start, stop = begin, end
     if text[stop:].strip():
-        raise InvalidInputError(f"{chunker!r} left out what is behind position {stop} of a text")
+        raise InvalidInputError(f"{chunker!r} omitted the text after position {stop}; its pieces must cover all of it")
     return pieces
 
 
@@ -180,4 +181,4 @@ def _whole(name: str, value: object, *, least: int) -> int:
 
 
 DEFAULT_CHUNKER: Final = SentenceChunker()
-"""Sentences of up to 900 characters together."""
+"""Whole sentences, up to 900 characters per piece."""

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Literal, Protocol
+from typing import Literal, Protocol, runtime_checkable
 
 from memory_core.capture.messages import Message, read_messages
 from memory_core.capture.remember import DEFAULT_SESSION, Storing, message_drafts, remember_drafts
 from memory_core.drafts import check_data
-from memory_core.models import Json, MemoryRecord, Mode, Relation, Role
+from memory_core.models import Json, MemoryRecord, Mode, Relation, Role, utc_now
 from memory_core.protocols import Home
 from memory_core.recall.recalling import Searching, recall_for
 from memory_core.recall.values import DEFAULT_CHARS, Recalled, RecallOptions, shows_nothing_yet
@@ -19,6 +19,14 @@ EVERYTHING = Where()
 
 class _Handle(Searching, Storing, Protocol):
     """The handle that these operations are a part of."""
+
+    @property
+    def memory(self) -> Home: ...
+
+
+@runtime_checkable
+class _WithClock(Protocol):
+    """A handle of a memory, which has a clock of its own."""
 
     @property
     def memory(self) -> Home: ...
@@ -116,6 +124,7 @@ class Conversing:
         return await recall_with(self, query, options, explain=explain)
 
 
-async def recall_with(handle: _Handle, query: str, options: RecallOptions, *, explain: bool = False) -> Recalled:
-    """`BoundMemory.recall` with the options as a value: for adapters."""
-    return await recall_for(handle, query, options, now=handle.memory.clock(), explain=explain)
+async def recall_with(handle: Searching, query: str, options: RecallOptions, *, explain: bool = False) -> Recalled:
+    """`BoundMemory.recall` with the options as a value, also for a memory that is not one: for adapters."""
+    now = handle.memory.clock() if isinstance(handle, _WithClock) else utc_now()
+    return await recall_for(handle, query, options, now=now, explain=explain)

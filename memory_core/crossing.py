@@ -1,4 +1,4 @@
-"""Calls from other loops and threads to the core loop, and their results: the machinery behind `loop.py`."""
+"""Calls from other loops and threads to the core loop, and their results: the implementation behind `loop.py`."""
 
 from __future__ import annotations
 
@@ -17,34 +17,34 @@ from typing import Any, Generic, TypeVar
 T = TypeVar("T")
 
 Answer = tuple[asyncio.Future[Any], object, BaseException | None]
-"""A promise, and the result or the error that it is kept with."""
+"""A future, and the result or the error that resolves it."""
 
 
 def answer(answers: Iterable[Answer]) -> None:
-    """Keep promises (see `promised`) with a result or an error each, from any thread; those of one loop together."""
+    """Resolve futures (see `promised`) with a result or an error each, from any thread; batched per loop."""
     by_loop: dict[asyncio.AbstractEventLoop, deque[Answer]] = {}
     for one in answers:
         by_loop.setdefault(one[0].get_loop(), deque()).append(one)
     for loop, some in by_loop.items():
-        with suppress(RuntimeError):  # the loop was closed: nobody waits there any more
+        with suppress(RuntimeError):  # the loop was closed: nothing waits there any more
             loop.call_soon_threadsafe(_keep, some, loop)
 
 
 def settle(work: Callable[[], T], done: asyncio.Future[T]) -> None:
-    """Carry out work, in any thread, and answer a promise with what comes of it."""
+    """Run work in this thread and resolve a future with its result or error."""
     try:
         result = work()
-    except BaseException as error:  # noqa: BLE001  (whatever it was, it is the caller's)
+    except BaseException as error:  # noqa: BLE001  (any error belongs to the caller)
         answer([(done, None, error)])
     else:
         answer([(done, result, None)])
 
 
 async def answer_with(work: Awaitable[T], promise: asyncio.Future[T]) -> None:
-    """Keep a promise of whatever loop with what `work` comes to."""
+    """Resolve a future of any loop with the result or error of `work`."""
     try:
         result = await work
-    except BaseException as error:  # noqa: BLE001  (whatever it was, it is the caller's)
+    except BaseException as error:  # noqa: BLE001  (any error belongs to the caller)
         answer([(promise, None, error)])
     else:
         answer([(promise, result, None)])
@@ -68,11 +68,11 @@ def _keep(answers: deque[Answer], here: asyncio.AbstractEventLoop) -> None:
 
 
 class Crossing:
-    """Calls from one loop to the core loop: what is called in the same turn crosses together.
+    """Calls from one loop to the core loop; calls made in the same turn of the loop cross together.
 
-    Waking a loop in another thread is a system call and a fight for the interpreter lock. So a call waits for the end
-    of its loop's turn, when all tasks that were ready have called, and so does a result (`CoreLoop.answer_soon`): many
-    writers at once cost two wake-ups, and arrive at the writer as one group.
+    Waking a loop in another thread costs a system call and contention for the interpreter lock. So a call waits for
+    the end of its loop's turn, when all ready tasks have called, and so does a result (`CoreLoop.answer_soon`): many
+    concurrent writers cost two wake-ups, and arrive at the writer as one group.
     """
 
     def __init__(
@@ -95,12 +95,12 @@ class Crossing:
         try:
             return await call.result  # type: ignore[no-any-return]
         except asyncio.CancelledError:
-            if call.result.cancelled():  # or the work itself was cancelled, and knows
+            if call.result.cancelled():  # otherwise the work itself was cancelled
                 self._core.call_soon_threadsafe(call.cancel)
             raise
 
     def begin(self, home: asyncio.AbstractEventLoop, work: Callable[[], object]) -> None:
-        """Have something called on the core loop at the end of this loop's turn."""
+        """Schedule a call on the core loop at the end of this loop's turn."""
         self._waiting.append(work)
         if not self._is_waking:
             self._is_waking = True
@@ -123,7 +123,7 @@ def _arrive(sent: deque[Callable[[], object]], here: asyncio.AbstractEventLoop) 
 
 @dataclass(slots=True, eq=False)
 class _Call:
-    """One call on its way, and the future that waits for it in the loop it came from. Lives on the core loop."""
+    """One call, and the future that waits for it in the calling loop. Lives on the core loop."""
 
     work: Coroutine[object, object, Any]
     result: asyncio.Future[Any]
@@ -132,7 +132,7 @@ class _Call:
     task: asyncio.Task[Any] | None = None
 
     def start(self, core: asyncio.AbstractEventLoop) -> None:
-        """Begin the work, unless nobody waits any more."""
+        """Begin the work, unless the caller was cancelled."""
         if self.result.cancelled():
             self.work.close()
             return
@@ -154,9 +154,9 @@ class _Call:
 
 
 class Blocking(Generic[T]):
-    """One call on its way whose caller is a thread that waits.
+    """One call whose caller is a waiting thread.
 
-    A lock is all that wakes it up: `run_coroutine_threadsafe` and its future do the same at twice the cost.
+    A lock wakes the thread: `run_coroutine_threadsafe` and its future do the same at twice the cost.
     """
 
     def __init__(
@@ -170,20 +170,20 @@ class Blocking(Generic[T]):
         self.ended.acquire()
 
     def start(self) -> None:
-        """Begin; on the core loop."""
+        """Begin the work; called on the core loop."""
         self._task = self._loop.create_task(self._work, context=self._context)
         self._task.add_done_callback(lambda _: self.ended.release())
 
     def cancel(self) -> None:
-        """Stop the work, for nobody waits any more; on the core loop."""
+        """Stop the work, because its caller no longer waits; called on the core loop."""
         if self._task is None:
             self._work.close()
         else:
             self._task.cancel()
-            self._task.add_done_callback(lambda task: task.cancelled() or task.exception())  # nobody looks at it
+            self._task.add_done_callback(lambda task: task.cancelled() or task.exception())  # so not reported
 
     def result(self) -> T:
-        """How it ended, once it has."""
+        """The result or the error of the finished work."""
         if self._task is None or self._task.cancelled():
             raise CancelledError  # of the work, not of the caller
         return self._task.result()

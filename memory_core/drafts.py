@@ -1,4 +1,4 @@
-"""From what a caller hands over to a complete, valid record: pure functions."""
+"""Turning a caller's draft into a complete, valid record: pure functions."""
 
 from __future__ import annotations
 
@@ -55,12 +55,12 @@ TIER_OF_KIND: Final[Mapping[str, Tier]] = {
     "summary": "summary",
     "consolidated": "summary",
 }
-"""How coarse a memory of a kind is; a kind that is not listed is `medium`."""
+"""The level of detail of each kind; a kind that is not listed is `medium`."""
 
 LONG_BATCH: Final = 50
-"""Drafts that are completed without leaving the loop: about a millisecond."""
+"""Maximum number of drafts completed on the loop, which takes about a millisecond."""
 LONG_DATA_BYTES: Final = 10_000
-"""And the size of `data` up to which that holds."""
+"""Maximum size of `data` that is still checked on the loop."""
 
 
 def complete(draft: Draft | str, scope: Scope, now: datetime) -> MemoryRecord:
@@ -111,7 +111,7 @@ def complete(draft: Draft | str, scope: Scope, now: datetime) -> MemoryRecord:
 
 
 def check_draft(draft: Draft) -> Draft:
-    """Return the draft if it could be stored, so that an importer can tell a bad line before it writes a batch.
+    """Return the draft if it could be stored, so that an importer can detect a bad line before it writes a batch.
 
     Raises:
         InvalidInputError: A field cannot be stored; the message names it.
@@ -121,7 +121,7 @@ def check_draft(draft: Draft) -> Draft:
 
 
 def complete_all(drafts: Iterable[Draft | str], scope: Scope, now: datetime) -> list[MemoryRecord]:
-    """`complete` for each draft; an error says which one, counted from 0, and none is written."""
+    """`complete` for each draft; an error names the index of the draft, counted from 0."""
     records: list[MemoryRecord] = []
     for position, draft in enumerate(drafts):
         try:
@@ -138,18 +138,18 @@ def complete_items(
     records = complete_all(drafts, scope, now)
     for position, record in enumerate(records):
         if record.source_key is None:
-            raise InvalidInputError(f"draft {position}: what is put needs a source_key to be found under")
+            raise InvalidInputError(f"draft {position} has no source_key; put_many needs one for each draft")
     gone = list(check_texts("remove", remove))
     both = sorted({record.source_key or "" for record in records} & set(gone))
     if both:
-        raise InvalidInputError(f"source key {both[0]!r} is put and removed in one call; do one of them")
+        raise InvalidInputError(f"source key {both[0]!r} is both put and removed in one call; choose one")
     return records, gone
 
 
 def check_expiries(expiries: object) -> dict[str, datetime | None]:
-    """Ids and the moments when their records are to expire."""
+    """Return the checked mapping of ids to the moments when their records expire."""
     if not isinstance(expiries, Mapping):
-        raise InvalidInputError(f"expiries are given as a mapping of ids to moments or None, not {shown(expiries)}")
+        raise InvalidInputError(f"expiries must be a mapping of ids to moments or None, not {shown(expiries)}")
     given = cast("Mapping[object, object]", expiries)
     check_size("expiries", len(given), MAX_LISTED, "ids", "postpone some of them at a time")
     return {check_listed("the ids", id): _optional_time("expires_at", moment) for id, moment in given.items()}  # noqa: A001
@@ -158,7 +158,7 @@ def check_expiries(expiries: object) -> dict[str, datetime | None]:
 def patched(record: MemoryRecord, patch: Patch, now: datetime) -> MemoryRecord:
     """`record` with the patch applied; the same object when the patch changes nothing.
 
-    A new text makes a new `rev`. A new kind takes its own tier unless the patch names one.
+    A new text increments `rev`. A new kind also sets its tier unless the patch names one.
     """
     changes: dict[str, Any] = {}  # by field name; each value has passed the check of its field
     for item in fields(_patch(patch)):
@@ -181,24 +181,24 @@ def check_version(value: object) -> int | None:
     """Return `value` if it can be the version of a record, or if it is `None`."""
     if value is None or (isinstance(value, int) and not isinstance(value, bool)):
         return value
-    raise InvalidInputError(f"expected_version takes the version of a record, a whole number, not {shown(value)}")
+    raise InvalidInputError(f"expected_version must be the version of a record, a whole number, not {shown(value)}")
 
 
 def insist_on_version(record: MemoryRecord, expected: int | None) -> None:
-    """Refuse to change a record that is not the one its caller has read; `None` expects nothing.
+    """Refuse to change a record that has changed since its caller read it; `None` accepts any version.
 
     Raises:
-        ConflictError: It was changed since.
+        ConflictError: The record has another version.
     """
     if expected is not None and record.version != expected:
         raise ConflictError(
             f"the memory {record.id!r} has version {record.version} now, not {expected}; read it again, apply your "
-            "change to what it says, and update that version"
+            "change again, and update with that version"
         )
 
 
 def as_draft(given: object) -> Draft:
-    """What a caller hands over to be remembered: a draft, or a bare text."""
+    """Return the caller's entry as a draft: it is a draft or a bare text."""
     if isinstance(given, str):
         return Draft(text=given)
     if not isinstance(given, Draft):
@@ -207,7 +207,7 @@ def as_draft(given: object) -> Draft:
 
 
 def as_list(given: object) -> list[Draft | str]:
-    """What a caller hands over as many drafts; each is looked at by `complete_all`."""
+    """Return the caller's entries as a list; `complete_all` checks each entry."""
     wrong = given  # not narrowed by the next line, which leaves type checkers with half a type
     if isinstance(given, str | Draft | Mapping) or not isinstance(given, Iterable):
         raise InvalidInputError(f"add_many takes a list of drafts and texts, not {shown(wrong)}; add takes one")
@@ -216,7 +216,7 @@ def as_list(given: object) -> list[Draft | str]:
 
 def _patch(given: object) -> Patch:
     if not isinstance(given, Patch):
-        raise InvalidInputError(f"changes are given as a Patch, such as Patch(text='tea'), not {shown(given)}")
+        raise InvalidInputError(f"changes must be a Patch, such as Patch(text='tea'), not {shown(given)}")
     return given
 
 
@@ -253,8 +253,8 @@ def _state(value: object) -> str:
 
 
 def check_data(value: object) -> Mapping[str, Json]:
-    """Return a copy of `value` if it is a JSON object that would come back exactly."""
-    if value == {}:  # before a test of what kind of mapping it is, which takes longer
+    """Return a copy of `value` if it is a JSON object that would come back unchanged."""
+    if value == {}:  # before the type check, which takes longer
         return {}
     if not isinstance(value, Mapping):
         raise InvalidInputError(f"data must be a JSON object, not {shown(value)}")
@@ -263,12 +263,12 @@ def check_data(value: object) -> Mapping[str, Json]:
 
 
 def is_long(entries: Sequence[object]) -> bool:
-    """Whether completing these drafts would hold a loop for more than a millisecond or so."""
+    """Whether completing these drafts would block a loop for more than about a millisecond."""
     return len(entries) > LONG_BATCH or any(_has_long_data(entry) for entry in entries)
 
 
 def is_long_patch(patch: object) -> bool:
-    """Whether applying the patch would hold a loop for so long."""
+    """Whether applying the patch would block a loop for more than about a millisecond."""
     text = patch.text if isinstance(patch, Patch) else ""
     return (isinstance(text, str) and texts_are_long(text)) or _has_long_data(patch)
 
@@ -278,7 +278,7 @@ def _has_long_data(entry: object) -> bool:
         return False
     try:
         return least_bytes("data", entry.data, LONG_DATA_BYTES) > LONG_DATA_BYTES
-    except InvalidInputError:  # said when it is checked
+    except InvalidInputError:  # raised again when it is checked
         return False
 
 
@@ -288,12 +288,12 @@ def _tags(value: object) -> tuple[str, ...]:
     if isinstance(value, str) or not isinstance(value, Sequence):
         raise InvalidInputError(f"tags must be a sequence of strings, not {shown(value)}")
     given = cast("Sequence[object]", value)
-    check_size("a record", len(given), MAX_TAGS, "tags", "put what does not fit into data")
+    check_size("a record", len(given), MAX_TAGS, "tags", "put the others into data")
     return tuple(dict.fromkeys(check_key("a tag", tag) for tag in given))
 
 
 def check_links(value: object) -> tuple[Link, ...]:
-    """Return `value` without repetitions if it is some links."""
+    """Return `value` without repetitions if it is a sequence of links."""
     if value == ():
         return ()
     if isinstance(value, str) or not isinstance(value, Sequence):
@@ -335,7 +335,7 @@ def _unit(name: str) -> Callable[[object], float]:
 
 
 def or_none(check: Callable[[str, object], T], name: str) -> Callable[[object], T | None]:
-    """The check of a field that may be left out."""
+    """The same check for a field that may be `None`."""
     return lambda value: None if value is None else check(name, value)
 
 

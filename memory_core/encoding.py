@@ -1,4 +1,4 @@
-"""`data` as JSON text: the form in which stores keep it."""
+"""`data` as JSON text: the form in which it is stored."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def encode_json(value: object) -> str:
 
 
 def check_json(name: str, value: object, most: int) -> tuple[Any, int]:
-    """A copy of a JSON value and its size, if it would come back exactly and has at most so many bytes."""
+    """A copy of a JSON value and its size in bytes, if it would come back unchanged and has at most `most` bytes."""
     check_size(name, least_bytes(name, value, most), most, "bytes as JSON, or more", "keep large things in a file")
     give_way()
     try:
@@ -39,10 +39,10 @@ def check_json(name: str, value: object, most: int) -> tuple[Any, int]:
 
 
 def least_bytes(name: str, value: object, enough: int) -> int:
-    """At least how many bytes a value has as JSON, which takes no longer the more it exceeds `enough`.
+    """A lower bound of a value's size as JSON, in bytes; counting stops once it exceeds `enough`.
 
     Raises:
-        InvalidInputError: It is nested too deeply; so is what contains itself.
+        InvalidInputError: It is nested too deeply, or contains itself.
     """
     size, inside = 0, [value]
     for _ in range(MAX_DATA_LEVELS + 1):
@@ -53,10 +53,10 @@ def least_bytes(name: str, value: object, enough: int) -> int:
             if isinstance(outer, str):
                 size += len(outer)
             elif isinstance(outer, Mapping | list | tuple):
-                held = cast("Mapping[object, object] | Sequence[object]", outer)
-                size += (5 if isinstance(held, Mapping) else 2) * len(held)  # `"":1,` and `1,`
+                inner = cast("Mapping[object, object] | Sequence[object]", outer)
+                size += (5 if isinstance(inner, Mapping) else 2) * len(inner)  # `"":1,` and `1,`
                 if size <= enough:
-                    found += _within(held)
+                    found += _within(inner)
             if size > enough:
                 return size
         if not found:

@@ -1,29 +1,29 @@
-"""Everything that can go wrong, as one tree.
+"""The exceptions of this library, as one tree.
 
 ```
 MemoryCoreError
-├── InvalidInputError (ValueError)   a value cannot be stored or asked for; the message names it
+├── InvalidInputError (ValueError)   a value cannot be stored or searched for; the message names it
 │   └── ScopeError                   an owner is missing, empty, or not the one the handle is bound to
 ├── RecordNotFoundError (LookupError)  no such id for this owner
-├── ForgottenError                   the source key was deleted on purpose; add it under another key
-├── DuplicateIdError                 the owner already has a record of this id
+├── ForgottenError                   the source key is forgotten: its record was deleted; use another key
+├── DuplicateIdError                 the owner already has a record with this id
 ├── SupersededError                  another record has superseded this one already; supersede that one
 ├── ConflictError                    the record has changed since it was read; read it again
-├── QuotaExceededError               the owner has used up what the memory grants each owner
-├── UnsupportedError                 the store is one that cannot do this
+├── QuotaExceededError               the owner would exceed the memory's quota per owner
+├── UnsupportedError                 the store does not support this operation
 ├── StorageError
-│   ├── NotAStoreError               the file is something else
+│   ├── NotAStoreError               the file is not a memory
 │   ├── NewerStoreError              the file was written by a newer version of this library
 │   ├── StoreUnavailableError        cannot be opened, read or written right now
-│   ├── DamagedStoreError            what was read is not what was written; restore a backup
-│   ├── ReadOnlyError                a write to a memory that was opened for reading
+│   ├── DamagedStoreError            the data read is not the data written; restore a backup
+│   ├── ReadOnlyError                a write to a memory that was opened read-only
 │   └── ClosedError                  the memory was closed, or opened before a fork
 ├── EmbeddingError                   the embedder failed; nothing was lost
 │   └── FingerprintError             the vectors on disk were made by another embedder
 └── WrongThreadError (RuntimeError)  a blocking call on the loop that has to do the work
 ```
 
-A failed search raises one of these. It is never an empty result.
+A failed search raises one of these; it never returns an empty result.
 """
 
 from __future__ import annotations
@@ -57,11 +57,11 @@ __all__ = [
 
 
 class MemoryCoreError(Exception):
-    """Base of every error this library raises on purpose."""
+    """Base class of all errors that this library raises."""
 
 
 class InvalidInputError(MemoryCoreError, ValueError):
-    """A value cannot be stored or asked for; the message names the value and what is allowed."""
+    """A value cannot be stored or searched for; the message names the value and what is allowed."""
 
 
 class ScopeError(InvalidInputError):
@@ -69,35 +69,35 @@ class ScopeError(InvalidInputError):
 
 
 class RecordNotFoundError(MemoryCoreError, LookupError):
-    """The owner has no record of that id (another owner's record counts as none)."""
+    """The owner has no record with that id (records of other owners do not count)."""
 
 
 class ForgottenError(MemoryCoreError):
-    """The source key was deleted on purpose, so adding it again is refused."""
+    """The source key is forgotten: its record was deleted, so adding it again is refused."""
 
 
 class DuplicateIdError(MemoryCoreError):
-    """The owner already has a record of this id."""
+    """The owner already has a record with this id."""
 
 
 class SupersededError(MemoryCoreError):
-    """Another record has taken this one's place already; supersede that one."""
+    """Another record has superseded this one already; supersede that one."""
 
 
 class ConflictError(MemoryCoreError):
-    """The record is of another version than the caller expects: somebody changed it meanwhile. Nothing was written."""
+    """The record has another version than the caller expects: it was changed meanwhile. Nothing was written."""
 
 
 class QuotaExceededError(MemoryCoreError):
-    """The owner would hold more than the memory's `Quota` allows; the message tells how full it is."""
+    """The owner would exceed the memory's `Quota`; the message says how full it is."""
 
 
 class UnsupportedError(MemoryCoreError):
-    """The store does not have what was asked for; the message names what it lacks."""
+    """The store does not support this operation; the message names what it lacks."""
 
 
 class StorageError(MemoryCoreError):
-    """The store could not do its work; what was acknowledged before is safe."""
+    """The store failed; acknowledged writes are safe."""
 
 
 class NotAStoreError(StorageError):
@@ -113,11 +113,11 @@ class StoreUnavailableError(StorageError):
 
 
 class DamagedStoreError(StorageError):
-    """What was read is not what was written; `Operator.check` lists the damage, and a backup repairs it."""
+    """The data read is not the data written; `Operator.check` lists the damage, and restoring a backup repairs it."""
 
 
 class ReadOnlyError(StorageError):
-    """The memory was opened with `read_only=True` and changes nothing."""
+    """A write to a memory that was opened with `read_only=True`."""
 
 
 class ClosedError(StorageError):
@@ -125,21 +125,21 @@ class ClosedError(StorageError):
 
 
 class EmbeddingError(MemoryCoreError):
-    """The embedder failed. Texts are stored all the same and their vectors are owed."""
+    """The embedder failed. Texts are stored nevertheless; their vectors are pending."""
 
 
 class FingerprintError(EmbeddingError):
-    """The vectors in the store were made by another embedder, and the two cannot be compared."""
+    """The vectors in the store were made by another embedder, whose vectors cannot be compared with these."""
 
 
 class WrongThreadError(MemoryCoreError, RuntimeError):
-    """A blocking call was made on the very event loop that has to do the work; `await` instead."""
+    """A blocking call was made on the event loop that has to do the work; use `await` instead."""
 
 
 def reason_for_log(error: BaseException) -> str:
-    """What a line of a log may say about an error: its class, a code, where it was raised, and the same of its cause.
+    """The description of an error for logs: its class, a code, where it was raised, and the same for its cause.
 
-    Never its message, which may quote what is remembered or asked, or whose it is.
+    Its message is left out, because it may quote a memory, a query or an owner.
     """
     code = _code(error)
     said = f"{type(error).__name__} {code}" if code else type(error).__name__
@@ -149,7 +149,7 @@ def reason_for_log(error: BaseException) -> str:
 
 
 def _code(error: BaseException) -> str | None:
-    """What SQLite, the system or a server calls the failure."""
+    """The error code of SQLite, the system or a server."""
     name = getattr(error, "sqlite_errorname", None)
     status = getattr(getattr(error, "response", error), "status_code", None)
     if isinstance(name, str):

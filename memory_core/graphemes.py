@@ -1,7 +1,7 @@
-"""Where a text may be cut without tearing apart what a reader sees as one character.
+"""Positions where a text can be split without splitting what a reader sees as one character.
 
-A simplification of the extended grapheme clusters of Unicode Standard Annex 29, which errs to the safe side: every
-place it allows is a boundary there, a few boundaries are not allowed.
+A simplification of the extended grapheme clusters of Unicode Standard Annex 29, which errs on the safe side: every
+position it allows is a boundary there, but it does not allow a few of those boundaries.
 """
 
 from __future__ import annotations
@@ -10,18 +10,18 @@ import unicodedata
 from typing import Final
 
 _JOINING_BEFORE: Final = frozenset("\u200c\u200d\uff9e\uff9f\u0e33\u0eb3")
-"""Attached to what is before them, though no marks by category."""
+"""Characters attached to the previous one although they are not marks by category."""
 _PREPENDED: Final = frozenset(
     "\u0d4e\U000111c2\U000111c3\U000113d1\U0001193f\U00011941\U00011a3a\U00011a84\U00011a85\U00011a86\U00011a87"
     "\U00011a88\U00011a89\U00011d46\U00011f02"
 )
-"""Attached to what is after them, though no format characters by category."""
+"""Characters attached to the next one although they are not format characters by category."""
 _VIRAMA: Final = 9
 """Combining class of the signs that fuse two consonants."""
 
 
 def is_boundary(text: str, at: int, start: int = 0) -> bool:
-    """Whether the text may be cut before position `at`.
+    """Whether the text can be split before position `at`.
 
     Args:
         start: A boundary at or before `at`, from which flags (pairs of letters) are counted.

@@ -1,4 +1,4 @@
-"""A handle on the memories of one owner: everything an application or an adapter does goes through it."""
+"""The handle of one owner's memories: applications and adapters do everything through it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["EVERYTHING", "BoundMemory"]
 class BoundMemory(Operations):
     """The memories of one owner, or of one agent, session or collection of that owner.
 
-    All methods but `bind` are coroutines that may be awaited on any event loop. Code without `await` writes
+    All methods except `bind` are coroutines that can be awaited on any event loop. Synchronous code calls
     `handle.sync.search("tea")`, or `run_sync(handle.stats)` for an operation that `sync` does not have.
     """
 
@@ -41,10 +41,10 @@ class BoundMemory(Operations):
         session: str | None = None,
         collection: str | None = None,
     ) -> BoundMemory:
-        """A narrower handle. A key that is bound already can only be given the same value.
+        """A narrower handle. A key that is bound already accepts only the same value.
 
         Raises:
-            ScopeError: A key is bound to something else.
+            ScopeError: A key is bound to another value.
         """
         given = {"user": user, "agent": agent, "session": session, "collection": collection}
         narrower = {name: value for name, value in given.items() if value is not None}
@@ -57,12 +57,11 @@ class BoundMemory(Operations):
 
 
 def owned_by(handle: BoundMemory, user: object) -> BoundMemory:
-    """The handle for the user a framework names on this call.
+    """The handle for the user that a framework names on this call.
 
-    An open handle takes that user; a handle that fixes one accepts only the same, so that a shared handle never mixes
-    two people.
+    An open handle takes that user; a bound handle accepts only its own user, so a shared handle never mixes two users.
 
     Raises:
-        ScopeError: The framework named nobody (missing, empty, not a string), or somebody else.
+        ScopeError: The framework named no user (missing, empty, not a string), or another user.
     """
     return handle.bind(user=check_key("user", user, ScopeError))

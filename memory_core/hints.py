@@ -1,4 +1,4 @@
-"""What to write instead: hints for the names and arguments of other libraries, in the errors that they cause."""
+"""Error hints for names and arguments from other libraries: each says what to write instead."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _ARGUMENTS: Final[Mapping[str, str]] = {
     "top_k": "limit=",
     "user_id": "user=",
 }
-"""How other libraries call an argument, and what it is here."""
+"""Argument names of other libraries, and the names used here."""
 
 _METHODS: Final[Mapping[str, str]] = {
     "add_documents": "add_many",
@@ -42,19 +42,19 @@ _METHODS: Final[Mapping[str, str]] = {
     "similarity_search": "search",
     "store": "add",
 }
-"""The same for methods of a bound handle."""
+"""The same for methods of a handle."""
 
 HANDLE_METHODS: Final = (
     *("add", "add_many", "collections", "delete", "delete_where", "erase", "get", "history", "list", "postpone"),
     *("put_many", "recall", "remember", "search", "search_by_vector", "stats", "supersede", "sweep", "update"),
 )
-"""What a bound handle does, apart from binding; a test compares."""
+"""The methods of a handle except `bind`; a test compares them."""
 
 
 def with_hints(*names: str) -> Callable[[type[T]], type[T]]:
-    """Let wrong keywords of these methods, and names that the class does not have, raise errors that say what is meant.
+    """Make wrong keywords of these methods, and unknown attributes of the class, raise errors that name the right form.
 
-    Type checkers see the class as it is, since its methods keep their signatures.
+    Type checkers see the class unchanged, because its methods keep their signatures.
     """
 
     def decorate(kind: type[T]) -> type[T]:
@@ -71,7 +71,7 @@ def not_a_call(given: object) -> TypeError:
     """The error about `run_sync(handle.add("tea"))`."""
     name = str(getattr(given, "__name__", "method"))
     if isinstance(given, Coroutine):
-        given.close()  # else Python says that nobody awaited it
+        given.close()  # else Python warns that it was never awaited
     return TypeError(f"run_sync takes a method and its arguments: run_sync(handle.{name}, ...), not handle.{name}(...)")
 
 
@@ -113,7 +113,7 @@ def _no_such_name(owner: object, name: str) -> str:
 
 
 def _argument(wrong: str, known: set[str]) -> str | None:
-    """What to write instead, if this method can do it; `add` takes what a draft says."""
+    """What to write instead, if this method has it; for `add`, arguments of a draft."""
     instead = _ARGUMENTS.get(wrong)
     if instead is None:
         close = get_close_matches(wrong, known - {"self"}, 1, 0.8)

@@ -1,4 +1,4 @@
-"""What a memory said, through all the records that took each other's place."""
+"""The history of a record, through the chain of records that superseded each other."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ MAX_RECORDS: Final = 1_000
 
 
 async def history(store: Store, scope: Scope, id: str) -> list[Version]:  # noqa: A002  (the record's own word)
-    """The versions of a record, after those of what it superseded and before those of what superseded it."""
+    """The versions of a record, after those of the records it superseded and before those of its successors."""
     start = await _first(store, scope, Where(states=STATES, ids=(id,)))
     if start is None:
         return []
@@ -38,7 +38,7 @@ async def history(store: Store, scope: Scope, id: str) -> list[Version]:  # noqa
 
 
 def _in_order(versions: Iterable[Version]) -> list[Version]:
-    """Each begins no earlier than the one before it ended, also where the clock was set back in between."""
+    """The versions, each beginning no earlier than the previous one ended, even if the clock was set back."""
     found: list[Version] = []
     for version in versions:
         since = max(version.since, found[-1].until or version.since) if found else version.since

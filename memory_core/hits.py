@@ -1,4 +1,4 @@
-"""What a search returns: a list of hits that notebooks show as a table."""
+"""The result of a search: a list of hits that notebooks show as a table."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ class Hits(list[Hit]):
     __slots__ = ()
 
     def _repr_html_(self) -> str:
-        """A row for each hit; with `explain=True` its last column has the parts of the score, the largest first."""
+        """A row for each hit; with `explain=True` the last column has the parts of the score, the largest first."""
         explained = any(hit.components for hit in self)
         head = ["score", "text", "kind", "author", "occurred at (UTC)", *(["parts"] if explained else [])]
         return html_table(head, (_row(hit, explained=explained) for hit in self))
 
     @classmethod
     def __get_pydantic_core_schema__(cls, _source: Any, handler: Any) -> Any:  # pydantic's types
-        from pydantic_core import core_schema as core  # noqa: PLC0415  (called by pydantic alone, so it is there)
+        from pydantic_core import core_schema as core  # noqa: PLC0415  (only pydantic calls this, so it is installed)
 
         return core.no_info_after_validator_function(cls, handler.generate_schema(list[Hit]))
 

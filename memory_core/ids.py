@@ -1,4 +1,4 @@
-"""Names for records that nobody has to agree on."""
+"""Unique record ids, generated without coordination."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ import time
 from typing import Final
 
 _RANDOM_BYTES: Final = 10
-"""Of one id, its version and variant among them."""
+"""Bits of one id, including its version and variant."""
 _FETCHED: Final = 64
-"""Ids whose random bytes are asked of the system together: asking takes longer than all the rest."""
+"""Number of ids whose random bytes are requested together, because the system call takes most of the time."""
 
 
 def new_id() -> str:
@@ -44,11 +44,11 @@ class _Ids:
 _ids = _Ids()
 
 
-def _start_anew() -> None:
-    """A forked child must not give out the bytes that its parent will, and may have copied a lock that was held."""
-    global _ids  # noqa: PLW0603  (one for a process)
+def _restart() -> None:
+    """A forked child must not use the random bytes of its parent, and may have copied a locked lock."""
+    global _ids  # noqa: PLW0603  (one per process)
     _ids = _Ids()
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_start_anew)
+    os.register_at_fork(after_in_child=_restart)

@@ -1,12 +1,11 @@
-"""One event loop for all memories of a process, reachable from any thread and any other loop.
+"""The core loop: one event loop for all memories of a process, reachable from any thread and any other loop.
 
-A memory holds database connections, caches and a writer task, and all of them belong to one event
-loop. That loop runs in a daemon thread of its own, so it does not matter which loop, thread or
-framework a call comes from, and no method is written twice: async callers `await on_core(...)`,
-sync callers `run_sync(...)`.
+A memory has database connections, caches and a writer task, all of which belong to one event loop. That loop runs in
+a dedicated daemon thread, so calls can come from any loop, thread or framework, and no method is written twice: async
+callers `await on_core(...)`, synchronous callers use `run_sync(...)`.
 
-The thread is a daemon because an unclosed memory must not keep the interpreter alive: whatever was
-acknowledged is on disk already.
+The thread is a daemon because an unclosed memory must not keep the interpreter alive; acknowledged writes are on disk
+already.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ from memory_core.hints import not_a_call
 from memory_core.slices import forget_work_of_parent, in_slices
 from memory_core.threads import is_own_thread
 
-_ENDING: Final = "the interpreter is ending, and memories with it; what was acknowledged is on disk"
+_ENDING: Final = "the interpreter is shutting down, so no memory can be used; acknowledged writes are on disk"
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -39,18 +38,18 @@ OF_PARENT: Final = "this memory was opened before fork() and belongs to the pare
 
 
 class CoreLoop:
-    """The event loop that does all the work, in a thread of its own, for one process."""
+    """The event loop that does all the work of one process, in a dedicated thread."""
 
     def __init__(self) -> None:
         self.pid = os.getpid()
         self.loop = asyncio.new_event_loop()
-        self.loop.set_debug(False)  # whatever the environment asks for: such lines quote what passes through a loop
+        self.loop.set_debug(False)  # even if the environment enables it: debug lines quote the arguments of calls
         self._crossings: dict[int, Crossing] = {}
-        """By the `id` of a loop that lives."""
+        """Keyed by the `id` of a running loop."""
         self._answers: list[Answer] = []
-        """Of work that has ended in this turn of the loop."""
+        """Results of work that has finished in this turn of the loop."""
         self._brief: deque[Callable[[], object]] = deque()
-        """What is done between this turn and the next."""
+        """Work to do between this turn and the next."""
         self._thread = threading.Thread(target=self._main, name="memory-core", daemon=True)
 
     def start(self) -> None:
@@ -68,7 +67,7 @@ class CoreLoop:
         return asyncio.run_coroutine_threadsafe(work, self.loop)
 
     def run(self, work: Coroutine[object, object, T]) -> T:
-        """Carry out `work` from any thread but the loop's own, which stands still until it is done."""
+        """Run `work` from any thread except the loop's own, and block that thread until it is done."""
         call = Blocking(work, self.loop, contextvars.copy_context())
         try:
             self.loop.call_soon_threadsafe(call.start)
@@ -79,7 +78,7 @@ class CoreLoop:
         return call.result()
 
     def crossing(self, home: asyncio.AbstractEventLoop) -> Crossing:
-        """The way from another loop, which is the one running in this thread, to this one."""
+        """The crossing from the loop running in this thread to this one."""
         crossing = self._crossings.get(id(home))
         if crossing is None:
             gone = partial(self._crossings.pop, id(home))
@@ -89,16 +88,16 @@ class CoreLoop:
         return crossing
 
     def answer_soon(self, one: Answer) -> None:
-        """Keep a promise at the end of this turn, together with those of all work that ends in it; on this loop."""
+        """Resolve a future at the end of this turn, together with all others of this turn; call it on this loop."""
         self._answers.append(one)
         if len(self._answers) == 1:
             self.loop.call_soon(self._send_answers)
 
     def between_turns(self, work: Callable[[], T]) -> asyncio.Future[T]:
-        """Do something brief that blocks, in this loop's thread, but while the loop does not run; call it on this loop.
+        """Run brief blocking work in this loop's thread while the loop itself is paused; call it on this loop.
 
-        Waking another thread and being woken by it would take longer than the work, and detectors of blocking calls,
-        which look for a running loop, rightly report nothing: how long this loop may stand still is decided here.
+        Waking another thread and being woken by it would take longer than the work. Detectors of blocking calls, which
+        look for a running loop, rightly report nothing: the pause is deliberate and bounded.
         """
         done: asyncio.Future[T] = self.loop.create_future()
         self._brief.append(partial(settle, work, done))
@@ -121,7 +120,7 @@ class CoreLoop:
 def _begin(begin: Callable[[asyncio.Future[T]], object], promise: asyncio.Future[T]) -> None:
     try:
         begin(promise)
-    except Exception as error:  # noqa: BLE001  (whatever it was, it is the caller's)
+    except Exception as error:  # noqa: BLE001  (any error belongs to the caller)
         answer([(promise, None, error)])
 
 
@@ -132,8 +131,8 @@ _core: CoreLoop | None = None
 def core_loop() -> CoreLoop:
     """The process's core loop, started at the first call and again in a forked child.
 
-    Call it from a constructor rather than from inside a coroutine where blocking calls are policed:
-    starting a thread waits for that thread.
+    Where blocking calls are detected, call it in a constructor rather than in a coroutine: starting a thread waits for
+    that thread.
     """
     global _core  # noqa: PLW0603  (one loop per process is the point of this module)
     if _core is not None:
@@ -143,13 +142,13 @@ def core_loop() -> CoreLoop:
             return _core
         fresh = CoreLoop()
         fresh.start()
-        if _core is None:  # else a signal handler has started one meanwhile
+        if _core is None:  # else a signal handler has started it meanwhile
             _core = fresh
         return _core
 
 
 def _start_over() -> None:
-    """A child has none of its parent's threads; the lock may have been copied while one of them held it."""
+    """A child has none of its parent's threads; the lock may have been copied while a thread had locked it."""
     global _core, _lock
     if _core is not None:
         for task in asyncio.all_tasks(_core.loop):
@@ -163,10 +162,10 @@ if hasattr(os, "register_at_fork"):
 
 
 async def on_core(fn: Callable[P, Coroutine[object, object, T]], /, *args: P.args, **kwargs: P.kwargs) -> T:
-    """Await `fn(...)` on the core loop, from whatever loop this is; a plain await when it is that one.
+    """Await `fn(...)` on the core loop, from any loop; a plain await if this is the core loop.
 
-    Cancelling the caller cancels the work, up to the point where a write has been handed to the writer:
-    from there on it is carried out whether or not anybody waits.
+    Cancelling the caller cancels the work, until a write has been handed to the writer: after that it is completed
+    even if its caller was cancelled.
     """
     core, home = core_loop(), asyncio.get_running_loop()
     if home is core.loop:
@@ -175,14 +174,15 @@ async def on_core(fn: Callable[P, Coroutine[object, object, T]], /, *args: P.arg
 
 
 async def off_loop(is_long: bool, fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:  # noqa: FBT001
-    """`fn(...)`: in a thread if it would hold the loop for more than a millisecond or so."""
+    """Call `fn(...)`, in a thread if it would block the loop for more than about a millisecond."""
     return await in_slices(fn, *args, **kwargs) if is_long else fn(*args, **kwargs)
 
 
 def promised(begin: Callable[[asyncio.Future[T]], object]) -> asyncio.Future[T]:
-    """A future of this loop, and `begin` called with it on the core loop, where that needs no task of its own.
+    """A future of this loop; `begin` is called with it on the core loop, without creating a task there.
 
-    Whoever does the work looks whether it is `done` (its caller was cancelled) and hands the outcome to `answer`.
+    The code that does the work checks whether the future is `done` (its caller was cancelled), and passes the result
+    to `answer`.
     """
     core, home = core_loop(), asyncio.get_running_loop()
     promise: asyncio.Future[T] = home.create_future()
@@ -204,14 +204,13 @@ def run_sync(fn: Callable[P, Awaitable[T]], /, *args: P.args, **kwargs: P.kwargs
     assert run_sync(ann.search, "tea")[0].record.text == "Ann drinks jasmine tea"
     ```
 
-    It works from any thread, also inside a running event loop (which then stands still meanwhile), in signal handlers
-    and in `__del__`. Once the interpreter is ending nothing is left that could do the work: closing what is closed
-    already returns, all else raises.
+    It works from any thread, also inside a running event loop (which it blocks meanwhile), in signal handlers and in
+    `__del__`. During interpreter shutdown nothing can do the work any more: closing a closed memory returns, every
+    other call raises.
 
     Raises:
-        WrongThreadError: Called on the core loop, or in another thread that a memory works with, where waiting would
-            never end.
-        ClosedError: The interpreter is ending.
+        WrongThreadError: Called on the core loop, or in another of the memory's threads, where it would wait forever.
+        ClosedError: The interpreter is shutting down.
     """
     if not callable(fn):
         raise not_a_call(fn)
@@ -220,7 +219,7 @@ def run_sync(fn: Callable[P, Awaitable[T]], /, *args: P.args, **kwargs: P.kwargs
     core = core_loop()
     if _running_loop() is core.loop or is_own_thread():
         name = getattr(fn, "__name__", "the method")
-        raise WrongThreadError(f"{name!r} was called synchronously on the memory's own loop; use `await {name}(...)`")
+        raise WrongThreadError(f"{name!r} was called synchronously on the core loop; use `await {name}(...)`")
 
     async def work() -> T:
         return await fn(*args, **kwargs)
@@ -229,7 +228,7 @@ def run_sync(fn: Callable[P, Awaitable[T]], /, *args: P.args, **kwargs: P.kwargs
 
 
 def _done_at_once(work: Awaitable[T]) -> T:
-    """The result of work that has nothing to wait for."""
+    """The result of work that does not wait for anything."""
     steps = work.__await__()
     try:
         next(steps)

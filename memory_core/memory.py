@@ -41,29 +41,29 @@ from memory_core.settings import DEFAULT_EMBEDDER, Default, insist_on_file, insi
 logger = logging.getLogger(__name__)
 
 EXIT_SECONDS: Final = 1.0
-"""How long an interpreter that ends waits for memories nobody closed; what was acknowledged is safe anyway."""
+"""How long interpreter shutdown waits for unclosed memories; acknowledged writes are safe in any case."""
 
 
 @with_hints("bind")
 class Memory:
-    """A store of memories, opened at the first use and usable from any thread and any event loop.
+    """A store of memories, opened on first use and usable from any thread and any event loop.
 
     Memories of one process on the same file share what is open (`docs/files.md`).
 
     Args:
-        store: A file (made when missing, mode 0600), `":memory:"` for a store that ends with the process, or a
-            `Store` such as a Qdrant one.
-        embedder: What turns text into vectors; `None` keeps a store that searches by words alone.
-        chunker: How long texts are cut, so that every part of them is found by its meaning; for a file, and for what is
+        store: A file (created if missing, mode 0600), `":memory:"` for a store that ends with the process, or a
+            `Store` such as `QdrantStore`.
+        embedder: Turns text into vectors; `None` for search by words only.
+        chunker: Splits long texts, so that every part of them can be found by meaning; for a file, and for texts
             written from now on.
-        clock: The present moment, aware; tests inject their own.
-        quota: What each owner may hold; a write beyond it raises `QuotaExceededError`. For a file.
+        clock: Returns the current time, timezone-aware; tests inject their own.
+        quota: Limits what each owner can store; a write beyond it raises `QuotaExceededError`. For a file.
         read_only: Open an existing file without changing anything: every write raises `ReadOnlyError`, reads are not
-            counted, and nothing works in the background.
+            counted, and nothing runs in the background.
 
     Raises:
-        InvalidInputError: The store is neither the path of a file nor a `Store`, or the embedder is not an embedder; or
-            an argument is for files only.
+        InvalidInputError: The store is neither the path of a file nor a `Store`; the embedder is not an embedder; or an
+            argument is for files only.
     """
 
     def __init__(
@@ -86,15 +86,15 @@ class Memory:
         self._embedder = embedder
         self._store: Store | None = None
         self._adding: Adding | None = None
-        """The store again while it is open, if it takes single records without a task."""
+        """The store again while it is open, if it adds single records without a task."""
         self._listing: Listing | None = None
-        """And if it lists records for any loop."""
+        """The same, if it lists records for any loop."""
         self._closed = False
         self._opening = asyncio.Lock()
         self._core: CoreLoop | None = None
-        """The loop it was opened on, which tells this process from its parent."""
+        """The loop it was opened on, which distinguishes this process from its parent."""
         self._let_go: weakref.finalize[..., Memory] | None = None
-        core_loop()  # starts a thread: better now than inside of a coroutine
+        core_loop()  # starts a thread: better here than inside a coroutine
 
     def __repr__(self) -> str:
         embedder = self._embedder if isinstance(self._embedder, Default | None) else type(self._embedder).__name__
@@ -110,10 +110,10 @@ class Memory:
         session: str | None = None,
         collection: str | None = None,
     ) -> BoundMemory:
-        """A handle that can reach only the memories of one owner, `(app, user)`.
+        """A handle that reaches only the memories of one owner, `(app, user)`.
 
-        Agent, session and collection, where given, are stamped on every write and required of every read. Without
-        `user` the handle is open: it works once it is bound to one.
+        Agent, session and collection, if given, are set on every write and required of every read. Without `user` the
+        handle is open: bind it to a user before using it.
 
         Raises:
             ScopeError: A key is empty, blank, too long, or not a string.
@@ -121,11 +121,11 @@ class Memory:
         return BoundMemory(self, Scope(app=app, user=user, agent=agent, session=session, collection=collection))
 
     def operator(self) -> Operator:
-        """All owners at once, for whoever runs the memory: a command line, a studio, a migration; never an adapter."""
+        """All owners at once, for its operator: a command line, a studio, a migration; never an adapter."""
         return Operator(self)
 
     async def open(self) -> Self:
-        """Open the store now rather than at the first use, so that errors appear here.
+        """Open the store now instead of on first use, so that errors appear here.
 
         Raises:
             StorageError: The file is not a memory store, is newer than this library, or cannot be written.
@@ -135,46 +135,46 @@ class Memory:
         return self
 
     async def reembed(self, embedder: Embedder | Default, *, progress: ProgressCallback | None = None) -> int:
-        """Compute the vectors of all owners anew with another embedder, and go on with that one.
+        """Recompute the vectors of all owners with another embedder, and switch to that embedder.
 
-        Searches and writes go on meanwhile: the old vectors serve until all new ones are there, then one transaction
-        takes them over. If it is interrupted, by an error or by the end of the process, nothing has changed for
-        anybody, and the next call with an embedder of the same fingerprint goes on where it stopped. A file whose
-        embedder is no more is opened with `embedder=None` first.
+        Searches and writes continue meanwhile: they use the old vectors until all new ones are computed, then one
+        transaction replaces them. If the call is interrupted, by an error or by the end of the process, nothing has
+        changed, and the next call with an embedder of the same fingerprint continues where it stopped. If the old
+        embedder is no longer available, open the file with `embedder=None` first.
 
         Other processes that have the file open keep what they write; their next search that would need the old
         vectors raises `FingerprintError`, until they open it with the new embedder.
 
         Args:
-            embedder: The memory's own once this has returned; until then it is the caller's to close.
-            progress: Called with the vectors that this call has computed so far.
+            embedder: Owned by the memory once this has returned; until then the caller has to close it.
+            progress: Called with the number of vectors that this call has computed so far.
 
         Returns:
             How many vectors this call computed, one for each piece of a text.
 
         Raises:
-            EmbeddingError: The new embedder failed. The memory still serves with the old one.
-            FingerprintError: Somebody else began to re-embed the file for yet another embedder.
-            InvalidInputError: The store cannot do this; a SQLite file can.
+            EmbeddingError: The new embedder failed. The memory keeps using the old one.
+            FingerprintError: Another process started re-embedding the file with a third embedder.
+            InvalidInputError: The store does not support it; a SQLite file does.
         """
         return await on_core(self._reembed, embedder, progress)
 
     async def backup(
         self, path: str | os.PathLike[str], *, overwrite: bool = False, progress: ProgressCallback | None = None
     ) -> Path:
-        """Copy the whole memory, as it is at one moment, to a memory file of mode 0600; returns its full path.
+        """Copy the whole memory, as of one moment, to a memory file of mode 0600; returns its full path.
 
-        Searches and writes go on meanwhile. The copy is checked as by `Operator.check` and on disk before it appears
-        under its name: an interrupted call leaves nothing there, at most a file called `.NAME.…` beside it.
+        Searches and writes continue meanwhile. The copy is checked as by `Operator.check` and on disk before it appears
+        under its name: an interrupted call leaves no file there, at most a temporary file `.NAME.…` next to it.
 
         Args:
-            path: Of the copy.
-            overwrite: Replace a memory file that is there already and that nobody has open.
-            progress: Told how many pages of the file are copied.
+            path: Path of the copy.
+            overwrite: Replace an existing memory file that no process has open.
+            progress: Called with the number of pages copied.
 
         Raises:
-            InvalidInputError: There is a file at the path, or the store is not a file or in memory.
-            DamagedStoreError: The memory is damaged, so a copy would be; it was not made.
+            InvalidInputError: The path exists already, or the store is neither a file nor in memory.
+            DamagedStoreError: The memory is damaged; no copy was made.
             StorageError: The copy cannot be written.
         """
 
@@ -194,16 +194,16 @@ class Memory:
         overwrite: bool = False,
         progress: ProgressCallback | None = None,
     ) -> Path:
-        """Make a memory file from a backup, which stays as it is, in the way of `backup`; returns its full path.
+        """Make a memory file from a backup, with the guarantees of `backup`; returns its full path.
 
         Args:
-            backup: A file that `backup` made, or any memory file that nobody writes to.
-            path: Where the memory is to be.
-            overwrite: Replace the memory file that is there now; all of its content is lost.
-            progress: Told how many pages are copied.
+            backup: A file that `backup` made, or any memory file that no process is writing to; it is not changed.
+            path: Path of the new memory file.
+            overwrite: Replace an existing memory file; all of its content is lost.
+            progress: Called with the number of pages copied.
 
         Raises:
-            InvalidInputError: There is a file at the path.
+            InvalidInputError: The path exists already.
             StoreUnavailableError: The file at the path is open somewhere.
             DamagedStoreError: The backup is damaged.
             StorageError: The backup cannot be read, or the file cannot be written.
@@ -213,9 +213,9 @@ class Memory:
         return await on_core(partial(restore, backup, path, overwrite=overwrite, progress=progress))
 
     async def close(self) -> None:
-        """Finish accepted writes and let go of files and models. Closing twice is fine.
+        """Finish accepted writes and release files and models. Closing twice is fine.
 
-        A memory that is dropped without this is closed in the background when Python collects it.
+        A memory that is dropped without `close` is closed in the background when Python collects it.
         """
         if not (self._closed and self._store is None) and not self._is_of_parent():
             await on_core(self._close)
@@ -237,7 +237,7 @@ class Memory:
         run_sync(self.close)
 
     def __deepcopy__(self, memo: dict[int, object]) -> Self:
-        """Frameworks copy configuration that holds a memory; a copy of a connection would be no use."""
+        """Frameworks copy configuration that contains a memory; a copied connection would be useless."""
         return self
 
     def __copy__(self) -> Self:
@@ -245,11 +245,11 @@ class Memory:
 
     def __reduce__(self) -> NoReturn:
         raise TypeError(
-            "a memory holds an open file and cannot be pickled; open it again where it is needed: Memory(path)"
+            "a memory has an open file and cannot be pickled; open it again where it is needed: Memory(path)"
         )
 
     async def ready(self) -> Store:
-        """The open store, for handles: everything it does happens on the core loop, where this is awaited too.
+        """The open store, for handles; await this, and use the store, on the core loop only.
 
         Raises:
             ClosedError: The memory was closed, or was opened by the parent of a forked process.
@@ -275,7 +275,7 @@ class Memory:
         return used and self._core is not None and self._core.pid != os.getpid()
 
     def _settle_here(self) -> None:
-        """Belong to this process from now on."""
+        """Make this memory belong to this process."""
         if self._is_of_parent():
             raise ClosedError(OF_PARENT)
         self._core, self._opening = core_loop(), asyncio.Lock()
@@ -289,7 +289,7 @@ class Memory:
         _open_memories.add(self)
 
     def add_one(self, scope: Scope, record: MemoryRecord, *, embed_later: bool) -> Awaitable[MemoryRecord | None]:
-        """Add one record, for handles: `Records.add` on the shortest way that the store offers."""
+        """Add one record, for handles: `Records.add` by the fastest path that the store offers."""
         adding = self._adding
         if adding is not None and self._core is core_loop():  # or this is a forked child
             return promised(partial(adding.begin_add, scope, record, embed_later=embed_later))
@@ -300,7 +300,7 @@ class Memory:
         return on_core(add)
 
     def list_page(self, scope: Scope, request: ListRequest) -> Awaitable[Page]:
-        """List records, for handles: `Records.list` on the shortest way that the store offers."""
+        """List records, for handles: `Records.list` by the fastest path that the store offers."""
         listing = self._listing
         if listing is not None and not request.touch and self._core is core_loop():  # or this is a forked child
             page: asyncio.Future[Page] = asyncio.get_running_loop().create_future()
@@ -328,7 +328,7 @@ class Memory:
     def _make_store(self) -> Store:
         if not isinstance(self._given, str | os.PathLike):
             return self._given
-        # Imported at the first use: numpy and onnxruntime must not burden `import memory_core`.
+        # Imported on first use: numpy and onnxruntime must not slow down `import memory_core`.
         from memory_core.storage.sqlite.store import SqliteStore  # noqa: PLC0415
 
         embedder = None if self._embedder is None else made(self._embedder)
@@ -356,20 +356,20 @@ class Memory:
         return count
 
     def _place(self) -> str:
-        """Where it is kept, as a log and a `repr` show it; never the address of a server, which may hold a key."""
+        """Its location, as logs and `repr` show it; never the address of a server, which may contain a key."""
         given = self._given
         return repr(os.fspath(given)) if isinstance(given, str | os.PathLike) else type(given).__name__
 
 
 _open_memories: weakref.WeakSet[Memory] = weakref.WeakSet()
 _closing: set[concurrent.futures.Future[None]] = set()
-"""Stores of memories that were dropped."""
+"""Stores of memories that were dropped without `close`."""
 
 
 def _close_in_background(core: CoreLoop, store: Store) -> None:
-    """Close the store of a memory that was collected; in whatever thread that happens, so nothing is waited for."""
+    """Close the store of a collected memory; this can run in any thread, so it does not wait."""
     if core.pid != os.getpid() or sys.is_finalizing():
-        return  # the parent of this process goes on with it, or everything ends
+        return  # the store belongs to the parent process, or the interpreter is shutting down
     closed = core.submit(_close_quietly(store))
     _closing.add(closed)
     closed.add_done_callback(_closing.discard)
@@ -378,12 +378,12 @@ def _close_in_background(core: CoreLoop, store: Store) -> None:
 async def _close_quietly(store: Store) -> None:
     try:
         await store.close()
-    except Exception as error:  # noqa: BLE001  (nobody is left to hear of it, whatever it was)
-        logger.warning("a memory that was dropped was not closed well: %s", reason_for_log(error))
+    except Exception as error:  # noqa: BLE001  (no caller is left to receive it)
+        logger.warning("closing a dropped memory failed: %s", reason_for_log(error))
 
 
 def _forget_parent() -> None:
-    """What a parent process has open is not for its child to close."""
+    """Drop what the parent process has open: a child must not close it."""
     _open_memories.clear()
     _closing.clear()
 
@@ -394,6 +394,6 @@ if hasattr(os, "register_at_fork"):
 
 @atexit.register
 def _close_forgotten() -> None:
-    """Close what nobody closed, so that the write-ahead log is folded into the file; never hang over it."""
+    """Close unclosed memories, so that the write-ahead log is merged into the file; wait a limited time only."""
     waiting = {core_loop().submit(memory.close()) for memory in list(_open_memories)}
     concurrent.futures.wait(waiting | _closing, timeout=EXIT_SECONDS)

@@ -1,4 +1,4 @@
-"""The values that go in and come out: frozen, no I/O."""
+"""The values that callers pass and receive: frozen, without I/O."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from memory_core.plain import UNSET, Unset, Value, brief, html_table, partial_sc
 
 if TYPE_CHECKING:
     Json = None | bool | int | float | str | Sequence["Json"] | Mapping[str, "Json"]
-    """What `Draft.data` holds and comes back as: the values of JSON."""
+    """The type of the values in `Draft.data`: JSON."""
 else:
-    Json = Any  # pydantic, which models and FastAPI read types with, cannot follow an alias that names itself
+    Json = Any  # pydantic, and with it FastAPI, does not support recursive aliases
 
 State = Literal["active", "compacted", "archived"]
 Role = Literal["user", "assistant", "tool", "system"]
@@ -33,15 +33,15 @@ TIERS: Final[tuple[Tier, ...]] = ("raw", "medium", "high", "summary")
 
 @dataclass(frozen=True, slots=True)
 class Scope(Value):
-    """Whose memories a handle reads and writes, and which provenance it insists on.
+    """The owner whose memories a handle reads and writes, and the provenance it requires.
 
     `(app, user)` is the owner: the unit of isolation. The other keys are provenance; a key that is
-    not `None` is stamped on every record written and required of every record read, changed or deleted.
+    not `None` is set on every record written and required of every record read, changed or deleted.
     """
 
     app: str
     user: str | None = None
-    """`None` leaves the user open: the handle has to be bound to one before it can do anything."""
+    """`None` leaves the user open: the handle has to be bound to a user before it can do anything."""
     agent: str | None = None
     session: str | None = None
     collection: str | None = None
@@ -56,10 +56,10 @@ class Scope(Value):
 
 @dataclass(frozen=True, slots=True, order=True)
 class Link(Value):
-    """What a record has to do with another one of its owner: `Link("summarizes", id)`.
+    """The relation of a record to another record of its owner: `Link("summarizes", id)`.
 
-    A record that is added with a `supersedes` link takes the other one's place: that is archived in the same
-    transaction, valid until the new one is. When a record is deleted, the links to it go too.
+    A record that is added with a `supersedes` link replaces the other record, which is archived in the same transaction
+    and stays valid until the new one becomes valid. Deleting a record also deletes the links to it.
     """
 
     relation: Relation
@@ -68,9 +68,9 @@ class Link(Value):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Draft(Value):
-    """What a caller hands over to be remembered: `Draft("Ann drinks tea", kind="preference")`.
+    """A record to be stored, as a caller describes it: `Draft("Ann drinks tea", kind="preference")`.
 
-    Text or data is required, nothing else.
+    Only text or data is required.
 
     Times are aware datetimes; the core stores UTC microseconds. `agent`, `session` and `collection` may not
     contradict what the handle is bound to.
@@ -79,16 +79,16 @@ class Draft(Value):
     text: str = ""
     _: KW_ONLY
     role: Role | None = None
-    """Who spoke in a conversation: a person, the model, a tool or the application; `None` where nobody did, where
-    several did, or where it is not known. A memory with a role and a session is a turn and is understood beside the
-    turn before it."""
+    """Who spoke in a conversation: a person, the model, a tool or the application; `None` if there is no speaker,
+    several, or an unknown one. A record with a role and a session is a turn and is ranked together with the turns
+    around it."""
     kind: str = "note"
-    """An open vocabulary; see `TIER_OF_KIND` for the kinds that have a tier of their own."""
+    """Any word; `TIER_OF_KIND` lists the kinds with a specific tier."""
     tier: Tier | None = None
     author: str | None = None
-    """Who said it, as a person would name them: it is searchable and part of how a hit ranks."""
+    """The speaker's name as people would write it; searchable, and part of the ranking."""
     data: Mapping[str, Json] = field(default_factory=dict[str, Json])
-    """Any JSON object; comes back exactly as given."""
+    """Any JSON object; returned unchanged."""
     tags: Sequence[str] = ()
     importance: float = 0.5
     confidence: float = 1.0
@@ -96,15 +96,15 @@ class Draft(Value):
     occurred_at: datetime | None = None
     """When it was said or happened; now, if not given."""
     expires_at: datetime | None = None
-    """From this moment on no read returns it."""
+    """The moment from which no read returns it."""
     valid_from: datetime | None = None
-    """What it says is true from this moment on; from `occurred_at`, if not given."""
+    """The moment from which it is true; `occurred_at`, if not given."""
     valid_to: datetime | None = None
-    """What it says is no longer true from this moment on; `Where.as_of` goes by it, other reads do not."""
+    """The moment from which it is no longer true; used by `Where.as_of` only."""
     links: Sequence[Link] = ()
     source_key: str | None = None
-    """Idempotency key within the owner, such as a message id: adding it again changes nothing, or updates text, role,
-    author, data and tags where they differ (a role is never lost); once deleted it stays forgotten."""
+    """Idempotency key within the owner, such as a message id: adding it again updates text, role, author, data and tags
+    if they differ (a role is never removed), else changes nothing; once deleted it stays forgotten."""
     id: str | None = None
     """Chosen by the caller, unique within the owner; a UUIDv7, if not given."""
     agent: str | None = None
@@ -138,9 +138,9 @@ class MemoryRecord(Value):
     state: State
     source_key: str | None
     rev: int
-    """1 when written, one more with every change of the text."""
+    """1 at first, incremented by every change of the text."""
     version: int
-    """1 when written, one more with every change of any field; reads that are counted change nothing."""
+    """1 at first, incremented by every change of any field; counted reads do not change it."""
     app: str
     user: str
     agent: str | None
@@ -155,7 +155,7 @@ class MemoryRecord(Value):
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Patch(Value):
-    """What to change about a record; everything left `UNSET` stays."""
+    """Changes to a record; fields left `UNSET` stay unchanged."""
 
     text: str | Unset = UNSET
     role: Role | Unset | None = UNSET
@@ -181,12 +181,12 @@ class Patch(Value):
 
 @dataclass(frozen=True, slots=True)
 class Component(Value):
-    """One reason why a record ranked where it did."""
+    """One part of the score of a hit."""
 
     raw: float
-    """What was measured, in the component's own unit: BM25, cosine, a 0..1 match."""
+    """The measured value, in the unit of the component: BM25, cosine, a 0..1 match."""
     weighted: float
-    """What it added to the score."""
+    """Its share of the score."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,11 +206,11 @@ class Hit(Value):
     score: float
     """Higher is better; comparable only within one search."""
     similarity: float | None
-    """Cosine between query and text clamped to [0, 1]; `None` where no vector was compared."""
+    """Cosine between query and text clamped to [0, 1]; `None` if no vector was compared."""
     components: Mapping[str, Component] | None = None
     """With `explain=True`: every part of the score by name; the weighted parts sum to `score`."""
     passage: Passage | None = None
-    """The part of a long text that matches best, all of a short one."""
+    """The best-matching part of a long text, or all of a short one."""
 
     def __repr__(self) -> str:
         return f"Hit({self.score:.3f}, {self.record!r})"
@@ -218,15 +218,15 @@ class Hit(Value):
 
 @dataclass(frozen=True, slots=True)
 class Version(Value):
-    """What the memory said in a span of time, as `history` tells it."""
+    """The text of a record during a period, as `history` returns it."""
 
     id: str
-    """Of the record that said it."""
+    """Id of the record."""
     rev: int
     text: str
     since: datetime
     until: datetime | None
-    """When another text took its place; `None` if none has."""
+    """When another text replaced it; `None` if it is the current one."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -235,7 +235,7 @@ class Page(Value):
 
     records: tuple[MemoryRecord, ...]
     cursor: str | None
-    """Give it to the next call to go on after the last record; `None` at the end."""
+    """Pass it to the next call to continue after the last record; `None` at the end."""
 
     def __repr__(self) -> str:
         return f"Page({len(self.records)} records, cursor={self.cursor!r})"
@@ -247,7 +247,7 @@ class Page(Value):
 
 @dataclass(frozen=True, slots=True)
 class Stats(Value):
-    """What a handle reaches, in every state; what has expired does not count."""
+    """Counts of the records a handle reaches, in every state; expired records do not count."""
 
     records: int
     by_kind: Mapping[str, int]
@@ -259,28 +259,28 @@ class Stats(Value):
     average_importance: float | None
     average_confidence: float | None
     vectors_pending: int
-    """Texts whose vector is still to be computed; they are found by their words meanwhile."""
-    bytes: int | None  # of texts, data, tags and links; `None` if the store cannot tell
+    """Pieces of text with a pending vector; they are found by their words meanwhile."""
+    bytes: int | None  # of texts, data, tags and links; `None` if the store does not count them
 
 
 EMPTY_STATS: Final = Stats(0, {}, {}, {}, 0, None, None, None, None, 0, 0)
-"""Of somebody who has no records."""
+"""The counts of an owner without records."""
 
 
 @dataclass(frozen=True, slots=True)
 class ErasureReceipt(Value):
-    """Proof of an erasure: what was removed, and that no file still holds it."""
+    """Receipt of an erasure: what was removed, and whether the files are clean of it."""
 
     records: int
     sessions: int
     at: datetime
     files_clean: bool
-    """Nothing is left in freed pages and logs; `False` while another reader needs an older state: erase again later."""
+    """No bytes remain in freed pages and logs; `False` while a reader needs an older state: then erase again later."""
 
 
 @dataclass(frozen=True, slots=True)
 class Fingerprint(Value):
-    """Which embedder made a vector. Vectors of different fingerprints are never compared."""
+    """Identifies the embedder of a vector. Vectors of different fingerprints are never compared."""
 
     name: str
     revision: str
@@ -295,7 +295,7 @@ def utc_now() -> datetime:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Quota:
-    """What each owner of a memory may hold; `None` means any amount. Counted as in `Stats`."""
+    """Limits of what each owner of a memory can store; `None` means unlimited. Counted as in `Stats`."""
 
     records: int | None = None
     bytes: int | None = None
@@ -304,7 +304,7 @@ class Quota:
         for name in ("records", "bytes"):
             value: object = getattr(self, name)
             if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value < 0):
-                raise InvalidInputError(f"a quota of {name} is a whole number from 0 on, or None, not {shown(value)}")
+                raise InvalidInputError(f"a quota of {name} must be a whole number from 0, or None, not {shown(value)}")
 
 
 OpenRecord: Final = cast(
@@ -318,11 +318,11 @@ OpenRecord: Final = cast(
         eq=False,
     ),
 )
-"""A record whose fields can still be set, all of which must be given; see `sealed`."""
+"""A record whose fields can still be set; all of them must be set before `sealed`."""
 
 
 def sealed(record: MemoryRecord) -> MemoryRecord:
-    """Make an `OpenRecord` the `MemoryRecord` it is going to be: for records that are made by the thousand.
+    """Turn an `OpenRecord` into a `MemoryRecord`: for records that are created by the thousand.
 
     A frozen dataclass sets its 27 fields by `object.__setattr__`, which takes three times as long as an assignment; an
     open record has the same slots and is not frozen.

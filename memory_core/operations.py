@@ -1,4 +1,4 @@
-"""What a handle does with the records of one owner; `conversation.py` has what it does with messages and prompts."""
+"""The operations of a handle on the records of one owner; those on messages and prompts are in `conversation.py`."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ _ANY_STATE: Final = Where(states=STATES)
 
 
 class Operations(Conversing):
-    """The operations of a handle. Isolation lives here: every one of them carries the handle's scope."""
+    """The operations of a handle. Isolation is enforced here: every operation passes on the handle's scope."""
 
     def __init__(self, memory: Home, scope: Scope) -> None:
         self._memory = memory
@@ -51,7 +51,7 @@ class Operations(Conversing):
 
     @property
     def scope(self) -> Scope:
-        """What the handle is bound to."""
+        """The scope the handle is bound to."""
         return self._scope
 
     @property
@@ -60,21 +60,20 @@ class Operations(Conversing):
         return self._memory
 
     async def add(self, entry: str | Draft, *, embed: Literal["now", "later"] = "now") -> MemoryRecord:
-        """Remember one thing; returns when it is on disk.
+        """Store one record; returns when it is on disk.
 
         Args:
             entry: The text, or a `Draft` with everything known about it.
-            embed: `"later"` returns before the vector is computed (words find the record at once).
+            embed: `"later"` returns before the vector is computed (the record is found by words at once).
 
         Returns:
-            The stored record; for a known `source_key` the one already there, its text, author, data and tags
-            brought up to date.
+            The stored record; for a known `source_key` the existing record, with text, author, data and tags updated.
 
         Raises:
             InvalidInputError: A field cannot be stored; the message names it.
-            ForgottenError: The `source_key` was deleted on purpose.
-            DuplicateIdError: The owner already has a record of the draft's id.
-            QuotaExceededError: The owner would hold more than the memory allows; for `add_many` and `put_many`, too.
+            ForgottenError: The `source_key` is forgotten: its record was deleted.
+            DuplicateIdError: The owner already has a record with the draft's id.
+            QuotaExceededError: The owner would exceed the quota; also raised by `add_many` and `put_many`.
         """
         record = await off_loop(is_long([entry]), complete, entry, self._scope, self._memory.clock())
         stored = await self._memory.add_one(self._scope, record, embed_later=is_later(embed))
@@ -89,13 +88,13 @@ class Operations(Conversing):
         embed: Literal["now", "later"] = "now",
         progress: ProgressCallback | None = None,
     ) -> list[MemoryRecord | None]:
-        """Remember many things in one transaction: all of them or, on an error, none.
+        """Store many records in one transaction: all of them or, on an error, none.
 
-        Returns one record per entry, in order, as `add` would; `None` where the source key was deleted on purpose.
+        Returns one record per entry, in order, as `add` would; `None` for a forgotten source key.
 
         Args:
             embed: As for `add`.
-            progress: Called with the records whose vectors are computed so far, and at the end when all are on disk.
+            progress: Called with the number of records whose vectors are computed, and once more when all are on disk.
         """
         drafts, now = as_list(entries), self._memory.clock()
         records = retired_within(await off_loop(is_long(drafts), complete_all, drafts, self._scope, now))
@@ -106,7 +105,7 @@ class Operations(Conversing):
 
         return await self._run(add)
 
-    async def search(  # noqa: PLR0913  (a keyword for each wish a caller may have, none of them needed)
+    async def search(  # noqa: PLR0913  (one optional keyword per setting)
         self,
         query: str,
         *,
@@ -121,22 +120,22 @@ class Operations(Conversing):
         recency: float = 0.0,
         importance: float = 0.0,
     ) -> Hits:
-        """Find memories by meaning and words, best first; nothing relevant means an empty list.
+        """Find memories by meaning and words, best first; an empty list means that nothing is relevant.
 
         Args:
             query: A question or some words, up to `MAX_QUERY_CHARS`; a blank one finds nothing.
-            limit: At most this many hits, 1 to 10,000.
+            limit: Maximum number of hits, 1 to 10,000.
             where: Conditions a hit must satisfy; they apply before the limit.
             mode: `hybrid` (words, meaning and conversation context), `lexical` (without vectors), `vector` (cosine
                 alone) or `substring` (contains the query, ignoring case; newest first).
             every_word: Find only records that have every word of the query, ranked by words: for codes, names and
                 quotations. For `hybrid` and `lexical`.
-            floor: Leave out what is not relevant: all of it, if nothing stands out from what as many unrelated records
-                would show. `False` returns the best `limit` records however far away they are.
+            floor: Leave out records that are not relevant: all of them, if the best is no better than the best of as
+                many unrelated records would be. `False` returns the best `limit` records even if none is relevant.
             explain: Fill `Hit.components`.
-            diversity: From 0 to 1: how much a hit has to differ from those before it (maximal marginal relevance); at
-                0.5 a word-for-word repetition is worth nothing. For up to 100 hits; scores are relative to the best.
-            candidates: From how many of the best `diversity` chooses; by default from 4 times `limit`, at least 50.
+            diversity: From 0 to 1: how much a hit must differ from the hits before it (maximal marginal relevance); at
+                0.5 a verbatim repetition is worth nothing. For up to 100 hits; scores are relative to the best.
+            candidates: Number of best records from which `diversity` chooses; by default 4 times `limit`, at least 50.
             recency: Weight of a part that is 1 now and falls by a factor of 0.995 with every hour since `occurred_at`
                 (Park et al. 2023).
             importance: Weight of the record's `importance`.
@@ -165,15 +164,15 @@ class Operations(Conversing):
         diversity: float = 0.0,
         candidates: int | None = None,
     ) -> Hits:
-        """Find memories by a vector of the caller's own, nearest first; otherwise as `search` in the mode `vector`.
+        """Find memories by the caller's vector, nearest first; otherwise like `search` in the mode `vector`.
 
         Args:
-            vector: From the model of the memory's embedder, for queries; its length is made 1.
-            limit: See `search`, as for all that follows.
+            vector: A query vector of the memory's embedding model; it is scaled to unit length.
+            limit: See `search`, as for all other arguments.
 
         Raises:
-            InvalidInputError: It has another dimension, is zero, or holds something else than finite numbers; or the
-                memory has no embedder.
+            InvalidInputError: The vector has another dimension, is zero, or contains anything but finite numbers; or
+                the memory has no embedder.
         """
         from memory_core.retrieval.dense import unit_vector  # noqa: PLC0415  (numpy)
 
@@ -189,6 +188,9 @@ class Operations(Conversing):
         return await self._search(request, diversity, candidates)
 
     async def _search(self, request: SearchRequest, diversity: float, pool: int | None) -> Hits:
+        self._owned()
+        if request.vector is None and not request.text.strip():
+            return Hits()  # also without the floor
         if not check_unit("diversity", diversity):
             return Hits(await self._run(lambda store, scope: store.search(scope, request)))
         from memory_core.retrieval.diversity import candidates, diversified  # noqa: PLC0415  (analysis takes 20 ms)
@@ -198,38 +200,38 @@ class Operations(Conversing):
         return Hits(await asyncio.to_thread(diversified, hits, request.limit, diversity))  # some milliseconds
 
     async def get(self, id: str) -> MemoryRecord | None:  # noqa: A002  (the record's own word)
-        """The record of this id in any state, or `None`; expired records are gone."""
+        """The record with this id, in any state, or `None`; expired records are not returned."""
         page = await self.list(where=replace(_ANY_STATE, ids=(check_key("id", id),)), limit=1)
         return page.records[0] if page.records else None
 
     async def update(self, id: str, patch: Patch, *, expected_version: int | None = None) -> MemoryRecord:  # noqa: A002
-        """Change a record and return it; a new text makes a new `rev` and is searchable when this returns.
+        """Change a record and return it; a new text increments `rev` and is searchable when this returns.
 
         Args:
             expected_version: The record's `version` when it was read: nothing is written if it has changed since.
 
         Raises:
             RecordNotFoundError: The owner has no such record.
-            ConflictError: The record is not of the expected version.
+            ConflictError: The record does not have the expected version.
             InvalidInputError: A new value cannot be stored.
         """
         known, expected = check_key("id", id), check_version(expected_version)
         return await self._run(lambda store, scope: store.update(scope, known, patch, expected_version=expected))
 
     async def supersede(self, id: str, entry: str | Draft) -> MemoryRecord:  # noqa: A002
-        """Put a new record in the place of one that is no longer true; returns the new one.
+        """Replace a record that is no longer true with a new one; returns the new record.
 
-        In one transaction the new record gets a `supersedes` link and the old one is archived, valid until the new one
-        is: from `Draft.valid_from`, or from now on. Reads find the new one only; with `Where(as_of=...)` they find what
-        was true then, and `get` and `history` find both.
+        In one transaction the new record gets a `supersedes` link and the old one is archived. The old record is valid
+        until the new one becomes valid: at `Draft.valid_from`, or now. Reads find only the new record; with
+        `Where(as_of=...)` they find what was true then, and `get` and `history` find both.
 
         Args:
-            id: Of the old record.
-            entry: A `Draft`; a bare text takes kind, author, tags, importance and collection over from the old one.
+            id: Id of the old record.
+            entry: A `Draft`; a bare text takes kind, author, tags, importance and collection from the old record.
 
         Raises:
             RecordNotFoundError: The owner has no such record.
-            SupersededError: Another record has taken its place already.
+            SupersededError: Another record has superseded it already.
         """
         old = await self.get(id)
         if old is None:
@@ -237,9 +239,9 @@ class Operations(Conversing):
         return await self.add(superseding(old, entry, self._memory.clock()))
 
     async def history(self, id: str) -> list[Version]:  # noqa: A002
-        """What the memory said about it, oldest first: the texts of the records before it, its own, of those after it.
+        """The history of a record, oldest version first: texts of its predecessors, its own, and of its successors.
 
-        Each version holds until the next one. Up to 20 earlier texts of a record are kept.
+        Each version is current until the next one. Up to 20 earlier texts of a record are kept.
 
         Raises:
             RecordNotFoundError: The owner has no such record.
@@ -260,8 +262,8 @@ class Operations(Conversing):
 
         Args:
             where: Conditions a record must satisfy.
-            forget: Refuse their source keys from now on, so that no re-ingestion brings them back. `False` makes room
-                for others under the same keys.
+            forget: Refuse their source keys from now on, so that importing them again does not bring them back. With
+                `False`, new records can use the same keys.
         """
         checked = check_where(where)
         return await self._run(lambda store, scope: store.delete(scope, checked, forget=forget))
@@ -269,12 +271,12 @@ class Operations(Conversing):
     async def put_many(self, entries: Iterable[Draft], *, remove: Collection[str] = ()) -> Records:
         """Use the memory as a key-value store: write under source keys, and delete, in one transaction.
 
-        A draft whose `source_key` is known replaces that record entirely; only `id`, `created_at` and the counts of
-        reads stay, and `rev` is one more if the text differs. What was deleted on purpose can be put again.
+        A draft with a known `source_key` replaces that record entirely; only `id`, `created_at` and the read counts
+        stay, and `rev` is incremented if the text differs. A forgotten key can be put again.
 
         Args:
-            entries: Drafts, each with a `source_key`; of two with the same one the later counts.
-            remove: Source keys whose records go, without being forgotten on purpose; unknown ones are fine.
+            entries: Drafts, each with a `source_key`; if two have the same key, the later one wins.
+            remove: Source keys whose records are deleted without forgetting the keys; unknown keys are ignored.
 
         Returns:
             The stored record of each entry, in order.
@@ -296,23 +298,23 @@ class Operations(Conversing):
         return await self._run(lambda store, scope: optional.collections(store, scope, checked))
 
     async def postpone(self, expiries: Mapping[str, datetime | None]) -> None:
-        """Let records expire at another moment, or never (`None`); given by id, in one transaction.
+        """Change when records expire, by id; `None` means never. All of them change in one transaction.
 
-        Nothing else changes, `updated_at` included. Ids that are unknown or have expired already are left alone.
+        No other field changes, not even `updated_at`. Ids that are unknown or have already expired are ignored.
         """
         checked = check_expiries(expiries)
         await self._run(lambda store, scope: optional.key_value(store).postpone(scope, checked))
 
     async def sweep(self) -> int:
-        """Delete what has expired and return how many that were. No read returns it anyway; this frees the space."""
+        """Delete expired records and return how many. Reads never return them; this frees their space."""
         return await self._run(lambda store, scope: optional.key_value(store).sweep(scope))
 
     async def erase(self) -> ErasureReceipt:
-        """Remove everything this handle can reach, so that no file holds any of it."""
+        """Remove everything this handle can reach from every file."""
         return await self._run(lambda store, scope: store.erase(scope))
 
     async def stats(self) -> Stats:
-        """Count what this handle can reach."""
+        """Count the records that this handle can reach."""
         return await self._run(optional.stats)
 
     async def list(
@@ -324,13 +326,13 @@ class Operations(Conversing):
         cursor: str | None = None,
         touch: bool = False,
     ) -> Page:
-        """Records without ranking, a page at a time.
+        """Return records without ranking, one page at a time.
 
         Args:
             where: Conditions a record must satisfy.
             order: By `occurred_at`, newest or oldest first; by importance, highest first; or by last access.
-            limit: At most this many a page, 1 to 10,000.
-            cursor: `Page.cursor` of the page before.
+            limit: Maximum number of records per page, 1 to 10,000.
+            cursor: `Page.cursor` of the previous page.
             touch: Count this as a read of the records returned.
         """
         check_one_of("order", order, get_args(Order))

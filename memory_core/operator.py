@@ -1,6 +1,6 @@
-"""All owners of a memory at once, for whoever runs it: the command line, the studio, a migration.
+"""All owners of a memory at once, for its operator: the command line, the studio, a migration.
 
-Never for an adapter or a tool: what they do is done for one owner, through a bound handle.
+Never for an adapter or a tool: they act for one owner, through a bound handle.
 """
 
 from __future__ import annotations
@@ -21,21 +21,21 @@ T = TypeVar("T")
 
 
 class Operator:
-    """Sees everybody's memories: `Memory.operator()`."""
+    """Access to the memories of all owners: `Memory.operator()`."""
 
     def __init__(self, memory: Home) -> None:
         self._memory = memory
 
     async def owners(self) -> list[Scope]:
-        """Everybody who has a record, by app and user."""
+        """All owners that have a record, by app and user."""
         return await self._run(lambda store: maintained(store).owners())
 
     def handle(self, owner: Scope) -> BoundMemory:
-        """The handle of one of `owners()`, which does everything else."""
+        """The handle of one of `owners()`, which has all other operations."""
         return owned_by(BoundMemory(self._memory, Scope(owner.app)), owner.user)
 
     async def stats(self) -> Mapping[Scope, Stats]:
-        """What each owner has."""
+        """The counts of each owner."""
         return {owner: await self.handle(owner).stats() for owner in await self.owners()}
 
     async def search(
@@ -43,8 +43,8 @@ class Operator:
     ) -> Hits:
         """The best hits of all owners, best first.
 
-        Each owner is searched alone and the hits are merged by score, which compares them roughly: the statistics
-        behind a score are the owner's. Whose a hit is, its record says.
+        Each owner is searched separately and the hits are merged by score. Scores of two owners are only roughly
+        comparable, because each uses that owner's statistics. `Hit.record` names the owner.
 
         Args:
             query, limit, where, mode, explain: As for `BoundMemory.search`.
@@ -52,15 +52,15 @@ class Operator:
         best: list[Hit] = []
         for owner in await self.owners():
             hits = await self.handle(owner).search(query, limit=limit, where=where, mode=mode, explain=explain)
-            best = nlargest(limit, [*best, *hits], key=lambda hit: hit.score)  # of equals the earlier owner's
+            best = nlargest(limit, [*best, *hits], key=lambda hit: hit.score)  # among equal scores, the earlier owner's
         return Hits(best)
 
     async def check(self) -> list[str]:
-        """What is wrong with the store, one sentence each; nothing if it is whole. Reads everything."""
+        """The problems of the store, one sentence each; empty if it is intact. Reads everything."""
         return await self._run(lambda store: maintained(store).check())
 
     async def vacuum(self) -> None:
-        """Give the space of what was deleted back. Writers wait meanwhile; a Qdrant server does this by itself."""
+        """Return the space of deleted records. Writers wait meanwhile; a Qdrant server does this automatically."""
         await self._run(lambda store: maintained(store).vacuum())
 
     async def _run(self, work: Callable[[Store], Coroutine[object, object, T]]) -> T:

@@ -21,17 +21,17 @@ MAX_SHOWN_CHARS: Final = 60
 
 
 class Value:
-    """What the frozen dataclasses of this library have in common: a form in plain JSON, and a short `repr`."""
+    """Base class of the frozen dataclasses of this library: plain JSON form and short `repr`."""
 
     __slots__ = ()
     __pydantic_config__: ClassVar[Mapping[str, str]] = {"extra": "forbid"}
-    """A condition that is misspelt must not become no condition."""
+    """Pydantic refuses unknown fields: a misspelt condition must not be dropped silently."""
 
     def to_dict(self) -> dict[str, Any]:  # what `json.loads` returns, too
-        """All fields as JSON has them: times as ISO 8601 texts, sequences as lists, values in values as objects.
+        """All fields in JSON form: times as ISO 8601 texts, sequences as lists, nested values as objects.
 
         Raises:
-            InvalidInputError: A field holds something JSON has no form for, which no store would have taken.
+            InvalidInputError: A field contains something JSON cannot express, which no store would have accepted.
         """
         try:
             return {name: _plain(value) for name, value in _given(self)}
@@ -40,12 +40,12 @@ class Value:
 
     @classmethod
     def from_dict(cls, given: Mapping[str, object]) -> Self:
-        """The value that `to_dict` gave; fields that are missing take their default, and sequences come as tuples.
+        """Restore a value from `to_dict`; missing fields take their default, and sequences become tuples.
 
         Raises:
-            InvalidInputError: A field is unknown, missing, or of another type; the message names it.
+            InvalidInputError: A field is unknown, required but missing, or of another type; the message names it.
         """
-        if not isinstance(given, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]  # JSON of anybody's
+        if not isinstance(given, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]  # untrusted JSON
             raise InvalidInputError(f"a {cls.__name__} is made from a JSON object, not from {shown(given)}")
         hints, known = _hints(cls), {each.name: each for each in _fields(cls)}
         unknown = sorted(set(given) - set(known))
@@ -69,7 +69,7 @@ class Unset:
         return "UNSET"
 
     def __reduce__(self) -> str:
-        return "UNSET"  # there is one in a process, also after copying and pickling
+        return "UNSET"  # one per process, also after copying and pickling
 
 
 UNSET: Final = Unset()
@@ -77,14 +77,14 @@ UNSET: Final = Unset()
 
 
 def brief(value: object) -> str:
-    """The `repr` of a value, cut where it is long."""
+    """The `repr` of a value, shortened if it is long."""
     if isinstance(value, str) and len(value) > MAX_SHOWN_CHARS:
         return f"{value[: MAX_SHOWN_CHARS - 1]!r}…"
     return repr(value)
 
 
 def partial_schema(cls: type[Value], handler: Any) -> Any:  # pydantic's types, which are not imported at run time
-    """How pydantic checks a value whose fields may all be left out, and writes down only those that are given."""
+    """The pydantic schema of a value whose fields are all optional and serialised only if they are set."""
     from pydantic_core import core_schema as core  # noqa: PLC0415  (called by pydantic alone, so it is there)
 
     given = core.typed_dict_schema(
@@ -113,7 +113,7 @@ def _fields(cls: type[Value]) -> tuple[Field[Any], ...]:
 
 
 def _hints(cls: type[Value]) -> Mapping[str, Any]:
-    return _all_hints(cast("type", cls))  # mypy does not see that classes of ours are hashable
+    return _all_hints(cast("type", cls))  # mypy does not see that these classes are hashable
 
 
 @cache
@@ -128,9 +128,9 @@ def _default(each: Field[Any]) -> object:
 
 def _given(value: Value) -> Iterator[tuple[str, object]]:
     for each in _fields(type(value)):
-        held = getattr(value, each.name)
-        if held is not UNSET:
-            yield each.name, held
+        item = getattr(value, each.name)
+        if item is not UNSET:
+            yield each.name, item
 
 
 def _plain(value: object) -> Any:
@@ -139,11 +139,11 @@ def _plain(value: object) -> Any:
     if isinstance(value, datetime):
         return value.isoformat()
     if isinstance(value, Value):
-        return {name: _plain(held) for name, held in _given(value)}
+        return {name: _plain(item) for name, item in _given(value)}
     if isinstance(value, Mapping):
-        return {name: _plain(held) for name, held in cast("Mapping[object, object]", value).items()}
+        return {name: _plain(item) for name, item in cast("Mapping[object, object]", value).items()}
     if isinstance(value, list | tuple):
-        return [_plain(held) for held in cast("Sequence[object]", value)]
+        return [_plain(item) for item in cast("Sequence[object]", value)]
     raise InvalidInputError(f"JSON has no form for {shown(value)}")
 
 
@@ -157,7 +157,7 @@ _SCALARS: Final[Mapping[object, tuple[type, ...]]] = {
 
 
 def _read(hint: Any, value: object, name: str) -> Any:
-    """`value` out of JSON as the type of a field has it."""
+    """Convert `value` from JSON to the type of a field."""
     if hint in {Any, object}:
         return value
     if hint in _SCALARS:
@@ -180,15 +180,15 @@ def _read_generic(hint: Any, value: object, name: str) -> Any:
     if origin is Literal and value in arguments:
         return value
     if origin in {tuple, Sequence} and isinstance(value, list | tuple):
-        return tuple(_read(arguments[0], held, name) for held in cast("Sequence[object]", value))
+        return tuple(_read(arguments[0], item, name) for item in cast("Sequence[object]", value))
     if origin is Mapping and isinstance(value, Mapping):
         pairs = cast("Mapping[object, object]", value).items()
-        return {_read(arguments[0], key, name): _read(arguments[1], held, name) for key, held in pairs}
+        return {_read(arguments[0], key, name): _read(arguments[1], item, name) for key, item in pairs}
     raise InvalidInputError(f"{name} must be {_named(hint)}, not {shown(value)}")
 
 
 def _read_one_of(hint: Any, value: object, name: str) -> Any:
-    """The first of several types that takes the value; the only one that is not `None` says best what is wrong."""
+    """The value as the first type of a union that accepts it; the only type besides `None` gives the best error."""
     kinds = [kind for kind in get_args(hint) if kind not in {types.NoneType, Unset}]
     if value is None and types.NoneType in get_args(hint):
         return None
@@ -218,7 +218,7 @@ MAX_CELL_CHARS: Final = 200
 
 
 def html_table(head: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
-    """A table in HTML; everything in it is text, whatever it looks like."""
+    """A table in HTML; all cells are escaped."""
     header = "".join(f"<th>{escape(title)}</th>" for title in head)
     body = "".join("<tr>" + "".join(f"<td>{escape(_cell(value))}</td>" for value in row) + "</tr>" for row in rows)
     return f"<table><thead><tr>{header}</tr></thead><tbody>{body}</tbody></table>"

@@ -1,4 +1,4 @@
-"""How far a long operation has come: what it reports, and a bar that shows it."""
+"""Progress of long operations: the value they report, and a progress bar."""
 
 from __future__ import annotations
 
@@ -9,26 +9,26 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """How far an operation has come: `add_many`, `reembed`, `backup` or `migrate`.
+    """The progress of `add_many`, `reembed`, `backup` or `migrate`.
 
-    An operation reports the first time before it begins, again after every batch, and the last time when it is done.
+    An operation reports it before it begins, after every batch, and when it is done.
     """
 
     done: int
-    """Steps that are finished: records, vectors or pages, whatever the operation counts."""
+    """Finished steps: records, vectors or pages, depending on the operation."""
     total: int
-    """All steps, as far as they are known now: what others write meanwhile may add some."""
+    """All steps known so far; concurrent writes may add some."""
     part: str = ""
-    """The part of the operation that the steps belong to, such as "owner 2 of 7"; empty where there is only one."""
+    """The part of the operation that the steps belong to, such as "owner 2 of 7"; empty if there is only one."""
 
 
 ProgressCallback = Callable[[Progress], None]
-"""Called on the memory's own loop, so it has to return at once. What it raises ends the operation like any failure."""
+"""Called on the core loop, so it must return at once. An exception it raises ends the operation like any failure."""
 
 
 @contextmanager
 def whole(progress: ProgressCallback | None, total: int) -> Generator[None]:
-    """Report the beginning of an operation, and its end if it ends well."""
+    """Report the beginning of an operation, and its end if it succeeds."""
     if progress is not None:
         progress(Progress(0, total))
     yield
@@ -49,7 +49,7 @@ def progress_bar(title: str) -> Generator[ProgressCallback]:
     ```
 
     Raises:
-        ImportError: rich is missing; the extra `cli` brings it.
+        ImportError: rich is missing; the extra `cli` installs it.
     """
     try:
         from rich.console import Console  # noqa: PLC0415  (an extra)

@@ -1,7 +1,7 @@
-"""The seams: everything a store or an embedder has to be.
+"""The protocols of stores and embedders.
 
 Implementations need not import or inherit anything from here; having the methods is enough.
-`memory_core.testing` ships a test class for each, which an implementation subclasses.
+`memory_core.testing` has a contract for each: a test class that an implementation subclasses.
 """
 
 from __future__ import annotations
@@ -12,10 +12,11 @@ from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Literal, Protocol, runtime_checkable
 
 from memory_core.errors import InvalidInputError
 from memory_core.models import (
+    Draft,
     ErasureReceipt,
     Fingerprint,
     Hit,
@@ -41,7 +42,7 @@ if TYPE_CHECKING:
     """Shape (dimensions,), unit length."""
 
 Clock = Callable[[], datetime]
-"""Returns the present moment as an aware datetime."""
+"""Returns the current time as an aware datetime."""
 
 
 class Embedder(Protocol):
@@ -49,7 +50,7 @@ class Embedder(Protocol):
 
     @property
     def fingerprint(self) -> Fingerprint:
-        """Stored beside every vector; a store refuses to mix two."""
+        """Stored with every vector; a store refuses to mix two fingerprints."""
         ...
 
     async def embed_documents(self, texts: Sequence[str]) -> Vectors:
@@ -57,27 +58,27 @@ class Embedder(Protocol):
         ...
 
     async def embed_query(self, text: str) -> Vector:
-        """The unit vector of a question; raises `EmbeddingError`."""
+        """The unit vector of a query; raises `EmbeddingError`."""
         ...
 
     async def close(self) -> None:
-        """Let go of models and threads; may be called twice."""
+        """Release models and threads; may be called twice."""
         ...
 
 
 @runtime_checkable
 class Familiar(Protocol):
-    """What an embedder may have beside the rest: it can tell whether it knows a language."""
+    """Optional for an embedder: it reports whether it knows the language of a text."""
 
     async def familiarity(self, text: str) -> float:
-        """How far it knows the words of a question, from 0 (none) to 1; cosines count by it. Called after
-        `embed_query` of the same text."""
+        """How well it knows the words of a query, from 0 (none) to 1, the weight of cosines. Called after
+        `embed_query` with the same text."""
         ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SearchRequest:
-    """One search, complete: what every store answers by the same rules."""
+    """One complete search request, which every store answers by the same rules."""
 
     text: str
     limit: int
@@ -85,18 +86,18 @@ class SearchRequest:
     where: Where
     explain: bool
     floor: bool = True
-    """Leave out what is not relevant; without it the best `limit` come back, however far away they are."""
+    """Leave out records that are not relevant; `False` returns the best `limit` records even if none is relevant."""
     every_word: bool = False
-    """Only records that have every word of the text."""
+    """Find only records that have every word of the text."""
     recency: float = 0.0
-    """Weight of how recent a record is, as `retrieval/preferences.py` says; 0 leaves it out."""
+    """Weight of how recent a record is (`retrieval/preferences.py`); 0 leaves it out."""
     importance: float = 0.0
     """Weight of a record's importance; 0 leaves it out."""
     vector: Vector | None = field(default=None, compare=False)
-    """What to search for in the place of the text, of unit length; for the mode `vector`."""
+    """Unit vector to search for instead of the text; for the mode `vector`."""
 
     def insist_on(self, embedder: Embedder | None) -> None:
-        """Refuse to search by meaning alone where nothing has a vector, or by a vector that is like no other here."""
+        """Refuse a search by vectors if there are none, or by a vector of another dimension."""
         if self.mode == "vector" and embedder is None:
             raise InvalidInputError(
                 "this memory was opened with embedder=None, so there are no vectors for mode='vector' to compare; open "
@@ -121,7 +122,7 @@ class ListRequest:
 
 @runtime_checkable
 class Adding(Protocol):
-    """What a store may have beside `Records.add`, for one record at a time by many callers."""
+    """Optional for a store: a faster `Records.add` for single records from many callers."""
 
     def begin_add(
         self, scope: Scope, record: MemoryRecord, done: Future[MemoryRecord | None], *, embed_later: bool
@@ -132,16 +133,16 @@ class Adding(Protocol):
 
 @runtime_checkable
 class Reembedding(Protocol):
-    """What a store may have beside the rest: another embedder while it is used."""
+    """Optional for a store: changing its embedder while in use."""
 
     async def reembed(self, embedder: Embedder, progress: ProgressCallback | None = None) -> int:
-        """See `Memory.reembed`; the embedder is the store's own once this has returned."""
+        """See `Memory.reembed`; the store owns the embedder once this has returned."""
         ...
 
 
 @runtime_checkable
 class BackingUp(Protocol):
-    """What a store may have beside the rest: a copy of itself in a file."""
+    """Optional for a store: copying itself to a file."""
 
     async def backup(self, path: str | os.PathLike[str], *, overwrite: bool, progress: ProgressCallback | None) -> Path:
         """See `Memory.backup`."""
@@ -150,7 +151,7 @@ class BackingUp(Protocol):
 
 @runtime_checkable
 class Listing(Protocol):
-    """What a store may have beside `Records.list`, for callers on other loops than the memory's own."""
+    """Optional for a store: a faster `Records.list` for callers on loops other than the core loop."""
 
     def begin_list(self, scope: Scope, request: ListRequest, done: Future[Page]) -> None:
         """`Records.list` without `touch`, from any thread: returns at once, answers `done` (`crossing.answer`)."""
@@ -158,9 +159,9 @@ class Listing(Protocol):
 
 
 class Records(Protocol):
-    """The work on records. Every call is bounded by a scope whose user is set.
+    """The operations on records. Every call is bounded by a scope whose user is set.
 
-    A write has returned only when it is durable; all or nothing of it happened.
+    A write returns only when it is durable, and is applied completely or not at all.
     """
 
     async def add(
@@ -173,14 +174,14 @@ class Records(Protocol):
     ) -> list[MemoryRecord | None]:
         """Write the records, in order.
 
-        What comes back is what is stored: for a known source key the older record, with the new text, author, data and
-        tags where they differ; `None` for a source key that was forgotten on purpose. `embed_later` returns before
-        vectors are computed; `progress`, where given, is called as they are computed, by a store that can tell. Records
-        that a new one supersedes, and that the scope reaches, are retired with it (`drafts.retired`).
+        Returns the stored records: for a known source key the existing record, with the new text, author, data and
+        tags if they differ; `None` for a forgotten source key. `embed_later` returns before vectors are computed. A
+        store that counts them calls `progress`, if given, as they are computed. Records in scope that a new record
+        supersedes are retired with it (`superseding.retired`).
 
         Raises:
-            DuplicateIdError: An id is taken by a record of another source key.
-            SupersededError: Another record has superseded one of those already.
+            DuplicateIdError: An id is taken by a record with another source key.
+            SupersededError: Another record has superseded one of them already.
         """
         ...
 
@@ -200,34 +201,33 @@ class Records(Protocol):
         *,
         expected_version: int | None,
     ) -> MemoryRecord:
-        """Change a record, if it is of the expected version or none is given: compared and written in one step.
+        """Change a record, if it has the expected version or none is given; comparing and writing are atomic.
 
         Raises:
             RecordNotFoundError: There is no such record.
-            ConflictError: It is of another version (`drafts.insist_on_version`).
+            ConflictError: It has another version (`drafts.insist_on_version`).
         """
         ...
 
     async def delete(self, scope: Scope, where: Where, *, forget: bool) -> int:
-        """Delete what satisfies `where`; with `forget`, its source keys cannot be added again. Returns how many."""
+        """Delete the records that satisfy `where`, and forget their source keys if `forget`; returns how many."""
         ...
 
 
 class Store(Records, Protocol):
-    """What keeps the records of all owners: `Records` that somebody opens, erases from and closes.
+    """Stores the records of all owners: `Records`, and opening, erasing and closing.
 
-    These eight methods are all that a store needs. What it may have beside them is in the protocols `Counting`,
-    `Versioned`, `KeyValue`, `Maintained`, `Adding`, `Listing`, `Reembedding` and `BackingUp`; having the methods is
-    enough. Counts and collections are derived where a store does not tell them; what cannot be derived raises
-    `UnsupportedError`.
+    A store needs only these eight methods. Optional methods are in the protocols `Counting`, `Versioned`, `KeyValue`,
+    `Maintained`, `Adding`, `Listing`, `Reembedding` and `BackingUp`; having the methods is enough. If a store lacks
+    them, counts and collections are derived; operations that cannot be derived raise `UnsupportedError`.
     """
 
     async def open(self) -> None:
-        """Make ready; called once, before anything else."""
+        """Prepare the store; called once, before anything else."""
         ...
 
     async def close(self) -> None:
-        """Finish what was accepted, then let go of files and connections; may be called twice."""
+        """Finish accepted writes, then release files and connections; may be called twice."""
         ...
 
     async def erase(self, scope: Scope) -> ErasureReceipt:
@@ -237,27 +237,27 @@ class Store(Records, Protocol):
 
 @runtime_checkable
 class Counting(Protocol):
-    """What a store may have beside the rest: counts without reading everything."""
+    """Optional for a store: counts without reading everything."""
 
     async def stats(self, scope: Scope) -> Stats:
-        """Count what is in the scope."""
+        """Count the records in the scope."""
         ...
 
 
 @runtime_checkable
 class Versioned(Protocol):
-    """What a store may have beside the rest: the texts a record had before."""
+    """Optional for a store: the earlier texts of a record."""
 
     async def versions(self, scope: Scope, id: str) -> list[Version]:  # noqa: A002
-        """What a record said and says, oldest first, the last of them open; empty if there is no such record."""
+        """The texts of a record, oldest first, the current one last and open; empty if there is no such record."""
         ...
 
 
 @runtime_checkable
 class KeyValue(Protocol):
-    """What a store may have beside the rest: the work of a key-value store on records whose `source_key` is their name.
+    """Optional for a store: the operations of a key-value store, on records with a `source_key` as their key.
 
-    Bounded, durable and atomic as `Records` are.
+    Bounded by the scope, durable and atomic like `Records`.
     """
 
     async def put(
@@ -265,16 +265,16 @@ class KeyValue(Protocol):
     ) -> list[MemoryRecord]:
         """Write records under their source keys and delete those of the source keys in `remove`, all or nothing.
 
-        A record under a known source key takes its place entirely, except for `id`, `created_at` and the counts of
-        reads; `rev` is one more if the text differs, and what is searched is never the old text. Of two records of one
-        source key the later counts. Tombstones neither block nor arise; unknown keys in `remove` are fine. What they
-        supersede is retired as by `add`.
+        A record with a known source key replaces the existing record entirely, except for `id`, `created_at` and the
+        read counts; `rev` is incremented if the text differs, and searches never find the old text. If two records have
+        the same source key, the later one wins. Forgotten keys can be put, and removed keys are not forgotten; unknown
+        keys in `remove` are ignored. Superseded records are retired as by `add`.
 
         Returns:
-            What is stored for each record, in order.
+            The stored record for each record, in order.
 
         Raises:
-            DuplicateIdError: A source key belongs to a record outside of the scope, or a new record's id is taken.
+            DuplicateIdError: A source key belongs to a record outside the scope, or a new record's id is taken.
         """
         ...
 
@@ -283,47 +283,83 @@ class KeyValue(Protocol):
         ...
 
     async def postpone(self, scope: Scope, expiries: Mapping[str, datetime | None]) -> None:
-        """Set `expires_at` by id, and nothing else; ids that are unknown, out of reach or expired are left alone."""
+        """Set `expires_at` by id, and nothing else; ids that are unknown, out of scope or expired are ignored."""
         ...
 
     async def sweep(self, scope: Scope) -> int:
-        """Delete what has expired, without tombstones; returns how many."""
+        """Delete expired records without forgetting their source keys; returns how many."""
         ...
 
 
 @runtime_checkable
 class Maintained(Protocol):
-    """What a store may have beside the rest: the work on all owners at once, which no scope bounds."""
+    """Optional for a store: operations on all owners at once, not bounded by a scope."""
 
     async def owners(self) -> list[Scope]:
-        """Everybody who has a record, by app and user, each with nothing else bound."""
+        """All owners that have a record, by app and user; no other key is bound."""
         ...
 
     async def check(self) -> list[str]:
-        """What is wrong, one sentence each; empty if nothing is."""
+        """The problems of the store, one sentence each; empty if there are none."""
         ...
 
     async def vacuum(self) -> None:
-        """Give the space of what was deleted back, if the store does not do so by itself."""
+        """Return the space of deleted records, if the store does not do so automatically."""
+        ...
+
+
+class AgentMemory(Protocol):
+    """What an agent's tools and prompts need of a memory. A `BoundMemory` is one.
+
+    Another one may raise `UnsupportedError` for conditions and options that it does not have; it never ignores them.
+    """
+
+    async def add(self, entry: str | Draft, *, embed: Literal["now", "later"] = "now") -> MemoryRecord:
+        """See `BoundMemory.add`."""
+        ...
+
+    async def search(
+        self,
+        query: str,
+        *,
+        limit: int = 10,
+        where: Where = ...,
+        mode: Mode = "hybrid",
+        floor: bool = True,
+        explain: bool = False,
+    ) -> list[Hit]:
+        """See `BoundMemory.search`."""
+        ...
+
+    async def list(self, *, where: Where = ..., order: Order = "newest", limit: int = 50) -> Page:
+        """See `BoundMemory.list`."""
+        ...
+
+    async def update(self, id: str, patch: Patch) -> MemoryRecord:  # noqa: A002  (the record's own word)
+        """See `BoundMemory.update`."""
+        ...
+
+    async def delete(self, id: str) -> None:  # noqa: A002
+        """See `BoundMemory.delete`."""
         ...
 
 
 class Home(Protocol):
-    """What handles work on: a `Memory`."""
+    """The part of a `Memory` that handles use."""
 
     clock: Clock
-    """Returns the present moment."""
+    """Returns the current time."""
 
     async def ready(self) -> Store:
         """The open store."""
         ...
 
     def add_one(self, scope: Scope, record: MemoryRecord, *, embed_later: bool) -> Awaitable[MemoryRecord | None]:
-        """`Records.add` of one record, on the shortest way that the store offers."""
+        """`Records.add` of one record, by the fastest path that the store offers."""
         ...
 
     def list_page(self, scope: Scope, request: ListRequest) -> Awaitable[Page]:
-        """`Records.list`, on the shortest way that the store offers."""
+        """`Records.list`, by the fastest path that the store offers."""
         ...
 
     async def close(self) -> None:
@@ -332,8 +368,8 @@ class Home(Protocol):
 
 
 class Summarizer(Protocol):
-    """Tells briefly what several texts say. The work of a model, which this library never asks for by itself."""
+    """Summarises several texts, usually with a model; this library never calls a model by itself."""
 
     async def summarize(self, texts: Sequence[str]) -> str:
-        """One text instead of many, given in order. What it raises reaches the caller, and nothing has changed then."""
+        """One text instead of many, given in order. An exception reaches the caller, and nothing has changed then."""
         ...

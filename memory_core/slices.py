@@ -1,7 +1,7 @@
-"""Long work in threads, which lets the core loop and brief work go first every few milliseconds.
+"""Long work in threads, which yields to the core loop and to brief work every few milliseconds.
 
-The interpreter runs one thread at a time. A thread that needs it for long makes every other one wait some milliseconds
-each time it needs it, and a search needs it again after every call of SQLite.
+The interpreter runs one thread at a time. A long-running thread delays every other thread by some milliseconds each
+time that thread needs the interpreter, and a search needs it again after every call of SQLite.
 """
 
 from __future__ import annotations
@@ -18,20 +18,20 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 SLICE_SECONDS: Final = 0.003
-"""How long work in a thread goes on before it lets others go first."""
+"""How long work in a thread runs before it yields."""
 _LONGEST_TURN_SECONDS: Final = 0.1
-"""How long that work waits for a turn of the loop, which may have ended."""
+"""How long that work waits for a turn of the loop, which may have stopped."""
 
 _own = threading.local()
 
 
 async def in_slices(work: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
-    """Run Python code that takes long in a thread, and let this loop and brief work go first whenever it gives way."""
+    """Run long Python code in a thread; it yields to this loop and to brief work whenever it calls `give_way`."""
     return await asyncio.to_thread(sliced(partial(work, *args, **kwargs)))
 
 
 def sliced(work: Callable[P, T]) -> Callable[P, T]:
-    """`in_slices` for a thread of one's own: work that lets this loop go first when it gives way."""
+    """`in_slices` for the caller's thread: work that yields to this loop when it calls `give_way`."""
     slices = _Slices(asyncio.get_running_loop())
 
     def run(*args: P.args, **kwargs: P.kwargs) -> T:
@@ -42,7 +42,7 @@ def sliced(work: Callable[P, T]) -> Callable[P, T]:
 
 
 def give_way() -> None:
-    """Let others go first; for long work to call between two pieces of it. Elsewhere it does nothing."""
+    """Yield to other work; long work calls it between its steps. Outside sliced work it does nothing."""
     slices: _Slices | None = getattr(_own, "slices", None)
     if slices is not None:
         slices.give_way()
@@ -50,7 +50,7 @@ def give_way() -> None:
 
 @contextmanager
 def brief_work() -> Generator[None]:
-    """Around brief work in some thread, on the core loop: long work lets it go first."""
+    """Context manager for waiting for brief work in a thread, on the core loop: long work yields to it."""
     _Slices.brief += 1
     try:
         yield
@@ -59,7 +59,7 @@ def brief_work() -> Generator[None]:
 
 
 def forget_work_of_parent() -> None:
-    """For a forked child, which has none of the threads of its parent."""
+    """Reset the counts in a forked child, which has none of its parent's threads."""
     _Slices.brief = _Slices.long = 0
     _Slices.counting = threading.Lock()
 
@@ -68,15 +68,15 @@ class _Slices:
     """Long work in one thread."""
 
     brief = 0
-    """How many wait for brief work; counted on the core loop."""
+    """Number of callers waiting for brief work; counted on the core loop."""
     long = 0
-    """How much long work is under way."""
+    """Number of running long jobs."""
     counting = threading.Lock()
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self._loop = loop
         self._began = 0.0
-        """In seconds of this thread's work."""
+        """Start of the current slice, in seconds of this thread's processor time."""
 
     @contextmanager
     def under_way(self) -> Generator[None]:
@@ -97,7 +97,7 @@ class _Slices:
         turn = threading.Event()
         try:
             self._loop.call_soon_threadsafe(turn.set)
-        except RuntimeError:  # the loop has ended, and nobody waits any more
+        except RuntimeError:  # the loop has stopped, and nothing waits any more
             return
         turn.wait(_LONGEST_TURN_SECONDS)
         until = time.perf_counter() + worked

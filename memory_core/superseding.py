@@ -1,4 +1,4 @@
-"""What becomes of a record when another one takes its place: pure functions."""
+"""How a record changes when another one supersedes it: pure functions."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from memory_core.models import Draft, Link, MemoryRecord
 
 
 def superseding(old: MemoryRecord, entry: Draft | str, now: datetime) -> Draft:
-    """The draft that takes the place of `old`; a bare text takes over what kind of thing the old one is."""
+    """The draft that supersedes `old`; a bare text takes kind, author, tags and the like from the old record."""
     if isinstance(entry, str):
         entry = Draft(
             entry,
@@ -30,9 +30,9 @@ def superseding(old: MemoryRecord, entry: Draft | str, now: datetime) -> Draft:
 
 
 def retired(old: MemoryRecord, new: MemoryRecord) -> MemoryRecord:
-    """What becomes of a record when `new`, which supersedes it, is added: archived, and valid until `new` is.
+    """The old record after `new` supersedes it: archived, and valid until `new` becomes valid.
 
-    The same object if that has happened already.
+    The same object if it is retired already.
     """
     start = new.occurred_at if new.valid_from is None else new.valid_from
     end = start if old.valid_to is None else min(start, old.valid_to)
@@ -42,10 +42,10 @@ def retired(old: MemoryRecord, new: MemoryRecord) -> MemoryRecord:
 
 
 def retired_within(records: Sequence[MemoryRecord]) -> list[MemoryRecord]:
-    """A batch in which those that others of it supersede are retired already, in the same order.
+    """The batch, in the same order, with every record retired that another record of the batch supersedes.
 
     Raises:
-        SupersededError: Two of them supersede the same record.
+        SupersededError: Two records supersede the same record.
     """
     heirs: dict[str, MemoryRecord] = {}
     for record in records:
@@ -57,12 +57,10 @@ def retired_within(records: Sequence[MemoryRecord]) -> list[MemoryRecord]:
 
 
 def superseded_by(record: MemoryRecord) -> list[str]:
-    """The ids of the records whose place this one takes."""
+    """The ids of the records that this one supersedes."""
     return [link.id for link in record.links if link.relation == "supersedes"]
 
 
 def already_superseded(id: str) -> SupersededError:  # noqa: A002
-    """The refusal to let two records take the place of one."""
-    return SupersededError(
-        f"memory {id!r} has been superseded already; supersede the one that did, see history({id!r})"
-    )
+    """The error for a second record that supersedes the same record."""
+    return SupersededError(f"memory {id!r} has been superseded already; supersede its successor, see history({id!r})")

@@ -16,7 +16,7 @@ T = TypeVar("T")
 def _blocking(
     method: Callable[Concatenate[Operations, P], Coroutine[Any, Any, T]],
 ) -> Callable[Concatenate[SyncMemory, P], T]:
-    """The method with the same arguments, which returns when it is done."""
+    """The same method as a blocking call."""
 
     @wraps(method)
     def call(view: SyncMemory, /, *args: P.args, **kwargs: P.kwargs) -> T:
@@ -28,12 +28,11 @@ def _blocking(
 class SyncMemory:
     """The synchronous view of a handle: for scripts, Flask, Django, Streamlit and notebooks.
 
-    Each method takes what the handle's method of that name takes, blocks until it is done, and returns or raises the
-    same. For the other operations, `run_sync(handle.stats)` does the same.
+    Each method has the parameters of the handle's method of the same name, blocks until it is done, and returns or
+    raises the same. Call other operations with `run_sync(handle.stats)`.
 
-    On a running event loop, as in a notebook, the methods work too, but nothing else on that loop goes on meanwhile:
-    in a coroutine write `await handle.search(...)` instead. On the loop that memories live on they raise
-    `WrongThreadError`.
+    On a running event loop, as in a notebook, the methods work too, but block that loop meanwhile: in a coroutine,
+    write `await handle.search(...)` instead. On the core loop they raise `WrongThreadError`.
     """
 
     def __init__(self, handle: Operations) -> None:

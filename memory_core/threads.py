@@ -1,5 +1,5 @@
-"""Threads that a memory works with: what blocks runs in them, nothing in them may wait for that memory, and a fork has
-to wait for them."""
+"""The threads of a memory: blocking work runs in them, nothing in them may wait for that memory, and a fork waits for
+them."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from memory_core.errors import StoreUnavailableError
 T = TypeVar("T")
 
 FORK_SECONDS: Final = 2.0
-"""How long a fork waits for work that is under way."""
+"""How long a fork waits for running work."""
 
 _own = threading.local()
 
 
 def mark_own_thread() -> None:
-    """Say that this thread does a memory's work, so that `run_sync` refuses to wait for a memory in it."""
+    """Mark this thread as one of a memory's own, in which `run_sync` refuses to wait for a memory."""
     _own.is_marked = True
 
 
@@ -32,10 +32,10 @@ def is_own_thread() -> bool:
 
 
 async def in_thread(work: Callable[[], T]) -> T:
-    """Run something that blocks, such as a question to the file system, in a thread that lives as long.
+    """Run blocking work, such as a file system call, in a new thread.
 
     Raises:
-        StoreUnavailableError: There is no thread to be had, because there are too many or the interpreter is ending.
+        StoreUnavailableError: No thread can be started: there are too many, or the interpreter is shutting down.
     """
     promise: Future[T] = Future()
     promise.set_running_or_notify_cancel()
@@ -44,7 +44,7 @@ async def in_thread(work: Callable[[], T]) -> T:
         mark_own_thread()
         try:
             result = work()
-        except BaseException as error:  # noqa: BLE001  (whatever it was, it is the caller's)
+        except BaseException as error:  # noqa: BLE001  (any error belongs to the caller)
             promise.set_exception(error)
         else:
             promise.set_result(result)
@@ -57,19 +57,19 @@ async def in_thread(work: Callable[[], T]) -> T:
 
 
 def keep_for_ever(value: object) -> None:
-    """Never destroy what a parent process works with: a thread of it may hold locks in there that no child can free."""
+    """Never destroy an object of the parent process: its locks may be locked by a thread that the child lacks."""
     ctypes.pythonapi.Py_IncRef(ctypes.py_object(value))
 
 
 class ForkGate:
-    """Lets a fork wait until no thread is inside of a library whose locks would stay locked in the child.
+    """Makes a fork wait until no thread is inside a library whose locks would stay locked in the child.
 
     `before_fork`, `after_in_parent` and `after_in_child` are for `os.register_at_fork`.
     """
 
     def __init__(self) -> None:
         self.was_idle = True
-        """Whether nothing was under way as this process was forked."""
+        """Whether no work was running when this process was forked."""
         self._begin()
 
     def _begin(self) -> None:
@@ -78,8 +78,8 @@ class ForkGate:
 
     @contextmanager
     def work(self) -> Generator[None]:
-        """Around work that a fork has to wait for; begins after a fork that is under way."""
-        # Not for ever: a signal handler, in the thread that is forking, may wait for this work.
+        """Context manager for work that a fork has to wait for; it begins after a running fork."""
+        # With a time limit: a signal handler, in the thread that is forking, may wait for this work.
         is_counted = self._changed.acquire(timeout=2 * FORK_SECONDS)
         if is_counted:
             self._under_way += 1
@@ -93,7 +93,7 @@ class ForkGate:
                     self._changed.notify_all()
 
     def before_fork(self) -> None:
-        """Wait until nothing is under way, and let nothing begin."""
+        """Wait until no work is running, and block new work."""
         self._changed.acquire()
         self.was_idle = self._changed.wait_for(lambda: not self._under_way, FORK_SECONDS)
 
@@ -102,5 +102,5 @@ class ForkGate:
         self._changed.release()
 
     def after_in_child(self) -> None:
-        """Begin with nothing under way: the threads that were at work are the parent's."""
+        """Start with no running work: the working threads are the parent's."""
         self._begin()

@@ -1,7 +1,7 @@
-"""The tools an agent gets, defined once: name, description, JSON schema and handler.
+"""The tools of an agent, defined once: name, description, JSON schema and handler.
 
-Adapters turn a `Tool` into their framework's kind of tool. Whose memory a call reaches comes from the `ToolContext`
-the adapter builds from the framework's own context, never from an argument the model controls.
+Adapters turn a `Tool` into their framework's kind of tool. The owner of a call comes from the `ToolContext` that the
+adapter builds from the framework's context, never from an argument that the model controls.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from typing import Final, Literal
 from memory_core.arguments import Arguments, ToolInputError
 from memory_core.conversation import recall_with
 from memory_core.errors import MemoryCoreError
-from memory_core.handle import BoundMemory
-from memory_core.models import Draft, Json, MemoryRecord, Patch
+from memory_core.models import Draft, Json, MemoryRecord, Patch, utc_now
+from memory_core.protocols import AgentMemory, Clock
 from memory_core.recall.prompt import cut_query, excerpt, quoted
 from memory_core.recall.values import RecallOptions
 from memory_core.where.value import Where
@@ -24,25 +24,27 @@ CATEGORIES: Final = ("fact", "pattern", "preference", "capability")
 """The kinds of long-term memory the tools offer to a model."""
 
 MAX_SHOWN_CHARS: Final = 1_000
-"""Longest excerpt of one memory in a tool's answer."""
+"""Maximum length of a memory's excerpt in a tool's answer, in characters."""
 
 NEAREST: Final = 3
-"""How many memories a search that found nothing relevant names all the same."""
+"""Maximum number of nearest memories that a search without relevant hits names."""
 
 _NO_BLOCK: Final = 100_000_000
-"""Characters of a block that nobody looks at, for as many memories as are wanted."""
+"""Budget of the recall behind a search, in characters: large enough for any number of memories, its text is unused."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolContext:
-    """Where a tool call comes from. Reads reach the whole handle; writes are stamped with the rest."""
+    """The origin of a tool call. Reads reach the whole handle; writes also get the other fields."""
 
-    memory: BoundMemory
+    memory: AgentMemory
     agent: str | None = None
     session: str | None = None
     author: str | None = None
+    clock: Clock = utc_now
+    """Returns the present moment."""
     floor: bool = True
-    """Whether a search finds only what is relevant (see `BoundMemory.search`); else the best, however far away."""
+    """Whether a search returns relevant memories only (see `BoundMemory.search`); `False` returns the best anyway."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +73,7 @@ class Tool:
     handler: Handler
 
     async def __call__(self, context: ToolContext, arguments: object) -> ToolResult:
-        """Run the tool; whatever is wrong with the call or the memory comes back as an error result.
+        """Run the tool; errors of the call or the memory are returned as an error result.
 
         Args:
             arguments: A JSON object, also as text.
@@ -124,15 +126,15 @@ async def _search(context: ToolContext, given: Arguments) -> ToolResult:
         neighbours=False,
         floor=context.floor,
     )
-    recalled = await recall_with(context.memory, query, options)  # says nothing twice, where a search does
+    recalled = await recall_with(context.memory, query, options)  # without repetitions, unlike a search
     records = [hit.record for hit in recalled.hits]
     if records:
         return _listing(records, f"Found {len(records)} memories for {_quoted(query)}")
     return _nearest(query, await _nearest_records(context.memory, query, options))
 
 
-async def _nearest_records(memory: BoundMemory, query: str, options: RecallOptions) -> list[MemoryRecord]:
-    """Without vectors nothing is near what shares no word with it."""
+async def _nearest_records(memory: AgentMemory, query: str, options: RecallOptions) -> list[MemoryRecord]:
+    """The nearest memories by vector; without vectors there are none, because no word matches."""
     if not options.floor:
         return []
     limit = min(options.limit or NEAREST, NEAREST)
@@ -177,7 +179,7 @@ def _listing(records: Sequence[MemoryRecord], heading: str) -> ToolResult:
 
 
 def _entry(record: MemoryRecord) -> str:
-    """A memory as one line. What others wrote stands in quotes, so that it cannot pose as anything but their words."""
+    """A memory as one line. Stored text is quoted, so it cannot pose as another part of the answer."""
     said = _quoted(record.text)
     return (
         f"[{_name(record.kind)}] (ID {_name(record.id)}) {f'{_name(record.author)}: ' if record.author else ''}{said}"
@@ -189,7 +191,7 @@ def _quoted(text: str) -> str:
 
 
 def _name(name: str) -> str:
-    """A name as it is if it is made of plain characters, else as an excerpt."""
+    """A name of plain characters unchanged, any other name as an excerpt."""
     return name if _PLAIN.fullmatch(name) else _quoted(name)
 
 

@@ -73,7 +73,7 @@ def test_bad_lines_are_named_and_the_rest_is_remembered(tmp_path: Path) -> None:
         5: "'author' is missing",
         6: "not a JSON object but list",
         9: "not a JSON object but str",
-        10: "half of a character",
+        10: "a lone surrogate",
     }.items():
         assert f"line {number}: " in done.stderr
         assert reason in done.stderr.split(f"line {number}: ")[1].splitlines()[0]

@@ -15,8 +15,8 @@ from dataclasses import replace
 from typing import Final
 
 from memory_adk.convert import EVENT_ID, memory_entry, shortened
-from memory_core import BoundMemory, Hit, MemoryRecord, Recalled, RecallOptions
-from memory_core.adapting import recall_with
+from memory_core import Hit, MemoryRecord, Recalled, RecallOptions
+from memory_core.adapting import AgentMemory, recall_with
 
 MOST_HITS: Final = 10_000
 """Most hits that one search of the core returns."""
@@ -27,7 +27,7 @@ _NO_BLOCK: Final = 100_000_000
 
 
 async def recall(
-    handle: BoundMemory, query: str, options: RecallOptions, *, without_events: Collection[str] = ()
+    handle: AgentMemory, query: str, options: RecallOptions, *, without_events: Collection[str] = ()
 ) -> Recalled:
     """Recall memories about `query`.
 
@@ -46,7 +46,7 @@ async def recall(
 
 
 async def find(
-    handle: BoundMemory, query: str, options: RecallOptions, *, without_events: Collection[str] = ()
+    handle: AgentMemory, query: str, options: RecallOptions, *, without_events: Collection[str] = ()
 ) -> list[MemoryEntry]:
     """Search memories about `query` and return them as ADK's response, best first.
 

@@ -67,7 +67,11 @@ class MemoryTool(BaseTool):
             raise ScopeError("this runner has no MemoryService; pass one to MemoryToolset(service) or to the Runner")
         handle = service.handle(context.session.app_name, context.user_id)
         return ToolContext(
-            memory=handle, agent=context.agent_name, session=context.session.id, author=context.agent_name
+            memory=handle,
+            agent=context.agent_name,
+            session=context.session.id,
+            author=context.agent_name,
+            clock=handle.memory.clock,
         )
 
 
@@ -107,7 +111,7 @@ async def _store(context: ToolContext, given: Arguments) -> ToolResult:
 
 def _since(context: ToolContext, where: Where, days: float) -> Where:
     try:
-        since = context.memory.memory.clock() - timedelta(days=days)
+        since = context.clock() - timedelta(days=days)
     except OverflowError:
         return where
     return replace(where, since=since if where.since is None else max(since, where.since))

@@ -48,7 +48,7 @@ class MemoryBehaviour(CyclicBehaviour):
         Raises:
             ScopeError: The agent has no long-term memories, or they belong to peers and there was no message yet.
         """
-        return self._owner().home.base(self._peer)
+        return self._owner().home.handle(self._peer)
 
     async def recall(self, message: Message) -> Recalled:
         """Recall memories for the answer to a message, as set by the agent's `recall=`; `str` of the result is the block.
@@ -99,7 +99,11 @@ class MemoryBehaviour(CyclicBehaviour):
             data={"metadata": metadata} if metadata else {},
         )
         try:
-            await append_drafts(self.memory, [draft], embed="later")
+            kept = agent.home.base(peer)
+            if isinstance(kept, BoundMemory):
+                await append_drafts(kept, [draft], embed="later")
+            else:
+                await kept.add(draft)
         except MemoryCoreError as error:
             reason = reason_for_log(error)  # without the traceback, whose messages may quote
             logger.error("an agent goes on without remembering a message: %s", reason)  # noqa: TRY400

@@ -115,11 +115,11 @@ class MemoryMixin(Agent):
     @property
     def memory(self) -> BoundMemory:
         """The agent's long-term memories; with `owner="peer"` use `memory_of(message)`."""
-        return self.home.base(None)
+        return self.home.handle(None)
 
     def memory_of(self, message: Message) -> BoundMemory:
         """The long-term memories that the conversation a message belongs to may reach."""
-        return self.home.base(sender_of(message))
+        return self.home.handle(sender_of(message))
 
     def dispatch(self, msg: Message) -> list[Task[None]]:
         """Deliver a message to the behaviours, as `Agent.dispatch`; one for the model gets a thread if it has none."""

@@ -1,6 +1,6 @@
 """A desktop assistant that knows only MCP: `python -m demo.assistant FILE QUESTION...`
 
-Its server is a process of its own, which it starts as the configuration of such an assistant says.
+It starts its server as a separate process, as the configuration of such an assistant says.
 """
 
 from __future__ import annotations

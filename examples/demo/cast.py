@@ -1,6 +1,6 @@
-"""Three agents of three frameworks, each as its own users write it, with one memory between them.
+"""Three agents of three frameworks, each in its framework's usual style, with one shared memory.
 
-Only the language models are scripted: they decide by rules what a hosted model would decide by itself.
+Only the language models are scripted: they decide by rules what a hosted model would decide itself.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ from memory_spade.testing.provider import Request, ScriptedProvider, ToolCall
 from memory_spade.testing.xmpp import XmppServer
 
 
-def quote(read: str, told: Sequence[str]) -> str:
-    """The rule that stands in for a model's wit: repeat the first thing you can read of what was once told."""
-    found = [text for text in told if text in read]
+def quote(read: str, facts: Sequence[str]) -> str:
+    """The rule of the scripted models: repeat the first known fact that the prompt contains."""
+    found = [text for text in facts if text in read]
     return f"You once said: {min(found, key=read.index)}." if found else "I do not know."
 
 
 def note_taker(request: Request) -> str | ToolCall:
-    """The SPADE agent's model: stores what it is told, then says so, or passes on what went wrong."""
+    """The SPADE agent's model: stores each message, then confirms it or reports the error."""
     if request.results:
         return "Noted." if request.results[-1].startswith("Stored") else request.results[-1]
     category = "preference" if "prefer" in request.said else "fact"
@@ -42,7 +42,7 @@ def note_taker(request: Request) -> str | ToolCall:
 
 
 async def tell_spade(memory: BoundMemory, server: XmppServer, messages: Sequence[str]) -> list[str]:
-    """Ann's phone tells her SPADE agent things over XMPP; returns the agent's answers."""
+    """Ann's phone sends messages to her SPADE agent over XMPP; returns the agent's answers."""
     secretary = MemoryLLMAgent(
         server.jid("secretary"), "secret", ScriptedProvider(note_taker), memory=memory, agent_base_memory=True
     )
@@ -52,11 +52,11 @@ async def tell_spade(memory: BoundMemory, server: XmppServer, messages: Sequence
     return [str((await phone.ask(server.jid("secretary"), text, thread="breakfast")).body) for text in messages]
 
 
-async def ask_adk(memory: BoundMemory, question: str, told: Sequence[str]) -> str:
-    """An ADK runner with the stock `load_memory` tool, in a session of its own."""
+async def ask_adk(memory: BoundMemory, question: str, facts: Sequence[str]) -> str:
+    """An ADK runner with the stock `load_memory` tool, in a new session."""
 
     def answer(request: LlmRequest) -> str:
-        return quote(prompt(request), told)
+        return quote(prompt(request), facts)
 
     agent = LlmAgent(
         name="travel_agent",
@@ -73,11 +73,11 @@ async def ask_adk(memory: BoundMemory, question: str, told: Sequence[str]) -> st
         return await ask(runner, question, user_id="ann", session_id="noon")
 
 
-async def ask_langchain(memory: BoundMemory, question: str, told: Sequence[str]) -> str:
-    """A LangChain chain; what is recalled stands in its prompt."""
+async def ask_langchain(memory: BoundMemory, question: str, facts: Sequence[str]) -> str:
+    """A LangChain chain with recalled memories in its prompt."""
 
     def answer(messages: list[BaseMessage]) -> str:
-        return quote(messages[0].text, told)
+        return quote(messages[0].text, facts)
 
     template = ChatPromptTemplate([("system", "{memories}"), ("placeholder", "{history}"), ("human", "{question}")])
     chain = with_memory(

@@ -1,4 +1,4 @@
-"""Reading a conversation file: one JSON object a line with `at`, `session`, `author` and `text`."""
+"""Reading a conversation file: one JSON object per line with `at`, `session`, `author` and `text`."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from typing import Any, cast
 from memory_core import BoundMemory, Draft, check_draft
 
 BATCH = 256
-"""Lines of one transaction."""
+"""Lines per transaction."""
 
 
 @dataclass(frozen=True)
@@ -26,7 +26,7 @@ class BadLine:
 
 
 def read(path: Path) -> Iterator[Draft | BadLine]:
-    """The turns of a file in order, and what is wrong with the lines that hold none; blank lines do not count."""
+    """The turns of a file in order, and a `BadLine` for each invalid line; blank lines are skipped."""
     seen: Counter[str] = Counter()
     with path.open("rb") as lines:
         for number, line in enumerate(lines, 1):
@@ -39,7 +39,7 @@ def read(path: Path) -> Iterator[Draft | BadLine]:
 
 
 async def ingest(memory: BoundMemory, turns: Sequence[Draft]) -> AsyncIterator[int]:
-    """Add the turns batch by batch and tell how many are in; what is stored already stays as it is."""
+    """Add the turns batch by batch and yield how many are stored; known turns are not changed."""
     for start in range(0, len(turns), BATCH):
         batch = turns[start : start + BATCH]
         await memory.add_many(batch)

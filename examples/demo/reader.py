@@ -1,4 +1,4 @@
-"""A process of its own that knows only the file: `python -m demo.reader FILE QUESTION...`"""
+"""A separate process that knows only the file: `python -m demo.reader FILE QUESTION...`"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A Xaibo agent made of YAML: `python -m demo.secretary FILE QUESTION...`"""
+"""A Xaibo agent defined in YAML: `python -m demo.secretary FILE QUESTION...`"""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ modules:
 
 
 class ScriptedModel(LLMProtocol):
-    """Stands in for a model: it searches the memory for what it is asked and repeats the best."""
+    """A scripted model: it searches the memory for the question and repeats the best hit."""
 
     async def generate(self, messages: list[LLMMessage], options: LLMOptions | None = None) -> LLMResponse:  # noqa: ARG002
-        """Call `search_memory`, then tell what it found."""
+        """Call `search_memory`, then answer with its result."""
         if results := messages[-1].tool_results:
             (found, *_) = json.loads(results[0].content) or [{"content": "nothing", "similarity_score": 0}]
             transcript.note(f"search_memory, similarity {found['similarity_score']:.2f}")

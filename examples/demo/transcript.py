@@ -1,4 +1,4 @@
-"""What the demo prints: who stored what, who found it, and why it ranked."""
+"""The output of the demo: which agent stored a memory, which one found it, and why it ranked."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from memory_core import Hit, MemoryRecord
 
 console = Console(highlight=False)
 BAR = 24
-"""Cells of the longest bar."""
+"""Length of the longest bar, in characters."""
 
 
 def scene(title: str, subtitle: str) -> None:
-    """Announce who is on stage."""
+    """Announce the next part of the demo."""
     console.print()
     console.print(Panel(f"[dim]{escape(subtitle)}[/dim]", title=f"[bold]{escape(title)}[/bold]", title_align="left"))
 
@@ -35,13 +35,13 @@ def note(text: str) -> None:
 
 
 def error(text: str) -> None:
-    """What went wrong, in one line, on standard error."""
+    """Print an error in one line on standard error."""
     Console(stderr=True, highlight=False).print(f"[red]{escape(text)}[/red]", soft_wrap=True)
 
 
 @contextmanager
 def progress(what: str, total: int) -> Generator[Callable[[int], None]]:
-    """A bar that the yielded function moves on."""
+    """A progress bar that the yielded function advances."""
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     with Progress(*columns, console=console) as bars:
         task = bars.add_task(escape(what), total=total)
@@ -49,7 +49,7 @@ def progress(what: str, total: int) -> Generator[Callable[[int], None]]:
 
 
 def stored(records: Sequence[MemoryRecord]) -> None:
-    """The rows that are in the file now."""
+    """Print the records in the file."""
     table = Table("memory", "kind", "author", "via", "id", box=None, header_style="dim", padding=(0, 2, 0, 0))
     for record in records:
         table.add_row(escape(record.text), record.kind, record.author, record.agent, record.id[-8:])
@@ -57,7 +57,7 @@ def stored(records: Sequence[MemoryRecord]) -> None:
 
 
 def why(query: str, hits: Sequence[Hit], limit: int = 3) -> None:
-    """The best hits of a question, each with the parts of its score as bars."""
+    """Print the best hits of a question, each with the parts of its score as bars."""
     console.print(f"  [bold]{escape(query)}[/bold]")
     if not hits:
         console.print("     [dim]nothing relevant is remembered[/dim]")

@@ -1,4 +1,4 @@
-"""Remember vectors, so that the same text is embedded once."""
+"""A cache of vectors, so that the same text is embedded once."""
 
 from __future__ import annotations
 
@@ -21,38 +21,38 @@ _QUERY: Final = b"q"
 
 
 class CachedEmbedder:
-    """Any embedder, with a memory for its vectors: worth it where each text costs money or time.
+    """Any embedder with a cache for its vectors: useful where embedding costs money or time.
 
-    Documents and questions are remembered apart, by a digest of the text; no text is kept. The vectors least lately
-    used go first. Nothing is written to disk.
+    Documents and queries are cached separately, by a digest of the text; no text is kept. The least recently used
+    vectors are evicted first. Nothing is written to disk.
 
     Args:
-        inner: Embeds what is not known; closed with this one.
-        max_bytes: Of vectors held, without the bookkeeping (about 200 bytes each). The default is 10,922 vectors of
-            1,536 dimensions.
+        inner: Embeds texts that are not cached; closed with this one.
+        max_bytes: Maximum size of the cached vectors, without overhead (about 200 bytes each). The default is 10,922
+            vectors of 1,536 dimensions.
     """
 
     def __init__(self, inner: Embedder, *, max_bytes: int = 64 * 1024 * 1024) -> None:
         if max_bytes < 0:
-            raise InvalidInputError(f"max_bytes is {max_bytes}; it must not be negative")
+            raise InvalidInputError(f"max_bytes must not be negative, but is {max_bytes}")
         self._inner = inner
         self._most = max_bytes // (4 * inner.fingerprint.dimensions)
         self._vectors: OrderedDict[bytes, NDArray[np.float32]] = OrderedDict()
         self._lock = threading.Lock()
-        """Held for moments: calls may come from several event loops."""
+        """Locked briefly only: calls may come from several event loops."""
 
     @property
     def fingerprint(self) -> Fingerprint:
-        """The inner embedder's: the vectors are the same."""
+        """The inner embedder's fingerprint, because the vectors are the same."""
         return self._inner.fingerprint
 
     async def embed_documents(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """One unit row per text, in the order given; the inner embedder sees each unknown text once.
 
         Raises:
-            EmbeddingError: The inner embedder failed; nothing of this call is remembered.
+            EmbeddingError: The inner embedder failed; nothing of this call is cached.
         """
-        import numpy as np  # noqa: PLC0415  (takes 0.15 s, and not everybody embeds)
+        import numpy as np  # noqa: PLC0415  (takes 0.15 s, and only embedding needs it)
 
         if isinstance(texts, str):
             raise InvalidInputError(f"embed_documents takes a list of texts, not one text: [{texts[:40]!r}]")
@@ -62,13 +62,13 @@ class CachedEmbedder:
         if unknown:
             made = await self._inner.embed_documents(list(unknown.values()))
             if len(made) != len(unknown):
-                raise EmbeddingError(f"{self.fingerprint.name} made {len(made)} vectors for {len(unknown)} texts")
+                raise EmbeddingError(f"{self.fingerprint.name} returned {len(made)} vectors for {len(unknown)} texts")
             rows |= {key: row.copy() for key, row in zip(unknown, made, strict=True)}
             self._remember({key: rows[key] for key in unknown})
         return np.stack([rows[key] for key in keys]) if keys else np.zeros((0, self.fingerprint.dimensions), np.float32)
 
     async def embed_query(self, text: str) -> NDArray[np.float32]:
-        """The unit vector of a question; raises `EmbeddingError`."""
+        """The unit vector of a query; raises `EmbeddingError`."""
         key = _digest(_QUERY, text)
         vector = self._known([key]).get(key)
         if vector is None:
@@ -77,11 +77,11 @@ class CachedEmbedder:
         return vector.copy()
 
     async def familiarity(self, text: str) -> float:
-        """What the inner embedder says; 1 if it cannot tell."""
+        """The inner embedder's familiarity; 1 if it does not report one."""
         return await self._inner.familiarity(text) if isinstance(self._inner, Familiar) else 1.0
 
     async def close(self) -> None:
-        """Forget all vectors and close the inner embedder."""
+        """Clear the cache and close the inner embedder."""
         with self._lock:
             self._vectors.clear()
         await self._inner.close()

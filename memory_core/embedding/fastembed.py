@@ -31,22 +31,22 @@ DIMENSIONS: Final = {
     "sentence-transformers/paraphrase-multilingual-MiniLM-L12-v2": 384,
     "snowflake/snowflake-arctic-embed-s": 384,
 }
-"""By fastembed's own list, `TextEmbedding.list_supported_models()`."""
+"""From fastembed's list, `TextEmbedding.list_supported_models()`."""
 
 
 class FastEmbedEmbedder(ThreadedEmbedder):
-    """A model that fastembed knows by name; it is downloaded at the first use unless `directory` has it.
+    """A model that fastembed knows by name; it is downloaded on first use unless `directory` contains it.
 
     fastembed is imported and the model loaded on a thread of this embedder, with the first text.
 
     Args:
-        model: As fastembed names it.
+        model: fastembed's name of the model.
         dimensions: Length of the vectors; needed for models that `DIMENSIONS` does not list.
         directory: Where the model's files are (`model.onnx` and the tokenizer's JSON files, as fastembed lays them
             out); then no network is used.
-        cache_dir: Where downloads go; fastembed's default is a folder for temporary files.
+        cache_dir: Folder for downloads; fastembed's default is a folder for temporary files.
         revision: Part of the fingerprint; change it when the files behind the name change.
-        threads: Of onnxruntime; all cores by default.
+        threads: Number of onnxruntime's threads; all cores by default.
 
     Raises:
         InvalidInputError: The dimensions of the model are neither given nor known.

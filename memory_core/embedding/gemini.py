@@ -21,20 +21,21 @@ MOST_TEXTS: Final = 100
 
 
 class GeminiEmbedder(HostedEmbedder):
-    """A Gemini embedding model (`models/…:batchEmbedContents`); documents and questions get their task types.
+    """A Gemini embedding model (`models/…:batchEmbedContents`); documents and queries get their task types.
 
-    Gemini returns unit vectors at 3,072 dimensions only; here every vector is brought to unit length.
+    Gemini returns unit vectors at 3,072 dimensions only; here every vector is normalised to unit length.
 
     Args:
         model: `gemini-embedding-001`, or another one that knows the task types `RETRIEVAL_DOCUMENT` and
             `RETRIEVAL_QUERY`.
         dimensions: 128 to 3072; Google recommends 768, 1536 or 3072.
-        api_key: Without it, `GEMINI_API_KEY` or else `GOOGLE_API_KEY` is read at each request, but sent to Google only.
-        base_url: Another server of the same protocol, up to and without `/models`.
-        limits: Batches, time-outs and retries; a request never has more than 100 texts.
+        api_key: If not given, `GEMINI_API_KEY` or else `GOOGLE_API_KEY` is read at each request, but sent to Google
+            only.
+        base_url: Another server with the same protocol; the URL without `/models`.
+        limits: Batches, timeouts and retries; a request never has more than 100 texts.
 
     Raises:
-        InvalidInputError: The dimensions are out of range, or the URL is none.
+        InvalidInputError: The dimensions are out of range, or the URL is invalid.
     """
 
     def __init__(
@@ -47,10 +48,10 @@ class GeminiEmbedder(HostedEmbedder):
         limits: Limits | None = None,
     ) -> None:
         if not SHORTEST <= dimensions <= LONGEST:
-            raise InvalidInputError(f"dimensions is {dimensions}; Gemini makes {SHORTEST} to {LONGEST}")
+            raise InvalidInputError(f"dimensions must be from {SHORTEST} to {LONGEST} for Gemini, not {dimensions}")
         limits = limits or Limits()
         if limits.batch_texts > MOST_TEXTS:
-            raise InvalidInputError(f"batch_texts is {limits.batch_texts}; Gemini takes at most {MOST_TEXTS} at once")
+            raise InvalidInputError(f"batch_texts must be at most {MOST_TEXTS} for Gemini, not {limits.batch_texts}")
         name = model.removeprefix("models/")
         super().__init__(Fingerprint(name, "1", dimensions), _Gemini(name, dimensions, api_key, base_url), limits)
 

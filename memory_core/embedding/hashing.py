@@ -1,4 +1,4 @@
-"""An embedder without a model, for tests and examples that should start at once."""
+"""An embedder without a model, for tests and examples that should start instantly."""
 
 from __future__ import annotations
 
@@ -21,20 +21,20 @@ _GRAM_SIZES: Final = (3, 4, 5)
 
 
 class HashingEmbedder:
-    """Words and their letter groups, hashed into a vector: texts are near if they are spelled alike.
+    """Words and their character n-grams, hashed into a vector: texts with similar spelling have similar vectors.
 
-    It knows nothing about meaning, needs no file, and gives the same vector in every process and version. Each word
-    (in lower case) counts as a whole and by its groups of 3, 4 and 5 letters, with the ends of the word marked. A
-    feature adds its weight, the square root of its count, to one dimension, plus or minus, both told by its hash
+    It knows nothing about meaning, needs no file, and computes the same vector in every process and version. The
+    features are each word (in lower case) and its n-grams of 3, 4 and 5 letters, with the ends of the word marked. A
+    feature adds its weight, the square root of its count, to one dimension with a sign; its hash gives both
     (Weinberger et al., "Feature hashing", ICML 2009).
 
     Args:
-        dimensions: Length of the vectors, at least 2. Fewer means more features that collide by chance.
+        dimensions: Length of the vectors, at least 2. Fewer dimensions mean more hash collisions.
     """
 
     def __init__(self, *, dimensions: int = 512) -> None:
         if dimensions < 2:
-            raise InvalidInputError(f"dimensions is {dimensions}; it has to be at least 2")
+            raise InvalidInputError(f"dimensions must be at least 2, not {dimensions}")
         self._fingerprint = Fingerprint(name="hashing", revision="1", dimensions=dimensions)
 
     @property
@@ -44,7 +44,7 @@ class HashingEmbedder:
 
     async def embed_documents(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """One unit row per text, in the order given. A text without a letter or digit is hashed as a whole."""
-        import numpy as np  # noqa: PLC0415  (takes 0.15 s, and not everybody embeds)
+        import numpy as np  # noqa: PLC0415  (takes 0.15 s, and only embedding needs it)
 
         if isinstance(texts, str):
             raise InvalidInputError(f"embed_documents takes a list of texts, not one text: [{texts[:40]!r}]")
@@ -59,14 +59,14 @@ class HashingEmbedder:
         return vector
 
     async def close(self) -> None:
-        """Nothing is held."""
+        """Do nothing: there are no resources to release."""
 
     def _fill(self, row: NDArray[np.float32], text: str) -> None:
         features = Counter(_features(text)) or Counter([f"={text}"])
         for feature, count in features.items():
             self._add(row, feature, count)
         length = float((row @ row) ** 0.5)
-        if length == 0:  # the features have cancelled each other out: rare, and then the text as a whole has to do
+        if length == 0:  # the features have cancelled each other out (rare): hash the text as a whole
             self._add(row, f"={text}", 1)
             length = 1.0
         row /= length
@@ -78,7 +78,7 @@ class HashingEmbedder:
 
 
 def _features(text: str) -> Iterator[str]:
-    """`tea` gives `<tea>`, `<te`, `tea`, `ea>`, `<tea`, `tea>`; a whole word is told from a group by its marks."""
+    """`tea` gives `<tea>`, `<te`, `tea`, `ea>`, `<tea`, `tea>`; the marks distinguish whole words from n-grams."""
     words = [f"<{word}>" for word in _WORD.findall(text.lower())]
     return chain(words, chain.from_iterable(map(_grams, words)))
 

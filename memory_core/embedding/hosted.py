@@ -1,7 +1,7 @@
-"""Embed with a model behind HTTP: batches, retries, time-outs, and what to say when it fails.
+"""Embed with a model behind HTTP: batches, retries, timeouts and error messages.
 
-Plain httpx instead of the providers' own packages: the two protocols are one POST each, and so there is one set of
-rules for both, one connection pool on the core loop, and 1 MB to install.
+Uses plain httpx instead of the providers' packages: both protocols are a single POST, so one implementation serves
+both, with one connection pool on the core loop and 1 MB to install.
 """
 
 from __future__ import annotations
@@ -34,28 +34,28 @@ if TYPE_CHECKING:
 REQUESTS_AT_ONCE: Final = 4
 
 RETRIED: Final = frozenset({408, 409, 429, 500, 502, 503, 504})
-"""Statuses that the next attempt may not meet: what the providers' own clients try again, too."""
+"""Temporary statuses, which the providers' own clients retry too."""
 
 _REFUSED_KEY: Final = frozenset({401, 403})
 _NOT_FOUND: Final = 404
 
 _BLANK: Final = "."
-"""Stands for a text without a visible character, which the providers refuse; it says as little."""
+"""Replaces a text without a visible character, which the providers refuse."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """How much is asked for at once, and how patiently.
+    """Limits of requests and retries.
 
     Args:
         timeout_seconds: For one request, from the first byte sent to the last byte read.
-        attempts: How often a request is tried in all, when the connection, the rate limit or the server fails.
-        first_pause_seconds: Wait before the second attempt, doubled for each later one, less up to a quarter by
-            chance. A `Retry-After` of the server takes its place.
-        longest_pause_seconds: A server that asks for more than this is not waited for.
-        batch_texts: Most texts in one request.
-        batch_characters: Most characters in one request; a text is never split for it.
-        text_characters: A text is cut after this many. A token is a character or more in nearly every script, so
+        attempts: Maximum number of attempts per request, when the connection, the rate limit or the server fails.
+        first_pause_seconds: Pause before the second attempt, doubled for each later one and reduced by a random share
+            of up to a quarter. A `Retry-After` of the server replaces it.
+        longest_pause_seconds: If the server asks for a longer pause, the request fails.
+        batch_texts: Maximum number of texts in one request.
+        batch_characters: Maximum number of characters in one request; a text is never split for it.
+        text_characters: A text is truncated after this many. A token is a character or more in nearly every script, so
             the default fits models that take 8,192 tokens.
     """
 
@@ -70,25 +70,25 @@ class Limits:
     def __post_init__(self) -> None:
         for name in ("timeout_seconds", "attempts", "batch_texts", "batch_characters", "text_characters"):
             if not getattr(self, name) > 0:
-                raise InvalidInputError(f"{name} is {getattr(self, name)!r}; it has to be more than 0")
+                raise InvalidInputError(f"{name} must be more than 0, not {getattr(self, name)!r}")
         if self.first_pause_seconds < 0 or self.longest_pause_seconds < 0:
             raise InvalidInputError("first_pause_seconds and longest_pause_seconds must not be negative")
 
 
 class Dialect(Protocol):
-    """What tells one provider's protocol from another's."""
+    """The differences between the providers' protocols."""
 
     @property
     def url(self) -> str:
-        """Where a batch is posted; it holds no key."""
+        """The URL of the POST; it contains no key."""
         ...
 
     def credentials(self) -> dict[str, str]:
-        """The header that holds the key, or nothing; raises `EmbeddingError` if a key is needed and missing."""
+        """The header with the key, or nothing; raises `EmbeddingError` if a required key is missing."""
         ...
 
     def body(self, texts: Sequence[str], *, query: bool) -> object:
-        """What to post, as JSON."""
+        """The JSON body of the POST."""
         ...
 
     def vectors(self, answer: Any) -> Sequence[Sequence[float]]:
@@ -97,10 +97,10 @@ class Dialect(Protocol):
 
 
 class HostedEmbedder:
-    """An embedder behind a URL. Use `OpenAiEmbedder` or `GeminiEmbedder`, or give it a `Dialect` of your own.
+    """An embedder behind a URL. Use `OpenAiEmbedder` or `GeminiEmbedder`, or pass your own `Dialect`.
 
-    Requests run on the core loop, whichever loop a call comes from, at most four at a time. After `close` the next
-    call connects again.
+    Requests run on the core loop, regardless of the calling loop, at most four at a time. After `close` the next call
+    connects again.
     """
 
     def __init__(self, fingerprint: Fingerprint, dialect: Dialect, limits: Limits) -> None:
@@ -108,11 +108,11 @@ class HostedEmbedder:
         try:
             parsed = httpx.URL(url)
         except httpx.InvalidURL as error:
-            raise InvalidInputError(f"{url!r} is no URL: {error}") from error
+            raise InvalidInputError(f"{url!r} is not a URL: {error}") from error
         if parsed.userinfo:
-            raise InvalidInputError(f"the URL of {parsed.host!r} holds a user or password; give api_key instead")
+            raise InvalidInputError(f"the URL of {parsed.host!r} contains a user or password; give api_key instead")
         if parsed.scheme not in {"http", "https"} or not parsed.host:
-            raise InvalidInputError(f"{url!r} is no URL of the web; it has to begin with https:// or http://")
+            raise InvalidInputError(f"{url!r} must begin with https:// or http://")
         self._fingerprint = fingerprint
         self._dialect = dialect
         self._limits = limits
@@ -127,20 +127,20 @@ class HostedEmbedder:
         """One unit row per text, in the order given, shape `(len(texts), dimensions)`.
 
         Raises:
-            EmbeddingError: The server refused, failed or was not reached, after all attempts.
+            EmbeddingError: The server refused the request, failed or could not be reached, after all attempts.
         """
         if isinstance(texts, str):
             raise InvalidInputError(f"embed_documents takes a list of texts, not one text: [{texts[:40]!r}]")
         return await on_core(self._embed, texts, query=False)
 
     async def embed_query(self, text: str) -> NDArray[np.float32]:
-        """The unit vector of a question, shape `(dimensions,)`; raises as `embed_documents` does."""
+        """The unit vector of a query, shape `(dimensions,)`; raises as `embed_documents` does."""
         rows: NDArray[np.float32] = await on_core(self._embed, [text], query=True)
         vector: NDArray[np.float32] = rows[0]
         return vector
 
     async def close(self) -> None:
-        """Close the connections; requests under way fail."""
+        """Close the connections; running requests fail."""
         await on_core(self._close)
 
     async def _close(self) -> None:
@@ -149,7 +149,7 @@ class HostedEmbedder:
             await wire.client.aclose()
 
     async def _embed(self, texts: Sequence[str], *, query: bool) -> NDArray[np.float32]:
-        import numpy as np  # noqa: PLC0415  (takes 0.15 s, and not everybody embeds)
+        import numpy as np  # noqa: PLC0415  (takes 0.15 s, and only embedding needs it)
 
         limits = self._limits
         jobs = batches(
@@ -161,7 +161,7 @@ class HostedEmbedder:
             async with asyncio.TaskGroup() as group:
                 tasks = [group.create_task(self._batch(job, query=query)) for job in jobs]
         except ExceptionGroup as failures:
-            raise failures.exceptions[0]  # noqa: B904  (the first says it; it keeps the cause it has)
+            raise failures.exceptions[0]  # noqa: B904  (the first one is enough; it keeps its cause)
         nothing = np.zeros((0, self._fingerprint.dimensions), np.float32)
         return np.concatenate([nothing, *(task.result() for task in tasks)])
 
@@ -171,7 +171,7 @@ class HostedEmbedder:
         try:
             vectors = self._dialect.vectors(json.loads(content))
         except (LookupError, TypeError, ValueError) as error:
-            raise EmbeddingError(f"{self._who} answered something else than vectors: {_excerpt(content)}") from error
+            raise EmbeddingError(f"{self._who} did not return vectors: {_excerpt(content)}") from error
         return self._units(vectors, len(texts))
 
     def _units(self, vectors: Sequence[Sequence[float]], count: int) -> NDArray[np.float32]:
@@ -179,25 +179,25 @@ class HostedEmbedder:
 
         dimensions = self._fingerprint.dimensions
         if len(vectors) != count:
-            raise EmbeddingError(f"{self._who} answered {len(vectors)} vectors for {count} texts")
+            raise EmbeddingError(f"{self._who} returned {len(vectors)} vectors for {count} texts")
         other = next((len(vector) for vector in vectors if len(vector) != dimensions), dimensions)
         if other != dimensions:
             raise EmbeddingError(
-                f"{self._who} answered a vector of {other} numbers, not {dimensions}; give dimensions={other}, or the "
-                "name of the model you mean"
+                f"{self._who} returned a vector of {other} numbers, not {dimensions}; give dimensions={other}, or the "
+                "name of another model"
             )
         try:
             rows = np.array(vectors, np.float64).reshape(count, dimensions)
         except (TypeError, ValueError) as error:
-            raise EmbeddingError(f"{self._who} answered vectors that are not made of numbers") from error
+            raise EmbeddingError(f"{self._who} returned vectors that do not consist of numbers") from error
         lengths = np.linalg.norm(rows, axis=1, keepdims=True)
         if not (np.isfinite(lengths) & (lengths > 0)).all():
-            raise EmbeddingError(f"{self._who} answered a vector without a direction (zero, infinite or NaN)")
+            raise EmbeddingError(f"{self._who} returned a vector without a direction (zero, infinite or NaN)")
         units: NDArray[np.float32] = (rows / lengths).astype(np.float32)
         return units
 
     async def _post(self, body: bytes) -> bytes:
-        """The body of a good answer."""
+        """The body of a successful response."""
         limits, pause = self._limits, self._limits.first_pause_seconds
         attempt = 1
         while True:
@@ -212,7 +212,7 @@ class HostedEmbedder:
             pause *= 2
 
     async def _attempt(self, body: bytes) -> tuple[bytes | EmbeddingError, bool, float | None]:
-        """The answer or what failed, whether to try again, and the pause the server asked for."""
+        """The response or the error, whether to retry, and the pause the server asked for."""
         wire, credentials = self._connected(), self._dialect.credentials()
         headers = {"Content-Type": "application/json"} | credentials
         try:
@@ -221,7 +221,7 @@ class HostedEmbedder:
         except TimeoutError as error:
             message = f"{self._who} did not answer within {self._limits.timeout_seconds} s"
             return _caused(message, error), True, None
-        except (httpx.HTTPError, RuntimeError) as error:  # RuntimeError: closed under way
+        except (httpx.HTTPError, RuntimeError) as error:  # RuntimeError: closed meanwhile
             message = (
                 f"{self._who} cannot be reached ({type(error).__name__}: {error}); is it running, is the URL right?"
             )
@@ -236,7 +236,7 @@ class HostedEmbedder:
 
     def _refusal(self, status: int, said: str, asked: float | None) -> str:
         if status in _REFUSED_KEY:  # what servers say here may quote the key
-            return f"{self._who} refused the key (status {status}); check api_key and what it may use"
+            return f"{self._who} refused the key (status {status}); check api_key and its permissions"
         later = "" if asked is None else f"; it asks to wait {asked:g} s"
         if status == _NOT_FOUND:
             later = "; check base_url and the name of the model"
@@ -255,7 +255,7 @@ class HostedEmbedder:
 
 @dataclass(frozen=True, slots=True)
 class _Wire:
-    """What belongs to one event loop. Time is limited around each request as a whole, not by the client."""
+    """The client and semaphore of one event loop. The timeout applies to each request as a whole, not in the client."""
 
     loop: asyncio.AbstractEventLoop
     client: httpx.AsyncClient
@@ -263,7 +263,7 @@ class _Wire:
 
 
 def batches(texts: Sequence[str], *, most: int, characters: int) -> list[list[str]]:
-    """The texts in order, cut into lists of at most `most` texts and `characters` characters (or one longer text)."""
+    """The texts in order, split into lists of at most `most` texts and `characters` characters (or one longer text)."""
     made: list[list[str]] = []
     room = 0
     for text in texts:
@@ -276,7 +276,7 @@ def batches(texts: Sequence[str], *, most: int, characters: int) -> list[list[st
 
 
 def pause_asked(header: str | None, now: datetime) -> float | None:
-    """Seconds of a `Retry-After` header (RFC 9110, 10.2.3: a number of seconds or a date); None if it says nothing."""
+    """Seconds of a `Retry-After` header (RFC 9110, 10.2.3: a number of seconds or a date); `None` if there is none."""
     if header is None:
         return None
     try:
@@ -291,13 +291,13 @@ def pause_asked(header: str | None, now: datetime) -> float | None:
 
 
 def _clean(text: str, characters: int) -> str:
-    """What any server takes: no half of a surrogate pair, not too long, not blank."""
+    """The text in a form any server accepts: without lone surrogates, not too long, not blank."""
     cut = text[:characters].encode("utf-8", "replace").decode()
     return cut if cut.strip() else _BLANK
 
 
 def _message(content: bytes) -> str:
-    """What the server says went wrong, in the shape both providers use, or the start of whatever it sent."""
+    """The server's error message, in the form both providers use, or the start of its response."""
     try:
         return str(json.loads(content)["error"]["message"])[:300]
     except (LookupError, TypeError, ValueError):
@@ -305,7 +305,7 @@ def _message(content: bytes) -> str:
 
 
 def _without_key(said: str, credentials: dict[str, str]) -> str:
-    """Servers quote what they do not like."""
+    """The message without the key, which servers may quote."""
     for value in credentials.values():
         said = said.replace(value.removeprefix("Bearer "), "***")
     return said

@@ -1,4 +1,4 @@
-"""Embed with a model on this machine's disk, on threads of our own."""
+"""Embed with a model on this machine's disk, on dedicated threads."""
 
 from __future__ import annotations
 
@@ -25,29 +25,29 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 _TEXTS_A_JOB: Final = 8
-"""Most that a thread embeds before it looks up: some 30 ms of work, also the longest wait at interpreter exit."""
+"""Maximum number of texts in one job of a thread: about 30 ms of work, also the longest wait at interpreter exit."""
 
 _CACHED_QUERIES: Final = 1_024
-"""Vectors of questions that are remembered: 1.6 MB at 384 dimensions."""
+"""Number of cached query vectors: 1.6 MB at 384 dimensions."""
 
 
 class OnnxEmbedder:
     """Any BERT sentence model in a local directory: `model.onnx` (or `onnx/model.onnx`) and `vocab.txt`.
 
-    The vocabulary has to be an uncased WordPiece one, as in all-MiniLM, bge-*-en, e5-*-v2, gte and arctic-embed. The
-    same text gives the same vector, whatever it is embedded with.
+    The vocabulary must be an uncased WordPiece vocabulary, as in all-MiniLM, bge-*-en, e5-*-v2, gte and arctic-embed.
+    The same text always has the same vector, regardless of the texts embedded with it.
 
-    Nothing is opened before the first text. Documents are spread over all cores, a few at a time; questions have
-    threads of their own and never wait for documents. Calls may come from any number of event loops. After `close`
-    the next call opens the model again.
+    Nothing is opened before the first text. Documents are spread over all cores, a few at a time; queries have
+    separate threads and never wait for documents. Calls may come from any number of event loops. After `close` the
+    next call opens the model again.
 
     Args:
-        directory: Where the files are.
-        fingerprint: What to store beside the vectors. Change the revision when you change the files.
-        max_tokens: A text is cut after this many, `[CLS]` and `[SEP]` included; at least 3, at most what the model
-            was trained with (512 for BERT).
-        pooling: Used if the model gives one vector a token (1_Pooling/config.json says which one it wants).
-        query_prefix: Put before every question, if the model was trained so ("query: " for e5).
+        directory: The directory of the files.
+        fingerprint: The fingerprint to store with the vectors. Change the revision when you change the files.
+        max_tokens: A text is truncated after this many, including `[CLS]` and `[SEP]`; at least 3, at most what the
+            model was trained with (512 for BERT).
+        pooling: Used if the model returns one vector per token (see the model's 1_Pooling/config.json).
+        query_prefix: Put before every query, if the model was trained with it ("query: " for e5).
         document_prefix: Put before every document ("passage: " for e5).
     """
 
@@ -62,7 +62,7 @@ class OnnxEmbedder:
         document_prefix: str = "",
     ) -> None:
         if max_tokens < 3:
-            raise InvalidInputError(f"max_tokens is {max_tokens}; it has to leave room for a token: at least 3")
+            raise InvalidInputError(f"max_tokens must be at least 3 (two are special tokens), not {max_tokens}")
         self._directory = Path(directory)
         self._fingerprint = fingerprint
         self._max_tokens = max_tokens
@@ -72,25 +72,25 @@ class OnnxEmbedder:
         self._start()
 
     def _start(self) -> None:
-        """With nothing loaded, in this process."""
+        """Start with nothing loaded, in this process."""
         self._process = os.getpid()
         self._recent = _Recent(_CACHED_QUERIES)
         self._lock = threading.Lock()
-        """Held for moments, also on an event loop's thread."""
+        """Locked briefly only, also on an event loop's thread."""
         self._threads: _Threads | None = None
         self._loading = threading.Lock()
-        """Held while the model is read, on threads of our own only."""
+        """Locked while the model is read, on this embedder's threads only."""
         self._model: SentenceModel | None = None
 
     @property
     def fingerprint(self) -> Fingerprint:
-        """As given; no file is looked at."""
+        """The given fingerprint; no file is read."""
         return self._fingerprint
 
     async def embed_documents(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """One unit row per text, in the order given, shape `(len(texts), dimensions)`.
 
-        An empty text has a vector too: the model's for no words at all.
+        An empty text also has a vector: that of zero words.
 
         Raises:
             EmbeddingError: The model's files are missing or damaged, or it was closed meanwhile.
@@ -106,7 +106,7 @@ class OnnxEmbedder:
         return parts[0] if len(parts) == 1 else await threads.document(_joined, parts)
 
     async def embed_query(self, text: str) -> NDArray[np.float32]:
-        """The unit vector of a question, shape `(dimensions,)`; remembered for the last 1,024 questions.
+        """The unit vector of a query, shape `(dimensions,)`; cached for the latest 1,024 queries.
 
         Raises:
             EmbeddingError: The model's files are missing or damaged, or it was closed meanwhile.
@@ -114,7 +114,7 @@ class OnnxEmbedder:
         return (await self._question(text)).vector.copy()
 
     async def familiarity(self, text: str) -> float:
-        """How far the vocabulary knows the words of a question; see `WordPiece.familiarity`.
+        """How well the vocabulary knows the words of a query; see `WordPiece.familiarity`.
 
         Raises:
             EmbeddingError: As for `embed_query`.
@@ -130,7 +130,7 @@ class OnnxEmbedder:
         return known
 
     async def close(self) -> None:
-        """Let go of the model and the threads, without waiting for what they still run."""
+        """Release the model and the threads, without waiting for running work."""
         self._insist_on_process()
         with self._lock:
             threads, self._threads, self._model = self._threads, None, None
@@ -138,7 +138,7 @@ class OnnxEmbedder:
             threads.stop()
 
     def _insist_on_process(self) -> None:
-        """Begin again in a forked child: it has none of the threads, and locks may have been copied while held."""
+        """Start again in a forked child: it has none of the threads, and may have copied locked locks."""
         if self._process != os.getpid():
             keep_for_ever(self._model)
             keep_for_ever(self._threads)
@@ -170,7 +170,7 @@ class OnnxEmbedder:
 
 
 class _Threads:
-    """As many threads for documents as there are cores, and as many for questions; each starts when it is needed."""
+    """One thread per core for documents and one per core for queries; each starts when it is needed."""
 
     def __init__(self) -> None:
         self._cores = _cores()
@@ -178,7 +178,7 @@ class _Threads:
         self._queries = ThreadPoolExecutor(self._cores, "memory-core-query", mark_own_thread)
 
     def share(self, texts: int) -> int:
-        """How many of so many texts make one job: a few texts are spread over the cores, too."""
+        """Number of texts per job, so that even a few texts are spread over the cores."""
         return max(1, min(_TEXTS_A_JOB, -(-texts // self._cores)))
 
     async def query(self, function: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
@@ -190,8 +190,8 @@ class _Threads:
     async def each(self, function: Callable[[list[str]], T], jobs: Sequence[list[str]]) -> list[T]:
         """The results in the order of the jobs.
 
-        No more jobs are handed out than threads can begin at once: what is handed out would be finished even at
-        interpreter exit, and would stand before the jobs of other callers.
+        No more jobs are submitted than threads can start at once: submitted jobs would be finished even at interpreter
+        exit, and would delay the jobs of other callers.
         """
         results: dict[int, T] = {}
         waiting = iter(enumerate(jobs))
@@ -205,7 +205,7 @@ class _Threads:
                 for _ in range(min(self._cores, len(jobs))):
                     group.create_task(work())
         except ExceptionGroup as failures:
-            raise failures.exceptions[0]  # noqa: B904  (the first says it; it keeps the cause it has)
+            raise failures.exceptions[0]  # noqa: B904  (the first one is enough; it keeps its cause)
         return [results[number] for number in range(len(jobs))]
 
     def stop(self) -> None:
@@ -215,7 +215,7 @@ class _Threads:
     async def _run(self, pool: ThreadPoolExecutor, function: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
         try:
             future = pool.submit(function, *args, **kwargs)
-        except RuntimeError as error:  # the pool was shut down, or the interpreter is ending
+        except RuntimeError as error:  # the pool was shut down, or the interpreter is shutting down
             raise EmbeddingError("the embedder was closed while it had texts to embed") from error
         return await asyncio.wrap_future(future)
 
@@ -226,7 +226,7 @@ class _Question(NamedTuple):
 
 
 class _Recent:
-    """The vectors of the last questions, by a digest of the text: bounded in bytes, and no text is kept."""
+    """The vectors of the latest queries, by a digest of the text: bounded in bytes, and no text is kept."""
 
     def __init__(self, size: int) -> None:
         self._size = size
@@ -252,7 +252,7 @@ def _digest(text: str) -> bytes:
 
 
 def _cores() -> int:
-    """What this process may use, which `taskset` and containers make fewer than the machine has."""
+    """The number of cores this process may use; `taskset` and containers can reduce it."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1

@@ -1,4 +1,4 @@
-"""A sentence model on disk, loaded and run; synchronous, for a thread that may wait."""
+"""Loading and running a sentence model from disk; synchronous, for a thread that may block."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 Pooling = Literal["mean", "cls"]
-"""How the vectors of the tokens become one: their mean, or the vector of the first token."""
+"""How token vectors become one vector: their mean, or the vector of the first token."""
 
 
 class _Value(Protocol):
@@ -23,7 +23,7 @@ class _Value(Protocol):
 
 
 class _Session(Protocol):
-    """What is used of `onnxruntime.InferenceSession`, which is not annotated."""
+    """The used part of `onnxruntime.InferenceSession`, which is not annotated."""
 
     def get_inputs(self) -> list[_Value]: ...
 
@@ -36,7 +36,7 @@ class _Session(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SentenceModel:
-    """A loaded model. Several threads may use it at once; each call runs on the thread that makes it."""
+    """A loaded model. Several threads can use it at once; each call runs on the calling thread."""
 
     directory: Path
     dimensions: int
@@ -48,17 +48,17 @@ class SentenceModel:
     output: str
 
     def embed(self, texts: list[str]) -> NDArray[np.float32]:
-        """One unit row per text, each from a run of its own.
+        """One unit row per text, each from a separate run.
 
-        A quantised model scales what flows through it by the extremes of the whole run, so in a batch the vector of
-        a text would depend on its neighbours (a cosine of 0.98 to itself, with the default model). One by one, a
-        question and a document of the same words have the same vector. That costs a core 5 to 10 % more at the 70
-        tokens of two turns of a conversation, 25 % at 30 tokens, and a batch would pad in turn.
+        A quantised model scales activations by the extremes of the whole run, so in a batch the vector of a text would
+        depend on the other texts (a cosine of 0.98 to itself, with the default model). In separate runs, a query and a
+        document of the same words have the same vector. This costs 5 to 10 % more processor time for 70 tokens (two
+        turns of a conversation) and 25 % for 30 tokens, but a batch would need padding.
 
         Raises:
-            EmbeddingError: The model cannot be run, or makes something else than the dimensions promised.
+            EmbeddingError: The model cannot be run, or returns other dimensions than its fingerprint.
         """
-        import numpy as np  # noqa: PLC0415  (takes 0.15 s, and not everybody embeds)
+        import numpy as np  # noqa: PLC0415  (takes 0.15 s, and only embedding needs it)
 
         rows = np.empty((len(texts), self.dimensions), np.float32)
         for row, text in zip(rows, texts, strict=True):
@@ -75,12 +75,12 @@ class SentenceModel:
         except Exception as error:  # onnxruntime's errors have no base class of their own
             raise EmbeddingError(f"the model in {self.directory} failed on a text of {ids.size} tokens") from error
         vector: NDArray[np.float32] = made[0]
-        if vector.ndim == 2:  # one row a token
+        if vector.ndim == 2:  # one row per token
             vector = vector.mean(axis=0) if self.pooling == "mean" else vector[0]
         if vector.shape != (self.dimensions,):
             raise EmbeddingError(
-                f"the model in {self.directory} makes vectors of shape {vector.shape}, "
-                f"its fingerprint says {self.dimensions} dimensions"
+                f"the model in {self.directory} returns vectors of shape {vector.shape}, but its fingerprint has "
+                f"{self.dimensions} dimensions; correct the fingerprint"
             )
         length = np.linalg.norm(vector)
         if not 0 < length < float("inf"):
@@ -92,14 +92,14 @@ def load(directory: Path, *, dimensions: int, max_tokens: int, pooling: Pooling)
     """Read `vocab.txt` and `model.onnx` (or `onnx/model.onnx`).
 
     Raises:
-        EmbeddingError: A file is missing or damaged, or the model wants inputs a BERT model does not.
+        EmbeddingError: A file is missing or damaged, or the model needs inputs that a BERT model does not have.
     """
     tokenizer = WordPiece(_read(directory / "vocab.txt").decode("utf-8", "replace").splitlines())
     path = directory / "model.onnx"
     session = _open_session(path if path.exists() else directory / "onnx" / "model.onnx")
     inputs = frozenset(value.name for value in session.get_inputs())
     if unknown := inputs - {"input_ids", "attention_mask", "token_type_ids"}:
-        raise EmbeddingError(f"the model in {directory} wants {', '.join(sorted(unknown))}; only BERT models are read")
+        raise EmbeddingError(f"the model in {directory} needs {', '.join(sorted(unknown))}; only BERT models work")
     outputs = [value.name for value in session.get_outputs()]
     return SentenceModel(
         directory=directory,
@@ -114,18 +114,18 @@ def load(directory: Path, *, dimensions: int, max_tokens: int, pooling: Pooling)
 
 
 def _open_session(path: Path) -> _Session:
-    import onnxruntime  # noqa: PLC0415  (not everybody embeds)
+    import onnxruntime  # noqa: PLC0415  (only needed for embedding)
 
     runtime: Any = onnxruntime  # it is not annotated
     options = runtime.SessionOptions()
-    options.intra_op_num_threads = 1  # texts run side by side instead: no thread waits for another
+    options.intra_op_num_threads = 1  # texts run in parallel instead: no thread waits for another
     options.inter_op_num_threads = 1
     options.log_severity_level = 3  # errors; they are raised as well
     content = _read(path)
     try:
         session: _Session = runtime.InferenceSession(content, options, providers=["CPUExecutionProvider"])
     except Exception as error:  # onnxruntime's errors have no base class of their own
-        raise EmbeddingError(f"{path} is damaged, or no ONNX model that onnxruntime can run") from error
+        raise EmbeddingError(f"{path} is damaged, or not an ONNX model that onnxruntime can run") from error
     return session
 
 

@@ -26,7 +26,7 @@ DIMENSIONS: Final = {
 """Full dimensions by the providers' model pages (platform.openai.com, ollama.com/library)."""
 
 _SHORTENED: Final = "text-embedding-3-"
-"""Models that make shorter vectors when asked; other servers refuse the very question."""
+"""Models that can return shorter vectors; other servers reject the parameter."""
 
 
 class OpenAiEmbedder(HostedEmbedder):
@@ -40,18 +40,18 @@ class OpenAiEmbedder(HostedEmbedder):
     ```
 
     Args:
-        model: As the server names it.
-        api_key: Without it, `OPENAI_API_KEY` is read at each request, but sent to OpenAI only: a server given by
-            `base_url` gets no key that was not meant for it.
-        base_url: Up to and without `/embeddings`.
+        model: The server's name of the model.
+        api_key: If not given, `OPENAI_API_KEY` is read at each request, but sent to OpenAI only: a server given by
+            `base_url` never gets a key that was not meant for it.
+        base_url: The URL without `/embeddings`.
         dimensions: Length of the vectors. Needed for models that `DIMENSIONS` does not list; for `text-embedding-3-*`
             it may be less than the full length.
-        query_prefix: Put before every question, if the model was trained so ("search_query: " for nomic-embed-text).
+        query_prefix: Put before every query, if the model was trained with it ("search_query: " for nomic-embed-text).
         document_prefix: Put before every document ("search_document: ").
-        limits: Batches, time-outs and retries.
+        limits: Batches, timeouts and retries.
 
     Raises:
-        InvalidInputError: The dimensions of the model are neither given nor known, or the URL is none.
+        InvalidInputError: The dimensions of the model are neither given nor known, or the URL is invalid.
     """
 
     def __init__(
@@ -67,7 +67,7 @@ class OpenAiEmbedder(HostedEmbedder):
     ) -> None:
         full = DIMENSIONS.get(model.removesuffix(":latest"))
         if dimensions is None and full is None:
-            raise InvalidInputError(f"how long are the vectors of {model!r}? say it: dimensions=…")
+            raise InvalidInputError(f"the dimensions of {model!r} are not known; give them: dimensions=…")
         wanted = dimensions or full or 0
         if wanted < 1 or (full is not None and wanted > full):
             raise InvalidInputError(f"dimensions is {dimensions}; {model} makes 1 to {full or 'as many as it has'}")
@@ -91,7 +91,7 @@ class _OpenAi:
         self._key = api_key
         self._is_openai = base_url is None
         self.url = (base_url or OPENAI_URL).rstrip("/") + "/embeddings"
-        # Base64 of float32 is a quarter of the bytes and reads in no time. Who does not know it sends numbers.
+        # Base64 of float32 is a quarter of the size and fast to decode. Servers that do not support it send numbers.
         self._fixed: dict[str, object] = {"model": model, "encoding_format": "base64"}
         if shorter is not None and model.startswith(_SHORTENED):
             self._fixed["dimensions"] = shorter
@@ -114,7 +114,7 @@ class _OpenAi:
 
 
 def _numbers(embedding: Any) -> Sequence[float]:
-    import numpy as np  # noqa: PLC0415  (takes 0.15 s, and not everybody embeds)
+    import numpy as np  # noqa: PLC0415  (takes 0.15 s, and only embedding needs it)
 
     if isinstance(embedding, str):
         decoded: list[float] = np.frombuffer(base64.b64decode(embedding, validate=True), "<f4").tolist()
@@ -123,7 +123,7 @@ def _numbers(embedding: Any) -> Sequence[float]:
 
 
 def _revision(prefixes: dict[bool, str]) -> str:
-    """Other prefixes make other vectors."""
+    """The revision includes the prefixes, because they change the vectors."""
     if not any(prefixes.values()):
         return "1"
     return "1-" + blake2b(repr(prefixes).encode(), digest_size=4).hexdigest()

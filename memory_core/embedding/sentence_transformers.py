@@ -1,4 +1,4 @@
-"""Embed with sentence-transformers: any model of the hub or of a directory, run by torch."""
+"""Embed with sentence-transformers: any model from the hub or a directory, run by torch."""
 
 from __future__ import annotations
 
@@ -33,17 +33,17 @@ DIMENSIONS: Final = {
 
 
 class SentenceTransformerEmbedder(ThreadedEmbedder):
-    """A model of the hub (downloaded at the first use) or of a local directory, with its own prompts.
+    """A model from the hub (downloaded on first use) or a local directory, with the model's prompts.
 
     sentence-transformers and torch are imported and the model loaded on a thread of this embedder, with the first
     text: that takes about ten seconds.
 
     Args:
-        model: A name of the hub, or the path of a directory.
+        model: A name on the hub, or the path of a directory.
         dimensions: Length of the vectors; needed for models that `DIMENSIONS` does not list.
-        name: What the fingerprint says; the model's name by default. Give it for a directory, whose path may change.
-        revision: Of the hub, passed on, and part of the fingerprint.
-        device: Where torch runs it.
+        name: The name in the fingerprint; the model's name by default. Set it for a directory, whose path may change.
+        revision: The revision on the hub; part of the fingerprint.
+        device: The torch device.
         local_files_only: Never use the network.
 
     Raises:

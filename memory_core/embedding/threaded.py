@@ -1,4 +1,4 @@
-"""Embed with a synchronous library on one thread of our own."""
+"""Embed with a synchronous library on one dedicated thread."""
 
 from __future__ import annotations
 
@@ -21,30 +21,30 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 TEXTS_A_JOB: Final = 32
-"""What the thread embeds before a question may have its turn."""
+"""Number of texts the thread embeds before it serves a waiting query."""
 
 
 class Model(Protocol):
-    """A loaded model, used by one thread only. What it raises becomes an `EmbeddingError`."""
+    """A loaded model, used by one thread only. Its exceptions become an `EmbeddingError`."""
 
     def documents(self, texts: list[str]) -> Sequence[NDArray[np.float32]]:
         """One vector per text, of any length."""
         ...
 
     def query(self, text: str) -> NDArray[np.float32]:
-        """The vector of a question."""
+        """The vector of a query."""
         ...
 
 
 class ThreadedEmbedder:
-    """A model that is loaded and run on one thread; that thread starts with the first text.
+    """A model that is loaded and run on one thread, which starts with the first text.
 
-    After `close` the next call loads the model again. `FastEmbedEmbedder` and `SentenceTransformerEmbedder` are made of
+    After `close` the next call loads the model again. `FastEmbedEmbedder` and `SentenceTransformerEmbedder` derive from
     it.
 
     Args:
-        fingerprint: What to store beside the vectors.
-        load: Makes the model; called on the thread.
+        fingerprint: The fingerprint to store with the vectors.
+        load: Loads the model; called on the thread.
     """
 
     def __init__(self, fingerprint: Fingerprint, load: Callable[[], Model]) -> None:
@@ -53,7 +53,7 @@ class ThreadedEmbedder:
         self._start()
 
     def _start(self) -> None:
-        """With nothing loaded, in this process."""
+        """Start with nothing loaded, in this process."""
         self._process = os.getpid()
         self._lock = threading.Lock()
         self._worker: _Worker | None = None
@@ -69,7 +69,7 @@ class ThreadedEmbedder:
         Raises:
             EmbeddingError: The model cannot be loaded or run.
         """
-        import numpy as np  # noqa: PLC0415  (takes 0.15 s, and not everybody embeds)
+        import numpy as np  # noqa: PLC0415  (takes 0.15 s, and only embedding needs it)
 
         if isinstance(texts, str):
             raise InvalidInputError(f"embed_documents takes a list of texts, not one text: [{texts[:40]!r}]")
@@ -80,14 +80,14 @@ class ThreadedEmbedder:
         return np.concatenate([np.zeros((0, self._fingerprint.dimensions), np.float32), *parts])
 
     async def embed_query(self, text: str) -> NDArray[np.float32]:
-        """The unit vector of a question, shape `(dimensions,)`; raises as `embed_documents` does."""
+        """The unit vector of a query, shape `(dimensions,)`; raises as `embed_documents` does."""
         worker = self._running()
         rows = await worker.run(self._query, worker, _clean(text))
         vector: NDArray[np.float32] = rows[0]
         return vector
 
     async def close(self) -> None:
-        """Let go of the model and the thread, without waiting for what it still runs."""
+        """Release the model and the thread, without waiting for running work."""
         self._insist_on_process()
         with self._lock:
             worker, self._worker = self._worker, None
@@ -95,7 +95,7 @@ class ThreadedEmbedder:
             worker.stop()
 
     def _insist_on_process(self) -> None:
-        """Begin again in a forked child: it has no such thread, and the lock may have been copied while held."""
+        """Start again in a forked child: it has no such thread, and may have copied a locked lock."""
         if self._process != os.getpid():
             keep_for_ever(self._worker)
             self._start()
@@ -119,22 +119,22 @@ class ThreadedEmbedder:
         name, dimensions = self._fingerprint.name, self._fingerprint.dimensions
         try:
             rows = np.asarray(embed(), np.float64)
-        except Exception as error:  # the libraries and what they load models with share no base class
+        except Exception as error:  # the libraries' exceptions have no common base class
             raise EmbeddingError(f"{name} cannot be used: {type(error).__name__}: {error}") from error
         if rows.shape != (count, dimensions):
             raise EmbeddingError(
-                f"{name} made an array of shape {rows.shape} for {count} texts, its fingerprint says {dimensions} "
-                f"dimensions; give dimensions={rows.shape[-1] if rows.ndim else 0}"
+                f"{name} returned an array of shape {rows.shape} for {count} texts, but its fingerprint has "
+                f"{dimensions} dimensions; give dimensions={rows.shape[-1] if rows.ndim else 0}"
             )
         lengths = np.linalg.norm(rows, axis=1, keepdims=True)
         if not (np.isfinite(lengths) & (lengths > 0)).all():
-            raise EmbeddingError(f"{name} made a vector without a direction (zero, infinite or NaN)")
+            raise EmbeddingError(f"{name} returned a vector without a direction (zero, infinite or NaN)")
         units: NDArray[np.float32] = (rows / lengths).astype(np.float32)
         return units
 
 
 class _Worker:
-    """The thread and, once it has loaded it, its model."""
+    """The thread and, once loaded, its model."""
 
     def __init__(self, load: Callable[[], Model]) -> None:
         self._load = load
@@ -142,7 +142,7 @@ class _Worker:
         self._pool = ThreadPoolExecutor(1, "memory-core-model", mark_own_thread)
 
     def model(self) -> Model:
-        """Loaded at the first call; on the thread only."""
+        """The model, loaded at the first call; called on the thread only."""
         if self._model is None:
             self._model = self._load()
         return self._model
@@ -150,7 +150,7 @@ class _Worker:
     async def run(self, function: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
         try:
             future = self._pool.submit(function, *args, **kwargs)
-        except RuntimeError as error:  # the pool was shut down, or the interpreter is ending
+        except RuntimeError as error:  # the pool was shut down, or the interpreter is shutting down
             raise EmbeddingError("the embedder was closed while it had texts to embed") from error
         return await asyncio.wrap_future(future)
 
@@ -159,15 +159,15 @@ class _Worker:
 
 
 def _clean(text: str) -> str:
-    """Half of a surrogate pair cannot be handed to a tokenizer written in Rust."""
+    """The text without lone surrogates, which tokenizers written in Rust do not accept."""
     return text.encode("utf-8", "replace").decode()
 
 
 def known_dimensions(model: str, given: int | None, table: dict[str, int]) -> int:
-    """The dimensions given, or those the table knows; raises `InvalidInputError` if there are none."""
+    """The given dimensions, or those in the table; raises `InvalidInputError` if there are none."""
     dimensions = table.get(model) if given is None else given
     if dimensions is None:
-        raise InvalidInputError(f"how long are the vectors of {model!r}? say it: dimensions=…")
+        raise InvalidInputError(f"the dimensions of {model!r} are not known; give them: dimensions=…")
     if dimensions < 1:
-        raise InvalidInputError(f"dimensions is {dimensions}; it has to be at least 1")
+        raise InvalidInputError(f"dimensions must be at least 1, not {dimensions}")
     return dimensions

@@ -1,4 +1,4 @@
-"""WordPiece as uncased BERT models use it, in the standard library.
+"""WordPiece as uncased BERT models use it, with the standard library only.
 
 The rules are those of `BertTokenizer` in google-research/bert (`tokenization.py`), in the variant of the `tokenizers`
 package, which the tests compare with: clean, space out Chinese characters, strip accents, lower-case, split at
@@ -22,7 +22,7 @@ _LONGEST_WORD: Final = 100
 """Characters; a longer word is unknown, as in BERT's own tokenizer."""
 
 _CACHED_WORDS: Final = 32_768
-"""Words whose pieces are remembered: about 6 MB when full."""
+"""Number of words whose pieces are cached: about 6 MB when full."""
 
 _CHINESE: Final = (
     range(0x3400, 0x4DC0),
@@ -37,11 +37,11 @@ _CHINESE: Final = (
 
 
 class _Characters(dict[int, str]):
-    """A table for `str.translate` that is filled as characters are met."""
+    """A table for `str.translate` that is filled as characters occur."""
 
 
 class _Cleaned(_Characters):
-    """First pass: drop control characters, make white space blanks, set Chinese characters apart."""
+    """First pass: drop control characters, turn white space into blanks, put blanks around Chinese characters."""
 
     def __missing__(self, code: int) -> str:
         char = chr(code)
@@ -56,7 +56,7 @@ class _Cleaned(_Characters):
 
 
 class _Folded(_Characters):
-    """Second pass, after canonical decomposition: drop accents, lower-case, set punctuation apart."""
+    """Second pass, after canonical decomposition: drop accents, lower-case, put blanks around punctuation."""
 
     def __missing__(self, code: int) -> str:
         char = chr(code)
@@ -71,7 +71,7 @@ class _Folded(_Characters):
 
 
 def _is_punctuation(char: str) -> bool:
-    """BERT counts every ASCII sign that is no letter, digit or blank: `$`, `+` and `|` too."""
+    """Like BERT, counts every ASCII character that is not a letter, digit or blank, also `$`, `+` and `|`."""
     if char.isascii():
         return char.isprintable() and not char.isalnum() and char != " "
     return unicodedata.category(char)[0] == "P"
@@ -97,7 +97,7 @@ class WordPiece:
         self._pieces = lru_cache(_CACHED_WORDS)(self._split)
 
     def encode(self, text: str, *, max_tokens: int) -> list[int]:
-        """The ids of `[CLS]`, the pieces of the text, and `[SEP]`; pieces beyond `max_tokens` in all are cut off.
+        """The ids of `[CLS]`, the pieces of the text, and `[SEP]`, truncated to `max_tokens` in all.
 
         The names of special tokens in the text (`[MASK]`) become those tokens. An empty text gives two ids.
         """
@@ -115,11 +115,11 @@ class WordPiece:
         return ids
 
     def familiarity(self, text: str) -> float:
-        """How far the vocabulary knows the words of a text, from 0 to 1.
+        """How well the vocabulary knows the words of a text, from 0 to 1.
 
-        It rises from 0 to 1 as the words that are one piece make up a quarter to a half of the letters: English
-        questions have nine tenths there and rarely less than half, German and Spanish ones a quarter to a third,
-        Russian and Chinese ones nothing.
+        It rises from 0 to 1 as the share of letters in words of a single piece rises from a quarter to a half. The
+        share is about nine tenths for English queries and rarely less than half, a quarter to a third for German and
+        Spanish ones, and zero for Russian and Chinese ones.
         """
         whole = letters = 0
         for word in self._words(text):

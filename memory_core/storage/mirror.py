@@ -1,9 +1,9 @@
-"""A SQLite file that is the truth, and a Qdrant collection that follows it and answers the searches it can.
+"""An authoritative SQLite file, and a Qdrant collection that mirrors it and answers the searches it can.
 
-Every write goes to the file and is acknowledged as the file's. A task follows the file's change log and brings each
-owner's changes to the collection, then notes in the collection how far it got: a collection that is lost, or comes back
-from a backup, is behind and catches up by itself. An owner is searched in the collection only while that is exactly
-where the file is, which a look at the file decides; otherwise, and whenever the server fails, the file answers.
+Every write goes to the file and is acknowledged when the file has it. A task reads the file's change log, copies each
+owner's changes to the collection, and records its position there: a collection that is lost, or restored from a backup,
+is behind and catches up automatically. An owner is searched in the collection only while the collection is up to date
+with the file for that owner, which every search checks; otherwise, and whenever the server fails, the file answers.
 """
 
 from __future__ import annotations
@@ -37,24 +37,24 @@ logger = logging.getLogger(__name__)
 
 BATCH: Final = 128
 POLL_SECONDS: Final = 1.0
-"""How often other processes' writes are looked for."""
+"""How often the mirror checks for writes of other processes."""
 REST_SECONDS: Final = 5.0
-"""How long a server that failed is left alone; searches do not wait for it meanwhile."""
+"""How long a failed server is not contacted; searches do not wait for it meanwhile."""
 ERASE_SECONDS: Final = 10.0
-"""How long an erasure waits for the server to follow."""
+"""How long an erasure waits for the mirror to catch up."""
 
 
 class MirroredStore(SqliteStore):
     """A SQLite file with a mirror in Qdrant.
 
-    Any number of processes of a host open the same file with the same mirror; one of them at a time feeds it. Others,
-    on other hosts, may read the collection with a `QdrantStore`, and must not write to it.
+    Any number of processes of a host can open the same file with the same mirror; one of them at a time updates it.
+    Processes on other hosts can read the collection with a `QdrantStore`, but must not write to it.
 
     Args:
         path: The file; not `":memory:"`.
-        server: Where Qdrant is; what it leaves out comes from the environment, as for `QdrantStore`.
+        server: The Qdrant server; missing settings come from the environment, as for `QdrantStore`.
         embedder: Owned by the store from here on.
-        collection: The first part of the names of its collections there.
+        collection: The prefix of the names of its collections there.
     """
 
     def __init__(
@@ -93,34 +93,36 @@ class MirroredStore(SqliteStore):
         except StorageError as error:
             follower.rest(error)
             return await super().search(scope, request)
-        held = {item.record.id: item.record for item in await self.port().take(scope, [hit.record.id for hit in hits])}
-        return [replace(hit, record=held[hit.record.id]) for hit in hits if hit.record.id in held]
+        current = {
+            item.record.id: item.record for item in await self.port().take(scope, [hit.record.id for hit in hits])
+        }
+        return [replace(hit, record=current[hit.record.id]) for hit in hits if hit.record.id in current]
 
     async def erase(self, scope: Scope) -> ErasureReceipt:
-        """See `Store.erase`; `files_clean` is false, for the server's files cannot be seen from here."""
+        """See `Store.erase`; `files_clean` is false, because the client cannot check the server's files."""
         receipt = await super().erase(scope)
         try:
             await asyncio.wait_for(self.catch_up(), ERASE_SECONDS)
         except (StorageError, TimeoutError) as error:
-            logger.warning("the mirror has not followed an erasure yet, and will: %s", reason_for_log(error))
+            logger.warning("an erasure is not mirrored yet and will be retried: %s", reason_for_log(error))
         return replace(receipt, files_clean=False)
 
     async def catch_up(self) -> None:
-        """Bring the mirror to where the file is now.
+        """Bring the mirror up to date with the file.
 
         Raises:
-            StorageError: The server does not answer, or holds something else.
+            StorageError: The server does not answer, or its collection belongs to another store.
         """
         if self._follower is not None:
             await self._follower.catch_up()
 
     async def behind(self) -> int:
-        """How many owners the mirror has not followed to where the file is."""
+        """How many owners are not up to date in the mirror."""
         return 0 if self._follower is None else len(await self._follower.behind())
 
 
 class _Follower:
-    """The task that feeds the mirror. Lives on the core loop."""
+    """The task that updates the mirror. Lives on the core loop."""
 
     def __init__(self, source: SqlitePort, remote: QdrantStore, file: Path) -> None:
         self.remote = remote
@@ -136,15 +138,15 @@ class _Follower:
         self._task = asyncio.create_task(self._serve(), name="memory-core mirror")
 
     def wake(self) -> None:
-        """Say that the file has changed."""
+        """Signal that the file has changed."""
         self._wake.set()
 
     def rest(self, error: StorageError) -> None:
-        """Leave the server alone for a while."""
+        """Do not contact the server for a while."""
         if time.monotonic() > self._rests_until:
             logger.warning("the file answers, the mirror does not: %s", reason_for_log(error))
         self._rests_until = time.monotonic() + REST_SECONDS
-        self._is_open = False  # what comes back may be another state of it
+        self._is_open = False  # the server may come back with another state
 
     async def is_current(self, scope: Scope) -> bool:
         """Whether the mirror can answer for this owner."""
@@ -154,18 +156,18 @@ class _Follower:
         return await self._source.position(scope) == known
 
     async def behind(self) -> list[Scope]:
-        """The owners that the mirror, as far as is known here, is not up to date with."""
+        """The owners that are not up to date in the mirror, as far as this process knows."""
         now = await self._source.positions()
         return [scope for scope in now.keys() | self._positions.keys() if now.get(scope) != self._positions.get(scope)]
 
     async def catch_up(self) -> None:
-        """One round, also if the server is being left alone."""
+        """Run one round, even if the server is not being contacted at the moment."""
         async with self._feeding:
             await self._round()
             self._rests_until = 0.0
 
     async def close(self) -> None:
-        """Stop; what is missing is brought by whoever opens the file next."""
+        """Stop; the next process that opens the file copies what is missing."""
         self._task.cancel()
         await asyncio.gather(self._task, return_exceptions=True)
         await self._to_close.aclose()
@@ -179,7 +181,7 @@ class _Follower:
                         await self._round()
             except StorageError as error:
                 self.rest(error)
-            except Exception as error:  # noqa: BLE001  (the file serves on; whatever it was may have passed by the next round)
+            except Exception as error:  # noqa: BLE001  (the next round tries again)
                 logger.error("the mirror stays behind for now: %s", reason_for_log(error))  # noqa: TRY400  (a traceback quotes)
                 self._rests_until = time.monotonic() + REST_SECONDS
                 self._is_open = False
@@ -197,12 +199,12 @@ class _Follower:
         if await self._source.fingerprint() != await port.fingerprint():
             self._positions = {}
             raise StoreUnavailableError(
-                "the file's vectors are those of another embedder by now; mirror it to another collection"
+                "the file's vectors were made by another embedder meanwhile; mirror it to another collection"
             )
         behind = await self.behind()
         if not behind:
             return
-        if not self._take_turn():  # another process feeds it; see how far it is
+        if not self._take_turn():  # another process updates it; read its position
             self._positions = await port.access.ledger.positions()
             return
         for scope in behind:
@@ -217,13 +219,13 @@ class _Follower:
         if theirs.secret != ours.secret:
             if theirs.digests or await port.owners():
                 await self.remote.close()
-                raise StoreUnavailableError("the collection holds memories of another store; give the mirror its own")
+                raise StoreUnavailableError("the collection belongs to another store; give the mirror a new one")
             await port.adopt(ours)
         self._positions = await port.access.ledger.positions()
         self._is_open = True
 
     def _take_turn(self) -> bool:
-        """Whether this process feeds the mirror; the system lets go of the lock when it ends."""
+        """Whether this process updates the mirror; the system releases the lock when the process ends."""
         if self._has_turn:
             return True
         descriptor = os.open(self._lock_file, os.O_CREAT | os.O_RDWR, 0o600)
@@ -237,7 +239,7 @@ class _Follower:
         return True
 
     async def _follow(self, scope: Scope) -> None:
-        """Bring one owner to where the file is, and only then say so."""
+        """Bring one owner up to date, then record the position."""
         port = self.remote.port()
         position, seqs = await self._source.changed(scope, self._positions.get(scope))
         if seqs is None:
@@ -252,13 +254,13 @@ class _Follower:
             self._positions[scope] = position
 
     async def _everything(self, scope: Scope) -> list[int]:
-        """Every seq on either side: what is not known to be equal is brought anew."""
+        """Every seq on either side: records not known to be equal are copied again."""
         here, there = await self._source.manifest(scope), await self.remote.port().manifest(scope)
         return sorted({entry.seq for entry in (*here, *there)})
 
 
 class _Lent:
-    """An embedder that somebody else closes."""
+    """An embedder that its owner closes, not this store."""
 
     def __init__(self, embedder: Embedder) -> None:
         self._embedder = embedder

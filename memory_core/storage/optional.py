@@ -1,4 +1,4 @@
-"""What a store may lack: derived from what every store has, or refused with its name."""
+"""Optional operations of a store: derived from the required ones, or refused with `UnsupportedError`."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def key_value(store: Store) -> KeyValue:
     """The store as a key-value store.
 
     Raises:
-        UnsupportedError: It is not one.
+        UnsupportedError: The store lacks these operations.
     """
     if isinstance(store, KeyValue):
         return store
@@ -25,10 +25,10 @@ def key_value(store: Store) -> KeyValue:
 
 
 def maintained(store: Store) -> Maintained:
-    """The store as what sees all owners.
+    """The store with its operations on all owners.
 
     Raises:
-        UnsupportedError: It does not.
+        UnsupportedError: The store lacks these operations.
     """
     if isinstance(store, Maintained):
         return store

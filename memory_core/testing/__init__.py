@@ -1,4 +1,4 @@
-"""Contracts as pytest classes: subclass one, give it a fixture, and your implementation is checked like ours.
+"""Contracts as pytest classes: subclass one and define its fixture to test your implementation like ours.
 
 ```python
 import pytest
@@ -18,7 +18,7 @@ try:
 except ImportError as error:
     raise ImportError("`memory_core.testing` needs pytest: pip install pytest") from error
 
-# Before the modules with the assertions are imported, so that a failure shows the values compared.
+# Before the modules with the assertions are imported, so that a failure shows the compared values.
 for _module in (
     "base",
     "chunker",

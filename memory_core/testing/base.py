@@ -1,4 +1,4 @@
-"""What the parts of a contract share: a clock in the test's hand and a handle on a fresh store."""
+"""Shared by all parts of a contract: a clock that the test controls, and a handle on a fresh store."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ MakeEmbedder = Callable[[], Embedder]
 
 
 class Ticks:
-    """A clock that stands still until it is told to advance."""
+    """A clock that changes only when `advance` is called."""
 
     def __init__(self) -> None:
         self.now = datetime(2024, 5, 6, 7, 8, 9, 123_456, tzinfo=UTC)
@@ -28,7 +28,7 @@ class Ticks:
         return self.now
 
     def advance(self, **by: float) -> datetime:
-        """Move on by `timedelta(**by)` and return the new present."""
+        """Advance by `timedelta(**by)` and return the new time."""
         self.now += timedelta(**by)
         return self.now
 
@@ -38,12 +38,12 @@ class Contract:
 
     @pytest.fixture
     def make_memory(self) -> MakeMemory:
-        """A function from a clock to a `Memory` over a fresh, empty store; called once a test."""
+        """A function from a clock to a `Memory` over a fresh, empty store; called once per test."""
         raise NotImplementedError("a subclass of the contract has to define the fixture `make_memory`")
 
     @pytest.fixture
     def make_embedder(self) -> MakeEmbedder | None:
-        """What makes the embedders that `make_memory` gives its memories; `None` if they have none."""
+        """Creates embedders like those of the memories of `make_memory`; `None` if they have none."""
         return None
 
     @pytest.fixture
@@ -65,7 +65,7 @@ class Contract:
 
 
 def optional(test: Callable[P, None]) -> Callable[P, None]:
-    """A test of what a store may lack: skipped, with the store's reason, where it raises `UnsupportedError`."""
+    """A test of an optional operation: skipped, with the store's reason, if it raises `UnsupportedError`."""
 
     @wraps(test)
     def run(*args: P.args, **kwargs: P.kwargs) -> None:
@@ -78,7 +78,7 @@ def optional(test: Callable[P, None]) -> Callable[P, None]:
 
 
 def add(handle: BoundMemory, *drafts: str | Draft) -> list[MemoryRecord]:
-    """Add drafts one by one; the records."""
+    """Add drafts one by one and return the records."""
     return [run_sync(handle.add, draft) for draft in drafts]
 
 

@@ -1,4 +1,4 @@
-"""What every chunker has to do."""
+"""The contract of chunkers."""
 
 # ruff: noqa: S101  (a contract is made of assertions)
 
@@ -36,7 +36,7 @@ class ChunkerContract:
         raise NotImplementedError("a subclass of the contract has to define the fixture `chunker`")
 
     @pytest.mark.parametrize("text", TEXTS.values(), ids=TEXTS.keys())
-    def test_no_text_is_lost_and_no_character_torn_apart(self, chunker: Chunker, text: str) -> None:
+    def test_no_text_is_lost_and_no_character_is_split(self, chunker: Chunker, text: str) -> None:
         pieces = pieces_of(text, chunker)
         assert bool(pieces) or not text.strip()
         for start, stop in pieces:

@@ -32,9 +32,9 @@ from memory_core.where.meaning import satisfies
 
 DAY: Final = datetime(2024, 1, 1, tzinfo=UTC)
 TREES: Final = 150
-"""Random trees of conditions, the same ones every time."""
+"""Random trees of conditions, with a fixed seed."""
 
-HELD: Final[tuple[Draft, ...]] = (
+DRAFTS: Final[tuple[Draft, ...]] = (
     Draft("nothing set", id="bare", occurred_at=DAY),
     Draft("null", data={"p": None, "q": []}, author="a", occurred_at=DAY),
     Draft("one", data={"p": 1, "q": {"p": "x"}}, tags=["x"], author="ab", kind="fact", occurred_at=DAY),
@@ -108,22 +108,22 @@ def _nested(levels: int) -> Condition:
 
 
 class ConditionContract(Contract):
-    """Every comparison and group, on everything there is to compare, and the limits of what may be asked."""
+    """Every comparison and group, on every comparable field, and the limits of conditions."""
 
     def test_random_conditions_find_exactly_what_matching_says(self, ann: BoundMemory, clock: Ticks) -> None:
-        run_sync(ann.add_many, HELD)
+        run_sync(ann.add_many, DRAFTS)
         records = everything(ann)
-        assert len(records) == len(HELD)
+        assert len(records) == len(DRAFTS)
         random, sizes = Random(7), set[int]()
         for _ in range(TREES):
             where = Where(matching=[_tree(random) for _ in range(random.choice([1, 1, 2]))])
             expected = {record.text for record in records if satisfies(record, check_where(where), clock.now)}
             assert set(texts(run_sync(ann.list, where=where).records)) == expected, where
             sizes.add(len(expected))
-        assert {0, len(HELD)} < sizes
+        assert {0, len(DRAFTS)} < sizes
 
     @pytest.mark.parametrize(("condition", "found"), MISSING.values(), ids=MISSING.keys())
-    def test_what_is_not_there_satisfies_what_the_table_says(
+    def test_missing_values_satisfy_conditions_as_documented(
         self, ann: BoundMemory, condition: Condition, found: str
     ) -> None:
         value = Draft("value", data={"p": "v"}, author="Ann", tags=["red"], valid_to=DAY + timedelta(days=1))
@@ -165,7 +165,7 @@ class ConditionContract(Contract):
         with pytest.raises(InvalidInputError, match="11 levels of groups"):
             run_sync(ann.list, where=Where(matching=[_nested(11)]))
 
-    def test_what_exceeds_a_limit_of_a_record_is_refused(self, ann: BoundMemory) -> None:
+    def test_a_record_beyond_a_limit_is_refused(self, ann: BoundMemory) -> None:
         calls: dict[str, Callable[[], object]] = {
             "query has 10001 characters; at most 10000": lambda: run_sync(ann.search, "x" * 10_001),
             "query has 10001": lambda: run_sync(ann.search, "x" * 10_001, mode="substring"),

@@ -1,4 +1,4 @@
-"""Conversations: what an application remembers and recalls."""
+"""Conversations: `remember` and `recall`."""
 
 # ruff: noqa: S101  (a contract is made of assertions)
 
@@ -18,7 +18,7 @@ SAID = [
 
 
 class ConversationContract(Contract):
-    """Messages in, a block for a prompt out."""
+    """Storing messages, and recalling them as a block for a prompt."""
 
     def test_a_conversation_in_parts_and_again_is_stored_once(self, ann: BoundMemory, clock: Ticks) -> None:
         for part in (SAID[:2], SAID[2:], SAID, SAID[1:]):

@@ -1,4 +1,4 @@
-"""What every embedder has to do, whatever it is made of."""
+"""The contract of embedders."""
 
 # ruff: noqa: S101  (a contract is made of assertions)
 
@@ -47,11 +47,11 @@ STRANGE_TEXTS = (
 class EmbedderContract:
     """Subclass it, define the fixture `make_embedder`, and run pytest.
 
-    `make_embedder` is a function that makes an embedder, a new one at every call; the contract closes it.
+    `make_embedder` is a function that returns a new embedder at every call; the contract closes it.
     """
 
     tolerance: ClassVar[float] = 1e-3
-    """How far the cosine of two vectors of one text may be from 1; vectors can depend on what a batch holds."""
+    """Tolerance of the cosine between two vectors of one text; vectors can depend on the other texts of a batch."""
 
     @pytest.fixture
     def make_embedder(self) -> Callable[[], Embedder]:
@@ -122,7 +122,7 @@ class EmbedderContract:
 
         assert run(embedder, nearest) == list(range(len(TEXTS)))
 
-    def test_what_a_caller_does_to_a_vector_changes_no_other(self, make_embedder: Callable[[], Embedder]) -> None:
+    def test_changing_a_returned_vector_changes_no_other(self, make_embedder: Callable[[], Embedder]) -> None:
         embedder = make_embedder()
 
         async def twice() -> tuple[NDArray[np.float32], NDArray[np.float32]]:
@@ -179,7 +179,7 @@ class EmbedderContract:
 
 
 def run(embedder: Embedder, work: Callable[[], Awaitable[T]]) -> T:
-    """Do the work on an event loop of its own and close the embedder there."""
+    """Run the work on a new event loop and close the embedder there."""
 
     async def worked() -> T:
         try:
@@ -191,7 +191,7 @@ def run(embedder: Embedder, work: Callable[[], Awaitable[T]]) -> T:
 
 
 def assert_unit(rows: NDArray[np.float32]) -> None:
-    """Fail unless all rows are float32 and of length 1 (which none with NaN is)."""
+    """Fail unless all rows are float32 and of length 1 (rows with NaN are not)."""
     assert rows.dtype == "float32"
     assert (rows**2).sum(axis=1).tolist() == pytest.approx([1.0] * len(rows), abs=1e-4)
 

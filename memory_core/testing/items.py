@@ -1,4 +1,4 @@
-"""Items: the store as a key-value store, with paths of collections and conditions on nested data."""
+"""Items: the store as a key-value store, with collection paths and conditions on nested data."""
 
 # ruff: noqa: S101  (a contract is made of assertions)
 
@@ -18,7 +18,7 @@ class ItemContract(Contract):
     """Put, remove, collections, expiry."""
 
     @optional
-    def test_a_put_replaces_everything_but_id_and_birth(self, ann: BoundMemory, clock: Ticks) -> None:
+    def test_a_put_replaces_everything_but_id_and_created_at(self, ann: BoundMemory, clock: Ticks) -> None:
         first, _ = run_sync(
             ann.put_many,
             [
@@ -76,7 +76,7 @@ class ItemContract(Contract):
         assert hit.similarity is None
 
     @optional
-    def test_the_later_of_two_puts_of_one_key_counts(self, ann: BoundMemory) -> None:
+    def test_the_later_of_two_puts_with_one_key_wins(self, ann: BoundMemory) -> None:
         one, other, two = run_sync(
             ann.put_many, [Draft("a", source_key="k"), Draft("b", source_key="l"), Draft("c", source_key="k")]
         )
@@ -92,7 +92,7 @@ class ItemContract(Contract):
         assert run_sync(ann.add, Draft("a", source_key="k")).text == "a"
 
     @optional
-    def test_what_was_forgotten_on_purpose_can_be_put(self, ann: BoundMemory) -> None:
+    def test_a_forgotten_key_can_be_put(self, ann: BoundMemory) -> None:
         (record,) = add(ann, Draft("a", source_key="k"))
         run_sync(ann.delete, record.id)
         (again,) = run_sync(ann.put_many, [Draft("b", source_key="k")])
@@ -117,10 +117,10 @@ class ItemContract(Contract):
         run_sync(elsewhere.put_many, [], remove=["k"])
         assert sorted(everything(ann), key=lambda record: record.text) == before
 
-    def test_a_put_has_to_say_its_key(self, ann: BoundMemory) -> None:
-        with pytest.raises(InvalidInputError, match="draft 1: what is put needs a source_key"):
+    def test_a_put_needs_a_source_key(self, ann: BoundMemory) -> None:
+        with pytest.raises(InvalidInputError, match="draft 1 has no source_key"):
             run_sync(ann.put_many, [Draft("a", source_key="k"), Draft("b")])
-        with pytest.raises(InvalidInputError, match="'k' is put and removed"):
+        with pytest.raises(InvalidInputError, match="'k' is both put and removed"):
             run_sync(ann.put_many, [Draft("a", source_key="k")], remove=["k"])
         assert everything(ann) == []
 
@@ -131,7 +131,7 @@ class ItemContract(Contract):
         assert run_sync(ann.delete_where, Where(source_keys=())) == 0
         assert texts(run_sync(ann.search, "a b c", mode="lexical", where=Where(source_keys=("l",)))) == ["b"]
 
-    def test_a_path_reaches_what_lies_under_it_and_nothing_beside(self, ann: BoundMemory) -> None:
+    def test_a_path_matches_its_children_and_not_its_siblings(self, ann: BoundMemory) -> None:
         inside = ["a/b", "a/b/c", "a/b/c/d", "a/b/\U0001f375"]
         beside = ["a", "a/", "a/b!", "a/b-", "a/b.c", "a/b0", "a/bc", "A/b", "a/b\u00e9", "b/a/b"]
         add(ann, "no collection", *(Draft(f"tea {path}", collection=path) for path in inside + beside))
@@ -181,7 +181,7 @@ class ItemContract(Contract):
         ],
         ids=repr,
     )
-    def test_a_condition_that_means_nothing_is_refused(self, ann: BoundMemory, condition: Any, message: str) -> None:
+    def test_an_invalid_condition_is_refused(self, ann: BoundMemory, condition: Any, message: str) -> None:
         with pytest.raises(InvalidInputError, match=message):
             run_sync(ann.list, where=Where(matching=[condition]))
 

@@ -144,9 +144,7 @@ class ListingContract(Contract):
         assert texts(everything(ann)) == [text for text in ("one", "two") if text not in expected]
 
     @pytest.mark.parametrize(("name", "where"), BAD_FILTERS.items(), ids=BAD_FILTERS.keys())
-    def test_a_condition_that_makes_no_sense_is_refused_by_name(
-        self, ann: BoundMemory, name: str, where: Where
-    ) -> None:
+    def test_an_invalid_condition_is_refused_by_name(self, ann: BoundMemory, name: str, where: Where) -> None:
         add(ann, "tea")
         for call in (
             lambda: run_sync(ann.list, where=where),
@@ -167,11 +165,11 @@ class ListingContract(Contract):
         records = everything(ann)
         assert len(records) == 2
         for field in (*TIME_FIELDS, *NUMBER_FIELDS, *NAME_FIELDS):
-            held = [getattr(record, field) for record in records]
-            asked = [(op, value) for value in {*held, None} for op in ("eq", "ne")]
-            asked += [("in", values) for values in ([], [held[0], None], held[1:])]
+            present = [getattr(record, field) for record in records]
+            asked = [(op, value) for value in {*present, None} for op in ("eq", "ne")]
+            asked += [("in", values) for values in ([], [present[0], None], present[1:])]
             if field not in NAME_FIELDS:
-                moments_or_numbers = [clock.now if value is None else value for value in held]
+                moments_or_numbers = [clock.now if value is None else value for value in present]
                 asked += [(op, value) for value in moments_or_numbers for op in ("gt", "gte", "lt", "lte")]
             for op, value in asked:
                 where = Where(matching=[FieldCondition(field, cast("Any", op), value)])
@@ -213,7 +211,7 @@ class ListingContract(Contract):
         assert run_sync(ann.get, one.id) == one
 
     @pytest.mark.parametrize("order", ["newest", "oldest", "importance", "accessed"])
-    def test_pages_hold_everything_once_although_others_write_meanwhile(self, ann: BoundMemory, order: Any) -> None:
+    def test_pages_contain_everything_once_despite_concurrent_writes(self, ann: BoundMemory, order: Any) -> None:
         moments = [DAY + timedelta(days=n % 7) for n in range(50)]  # many ties
         run_sync(
             ann.add_many,

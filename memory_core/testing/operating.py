@@ -1,4 +1,4 @@
-"""What whoever runs a store can do with all of it."""
+"""The operator: operations on all owners of a store."""
 
 # ruff: noqa: S101  (a contract is made of assertions)
 
@@ -27,7 +27,7 @@ class OperatorContract(Contract):
             (Scope(app, user) for app, user in PEOPLE), key=lambda owner: (owner.app, owner.user or "")
         )
         stats = run_sync(operator.stats)
-        assert {(owner.app, owner.user): held.records for owner, held in stats.items()} == {
+        assert {(owner.app, owner.user): counts.records for owner, counts in stats.items()} == {
             person: count for count, person in enumerate(PEOPLE, 1)
         }
         run_sync(operator.handle(Scope(*PEOPLE[0])).erase)
@@ -55,7 +55,7 @@ class OperatorContract(Contract):
             run_sync(operator.search, "green tea", limit=0)
 
     @optional
-    def test_a_store_in_use_is_whole_and_loses_nothing_when_it_is_tidied(self, memory: Memory, clock: Ticks) -> None:
+    def test_check_and_vacuum_of_a_store_in_use_lose_nothing(self, memory: Memory, clock: Ticks) -> None:
         ann = memory.bind(user="ann")
         operator = memory.operator()
         assert run_sync(operator.check) == []

@@ -56,7 +56,7 @@ OWNERS: Final[dict[str, tuple[tuple[str, str], tuple[str, str]]]] = {
     "none": (("app", "None"), ("app", "null")),
     "long": (("app", "x" * 511 + "a"), ("app", "x" * 511 + "b")),
 }
-"""Pairs of owners that a careless comparison, join or encoding would take for one."""
+"""Pairs of owners that a careless comparison, join or encoding would confuse."""
 
 PARTS: Final[dict[str, tuple[dict[str, str], dict[str, str]]]] = {
     "agent": ({"agent": "planner"}, {"agent": "critic"}),
@@ -67,7 +67,7 @@ PARTS: Final[dict[str, tuple[dict[str, str], dict[str, str]]]] = {
     "one more key": ({"session": "s1", "agent": "planner"}, {"session": "s1", "agent": "critic"}),
     "unbound": ({"session": "s1"}, {}),
 }
-"""What a narrow handle is bound to, and where the record of somebody else lives."""
+"""The keys of a narrow handle, and the keys of a record outside it."""
 
 
 def cannot_get(handle: BoundMemory, foreign: MemoryRecord) -> None:
@@ -95,7 +95,7 @@ def cannot_search_by_vector(handle: BoundMemory, foreign: MemoryRecord) -> None:
 
 
 def _any_vector(handle: BoundMemory) -> list[float] | None:
-    """One of as many numbers as the memory's own have, as the refusal of another one says; none without an embedder."""
+    """A vector of the memory's dimensions, read from the error for another length; `None` without an embedder."""
     with pytest.raises(InvalidInputError) as refused:
         run_sync(handle.search_by_vector, [1.0])
     found = re.search(r"have (\d+) numbers", str(refused.value))
@@ -128,7 +128,7 @@ def cannot_count(handle: BoundMemory, _foreign: MemoryRecord) -> None:
 
 
 def cannot_learn_by_adding(handle: BoundMemory, foreign: MemoryRecord) -> None:
-    """Neither a known id nor a known source key gives anything away, and neither is overwritten."""
+    """Neither a known id nor a known source key reveals or overwrites a record."""
     try:
         stored = run_sync(handle.add, Draft("mine", id=foreign.id, source_key=foreign.source_key))
     except DuplicateIdError:
@@ -212,7 +212,7 @@ ATTEMPTS: Final[dict[str, Callable[[BoundMemory, MemoryRecord], None]]] = {
     "remember": cannot_remember,
     "recall": cannot_recall,
 }
-"""For each operation of a handle, what it must not do to a record outside it."""
+"""For each operation of a handle, a check that it does not reach a record outside it."""
 
 
 class OwnerContract(Contract):
@@ -283,7 +283,7 @@ class OwnerContract(Contract):
                 call()
 
     @pytest.mark.parametrize("bad", ["", " ", "\n", None, 5, b"ann", "x" * 513, "\ud800", "ann\0"], ids=repr)
-    def test_an_owner_nobody_named_is_refused(self, memory: Memory, bad: Any) -> None:
+    def test_a_missing_owner_is_refused(self, memory: Memory, bad: Any) -> None:
         with pytest.raises(ScopeError, match="user"):
             owned_by(memory.bind(app="contract"), bad)
         with pytest.raises(ScopeError, match="app"):
@@ -311,7 +311,7 @@ def _attempt_everything(mine: BoundMemory, theirs: BoundMemory) -> None:
         Draft(MINE, source_key=f"{mine}"[-100:], data={"secret": True}, session=mine.scope.session or "private"),
         Draft("another secret", source_key=f"also {mine}"[-101:]),
     )
-    run_sync(mine.search, "secret")  # whatever a store caches is cached now
+    run_sync(mine.search, "secret")  # fills the caches of the store
     for name, attempt in ATTEMPTS.items():
         with suppress(UnsupportedError):
             attempt(theirs, before[0])

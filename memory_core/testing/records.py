@@ -34,7 +34,7 @@ ALL_STATES = Where(states=("active", "compacted", "archived"))
 
 
 class RecordContract(Contract):
-    """One record's life."""
+    """The operations on single records and batches."""
 
     def test_a_text_is_a_record_with_defaults(self, ann: BoundMemory, clock: Ticks) -> None:
         record = run_sync(ann.add, "Ann drinks tea")
@@ -210,7 +210,7 @@ class RecordContract(Contract):
                 run_sync(ann.update, record.id, patch, expected_version=record.version)
         assert run_sync(ann.get, record.id) == changed
 
-    def test_of_many_who_count_with_expected_versions_none_is_lost(self, ann: BoundMemory) -> None:
+    def test_concurrent_updates_with_expected_versions_lose_nothing(self, ann: BoundMemory) -> None:
         record = run_sync(ann.add, Draft("a counter", data={"count": 0}))
 
         async def count() -> None:
@@ -256,7 +256,7 @@ class RecordContract(Contract):
         with pytest.raises(RecordNotFoundError):
             run_sync(ann.delete, gone.id)
 
-    def test_delete_where_says_how_many_went(self, ann: BoundMemory) -> None:
+    def test_delete_where_returns_how_many_were_deleted(self, ann: BoundMemory) -> None:
         add(ann, *(Draft(f"number {n}", kind="fact" if n % 3 else "note") for n in range(12)))
         assert run_sync(ann.delete_where, Where(kinds=("fact",))) == 8
         assert run_sync(ann.delete_where, Where(kinds=("fact",))) == 0

@@ -1,4 +1,4 @@
-"""Stores that can turn to another embedder while they are used."""
+"""The contract of stores that can change their embedder while in use."""
 
 # ruff: noqa: S101  (a contract is made of assertions)
 
@@ -31,7 +31,7 @@ class FailingEmbedder(HashingEmbedder):
 
 
 class ReembeddingContract(Contract):
-    """Subclass it for a store that has `Reembedding.reembed`, whose memories have an embedder to begin with."""
+    """Subclass it for a store that has `Reembedding.reembed` and whose memories have an embedder."""
 
     @pytest.fixture
     def talk(self, memory: Memory, ann: BoundMemory) -> BoundMemory:

@@ -1,4 +1,4 @@
-"""Stores that outlive the process: what was written is there when somebody opens them again."""
+"""The contract of durable stores: writes are there when the store is opened again."""
 
 # ruff: noqa: S101  (a contract is made of assertions)
 
@@ -12,9 +12,9 @@ from memory_core.testing.base import Contract, MakeMemory, Ticks, add, texts
 
 
 class ReopeningContract(Contract):
-    """Subclass it beside `StoreContract` for a store that lasts and that several processes may open.
+    """Subclass it together with `StoreContract` for a durable store that several processes can open.
 
-    Here every call of `make_memory` in one test opens the same store, empty at first.
+    Here all calls of `make_memory` in one test open the same store, which is empty at first.
     """
 
     def test_opening_returns_the_memory_and_may_be_repeated(self, make_memory: MakeMemory, clock: Ticks) -> None:
@@ -25,7 +25,7 @@ class ReopeningContract(Contract):
         with pytest.raises(ClosedError, match="make a new Memory"):
             run_sync(memory.open)
 
-    def test_what_was_written_is_there_when_it_is_opened_again(self, make_memory: MakeMemory, clock: Ticks) -> None:
+    def test_writes_are_there_after_reopening(self, make_memory: MakeMemory, clock: Ticks) -> None:
         with make_memory(clock) as memory:
             ann = memory.bind(user="ann")
             tea, old, gone = add(ann, Draft("green tea", data={"cups": 2}), "Oslo", Draft("a secret", source_key="s"))
@@ -35,10 +35,10 @@ class ReopeningContract(Contract):
             run_sync(ann.delete, gone.id)
             run_sync(ann.put_many, [Draft("an item", source_key="k", session="s1")])
             run_sync(memory.bind(user="bob").add, "what Bob said")
-            before = _told(ann, tea.id, old.id)
+            before = _observed(ann, tea.id, old.id)
         with make_memory(clock) as memory:
             ann = memory.bind(user="ann")
-            assert _told(ann, tea.id, old.id) == before
+            assert _observed(ann, tea.id, old.id) == before
             assert [hit.record.id for hit in run_sync(ann.search, "jasmine")] == [tea.id]
             assert [owner.user for owner in run_sync(memory.operator().owners)] == ["ann", "bob"]
             with pytest.raises(ForgottenError):
@@ -46,7 +46,7 @@ class ReopeningContract(Contract):
             (again,) = run_sync(ann.put_many, [Draft("an item", source_key="k", session="s1")])
             assert again.rev == 1
 
-    def test_what_one_writes_the_other_finds_at_once(self, make_memory: MakeMemory, clock: Ticks) -> None:
+    def test_a_write_of_one_memory_is_found_by_another_at_once(self, make_memory: MakeMemory, clock: Ticks) -> None:
         with make_memory(clock) as one, make_memory(clock) as two:
             mine, theirs = one.bind(user="ann"), two.bind(user="ann")
             for n in range(3):
@@ -61,6 +61,6 @@ class ReopeningContract(Contract):
             assert run_sync(mine.stats).records == 0
 
 
-def _told(handle: BoundMemory, *ids: str) -> tuple[object, ...]:
+def _observed(handle: BoundMemory, *ids: str) -> tuple[object, ...]:
     everything: tuple[MemoryRecord, ...] = run_sync(handle.list, where=Where(states=STATES), order="oldest").records
     return everything, run_sync(handle.stats), [run_sync(handle.history, id) for id in ids]  # noqa: A001

@@ -1,4 +1,4 @@
-"""Searching: what is found, in which mode, and why."""
+"""Searching: hits, modes and explanations."""
 
 # ruff: noqa: S101  (a contract is made of assertions)
 
@@ -42,7 +42,7 @@ HOSTILE: Final = {
 
 
 class SearchContract(Contract):
-    """The ranked read path."""
+    """Ranked searches."""
 
     def test_words_find_records_best_first(self, ann: BoundMemory) -> None:
         add(ann, "Ann drinks jasmine tea", "The train leaves at nine", "jasmine")
@@ -85,7 +85,8 @@ class SearchContract(Contract):
     def test_a_blank_query_finds_nothing(self, ann: BoundMemory, query: str) -> None:
         add(ann, "two  spaces \n\t and more")
         for mode in ("hybrid", "lexical", "substring"):
-            assert run_sync(ann.search, query, mode=mode) == []
+            for floor in (True, False):
+                assert run_sync(ann.search, query, mode=mode, floor=floor) == []
 
     def test_the_limit_cuts_the_same_ranking(self, ann: BoundMemory) -> None:
         run_sync(ann.add_many, [f"tea number {n} {'tea ' * (n % 4)}" for n in range(30)])
@@ -132,9 +133,7 @@ class SearchContract(Contract):
         assert texts(run_sync(ann.search, "Zoe", mode="lexical")) == ["black coffee"]
         assert texts(run_sync(ann.search, "coffee", mode="substring")) == ["black coffee"]
 
-    def test_conditions_hold_for_what_was_changed_since_the_last_search(
-        self, ann: BoundMemory, *, has_vectors: bool
-    ) -> None:
+    def test_conditions_apply_to_changes_since_the_last_search(self, ann: BoundMemory, *, has_vectors: bool) -> None:
         green = Where(tags_any=["green"])
 
         def found() -> set[str]:
@@ -155,7 +154,7 @@ class SearchContract(Contract):
         run_sync(ann.delete, records[9].id)
         assert found() == {"green tea"}
 
-    def test_what_is_added_for_later_is_found_by_its_words_at_once(self, ann: BoundMemory) -> None:
+    def test_a_record_embedded_later_is_found_by_its_words_at_once(self, ann: BoundMemory) -> None:
         run_sync(ann.add, "green tea", embed="later")
         assert texts(run_sync(ann.search, "tea", mode="lexical")) == ["green tea"]
 
@@ -169,7 +168,7 @@ class SearchContract(Contract):
         assert run_sync(ann.stats).vectors_pending == 0
 
     def test_only_turns_of_a_conversation_have_neighbours(self, ann: BoundMemory) -> None:
-        """What a caller states as a fact stands alone, whatever session it comes from."""
+        """A fact has no neighbours, regardless of its session."""
         texts_of_session = ["What did the harbour office say?", "Berth fourteen.", "Rain again."]
         run_sync(ann.add_many, [Draft(text, session="notes", kind="fact") for text in texts_of_session])
         run_sync(ann.add_many, [Draft(text, session="talk", role="user") for text in texts_of_session])
@@ -261,7 +260,7 @@ class SearchContract(Contract):
         (hit,) = run_sync(ann.search, "short note", mode="substring")
         assert hit.passage == Passage(0, len(short.text), short.text)
 
-    def test_diversity_is_for_as_many_hits_as_somebody_reads(self, ann: BoundMemory) -> None:
+    def test_diversity_is_limited_to_100_hits(self, ann: BoundMemory) -> None:
         with pytest.raises(InvalidInputError, match="up to 100 hits, not 101"):
             run_sync(ann.search, "tea", limit=101, diversity=0.5)
 

@@ -1,4 +1,4 @@
-"""Source keys: what is added twice is stored once, and what was deleted stays forgotten."""
+"""Source keys: a record added twice is stored once, and the key of a deleted record stays forgotten."""
 
 # ruff: noqa: S101  (a contract is made of assertions)
 
@@ -59,7 +59,7 @@ class SourceKeyContract(Contract):
         assert run_sync(ann.list, where=Where(roles=["assistant"])).records == (grown,)
         assert run_sync(ann.list, where=Where(roles=["user"])).records == ()
 
-    def test_what_is_deleted_without_forgetting_can_come_back(self, ann: BoundMemory) -> None:
+    def test_a_record_deleted_without_forgetting_can_be_added_again(self, ann: BoundMemory) -> None:
         (first,) = add(ann, Draft("tea", source_key="m1", id="one"))
         assert run_sync(ann.delete_where, Where(ids=("one",)), forget=False) == 1
         (second,) = add(ann, Draft("tea", source_key="m1", id="one"))
@@ -103,7 +103,7 @@ class SourceKeyContract(Contract):
         assert run_sync(ann.add_many, [Draft("one", source_key="m1"), Draft("two", source_key="m2")]) == [None, None]
         assert everything(ann) == []
 
-    def test_forgetting_is_the_owners_own(self, memory: Memory, ann: BoundMemory) -> None:
+    def test_forgetting_applies_to_one_owner_only(self, memory: Memory, ann: BoundMemory) -> None:
         bob = memory.bind(app="contract", user="bob")
         (record,) = add(ann, Draft("tea", source_key="m1"))
         run_sync(ann.delete, record.id)

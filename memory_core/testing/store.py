@@ -1,4 +1,4 @@
-"""What every store has to do, whatever it is made of."""
+"""The contract of stores."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What was true when: validity, superseding, and the texts a record had before."""
+"""Time: validity, superseding, and the earlier texts of a record."""
 
 # ruff: noqa: S101  (a contract is made of assertions)
 
@@ -28,7 +28,7 @@ from memory_core.testing.base import Contract, Ticks, add, everything, optional,
 
 
 class TimeContract(Contract):
-    """The past is kept apart from the present."""
+    """Validity, superseding and history."""
 
     def test_as_of_finds_what_was_true_at_that_moment(self, ann: BoundMemory, clock: Ticks) -> None:
         start = clock.now
@@ -55,7 +55,7 @@ class TimeContract(Contract):
             }
         assert len(everything(ann)) == 4
 
-    def test_a_superseded_record_gives_way_and_stays_known(self, ann: BoundMemory, clock: Ticks) -> None:
+    def test_a_superseded_record_is_hidden_and_kept(self, ann: BoundMemory, clock: Ticks) -> None:
         (old,) = add(ann, Draft("Ann lives in Oslo", kind="fact", author="Ann", tags=("home",), importance=0.9))
         moved = clock.advance(days=10)
         new = run_sync(ann.supersede, old.id, "Ann lives in Bergen")
@@ -91,7 +91,7 @@ class TimeContract(Contract):
         run_sync(ann.supersede, new.id, "three")
         assert texts(everything(ann)) == ["three"]
 
-    def test_of_those_who_supersede_at_once_one_does(self, ann: BoundMemory) -> None:
+    def test_only_one_of_concurrent_supersedes_succeeds(self, ann: BoundMemory) -> None:
         (old,) = add(ann, "one")
 
         async def race() -> list[MemoryRecord | BaseException]:
@@ -101,7 +101,7 @@ class TimeContract(Contract):
         assert sum(isinstance(result, SupersededError) for result in results) == 3
         assert everything(ann) == [result for result in results if isinstance(result, MemoryRecord)]
 
-    def test_a_batch_may_hold_a_record_and_what_takes_its_place(self, ann: BoundMemory, clock: Ticks) -> None:
+    def test_a_batch_may_contain_a_record_and_its_successor(self, ann: BoundMemory, clock: Ticks) -> None:
         old = Draft("Oslo", id="old", occurred_at=clock.now - timedelta(days=9))
         new = Draft("Bergen", links=[Link("supersedes", "old")], valid_from=clock.now)
         for batch in ([old, new], [replace(new, id="new"), old]):
@@ -116,10 +116,10 @@ class TimeContract(Contract):
             run_sync(ann.erase)
 
     @optional
-    def test_what_is_put_supersedes_like_what_is_added(self, ann: BoundMemory, clock: Ticks) -> None:
+    def test_a_put_supersedes_like_an_add(self, ann: BoundMemory, clock: Ticks) -> None:
         (old,) = add(ann, "Oslo")
         new = Draft("Bergen", source_key="home", links=[Link("supersedes", old.id)], valid_from=clock.advance(days=1))
-        for draft in (new, replace(new, text="Bergen, by the fjord")):  # the second time it takes its own place
+        for draft in (new, replace(new, text="Bergen, by the fjord")):  # the second put replaces its own record
             run_sync(ann.put_many, [draft])
             assert texts(everything(ann)) == [draft.text]
             read = run_sync(ann.get, old.id)
@@ -141,7 +141,7 @@ class TimeContract(Contract):
         assert run_sync(ann.get, old.id) == old
 
     @optional
-    def test_the_history_tells_every_text_and_since_when(self, ann: BoundMemory, clock: Ticks) -> None:
+    def test_the_history_has_every_text_and_its_period(self, ann: BoundMemory, clock: Ticks) -> None:
         moments = [clock.now]
         (first,) = add(ann, "Oslo")
         moments.append(clock.advance(days=1))
@@ -155,16 +155,16 @@ class TimeContract(Contract):
         moments.append(clock.advance(days=1))
         run_sync(ann.update, third.id, Patch(text="Tromsø, in the north"))
         for record in (first, second, third):
-            told = run_sync(ann.history, record.id)
-            assert [(version.id, version.rev, version.text) for version in told] == [
+            history = run_sync(ann.history, record.id)
+            assert [(version.id, version.rev, version.text) for version in history] == [
                 (first.id, 1, "Oslo"),
                 (first.id, 2, "Oslo, by the fjord"),
                 (second.id, 1, "Bergen"),
                 (third.id, 1, "Tromsø"),
                 (third.id, 2, "Tromsø, in the north"),
             ]
-            assert [version.since for version in told] == moments
-            assert [version.until for version in told] == [*moments[1:], None]
+            assert [version.since for version in history] == moments
+            assert [version.until for version in history] == [*moments[1:], None]
 
     @optional
     def test_the_history_of_a_source_key_is_kept_too(self, ann: BoundMemory, clock: Ticks) -> None:
@@ -173,17 +173,17 @@ class TimeContract(Contract):
         add(ann, Draft("half a sentence", source_key="m"))
         clock.advance(seconds=1)
         run_sync(ann.put_many, [Draft("another sentence", source_key="m")])
-        told = run_sync(ann.history, record.id)
-        assert [version.text for version in told] == ["half a", "half a sentence", "another sentence"]
+        history = run_sync(ann.history, record.id)
+        assert [version.text for version in history] == ["half a", "half a sentence", "another sentence"]
 
     @optional
-    def test_the_latest_texts_are_kept_and_older_ones_let_go(self, ann: BoundMemory, clock: Ticks) -> None:
+    def test_the_latest_texts_are_kept_and_older_ones_dropped(self, ann: BoundMemory, clock: Ticks) -> None:
         (record,) = add(ann, "draft 1")
         for n in range(2, 31):
             clock.advance(seconds=1)
             run_sync(ann.update, record.id, Patch(text=f"draft {n}"))
-        told = run_sync(ann.history, record.id)
-        assert [version.rev for version in told] == list(range(10, 31))
+        history = run_sync(ann.history, record.id)
+        assert [version.rev for version in history] == list(range(10, 31))
 
     @optional
     def test_a_clock_that_is_set_back_leaves_the_history_in_order(self, ann: BoundMemory, clock: Ticks) -> None:
@@ -192,13 +192,13 @@ class TimeContract(Contract):
         run_sync(ann.update, record.id, Patch(text="two"))
         clock.advance(hours=1)
         new = run_sync(ann.supersede, record.id, "three")
-        told = run_sync(ann.history, new.id)
-        assert [version.text for version in told] == ["one", "two", "three"]
-        assert [version.until for version in told] == [*(version.since for version in told[1:]), None]
-        assert all(version.since <= (version.until or version.since) for version in told)
+        history = run_sync(ann.history, new.id)
+        assert [version.text for version in history] == ["one", "two", "three"]
+        assert [version.until for version in history] == [*(version.since for version in history[1:]), None]
+        assert all(version.since <= (version.until or version.since) for version in history)
 
     @optional
-    def test_what_is_deleted_is_in_no_history(self, ann: BoundMemory) -> None:
+    def test_a_deleted_record_is_in_no_history(self, ann: BoundMemory) -> None:
         (first,) = add(ann, Draft("a secret", source_key="s"))
         run_sync(ann.update, first.id, Patch(text="no secret"))
         second = run_sync(ann.supersede, first.id, "nothing")
@@ -212,7 +212,7 @@ class TimeContract(Contract):
         with pytest.raises(RecordNotFoundError, match="nobody"):
             run_sync(ann.history, "nobody")
 
-    def test_links_come_back_and_can_be_asked_for(self, ann: BoundMemory) -> None:
+    def test_links_come_back_and_can_be_searched_for(self, ann: BoundMemory) -> None:
         one, two = add(ann, "one", "two")
         links = (Link("summarizes", one.id), Link("summarizes", two.id), Link("derived_from", "a:b"))
         (summary,) = add(ann, Draft("both", links=[*links, links[0]]))
@@ -228,7 +228,7 @@ class TimeContract(Contract):
         assert read is not None
         assert read.links == links[2:]
 
-    def test_a_link_that_is_none_is_refused(self, ann: BoundMemory) -> None:
+    def test_an_invalid_link_is_refused(self, ann: BoundMemory) -> None:
         wrong: list[Any] = [
             "supersedes",
             [("supersedes", "x")],

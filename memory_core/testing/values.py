@@ -1,4 +1,4 @@
-"""Values: what goes in comes out exactly, or is refused by name."""
+"""Values: each is returned unchanged, or refused with its name."""
 
 # ruff: noqa: S101  (a contract is made of assertions)
 
@@ -37,7 +37,7 @@ DATA: dict[str, Any] = {
 }
 
 HALF = "tea \ud83c"
-"""Ends in one half of a character, as broken JSON escapes and cut UTF-16 do."""
+"""Ends in a lone surrogate, as broken JSON escapes and cut UTF-16 do."""
 
 TIMES = (
     datetime.min.replace(tzinfo=UTC),
@@ -52,7 +52,7 @@ class ValueContract(Contract):
 
     @pytest.mark.parametrize("text", TEXTS.values(), ids=TEXTS.keys())
     def test_any_text_comes_back_and_is_found(self, ann: BoundMemory, text: str) -> None:
-        key = text.replace("\0", "")  # the one character that a text may hold and a name may not
+        key = text.replace("\0", "")  # the only character allowed in a text and not in a name
         (record,) = add(ann, Draft(text, author=key, session=key, tags=(key,), source_key=key))
         read = run_sync(ann.get, record.id)
         assert read is not None
@@ -106,7 +106,7 @@ class ValueContract(Contract):
             with pytest.raises(InvalidInputError, match="data"):
                 run_sync(ann.add, Draft("x", data=nested(levels)))
 
-    def test_half_a_character_is_refused_by_name(self, ann: BoundMemory) -> None:
+    def test_a_lone_surrogate_is_refused_by_name(self, ann: BoundMemory) -> None:
         drafts = {
             "text": Draft(HALF),
             "author": Draft("x", author=HALF),
@@ -117,7 +117,7 @@ class ValueContract(Contract):
             "id": Draft("x", id=HALF),
         }
         for name, draft in drafts.items():
-            with pytest.raises(InvalidInputError, match=rf"{name} holds '\\ud83c' at position 4"):
+            with pytest.raises(InvalidInputError, match=rf"{name} contains '\\ud83c' at position 4"):
                 run_sync(ann.add, draft)
         with pytest.raises(InvalidInputError, match="query"):
             run_sync(ann.search, HALF)
@@ -177,14 +177,14 @@ class ValueContract(Contract):
             (Draft("x", tier=cast("Any", "highest")), "tier"),
             (Draft("x", author=" "), "author"),
             (Draft("x", id=""), "id"),
-            (Draft("x", session="a\0b"), "session holds a NUL"),
+            (Draft("x", session="a\0b"), "session must not contain a NUL"),
             (Draft("x", occurred_at=cast("Any", "yesterday")), "occurred_at"),
             (cast("Any", {"text": "x"}), "Draft"),
             (cast("Any", None), "Draft"),
         ],
         ids=lambda value: value if isinstance(value, str) else "",
     )
-    def test_what_cannot_be_stored_is_refused_by_name(self, ann: BoundMemory, draft: Draft, word: str) -> None:
+    def test_an_invalid_draft_is_refused_by_name(self, ann: BoundMemory, draft: Draft, word: str) -> None:
         with pytest.raises(InvalidInputError, match=word):
             run_sync(ann.add, draft)
         assert everything(ann) == []
@@ -231,7 +231,7 @@ class ValueContract(Contract):
         assert everything(ann) == [record]
         assert run_sync(ann.search, "cups") == []
 
-    def test_an_update_may_not_leave_nothing(self, ann: BoundMemory) -> None:
+    def test_an_update_may_not_empty_a_record(self, ann: BoundMemory) -> None:
         text, data = add(ann, "tea", Draft(data={"cups": 2}))
         with pytest.raises(InvalidInputError, match="nothing to remember"):
             run_sync(ann.update, text.id, Patch(text=""))
@@ -239,7 +239,7 @@ class ValueContract(Contract):
             run_sync(ann.update, data.id, Patch(data={}))
         assert everything(ann) == [text, data]
 
-    def test_what_is_returned_is_a_copy(self, ann: BoundMemory) -> None:
+    def test_a_returned_record_is_a_copy(self, ann: BoundMemory) -> None:
         given: dict[str, Any] = {"list": [1]}
         (record,) = add(ann, Draft("tea", data=given))
         given["list"].append(2)

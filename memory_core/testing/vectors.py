@@ -1,4 +1,4 @@
-"""Searching by a vector that the caller brings along."""
+"""Searching by a vector of the caller."""
 
 # ruff: noqa: S101  (a contract is made of assertions)
 
@@ -17,11 +17,11 @@ QUESTION: Final = "Which tea does Ann drink?"
 
 
 class VectorContract(Contract):
-    """What `search_by_vector` finds. Without an embedder it refuses, which is all that is checked then."""
+    """What `search_by_vector` finds; without an embedder, only that it refuses."""
 
     @pytest.fixture
     def vector(self, make_embedder: MakeEmbedder | None) -> list[float]:
-        """Of the question, at three times the length."""
+        """The vector of the question, at three times its length."""
         if make_embedder is None:
             pytest.skip("a store without vectors")
         embedder = make_embedder()
@@ -35,48 +35,48 @@ class VectorContract(Contract):
         return asyncio.run(embed())
 
     @pytest.fixture
-    def told(self, ann: BoundMemory) -> BoundMemory:
+    def facts(self, ann: BoundMemory) -> BoundMemory:
         facts = ["Ann drinks jasmine tea", "The train leaves at nine", "Ann drinks jasmine tea!", "Jasmine grows here"]
         add(ann, *facts, Draft("Tea is kept in the tin", kind="fact"))
         return ann
 
-    def test_a_vector_finds_what_its_text_finds(self, told: BoundMemory, vector: list[float]) -> None:
+    def test_a_vector_finds_what_its_text_finds(self, facts: BoundMemory, vector: list[float]) -> None:
         for floor in (False, True):
-            expected = run_sync(told.search, QUESTION, mode="vector", floor=floor)
-            found = run_sync(told.search_by_vector, vector, floor=floor)
+            expected = run_sync(facts.search, QUESTION, mode="vector", floor=floor)
+            found = run_sync(facts.search_by_vector, vector, floor=floor)
             assert texts(found) == texts(expected)
             assert [hit.score for hit in found] == pytest.approx([hit.score for hit in expected], abs=1e-5)
-        assert len(run_sync(told.search_by_vector, vector, floor=False)) == 5
+        assert len(run_sync(facts.search_by_vector, vector, floor=False)) == 5
 
-    def test_conditions_and_the_owner_bound_it(self, memory: Memory, told: BoundMemory, vector: list[float]) -> None:
-        (fact,) = run_sync(told.search_by_vector, vector, limit=1, where=Where(kinds=("fact",)), floor=False)
+    def test_conditions_and_the_owner_bound_it(self, memory: Memory, facts: BoundMemory, vector: list[float]) -> None:
+        (fact,) = run_sync(facts.search_by_vector, vector, limit=1, where=Where(kinds=("fact",)), floor=False)
         assert fact.record.text == "Tea is kept in the tin"
         stranger = memory.bind(app="contract", user="bob")
         assert run_sync(stranger.search_by_vector, vector, floor=False) == []
 
-    def test_diversity_leaves_out_what_was_said(self, told: BoundMemory, vector: list[float]) -> None:
-        alike = run_sync(told.search_by_vector, vector, limit=2, floor=False)
-        other = run_sync(told.search_by_vector, vector, limit=2, floor=False, diversity=0.7)
-        near = run_sync(told.search_by_vector, vector, limit=2, floor=False, diversity=0.7, candidates=2)
+    def test_diversity_leaves_out_repetitions(self, facts: BoundMemory, vector: list[float]) -> None:
+        alike = run_sync(facts.search_by_vector, vector, limit=2, floor=False)
+        other = run_sync(facts.search_by_vector, vector, limit=2, floor=False, diversity=0.7)
+        near = run_sync(facts.search_by_vector, vector, limit=2, floor=False, diversity=0.7, candidates=2)
         assert set(texts(alike)) == {"Ann drinks jasmine tea", "Ann drinks jasmine tea!"}
         assert len({hit.record.text.strip("!") for hit in other}) == 2
         assert set(texts(near)) == set(texts(alike))
 
     def test_very_small_and_very_large_numbers_have_a_direction_too(
-        self, told: BoundMemory, vector: list[float]
+        self, facts: BoundMemory, vector: list[float]
     ) -> None:
-        found = run_sync(told.search_by_vector, vector)
+        found = run_sync(facts.search_by_vector, vector)
         for factor in (1e-200, 1e200):
-            assert run_sync(told.search_by_vector, [factor * number for number in vector]) == found
+            assert run_sync(facts.search_by_vector, [factor * number for number in vector]) == found
 
-    def test_what_is_no_vector_of_this_memory_is_refused(self, told: BoundMemory, vector: list[float]) -> None:
+    def test_an_invalid_vector_is_refused(self, facts: BoundMemory, vector: list[float]) -> None:
         wrong: list[Any] = [vector[:-1], [0.0] * len(vector), [math.inf] * len(vector), [vector], [10**400] * 8]
         wrong += [["tea"], "tea", None, []]
         for other in wrong:
             with pytest.raises(InvalidInputError, match="vector"):
-                run_sync(told.search_by_vector, other)
+                run_sync(facts.search_by_vector, other)
         with pytest.raises(InvalidInputError, match="limit"):
-            run_sync(told.search_by_vector, vector, diversity=0.5, candidates=0)
+            run_sync(facts.search_by_vector, vector, diversity=0.5, candidates=0)
 
     def test_a_memory_without_vectors_says_so(self, ann: BoundMemory, *, has_vectors: bool) -> None:
         if has_vectors:

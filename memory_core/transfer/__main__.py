@@ -1,7 +1,7 @@
 """`python -m memory_core.transfer SOURCE TARGET` copies all memories of one store to another, and verifies them.
 
-Each is a memory file, or `qdrant://[key@]host[:port][/collection]` (`qdrant+https://` for TLS). Interrupt it whenever
-you like: started again, it goes on where it was.
+Each is a memory file, or `qdrant://[key@]host[:port][/collection]` (`qdrant+https://` for TLS). It can be interrupted
+at any time and continues when it is started again.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from memory_core.transfer.migrate import migrate
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Move what the arguments name; 0 if everything agrees, 2 if the source changed meanwhile, 1 with one sentence if
-    it cannot be."""
+    """Copy SOURCE to TARGET. Returns 0 if both agree, 2 if the source changed meanwhile, 1 with a message if it
+    failed."""
     parser = argparse.ArgumentParser(prog="python -m memory_core.transfer", description=__doc__)
     parser.add_argument("source")
     parser.add_argument("target")
@@ -42,16 +42,16 @@ def main(arguments: list[str] | None = None) -> int:
         sys.stdout.write(f"{owner.checksum}  {owner.records:>8}  {owner.scope.app}  {owner.scope.user}\n")
     now = f"({report.copied} copied, {report.removed} removed now)"
     if report.behind:
-        sys.stdout.write(f"{report.behind} records changed meanwhile {now}; run it again when nobody writes\n")
+        sys.stdout.write(f"{report.behind} records changed meanwhile {now}; run it again when nothing writes to it\n")
         return 2
     sys.stdout.write(f"{report.records} records of {len(report.owners)} owners agree {now}\n")
     return 0
 
 
 def _insist_on_source(name: str) -> None:
-    """A memory makes a file that is missing; of a name that is misspelt nothing may be made, at either end."""
+    """Refuse a source that does not exist: opening it would create a file for a misspelt name."""
     if not _is_server(name) and not Path(name).expanduser().is_file():
-        raise StoreUnavailableError(f"there is no memory file {name!r} to copy from; nothing was made")
+        raise StoreUnavailableError(f"there is no memory file {name!r} to copy from; nothing was created")
 
 
 def _is_server(name: str) -> bool:
@@ -68,7 +68,7 @@ def _opened(name: str, *, words_only: bool) -> Memory:
 
 
 def _shown() -> AbstractContextManager[ProgressCallback]:
-    """A progress bar, where rich (the `cli` extra) is there; else a line for each owner."""
+    """A progress bar if rich (the `cli` extra) is installed; else a line for each owner."""
     return progress_bar("comparing") if find_spec("rich") else nullcontext(_line)
 
 

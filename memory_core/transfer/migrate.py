@@ -1,8 +1,8 @@
 """Moving memories between stores: SQLite to Qdrant, Qdrant to SQLite, or one file to another.
 
-Both sides are listed, record by record with a digest, and what differs is carried over, until nothing differs. So the
-state of a move is the target itself: a move that was killed is started again and goes on, and one whose source is being
-written to is repeated until both sides agree.
+Both sides are listed, record by record with a digest, and records that differ are copied, until nothing differs. So the
+only state of a move is the target itself: a killed move continues when it is started again, and a move whose source is
+being written to is repeated until both sides agree.
 """
 
 from __future__ import annotations
@@ -22,58 +22,57 @@ from memory_core.progress import Progress, ProgressCallback
 from memory_core.storage.shared.transfer import Copyable, Entry, checksum
 
 BATCH: Final = 512
-"""Records carried at a time: some megabytes, with their vectors, which a server gets in several requests at once."""
+"""Records copied at a time: some megabytes, with their vectors, sent to a server in several parallel requests."""
 PASSES: Final = 4
-"""How often what changed meanwhile is carried over too; what changes after that is for the next call."""
+"""How often concurrent changes are copied too; later changes are left to the next call."""
 
 
 @dataclass(frozen=True, slots=True)
 class Moved:
-    """One owner after a move, as both sides were listed last."""
+    """One owner after a move, as of the last listing of both sides."""
 
     scope: Scope
     records: int
     checksum: str
-    """Of all records at the target, their earlier texts included; if nothing is behind, the same at the source."""
+    """Checksum of all records at the target, with their earlier texts; equal at the source if nothing is behind."""
     behind: int = 0
-    """How many records changed at the source while the last of what had changed was carried over."""
+    """How many records changed at the source during the last round."""
 
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """What a move came to."""
+    """The result of a move."""
 
     owners: tuple[Moved, ...]
     copied: int
     """Records written to the target by this call."""
     removed: int
-    """Records deleted from the target because the source has them no more."""
+    """Records deleted from the target because the source no longer has them."""
 
     @property
     def records(self) -> int:
-        """How many records the target holds."""
+        """How many records the target has."""
         return sum(owner.records for owner in self.owners)
 
     @property
     def behind(self) -> int:
-        """How many records the next call has to carry over; 0 if both sides agreed."""
+        """How many records the next call has to copy; 0 if both sides agreed."""
         return sum(owner.behind for owner in self.owners)
 
 
 async def migrate(source: Memory, target: Memory, *, progress: ProgressCallback | None = None) -> Report:
-    """Make `target` an exact copy of `source`: all owners, all records in every state, what was forgotten.
+    """Make `target` an exact copy of `source`: all owners, all records in every state, all forgotten keys.
 
-    `source` may be read and written meanwhile: what is written after the last comparison of its owner is carried over
-    by the next call. `target` must be used by nobody. A call that is interrupted in any way is made good by the next
-    one. Vectors are carried along if both stores are of the same embedder; else the target
-    computes its own in the background.
+    `source` can be read and written meanwhile: the next call copies what is written after the last comparison of its
+    owner. `target` must not be in use. If a call is interrupted in any way, the next one completes it. Vectors are
+    copied if both stores have the same embedder; otherwise the target computes them in the background.
 
     Args:
-        progress: Called for each owner before its first batch and after each one; counts records that are equal on both
+        progress: Called for each owner before the first batch and after each one; counts records that are equal on both
             sides.
 
     Raises:
-        InvalidInputError: One of them cannot be carried, or the target holds memories that are not copies of these.
+        InvalidInputError: A store does not support moves, or the target contains memories that are not copies of these.
         StorageError: A store failed.
     """
 
@@ -86,21 +85,21 @@ async def migrate(source: Memory, target: Memory, *, progress: ProgressCallback 
 def _port(store: object) -> Copyable:
     port = getattr(store, "port", None)
     if port is None:
-        raise InvalidInputError(f"records cannot be carried in or out of a {type(store).__name__}")
+        raise InvalidInputError(f"a {type(store).__name__} does not support moves; use a SQLite file or a QdrantStore")
     found: Copyable = port()
     return found
 
 
 @dataclass(frozen=True, slots=True)
 class _Difference:
-    """Of one owner, as ids."""
+    """The difference between both sides for one owner, as ids."""
 
     differing: list[str]
-    """What the target lacks or has otherwise, in the order of arrival."""
+    """Records that the target lacks or that differ there, in the order of arrival."""
     gone: list[str]
-    """What the target has and the source has not."""
+    """Records that only the target has."""
     following: list[str]
-    """What is equal but for its vectors, which depend on a turn that differs."""
+    """Records that are equal except for vectors that depend on a turn that differs."""
 
 
 @dataclass(slots=True)
@@ -118,21 +117,21 @@ class _Move:
         fingerprint = await self.source.fingerprint()
         self.same_vectors = fingerprint is not None and fingerprint == await self.target.fingerprint()
         scopes = await self.source.owners()
-        # Owners that are gone are emptied; one that appears meanwhile is for the next call.
+        # Owners that are gone are emptied; an owner that appears meanwhile is left to the next call.
         scopes += [scope for scope in await self.target.owners() if scope not in set(scopes)]
         for number, scope in enumerate(scopes, 1):
             await self._carry_owner(scope, number, len(scopes))
-        await self.target.adopt(await self.source.tombstones())  # what was forgotten while records were carried
+        await self.target.adopt(await self.source.tombstones())  # keys forgotten while records were copied
         return Report(tuple(owner for owner in self.moved if owner.records or owner.behind), self.copied, self.removed)
 
     async def _claim(self) -> None:
-        """Make sure that the target is a copy of the source, or nothing yet."""
+        """Make sure that the target is a copy of the source, or empty."""
         theirs, ours = await self.source.tombstones(), await self.target.tombstones()
         if theirs.secret == ours.secret:
             return
         if ours.digests or await self.target.owners():
             raise InvalidInputError(
-                "the target holds memories that were not copied from this source, and a move would replace them; "
+                "the target contains memories that were not copied from this source, and a move would replace them; "
                 "give a new file or another collection name"
             )
         await self.target.adopt(theirs)
@@ -148,7 +147,7 @@ class _Move:
                 await self.target.settle(scope)
                 self.moved.append(Moved(scope, len(there), checksum(there), behind))
                 return
-            # Turns after changed ones first: a move that is killed in between finds the changed ones again, and them.
+            # Turns after changed ones first: if the move is killed in between, the next one finds both again.
             await self._copy(scope, found.following)
             await self.target.restore(scope, (), remove=found.gone)
             self.removed += len(found.gone)
@@ -166,14 +165,14 @@ class _Move:
         return len(ids)
 
     def _difference(self, here: Sequence[Entry], there: Sequence[Entry]) -> _Difference:
-        held = {entry.id: entry for entry in there}
+        present = {entry.id: entry for entry in there}
         ids = {entry.id for entry in here}
         gone = [entry.id for entry in there if entry.id not in ids]
-        differing = [entry.id for entry in here if self._differs(entry, held.get(entry.id))]
+        differing = [entry.id for entry in here if self._differs(entry, present.get(entry.id))]
         following: list[str] = []
         if self.same_vectors:
-            shrunk = {held[one].session for one in gone}
-            following = _after(here, held, set(differing), shrunk)
+            shrunk = {present[one].session for one in gone}
+            following = _after(here, present, set(differing), shrunk)
         return _Difference(differing, gone, following)
 
     def _differs(self, here: Entry, there: Entry | None) -> bool:
@@ -186,14 +185,16 @@ class _Move:
             self.tell(Progress(done, records, f"owner {number} of {owners}"))
 
 
-def _after(here: Sequence[Entry], held: Mapping[str, Entry], differing: set[str], shrunk: set[str | None]) -> list[str]:
-    """Turns on both sides whose vectors may have seen another turn before them than the one they follow now."""
+def _after(
+    here: Sequence[Entry], present: Mapping[str, Entry], differing: set[str], shrunk: set[str | None]
+) -> list[str]:
+    """Turns on both sides whose vectors may include a different previous turn than the one they follow now."""
     turns = sorted((entry for entry in here if entry.session is not None), key=_place)
     found = {entry.id: None for entry in turns if entry.session in shrunk}
     for turn, later in pairwise(turns):
         if turn.session == later.session and turn.id in differing:
             found[later.id] = None
-    return [one for one in found if one in held and one not in differing]
+    return [one for one in found if one in present and one not in differing]
 
 
 def _place(entry: Entry) -> tuple[str, datetime, int]:

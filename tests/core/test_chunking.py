@@ -74,7 +74,7 @@ def test_sentences_cover_the_text_without_overlap(text: str, size: int) -> None:
 @given(TEXTS, SIZES, OVERLAPS)
 def test_windows_cover_the_text_and_none_lies_inside_another(text: str, size: int, overlap: int) -> None:
     if overlap >= size:
-        with pytest.raises(InvalidInputError, match="leaves nothing"):
+        with pytest.raises(InvalidInputError, match="must be smaller"):
             TokenChunker(size, overlap)
         return
     pieces = pieces_of(text, TokenChunker(size, overlap))

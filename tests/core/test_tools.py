@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from memory_core import BoundMemory, Draft, Memory, run_sync
+from memory_core import Draft, Memory, run_sync
 from memory_core.adapting import (
     FORGET_MEMORY,
     LIST_MEMORIES,
@@ -19,6 +19,7 @@ from memory_core.adapting import (
     SEARCH_MEMORIES,
     STORE_MEMORY,
     UPDATE_MEMORY,
+    AgentMemory,
     Arguments,
     ToolContext,
     ToolInputError,
@@ -60,7 +61,7 @@ def entries(text: str) -> list[re.Match[str]]:
     return [entry for entry in found if entry]
 
 
-def forged(handle: BoundMemory) -> None:
+def forged(handle: AgentMemory) -> None:
     for n, text in enumerate(FORGERIES):
         name = text.replace("\0", "")
         run_sync(handle.add, Draft(f"{text} tea", kind="fact" if n % 2 else name, author=name, id=name))

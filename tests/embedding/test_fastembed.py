@@ -98,6 +98,6 @@ async def test_other_dimensions_than_promised_are_refused(directory: Path) -> No
 
 
 def test_a_model_of_unknown_length_has_to_say_it() -> None:
-    with pytest.raises(InvalidInputError, match="how long are the vectors of 'my/model'"):
+    with pytest.raises(InvalidInputError, match="the dimensions of 'my/model' are not known"):
         FastEmbedEmbedder("my/model")
     assert FastEmbedEmbedder("my/model", dimensions=12).fingerprint.dimensions == 12

@@ -61,5 +61,5 @@ async def test_one_text_in_place_of_a_list_is_refused() -> None:
 
 
 def test_one_dimension_is_refused() -> None:
-    with pytest.raises(InvalidInputError, match="dimensions is 1"):
+    with pytest.raises(InvalidInputError, match="dimensions must be at least 2, not 1"):
         HashingEmbedder(dimensions=1)

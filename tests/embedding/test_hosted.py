@@ -183,7 +183,7 @@ async def test_the_key_is_in_no_log_no_error_and_no_repr(
 async def test_an_answer_of_another_shape_is_an_error(make: Make, server: EmbeddingServer, body: bytes) -> None:
     embedder = make()
     server.faults = [Fault(200, body)]
-    with pytest.raises(EmbeddingError, match="answered something else than vectors"):
+    with pytest.raises(EmbeddingError, match="did not return vectors"):
         await embedder.embed_query("tea")
     await embedder.close()
 
@@ -191,13 +191,13 @@ async def test_an_answer_of_another_shape_is_an_error(make: Make, server: Embedd
 @pytest.mark.parametrize(
     ("vectors", "message"),
     [
-        ([[1.0] * 3], "answered a vector of 3 numbers, not 1536; give dimensions=3"),
-        ([[1.0] * 1536] * 2, "answered 2 vectors for 1 texts"),
-        ([], "answered 0 vectors for 1 texts"),
+        ([[1.0] * 3], "returned a vector of 3 numbers, not 1536; give dimensions=3"),
+        ([[1.0] * 1536] * 2, "returned 2 vectors for 1 texts"),
+        ([], "returned 0 vectors for 1 texts"),
         ([[0.0] * 1536], "without a direction"),
         ([[float("nan")] * 1536], "without a direction"),
-        ([["x"] * 1536], "not made of numbers"),
-        ([[]], "answered a vector of 0 numbers"),
+        ([["x"] * 1536], "do not consist of numbers"),
+        ([[]], "returned a vector of 0 numbers"),
     ],
 )
 async def test_vectors_that_are_none_are_an_error(
@@ -301,13 +301,13 @@ async def test_a_memory_works_with_it_and_keeps_texts_when_it_fails(make: Make, 
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"model": "my-model"}, "how long are the vectors of 'my-model'"),
+        ({"model": "my-model"}, "the dimensions of 'my-model' are not known"),
         ({"dimensions": 4000}, "dimensions is 4000"),
         ({"dimensions": -1}, "dimensions is -1"),
-        ({"base_url": "localhost:11434"}, "has to begin with https:// or http://"),
-        ({"base_url": "ftp://here"}, "has to begin with https:// or http://"),
-        ({"base_url": "http://[::1"}, "no URL"),
-        ({"base_url": "https://ann:pw@here/v1"}, "holds a user or password; give api_key instead"),
+        ({"base_url": "localhost:11434"}, "must begin with https:// or http://"),
+        ({"base_url": "ftp://here"}, "must begin with https:// or http://"),
+        ({"base_url": "http://[::1"}, "not a URL"),
+        ({"base_url": "https://ann:pw@here/v1"}, "contains a user or password; give api_key instead"),
     ],
 )
 def test_settings_that_cannot_work_are_refused(settings: dict[str, str], message: str) -> None:
@@ -317,15 +317,15 @@ def test_settings_that_cannot_work_are_refused(settings: dict[str, str], message
 
 
 def test_limits_that_cannot_work_are_refused() -> None:
-    with pytest.raises(InvalidInputError, match="attempts is 0"):
+    with pytest.raises(InvalidInputError, match="attempts must be more than 0, not 0"):
         Limits(attempts=0)
-    with pytest.raises(InvalidInputError, match="timeout_seconds is -1"):
+    with pytest.raises(InvalidInputError, match="timeout_seconds must be more than 0, not -1"):
         Limits(timeout_seconds=-1)
     with pytest.raises(InvalidInputError, match="must not be negative"):
         Limits(first_pause_seconds=-1)
-    with pytest.raises(InvalidInputError, match="at most 100 at once"):
+    with pytest.raises(InvalidInputError, match="batch_texts must be at most 100 for Gemini"):
         GeminiEmbedder(limits=Limits(batch_texts=101))
-    with pytest.raises(InvalidInputError, match="dimensions is 4096; Gemini makes 128 to 3072"):
+    with pytest.raises(InvalidInputError, match="dimensions must be from 128 to 3072 for Gemini, not 4096"):
         GeminiEmbedder(dimensions=4096)
 
 

@@ -99,7 +99,7 @@ async def test_a_damaged_model_is_named(tmp_path: Path, keep: int) -> None:
     path = tmp_path / "model.onnx"
     path.write_bytes(path.read_bytes()[:keep])
     embedder = OnnxEmbedder(tmp_path, FINGERPRINT)
-    with pytest.raises(EmbeddingError, match=r"model\.onnx is damaged, or no ONNX model that onnxruntime can run"):
+    with pytest.raises(EmbeddingError, match=r"model\.onnx is damaged, or not an ONNX model that onnxruntime can run"):
         await embedder.embed_query("tea")
     await embedder.close()
 
@@ -107,7 +107,9 @@ async def test_a_damaged_model_is_named(tmp_path: Path, keep: int) -> None:
 async def test_other_dimensions_than_the_fingerprint_says_are_refused(tmp_path: Path) -> None:
     write_model(tmp_path)
     embedder = OnnxEmbedder(tmp_path, Fingerprint("table", "1", 384))
-    with pytest.raises(EmbeddingError, match=r"makes vectors of shape \(10,\), its fingerprint says 384 dimensions"):
+    with pytest.raises(
+        EmbeddingError, match=r"returns vectors of shape \(10,\), but its fingerprint has 384 dimensions"
+    ):
         await embedder.embed_query("tea")
     await embedder.close()
 
@@ -115,7 +117,7 @@ async def test_other_dimensions_than_the_fingerprint_says_are_refused(tmp_path: 
 async def test_a_model_of_another_kind_is_refused(tmp_path: Path) -> None:
     write_model(tmp_path, inputs=("input_ids", "pixel_values"))
     embedder = OnnxEmbedder(tmp_path, FINGERPRINT)
-    with pytest.raises(EmbeddingError, match="wants pixel_values; only BERT models are read"):
+    with pytest.raises(EmbeddingError, match="needs pixel_values; only BERT models work"):
         await embedder.embed_query("tea")
     await embedder.close()
 
@@ -143,5 +145,5 @@ async def test_one_text_in_place_of_a_list_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_limit_that_leaves_no_token_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(InvalidInputError, match="max_tokens is 2"):
+    with pytest.raises(InvalidInputError, match="max_tokens must be at least 3"):
         OnnxEmbedder(tmp_path, FINGERPRINT, max_tokens=2)

@@ -75,7 +75,7 @@ class Shelf:
 
     def insert(self, record: MemoryRecord) -> None:
         if record.id in self.records:
-            raise DuplicateIdError(f"there is a record of id {record.id!r} already")
+            raise DuplicateIdError(f"there is a record with id {record.id!r} already")
         self.records[record.id] = record
         self.arrivals[record.id] = self.next
         self.next += 1
@@ -101,7 +101,7 @@ class Shelf:
         """The record of a source key, refused if the scope does not reach it."""
         known = next((record for record in self.records.values() if source and record.source_key == source), None)
         if known is not None and not reaches(scope, known):
-            raise DuplicateIdError(f"source key {source!r} belongs to a record outside of {scope}")
+            raise DuplicateIdError(f"source key {source!r} belongs to a record outside {scope}")
         return known
 
     def matching(self, scope: Scope, where: Where, now: datetime) -> list[MemoryRecord]:
@@ -317,5 +317,5 @@ def place(record: MemoryRecord, order: Order) -> tuple[float]:
 def place_told_by(cursor: object, order: Order) -> tuple[float, int]:
     found = CURSOR.fullmatch(cursor) if isinstance(cursor, str) else None
     if found is None or found[1] != order:
-        raise InvalidInputError(f"cursor {cursor!r:.80} is not one that a page in the order {order!r} gave")
+        raise InvalidInputError(f"cursor {cursor!r:.80} is not from a page in the order {order!r}; pass `Page.cursor`")
     return json.loads(found[2]), int(found[3])

@@ -93,13 +93,13 @@ def test_names_with_special_characters_are_names(tmp_path: Path) -> None:
 
 def test_what_is_no_store_or_no_embedder_is_refused_at_once() -> None:
     for store in (None, 5, b"memory.db", ["memory.db"]):
-        with pytest.raises(InvalidInputError, match="at a path or in a Store"):
+        with pytest.raises(InvalidInputError, match="store must be a path or a Store"):
             Memory(cast("Any", store))
     with pytest.raises(InvalidInputError, match=r"QdrantStore\.from_uri") as refused:
         Memory("qdrant://key@host:6333/memories")
     assert "key@" not in str(refused.value)
     for embedder in ("minilm", 5, MiniLmEmbedder, object()):
-        with pytest.raises(InvalidInputError, match="embedder takes an embedder"):
+        with pytest.raises(InvalidInputError, match="embedder must be one"):
             Memory("memory.db", embedder=cast("Any", embedder))
 
 

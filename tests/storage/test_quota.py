@@ -104,5 +104,5 @@ def test_a_quota_is_a_quota_and_for_a_file(tmp_path: Path) -> None:
     for wrong in ({"records": -1}, {"bytes": 1.5}, {"records": True}):
         with pytest.raises(InvalidInputError, match="a quota of"):
             Quota(**cast("Any", wrong))
-    with pytest.raises(InvalidInputError, match="quota takes a Quota"):
+    with pytest.raises(InvalidInputError, match="quota must be a Quota"):
         Memory(tmp_path / "memory.db", quota=cast("Any", 5))

@@ -112,7 +112,7 @@ def test_what_cannot_be_read_as_it_is_is_refused(store: Path, monkeypatch: pytes
     for name in ("empty.db", "notes.txt"):
         with pytest.raises(NotAStoreError, match="is not a memory store"):
             read(folder / name)
-    with pytest.raises(InvalidInputError, match="needs a file"):
+    with pytest.raises(InvalidInputError, match="needs an existing file"):
         Memory(":memory:", read_only=True)
     with pytest.raises(FingerprintError, match="made by words"):
         read(store, embedder=WordEmbedder("others", 32))

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final, Literal
 
-from memory_core import BoundMemory, ClosedError, ScopeError
-from memory_core.adapting import owned_by
+from memory_core import BoundMemory, ClosedError, ScopeError, UnsupportedError
+from memory_core.adapting import AgentMemory, owned_by
 from memory_spade import files
 from memory_spade.memory.agent_base_memory import AgentBaseMemory
 from memory_spade.memory.backends.backend_handle import BackendHandle
@@ -50,7 +50,7 @@ class Home:
         self.base_door = self._base if isinstance(self._base, AgentBaseMemory) else None
         """The documented door to long-term memories; `None` if none are kept."""
         if isinstance(self._base, Opening | Borrowed):
-            backend = HandleBackend(jid, lambda: self.base(None), opened=self.open, closed=self.release)
+            backend = HandleBackend(jid, lambda: self.handle(None), opened=self.open, closed=self.release)
             self.base_door = AgentBaseMemory(jid, backend=backend)
 
     def notes(self, peer: str | None) -> AgentInteractionMemory | None:
@@ -62,8 +62,19 @@ class Home:
         kept = NotesInStore(lambda: self._bound(place, peer, INTERACTIONS), self._jid, peer)
         return AgentInteractionMemory.over(self._jid, kept)
 
-    def base(self, peer: str | None) -> BoundMemory:
-        """The handle for long-term memories in a conversation with `peer` (its bare JID).
+    def handle(self, peer: str | None) -> BoundMemory:
+        """`base`, for everything that a handle can do.
+
+        Raises:
+            UnsupportedError: They are in a `MemoryBackend` of the user's own.
+        """
+        base = self.base(peer)
+        if not isinstance(base, BoundMemory):
+            raise UnsupportedError("this agent's memories are kept by a MemoryBackend; use agent.agent_base_memory")
+        return base
+
+    def base(self, peer: str | None) -> AgentMemory:
+        """The long-term memories in a conversation with `peer` (its bare JID).
 
         Raises:
             ScopeError: None are kept; they belong to peers and there is none; or the shared handle is somebody else's.

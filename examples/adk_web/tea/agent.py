@@ -3,9 +3,9 @@
     adk web examples/adk_web          --memory_service_uri memorycore:tea.db
     adk run examples/adk_web/tea      --memory_service_uri memorycore:tea.db
 
-Tell it something, begin a new session, and ask. `tea.db` is made in the working directory. The plugin remembers every
-turn and shows the model what is relevant; the tools let the model search, store, correct and forget by itself. Without
-a key for Gemini a stand-in answers, which repeats what its prompt says about the past.
+State a fact, begin a new session, and ask about it. `tea.db` is created in the working directory. The plugin remembers
+every turn and shows the model relevant memories; with the tools the model itself can search, store, correct and forget.
+Without a key for Gemini a scripted model answers, which repeats what its prompt says about the past.
 """
 
 from __future__ import annotations

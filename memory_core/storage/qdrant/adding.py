@@ -1,4 +1,4 @@
-"""Adding records: survey what is there, embed, plan, write."""
+"""Adding records: survey the stored state, embed, plan, write."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from memory_core.storage.qdrant.codec import (
     to_stored,
     token,
 )
-from memory_core.storage.qdrant.outline import Outline, Survey, Update, bereaved, moves, outline, predecessors
+from memory_core.storage.qdrant.outline import Outline, Survey, Update, moves, new_predecessors, outline, predecessors
 from memory_core.storage.qdrant.turns import Place, around, place_of
 from memory_core.storage.qdrant.where import all_of, any_of, conditions, owned
 from memory_core.storage.qdrant.writing import Access, carry_out, removal
@@ -37,11 +37,11 @@ from memory_core.where.value import Where
 logger = logging.getLogger(__name__)
 
 FAR_FUTURE: Final = 1 << 62
-"""Stands for the arrival of records that have not arrived yet: after everything that is stored."""
+"""The arrival of records that have not arrived yet: after all stored records."""
 
 
 Sort = Callable[[Scope, Sequence[Prepared], Survey], Outline]
-"""Tells new records from known ones."""
+"""Sorts a batch into new and known records."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,15 +49,15 @@ class Joining:
     """New records with the turns around them."""
 
     places: Sequence[Place]
-    """Of the new records, in their order."""
+    """Arrivals of the new records, in their order."""
     before: Mapping[str, str | None]
-    """The point before each of them that is in a session."""
+    """The previous point of each new record that is in a session."""
     changed: Mapping[str, str | None]
     """Stored turns that get a new predecessor."""
 
 
 async def survey(access: Access, scope: Scope, batch: Sequence[Prepared], *, ids: bool = True) -> Survey:
-    """Look up ids (unless told otherwise), source keys, tombstones and the turns around new records."""
+    """Look up ids (if `ids`), source keys, tombstones and the turns around new records."""
     points = access.of(scope)
     sources = {item.record.source_key for item in batch if item.record.source_key is not None}
     spans: dict[str, list[Place]] = {}
@@ -92,9 +92,9 @@ async def with_vectors(
     sort: Sort = outline,
     progress: ProgressCallback | None = None,
 ) -> dict[str, Prepared]:
-    """The new records of the batch by id, and those that take another's place, with vectors.
+    """The new and the replacing records of the batch, by id, with vectors.
 
-    None, so that they are owed, if the embedder fails.
+    Empty if the embedder fails; the vectors are then pending.
     """
     seen = (await survey(access, scope, batch, ids=False)).without_expired(now)
     plan = sort(scope, batch, seen)
@@ -107,7 +107,7 @@ async def with_vectors(
         flat = [text for some in texts for text in some]
         blobs = iter(await embed_reporting(embedder, flat, ends, progress))
     except EmbeddingError as error:
-        logger.warning("vectors of %d records are owed: %s", len(wanted), reason_for_log(error))
+        logger.warning("vectors of %d records are pending: %s", len(wanted), reason_for_log(error))
         return {}
     return {item.record.id: item._replace(vectors=[next(blobs) for _ in item.chunks]) for item in wanted}
 
@@ -115,7 +115,7 @@ async def with_vectors(
 async def add(
     access: Access, scope: Scope, batch: Sequence[Prepared], embedded: Mapping[str, Prepared], now: datetime
 ) -> list[MemoryRecord | None]:
-    """Write the batch as things stand now.
+    """Write the batch, given the current state of the store.
 
     Args:
         embedded: From `with_vectors`.
@@ -136,7 +136,7 @@ async def add(
 
 
 async def undisturbed_survey(access: Access, scope: Scope, batch: Sequence[Prepared], now: datetime) -> Survey:
-    """A survey without expired records; those in the way are deleted first."""
+    """A survey without expired records; conflicting ones are deleted first."""
     seen = await survey(access, scope, batch)
     expired = seen.expired(now)
     if not expired:
@@ -153,7 +153,7 @@ async def add_new(
     embedded: Mapping[str, Prepared],
     write: str,
 ) -> None:
-    """Put new records into `changes`, with all that follows from them."""
+    """Add new records to `changes`, with everything that depends on them."""
     scope = changes.scope
     joining = _joining(new, seen, access.arrivals.take(len(new)))
     changes.relinked += [Relinked(point, before) for point, before in joining.changed.items()]
@@ -162,10 +162,10 @@ async def add_new(
 
 
 async def add_update(access: Access, changes: Changes, update: Update, item: Prepared, write: str) -> None:
-    """Put the change of a stored record into `changes`, with all that follows from it.
+    """Add the change of a stored record to `changes`, with everything that depends on it.
 
     Args:
-        item: The record as it is to be, with vectors unless they are owed.
+        item: The new state of the record, with vectors unless they are pending.
     """
     known = replace(update.known, write=write, revisions=update.known.followed_by(item.record))
     if not update.is_searched_differently:
@@ -176,12 +176,12 @@ async def add_update(access: Access, changes: Changes, update: Update, item: Pre
     if moves(update):
         before, follows = await moved(access, changes.scope, update)
     changes.relinked += [Relinked(point, other) for point, other in follows.items()]
-    point = to_point(changes.scope, item, replace(known, before=before), debt=None if item.vectors else token())
+    point = to_point(changes.scope, item, replace(known, before=before), pending=None if item.vectors else token())
     changes.rewrites.append(Rewrite(point, update.known.write))
 
 
 async def retire(access: Access, changes: Changes, new: Sequence[MemoryRecord], write: str) -> None:
-    """Let the records in reach that these supersede give way to them; those that are among them are as they should."""
+    """Retire the stored records in scope that the new ones supersede; those within the batch are retired already."""
     scope, ids = changes.scope, {record.id for record in new}
     by_id = {old: record for record in new for old in superseded_by(record) if old not in ids}
     if not by_id:
@@ -202,16 +202,16 @@ async def retire(access: Access, changes: Changes, new: Sequence[MemoryRecord], 
 
 
 async def moved(access: Access, scope: Scope, update: Update) -> tuple[str | None, dict[str, str | None]]:
-    """The point before a changed record, and the turns that followed it or follow it now, with those before them."""
+    """The previous point of a changed record, and the turns whose predecessor changes, with their new predecessors."""
     points, known = access.of(scope), update.known
     old = place_of(known.record, known.seq, known.point)
     new = place_of(update.record, known.seq, known.point)
     left: dict[str, str | None] = {}
     if known.record.session is not None:
-        left = bereaved(await around(points, scope, known.record.session, old, old), [old.point])
+        left = new_predecessors(await around(points, scope, known.record.session, old, old), [old.point])
     if update.record.session is None:
         return None, left
-    stays = known.record.session == update.record.session  # then its old place may be the one next to the new one
+    stays = known.record.session == update.record.session  # then its old position may be next to the new one
     span = (min(old, new), max(old, new)) if stays else (new, new)
     stored = await around(points, scope, update.record.session, *span)
     before, follows = predecessors((place for place in stored if place.point != old.point), [new])
@@ -234,7 +234,7 @@ def _joining(new: Sequence[Prepared], seen: Survey, arrivals: Sequence[int]) -> 
 
 
 def _checked(item: Prepared, embedded: Mapping[str, Prepared]) -> Prepared:
-    """The record with its vectors, unless they were made of something else."""
+    """The record with its vectors, if they were made from its current text."""
     made = embedded.get(item.record.id)
     return item if made is None or made.record != item.record else made
 
@@ -247,6 +247,6 @@ def _new_point(scope: Scope, item: Prepared, place: Place, joining: Joining, wri
         before=joining.before.get(place.point),
         born=write,
         write=write,
-        debt=None,
+        pending=None,
     )
-    return to_point(scope, item, known, debt=None if item.vectors else token())
+    return to_point(scope, item, known, pending=None if item.vectors else token())

@@ -1,4 +1,4 @@
-"""What one write changes, as a value that can be put down in a journal and carried out by whoever finds it."""
+"""The changes of one write, as a value that can be written to a journal and applied by any process that finds it."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ class Rewrite:
 
 @dataclass(frozen=True, slots=True)
 class Overwrite:
-    """Payload fields that are set, if the point is still in the state that was read; its vectors stay.
+    """Payload fields to set, if the point is still in the state that was read; its vectors stay.
 
-    Where the payload says `_terms`, the sparse vector follows it.
+    If the payload contains `_terms`, the sparse vector is updated too.
     """
 
     point: str
@@ -34,7 +34,7 @@ class Overwrite:
 
 @dataclass(frozen=True, slots=True)
 class Deletion:
-    """A point that goes; one that was born anew under its id since then stays."""
+    """A point to delete; a point created again with the same id since then stays."""
 
     point: str
     born: str
@@ -42,16 +42,16 @@ class Deletion:
 
 @dataclass(frozen=True, slots=True)
 class Unlinked:
-    """A record that loses links, because what they name goes."""
+    """A record that loses links to deleted records."""
 
     point: str
     links: list[str]
-    """Those that stay, as in the payload."""
+    """The remaining links, as in the payload."""
 
 
 @dataclass(frozen=True, slots=True)
 class Relinked:
-    """A turn that follows another one now."""
+    """A turn with a new predecessor."""
 
     point: str
     before: str | None
@@ -72,7 +72,7 @@ class Changes:
     relinked: list[Relinked] = field(default_factory=list[Relinked])
 
     def __len__(self) -> int:
-        """How many points are concerned; a tombstone without its deletion harms nobody and does not count."""
+        """How many points are concerned; a tombstone without its deletion is harmless and does not count."""
         written = len(self.inserts) + len(self.rewrites) + len(self.overwrites)
         return written + len(self.deletions) + len(self.unlinked) + len(self.relinked)
 
@@ -96,16 +96,16 @@ class Changes:
     @classmethod
     def from_json(cls, text: str) -> Changes:
         """The inverse of `to_json`."""
-        held = json.loads(text)
+        raw = json.loads(text)
         return cls(
-            scope=Scope(held["app"], held["user"]),
-            inserts=[_to_point(item) for item in held["inserts"]],
-            rewrites=[Rewrite(_to_point(item), was) for item, was in held["rewrites"]],
-            overwrites=[Overwrite(*item) for item in held["overwrites"]],
-            deletions=[Deletion(*item) for item in held["deletions"]],
-            unlinked=[Unlinked(*item) for item in held.get("unlinked", ())],
-            tombstones=held["tombstones"],
-            relinked=[Relinked(*item) for item in held["relinked"]],
+            scope=Scope(raw["app"], raw["user"]),
+            inserts=[_to_point(item) for item in raw["inserts"]],
+            rewrites=[Rewrite(_to_point(item), was) for item, was in raw["rewrites"]],
+            overwrites=[Overwrite(*item) for item in raw["overwrites"]],
+            deletions=[Deletion(*item) for item in raw["deletions"]],
+            unlinked=[Unlinked(*item) for item in raw.get("unlinked", ())],
+            tombstones=raw["tombstones"],
+            relinked=[Relinked(*item) for item in raw["relinked"]],
         )
 
 
@@ -113,5 +113,5 @@ def _from_point(point: Point) -> list[Any]:
     return [point.id, point.payload, [b64encode(vector).decode() for vector in point.vectors]]
 
 
-def _to_point(held: list[Any]) -> Point:
-    return Point(held[0], held[1], [b64decode(vector) for vector in held[2]])
+def _to_point(raw: list[Any]) -> Point:
+    return Point(raw[0], raw[1], [b64decode(vector) for vector in raw[2]])

@@ -1,4 +1,4 @@
-"""qdrant_client, or one sentence that says how to get it. The other modules of this folder import it from here."""
+"""qdrant_client, or an error that says how to install it. The other modules of this folder import it from here."""
 
 from __future__ import annotations
 

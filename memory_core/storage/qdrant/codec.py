@@ -1,4 +1,4 @@
-"""Records as points and back. What a caller sees keeps its name in the payload; what the store adds starts with `_`."""
+"""Records as points and back. Record fields keep their names in the payload; fields of the store start with `_`."""
 
 from __future__ import annotations
 
@@ -26,18 +26,18 @@ from memory_core.storage.shared.values import link_keys, to_links
 from memory_core.storage.shared.versions import REVISIONS_KEPT
 
 TEXT: Final = "text"
-"""The dense vector: one row for each piece of the text, so that a record is one point; the best row counts."""
+"""The dense vector: one row per piece of the text, so a record is one point; the best row counts."""
 WORDS: Final = "words"
-"""The sparse vector: BM25 weights of the analysed terms, without the IDF, which the server puts in at query time."""
+"""The sparse vector: BM25 weights of the analysed terms, without the IDF, which the server adds at query time."""
 
 AVERAGE_TERMS: Final = 20
-"""Length by which the stored BM25 weights are normalised: the server only picks candidates by them."""
+"""Length by which the stored BM25 weights are normalised: the server uses them only to select candidates."""
 MAX_FLOATS: Final = 1_000_000
-"""Most numbers in the vector of one point. Of a text with more pieces than fit, the rest is found by words only."""
+"""Maximum number of numbers in the vector of one point. Pieces of a text beyond it are found by words only."""
 
 NAMESPACE: Final = uuid.UUID("6e1f8f0e-6b5a-5d3b-9c6b-0d5f2f0c1a77")
 WRITES_KEPT: Final = 16
-"""How many writers may change a record between a write and its look at what came of it."""
+"""How many writers may change a record between a write and its verification."""
 
 _TIMES: Final = (
     "created_at",
@@ -67,19 +67,19 @@ RANKED_FIELDS: Final = (
     "_seq",
     "_before",
 )
-"""What the ranking reads of a candidate."""
+"""The fields of a candidate that the ranking reads."""
 
-_KEPT: Final = ("_seq", "_before", "_born", "_write", "_writes", "_debt", "_pieces", "_spans", "_revisions")
+_KEPT: Final = ("_seq", "_before", "_born", "_write", "_writes", "_pending", "_pieces", "_spans", "_revisions")
 STORED_FIELDS: Final = (*NAMES, *_KEPT)
 """What `to_stored` reads."""
 
 Payload = dict[str, Any]
-"""JSON of a point; values are checked where they become a record."""
+"""The JSON payload of a point; values are checked when they become a record."""
 
 
 @dataclass(frozen=True, slots=True)
 class Stored:
-    """A record with what the store knows besides."""
+    """A record with the store's own fields."""
 
     point: str
     record: MemoryRecord
@@ -88,24 +88,24 @@ class Stored:
     before: str | None
     """The point of the turn before it in its session."""
     born: str
-    """The write that made the point: a record added again under the same id is born anew."""
+    """The write that created the point; a record added again under the same id has another one."""
     write: str
-    """The write that changed it last, by which a writer knows whether it was overtaken."""
-    debt: str | None
-    """Names the reason why its vectors are owed, `None` if they are not."""
+    """The write that changed it last, with which a writer detects that another one was faster."""
+    pending: str | None
+    """Names the reason why its vectors are pending; `None` if they are not."""
     spans: Sequence[tuple[int, int]] = ()
     """The pieces of its text, each of which has a vector."""
     writes: Sequence[str] = ()
-    """The writes that changed it last, oldest first: one that was overtaken before it looked finds itself here."""
+    """The latest writes, oldest first: a write that was followed by another before its verification is listed here."""
     revisions: Sequence[Sequence[Any]] = ()
-    """The texts it had before, oldest first: rev, text, and when the next one came, as JSON holds them."""
+    """Its earlier texts, oldest first: rev, text, and when the next one replaced it, in JSON form."""
 
     def written_by(self, write: str) -> list[str]:
-        """The writes that changed it last, once `write` has."""
+        """The latest writes, including `write`."""
         return [*self.writes, write][-WRITES_KEPT:]
 
     def followed_by(self, record: MemoryRecord) -> Sequence[Sequence[Any]]:
-        """The revisions of the record that takes this one's place."""
+        """The revisions of the record that replaces this one."""
         if record.text == self.record.text:
             return self.revisions
         replaced = (self.record.rev, self.record.text, stamp(record.updated_at))
@@ -119,7 +119,7 @@ class Point:
     id: str
     payload: Payload
     vectors: Sequence[bytes] = ()
-    """float16 rows; empty while they are owed."""
+    """float16 rows; empty while they are pending."""
 
     def to_struct(self) -> models.PointStruct:
         vector: dict[str, Any] = {WORDS: sparse(self.payload["_terms"])}
@@ -155,17 +155,17 @@ def to_owner(key: str) -> Scope:
 
 
 def point_of(record: MemoryRecord) -> str:
-    """Where a record lives: at its source key or, without one, at its id.
+    """The id of a record's point, derived from its source key or, without one, from its id.
 
-    So of writers who bring the same source key the server lets one through, and no record is ever seen under a source
-    key that then turns out to have another. Keys hold no NUL, so no two records share a point.
+    So the server lets only one of several writers create the record of a source key, and the record of a source key
+    never has another one. Keys contain no NUL, so no two records share a point.
     """
     owner = owner_key(Scope(record.app, record.user))
     return named_id(f"{owner}\0{record.id}") if record.source_key is None else source_point(owner, record.source_key)
 
 
 def source_point(owner: str, source_key: str) -> str:
-    """Where the record of a source key lives; see `owner_key`."""
+    """The id of the point of a source key; see `owner_key`."""
     return named_id(f"{owner}\0\0{source_key}")
 
 
@@ -175,7 +175,7 @@ def named_id(name: str) -> str:
 
 
 def token() -> str:
-    """A name nobody else uses."""
+    """A unique name."""
     return uuid.uuid4().hex
 
 
@@ -184,12 +184,12 @@ def stamp(moment: datetime) -> str:
     return moment.isoformat(timespec="microseconds")
 
 
-def to_point(scope: Scope, item: Prepared, known: Stored, *, debt: str | None) -> Point:
+def to_point(scope: Scope, item: Prepared, known: Stored, *, pending: str | None) -> Point:
     """The point of a record.
 
     Args:
-        known: Its place in the store; of its record nothing is used.
-        debt: Names the reason if vectors are owed.
+        known: Its position in the store; its record is not used.
+        pending: Names the reason if vectors are pending.
     """
     payload = {**record_fields(item.record), **derived_fields(item)}
     payload.update(
@@ -199,10 +199,10 @@ def to_point(scope: Scope, item: Prepared, known: Stored, *, debt: str | None) -
         _born=known.born,
         _write=known.write,
         _writes=known.written_by(known.write),
-        _debt=debt if item.chunks else None,
+        _pending=pending if item.chunks else None,
         _revisions=list(known.revisions),
     )
-    # A new point has no field to clear, and a third of them say nothing.
+    # A new point has no field to clear, and a third of the fields are empty.
     return Point(known.point, {name: value for name, value in payload.items() if value is not None}, item.vectors)
 
 
@@ -227,12 +227,12 @@ def searched_fields(record: MemoryRecord, found: Features | None = None) -> Payl
 
 
 def record_fields(record: MemoryRecord) -> Payload:
-    """The payload fields that depend on nothing but the record's own."""
+    """The payload fields that depend only on the record's own fields."""
     payload: Payload = {name: getattr(record, name) for name in NAMES}
     for name in _TIMES:
         value = payload[name]
         payload[name] = None if value is None else stamp(value)
-    payload["data"] = encode_json(record.data)  # as text: JSON on the way would lose digits and half characters
+    payload["data"] = encode_json(record.data)  # as text: JSON transport would lose digits and lone surrogates
     payload["tags"] = list(record.tags)
     payload["links"] = link_keys(record.links)
     payload["_data"] = [data_key(name, value) for name, value in record.data.items() if is_plain(value)]
@@ -242,66 +242,66 @@ def record_fields(record: MemoryRecord) -> Payload:
 
 
 def paths(collection: str) -> list[str]:
-    """The collection read as a path, and everything it lies under."""
+    """The collection as a path, and all of its parent paths."""
     return [*(collection[:n] for n, character in enumerate(collection) if character == "/"), collection]
 
 
 def to_stored(point: str, payload: Mapping[str, Any] | None) -> Stored:
     """The inverse of `to_point`."""
-    held = payload or {}
+    raw = payload or {}
     return Stored(
         point=point,
-        record=to_record(held),
-        seq=held["_seq"],
-        before=held.get("_before"),
-        born=held["_born"],
-        write=held["_write"],
-        writes=held.get("_writes") or (),
-        debt=held.get("_debt"),
-        spans=_spans(held),
-        revisions=held.get("_revisions") or (),
+        record=to_record(raw),
+        seq=raw["_seq"],
+        before=raw.get("_before"),
+        born=raw["_born"],
+        write=raw["_write"],
+        writes=raw.get("_writes") or (),
+        pending=raw.get("_pending"),
+        spans=_spans(raw),
+        revisions=raw.get("_revisions") or (),
     )
 
 
-def to_record(held: Mapping[str, Any]) -> MemoryRecord:
+def to_record(raw: Mapping[str, Any]) -> MemoryRecord:
     """The record in a payload."""
-    values: dict[str, Any] = {name: held.get(name) for name in NAMES}
+    values: dict[str, Any] = {name: raw.get(name) for name in NAMES}
     for name in _TIMES:
         value = values[name]
         values[name] = None if value is None else datetime.fromisoformat(value)
     values["data"] = json.loads(values["data"])
     values["tags"] = tuple(values["tags"])
     values["links"] = to_links(values["links"] or ())
-    values["importance"] = float(values["importance"])  # a server may give a whole number back as an integer
+    values["importance"] = float(values["importance"])  # a server may return a whole number as an integer
     values["confidence"] = float(values["confidence"])
     return MemoryRecord(**values)
 
 
-def _spans(held: Mapping[str, Any]) -> list[tuple[int, int]]:
-    if not held.get("_pieces"):
+def _spans(raw: Mapping[str, Any]) -> list[tuple[int, int]]:
+    if not raw.get("_pieces"):
         return []
-    return [(start, stop) for start, stop in held.get("_spans") or [(0, len(held["text"]))]]
+    return [(start, stop) for start, stop in raw.get("_spans") or [(0, len(raw["text"]))]]
 
 
-def read_revisions(held: Sequence[Sequence[Any]]) -> list[tuple[int, str, datetime]]:
+def read_revisions(raw: Sequence[Sequence[Any]]) -> list[tuple[int, str, datetime]]:
     """The revisions of `Stored` as they were before they became JSON."""
-    return [(rev, text, datetime.fromisoformat(until)) for rev, text, until in held]
+    return [(rev, text, datetime.fromisoformat(until)) for rev, text, until in raw]
 
 
 def is_plain(value: object) -> bool:
-    """Whether a value of `data` can be filtered by."""
+    """Whether a value of `data` can be used in a filter."""
     return value is None or isinstance(value, str | int | float)
 
 
 def data_key(name: str, value: object) -> str:
-    """What stands for one pair of `data` in the index; equal numbers share a key, `True` and `1` do not."""
+    """The index key of one pair of `data`; equal numbers share a key, `True` and `1` do not."""
     if isinstance(value, float) and value.is_integer():
         value = int(value)
     return blake2b(encode_json([name, value]).encode(), digest_size=16).hexdigest()
 
 
 def sparse(terms: str) -> models.SparseVector:
-    """BM25 weights by hashed term; terms that share a hash share a dimension, which blurs candidates, not ranks."""
+    """BM25 weights by hashed term; terms with the same hash share a dimension, which affects candidates, not ranks."""
     counts = Counter(zlib.crc32(term.encode()) for term in terms.split())
     norm = K1 * (1 - B + B * sum(counts.values()) / AVERAGE_TERMS)
     indices = sorted(counts)
@@ -317,7 +317,7 @@ def sparse_query(terms: Sequence[str]) -> models.SparseVector:
 
 
 def dense(vectors: Sequence[bytes]) -> list[list[float]]:
-    """Rows of numbers, as many as one point may hold."""
+    """Rows of numbers, as many as fit into one point."""
     rows = np.frombuffer(b"".join(vectors), np.float16).reshape(len(vectors), -1).astype(np.float32)
-    held: list[list[float]] = rows[: max(MAX_FLOATS // rows.shape[1], 1)].tolist()
-    return held
+    kept: list[list[float]] = rows[: max(MAX_FLOATS // rows.shape[1], 1)].tolist()
+    return kept

@@ -1,4 +1,4 @@
-"""A collection, read and written with the consistency the layout asks for. All requests may be repeated."""
+"""A collection, read and written with the consistency of the layout. All requests are idempotent."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from memory_core.storage.qdrant.settings import SHARED_SHARD, Layout
 from memory_core.storage.qdrant.where import Clause, all_of, among, any_of
 
 PAGE: Final = 1_000
-"""Points read or named by one request."""
+"""Maximum number of points read or named by one request."""
 
 Fields = Sequence[str] | bool
 """Which payload fields to fetch: some, all (`True`) or none (`False`)."""
@@ -22,7 +22,7 @@ Fields = Sequence[str] | bool
 
 @dataclass(frozen=True, slots=True)
 class Points:
-    """A collection, seen by one owner or (with `shard=None`) by the store itself."""
+    """A collection, for requests of one owner or (with `shard=None`) of the store itself."""
 
     connection: Connection
     name: str
@@ -30,7 +30,7 @@ class Points:
     shard: models.ShardKeyWithFallback | None = None
 
     def for_owner(self, key: str) -> Points:
-        """The same collection for requests about one owner, who may have a shard of their own."""
+        """The same collection for requests about one owner, which may have a dedicated shard."""
         if not self.layout.tenant_shards:
             return self
         return replace(self, shard=models.ShardKeyWithFallback(target=key, fallback=SHARED_SHARD))
@@ -38,7 +38,7 @@ class Points:
     async def read(
         self, ids: Sequence[str], *, fields: Fields = True, vectors: Sequence[str] = ()
     ) -> list[models.Record]:
-        """Those of the points that are there, in no particular order."""
+        """The existing ones among the points, in no particular order."""
         found: list[models.Record] = []
         for start in range(0, len(ids), PAGE):
             some = list(ids[start : start + PAGE])
@@ -58,7 +58,7 @@ class Points:
         self, condition: models.Filter, *, fields: Fields = True, vectors: bool = False
     ) -> AsyncIterator[list[models.Record]]:
         """All points that satisfy the condition, by id, a page at a time."""
-        offset: Any = None  # an id of whichever kind the transport hands back
+        offset: Any = None  # an id, whose type depends on the transport
         while True:
             records, offset = await self.connection.call(
                 lambda client, offset=offset: client.scroll(
@@ -124,7 +124,7 @@ class Points:
         return [str(hit.value) for hit in response.hits]
 
     async def write(self, *operations: models.UpdateOperation) -> None:
-        """Carry out the operations in order; returns when they are applied by as many replicas as the layout asks."""
+        """Apply the operations in order; returns when as many replicas as the layout requires have applied them."""
         if not operations:
             return
 
@@ -138,15 +138,15 @@ class Points:
         await self.connection.call(attempt)
 
     def insert(self, points: Sequence[models.PointStruct]) -> models.UpsertOperation:
-        """Make points; one that is there already is left as it is."""
+        """Create points; an existing one is not changed."""
         return self._upsert(points, models.UpdateMode.INSERT_ONLY, None)
 
     def rewrite(self, points: Sequence[models.PointStruct], condition: models.Filter) -> models.UpsertOperation:
-        """Replace points that are there and satisfy the condition."""
+        """Replace existing points that satisfy the condition."""
         return self._upsert(points, models.UpdateMode.UPDATE_ONLY, condition)
 
     def put(self, points: Sequence[models.PointStruct]) -> models.UpsertOperation:
-        """Make or replace points."""
+        """Create or replace points."""
         return self._upsert(points, models.UpdateMode.UPSERT, None)
 
     def set_fields(self, payload: Payload, condition: models.Filter) -> models.SetPayloadOperation:
@@ -156,7 +156,7 @@ class Points:
         )
 
     def drop_vectors(self, name: str, condition: models.Filter) -> models.DeleteVectorsOperation:
-        """Take a vector from the points that satisfy the condition."""
+        """Remove a vector from the points that satisfy the condition."""
         return models.DeleteVectorsOperation(
             delete_vectors=models.DeleteVectors(vector=[name], filter=condition, shard_key=self.shard)
         )
@@ -164,7 +164,7 @@ class Points:
     def set_vectors(
         self, vectors: Sequence[models.PointVectors], condition: models.Filter
     ) -> models.UpdateVectorsOperation:
-        """Set vectors of points, where they satisfy the condition."""
+        """Set vectors of points that satisfy the condition."""
         return models.UpdateVectorsOperation(
             update_vectors=models.UpdateVectors(points=list(vectors), update_filter=condition, shard_key=self.shard)
         )

@@ -1,4 +1,4 @@
-"""The client: opened on the core loop, used through one method, and tried again where that may help."""
+"""The client: opened on the core loop, used through one method, with retries."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ T_co = TypeVar("T_co", covariant=True)
 T = TypeVar("T")
 
 IDF_BY_OWNER: Final = (1, 20)
-"""From this release on the server is asked for term statistics of one owner; earlier ones may not know how."""
+"""From this release on, term statistics of one owner are requested; earlier servers may not support them."""
 MAX_REQUESTS: Final = 32
-"""Requests under way at once; the rest wait here instead of in the client's connection pool, which gives up."""
+"""Maximum number of parallel requests; others wait here instead of in the client's connection pool, which times out."""
 
 
 _RECONNECT: Final = {"grpc.initial_reconnect_backoff_ms": 100, "grpc.max_reconnect_backoff_ms": 2_000}
-"""A channel that lost its server refuses requests until it has rested; by default longer than anybody's patience."""
+"""A gRPC channel that lost its server refuses requests during its back-off, by default longer than any `Patience`."""
 
 
 class Request(Protocol[T_co]):
-    """One request, made anew for every attempt."""
+    """One request, created again for every attempt."""
 
     def __call__(self, client: AsyncQdrantClient, /) -> Coroutine[Any, Any, T_co]: ...
 
@@ -43,11 +43,11 @@ class Connection:
         self._room = asyncio.Semaphore(MAX_REQUESTS)
 
     async def open(self) -> None:
-        """Make the client and make sure that a server answers.
+        """Create the client and make sure that a server answers.
 
         Raises:
-            StoreUnavailableError: Nobody answers, or the key is refused.
-            StorageError: It is something else than Qdrant 1.
+            StoreUnavailableError: No server answers, or the key is refused.
+            StorageError: The server is not Qdrant 1.
         """
         server = self.server
         if server.is_local:
@@ -63,12 +63,12 @@ class Connection:
             grpc_port=server.grpc_port,
             timeout=server.timeout_seconds,
             grpc_options=dict(_RECONNECT),
-            check_compatibility=False,  # it would warn from a thread of its own; we check by what it does
+            check_compatibility=False,  # it would warn from a separate thread; `Ledger.probe` checks the server
         )
         self.version = _version((await self.call(lambda client: client.info())).version, server.name)
 
     async def call(self, request: Request[T]) -> T:
-        """Send a request, several times if need be. It has to be one that may be repeated.
+        """Send an idempotent request, with retries.
 
         Raises:
             StorageError: See `persist`.
@@ -88,7 +88,7 @@ class Connection:
         return await persist(attempt, patience=self._patience, server=self.server.name)
 
     async def close(self) -> None:
-        """Let go of sockets and threads; may be called twice."""
+        """Release sockets and threads; may be called twice."""
         client, self._client = self._client, None
         if client is None:
             return
@@ -110,7 +110,7 @@ def _local_client(path: str) -> AsyncQdrantClient:
 
 
 def _finished(coroutine: Coroutine[Any, Any, T]) -> T:
-    """The result of a coroutine that never waits, as those of qdrant_client's local mode."""
+    """The result of a coroutine that never waits, like those of qdrant_client's local mode."""
     try:
         coroutine.send(None)
     except StopIteration as done:
@@ -125,7 +125,7 @@ def _version(text: str, server: str) -> tuple[int, int]:
     try:
         major, minor = (int(part) for part in text.split(".")[:2])
     except ValueError as error:
-        raise StorageError(f"{server} answers as version {text!r}, which is no version of Qdrant") from error
+        raise StorageError(f"{server} answers as version {text!r}, which is not a version of Qdrant") from error
     if major != 1:
-        raise NewerStoreError(f"{server} runs Qdrant {text}; this version of memory-core knows Qdrant 1")
+        raise NewerStoreError(f"{server} runs Qdrant {text}; this version of memory-core supports Qdrant 1")
     return major, minor

@@ -22,7 +22,7 @@ async def foreign_points(server: Server | None, collection: str) -> AsyncIterato
     """All points of a collection by id, a page at a time; runs on the core loop (`on_core`).
 
     Args:
-        server: Where the collection is; what it leaves out comes from the environment, as for `QdrantStore`.
+        server: The server of the collection; missing settings come from the environment, as for `QdrantStore`.
         collection: Its name.
 
     Raises:

@@ -1,4 +1,4 @@
-"""The work of a key-value store (`protocols.KeyValue`)."""
+"""The operations of a key-value store (`protocols.KeyValue`)."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ async def put(
     await adding.retire(access, changes, records, write)
     await carry_out(access, changes, write)
     moved = [update for update in plan.updates if moves(update)]
-    if moved and len(moved) + len(plan.new) > 1:  # each was placed as if the others had not moved
+    if moved and len(moved) + len(plan.new) > 1:  # each position was computed as if the others had not moved
         records_moved = [record for update in moved for record in (update.known.record, update.record)]
         sessions = {record.session for record in records_moved if record.session is not None}
         await settle(access, scope, sessions)
@@ -77,7 +77,7 @@ async def sweep(access: Access, scope: Scope, now: datetime) -> int:
 
 
 async def matching(access: Access, scope: Scope, where: Where, now: datetime | None) -> list[Stored]:
-    """All records that satisfy the conditions; those that have expired by `now` do not count."""
+    """All records that satisfy the conditions, without those that have expired by `now`."""
     points = access.of(scope)
     found = await reachable(points, scope, where, now)
     records = [] if found is None else await points.all(all_of(*found))

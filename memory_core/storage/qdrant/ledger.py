@@ -1,7 +1,7 @@
-"""The collection beside the records: what the store is, which source keys it forgot, and which writes are under way.
+"""The ledger, a collection next to the records: description of the store, forgotten source keys, running writes.
 
-A write that concerns several points is put down here first, complete; from then on it happens, even if this process
-dies: whoever finds the journal carries it out (again), which changes nothing that has been done already.
+A write that concerns several points is written completely to its journal here first; from then on it takes effect even
+if this process dies: any process that finds the journal applies it (again), which is idempotent.
 """
 
 from __future__ import annotations
@@ -27,31 +27,31 @@ from memory_core.storage.shared.transfer import Position, Tombstones
 _STORE: Final = named_id("store")
 _PROBE: Final = named_id("probe")
 PIECE_CHARS: Final = 4_000_000
-"""How much of a journal goes into one point; servers take requests of 32 MB by default."""
+"""Size of a piece of a journal in one point; servers accept requests of 32 MB by default."""
 
 GRACE: Final = timedelta(minutes=3)
-"""A journal older than this belongs to a process that is gone: a live one has finished or given up long before."""
+"""A journal older than this belongs to a dead process: a live one has finished or given up long before."""
 
 
 @dataclass(frozen=True, slots=True)
 class Description:
-    """What the store says about itself."""
+    """The description of the store."""
 
     secret: bytes
-    """Keys the hashes of forgotten source keys."""
+    """The key of the hashes of forgotten source keys."""
     records: str
-    """The collection that holds the records."""
+    """The collection of the records."""
     fingerprint: Fingerprint | None
-    """Whose vectors it holds, if anybody's."""
+    """The fingerprint of its vectors, if it has any."""
 
 
 @dataclass(frozen=True, slots=True)
 class Journal:
-    """A write that was put down."""
+    """A journaled write."""
 
     id: str
     text: str | None
-    """`Changes.to_json`; `None` if its writer was gone before it was complete, so that nothing of it may happen."""
+    """`Changes.to_json`; `None` if its writer died before it was complete, so that none of it may be applied."""
 
 
 class Ledger:
@@ -62,71 +62,71 @@ class Ledger:
         self._secret = b""
 
     async def insist_on_known_format(self) -> None:
-        """Refuse a store of a newer version of this library, before anything is written to it; `NewerStoreError`."""
-        held = await self._held()
-        if held is not None and held["format"] > FORMAT:
+        """Refuse a store of a newer library version with `NewerStoreError`, before anything is written to it."""
+        entry = await self._stored()
+        if entry is not None and entry["format"] > FORMAT:
             raise NewerStoreError(
                 f"the store {self._points.name!r} was written by a newer version of memory-core "
-                f"(format {held['format']}, this version knows {FORMAT}); upgrade memory-core to open it, or give "
+                f"(format {entry['format']}, this version knows {FORMAT}); upgrade memory-core to open it, or give "
                 "another collection name"
             )
 
     async def claim(self, records: str, fingerprint: Fingerprint | None) -> Description:
-        """The description of the store, made if there is none; `fingerprint` becomes its own if it has none.
+        """The description of the store, created if missing; if it has no fingerprint, `fingerprint` is stored.
 
         Raises:
             FingerprintError: Its vectors were made by another embedder.
         """
-        held = await self._held()
-        if held is None:
+        entry = await self._stored()
+        if entry is None:
             fresh = {"kind": "store", "format": FORMAT, "secret": secrets.token_hex(32), "records": records}
             await self._points.write(self._points.insert([_point(_STORE, {**fresh, "fingerprint": None})]))
-            held = await self._held() or {}
-        if held["fingerprint"] is None and fingerprint is not None:
-            adopted = _point(_STORE, {**held, "fingerprint": asdict(fingerprint)})
+            entry = await self._stored() or {}
+        if entry["fingerprint"] is None and fingerprint is not None:
+            adopted = _point(_STORE, {**entry, "fingerprint": asdict(fingerprint)})
             await self._points.write(self._points.rewrite([adopted], all_of(empty("fingerprint"))))
-            held = await self._held() or {}
-        found = None if held["fingerprint"] is None else Fingerprint(**held["fingerprint"])
+            entry = await self._stored() or {}
+        found = None if entry["fingerprint"] is None else Fingerprint(**entry["fingerprint"])
         if found is not None and fingerprint is not None and found != fingerprint:
             raise FingerprintError(
-                f"the vectors in {held['records']!r} were made by {found.name} {found.revision} "
+                f"the vectors in {entry['records']!r} were made by {found.name} {found.revision} "
                 f"({found.dimensions} dimensions), not by {fingerprint.name} {fingerprint.revision} "
-                f"({fingerprint.dimensions}); open it with that embedder, or compute them anew with reembed"
+                f"({fingerprint.dimensions}); open it with that embedder, or copy the records to a new store"
             )
-        self._secret = bytes.fromhex(held["secret"])
-        return Description(self._secret, held["records"], found)
+        self._secret = bytes.fromhex(entry["secret"])
+        return Description(self._secret, entry["records"], found)
 
     async def probe(self) -> None:
-        """Make sure that the server honours conditions on writes; an old one ignores what it does not know.
+        """Make sure that the server honours conditions on writes; old servers ignore them silently.
 
         Raises:
-            StorageError: It does not, and concurrent writers would overwrite each other.
+            StorageError: It ignores them, so concurrent writers would overwrite each other.
         """
-        nobodys = all_of(same("state", "nobody's"))
+        unmatched = all_of(same("state", "none"))
         await self._points.write(
             self._points.insert([_point(_PROBE, {"kind": "probe", "state": "first"})]),
             self._points.insert([_point(_PROBE, {"kind": "probe", "state": "second"})]),
-            self._points.rewrite([_point(_PROBE, {"kind": "probe", "state": "third"})], nobodys),
+            self._points.rewrite([_point(_PROBE, {"kind": "probe", "state": "third"})], unmatched),
         )
         (found,) = await self._points.read([_PROBE])
         if (found.payload or {}).get("state") != "first":
             raise StorageError(
-                "this Qdrant server ignores update_mode and update_filter, by which writers notice each other; "
+                "this Qdrant server ignores update_mode and update_filter, with which writers detect each other; "
                 "upgrade it"
             )
 
     def tombstone(self, scope: Scope, source_key: str) -> str:
-        """The point that stands for a forgotten source key: a keyed hash that says nothing about it."""
+        """The point of a forgotten source key: a keyed hash that does not reveal it."""
         name = f"{owner_key(scope)}\0{source_key}"
         return str(uuid.UUID(bytes=hmac.digest(self._secret, name.encode(), hashlib.sha256)[:16]))
 
     async def forgotten(self, scope: Scope, source_keys: Iterable[str]) -> set[str]:
-        """Those of the source keys that were deleted on purpose."""
+        """The forgotten ones among the source keys."""
         keys = {self.tombstone(scope, key): key for key in source_keys}
         return {keys[str(found.id)] for found in await self._points.read(list(keys), fields=False)}
 
     async def bury(self, tombstones: Sequence[str]) -> None:
-        """Remember forgotten source keys."""
+        """Store tombstones of forgotten source keys."""
         for start in range(0, len(tombstones), PAGE):
             some = [_point(tombstone, {"kind": "tombstone"}) for tombstone in tombstones[start : start + PAGE]]
             await self._points.write(self._points.insert(some))
@@ -137,35 +137,35 @@ class Ledger:
         return Tombstones(self._secret, frozenset(uuid.UUID(str(record.id)).bytes for record in found))
 
     async def adopt(self, tombstones: Tombstones) -> None:
-        """Remember those of another store, under its secret; nobody else may have this one open."""
-        held = await self._held() or {}
-        await self._points.write(self._points.put([_point(_STORE, {**held, "secret": tombstones.secret.hex()})]))
+        """Store those of another store with its secret; no other process may have this store open."""
+        entry = await self._stored() or {}
+        await self._points.write(self._points.put([_point(_STORE, {**entry, "secret": tombstones.secret.hex()})]))
         self._secret = tombstones.secret
         await self.bury([str(uuid.UUID(bytes=digest)) for digest in tombstones.digests])
 
     async def positions(self) -> dict[Scope, Position]:
-        """Up to where this collection follows each owner of a file."""
+        """The position of this mirror for each owner of a file."""
         found = await self._points.all(all_of(same("kind", "mirror")))
         return {
-            Scope(held["app"], held["user"]): Position(*held["position"])
+            Scope(entry["app"], entry["user"]): Position(*entry["position"])
             for record in found
-            if (held := record.payload)
+            if (entry := record.payload)
         }
 
     async def note_position(self, scope: Scope, position: Position | None) -> None:
-        """It has followed an owner up to here; with `None` there is nothing left to follow."""
+        """Store the position of this mirror for an owner; `None` removes it."""
         point = named_id(f"mirror\0{owner_key(scope)}")
         if position is None:
             await self._points.write(self._points.delete_points([point]))
             return
-        held = [position.owner, position.next, position.version]
-        payload = {"kind": "mirror", "app": scope.app, "user": scope.user, "position": held}
+        numbers = [position.owner, position.next, position.version]
+        payload = {"kind": "mirror", "app": scope.app, "user": scope.user, "position": numbers}
         await self._points.write(self._points.put([_point(point, payload)]))
 
     async def put_down(self, journal: str, text: str) -> None:
-        """Put a write down; once this returns it is going to happen.
+        """Write a journal; once this returns, its write will take effect.
 
-        Its last piece makes it complete, and each piece is one point, so there is no state in between.
+        The last piece makes it complete, and each piece is one point, so there is no intermediate state.
         """
         pieces = [text[start : start + PIECE_CHARS] for start in range(0, len(text), PIECE_CHARS)]
         at = stamp(utc_now())
@@ -174,26 +174,28 @@ class Ledger:
             await self._points.write(self._points.insert([_point(named_id(f"journal\0{journal}\0{n}"), payload)]))
 
     async def strike(self, journal: str) -> None:
-        """A write has been carried out, or never became complete."""
+        """Delete the journal of a write that was applied, or that never became complete."""
         await self._points.write(self._points.delete(all_of(same("journal", journal))))
 
     async def abandoned(self) -> tuple[list[Journal], bool]:
-        """The writes whose writers are gone, oldest first; and whether there are younger ones to look at later."""
+        """The writes whose writers are dead, oldest first; and whether there are younger ones to check later."""
         pieces: dict[str, list[dict[str, Any]]] = {}
         for record in await self._points.all(all_of(same("kind", "journal"))):
             payload = record.payload or {}
             pieces.setdefault(payload["journal"], []).append(payload)
         oldest_alive = stamp(utc_now() - GRACE)
-        old = {journal: held for journal, held in pieces.items() if min(piece["at"] for piece in held) < oldest_alive}
+        old = {
+            journal: parts for journal, parts in pieces.items() if min(piece["at"] for piece in parts) < oldest_alive
+        }
         found = [
-            Journal(journal, "".join(piece["text"] for piece in sorted(held, key=lambda piece: piece["n"])))
-            if len(held) == held[0]["of"]
+            Journal(journal, "".join(piece["text"] for piece in sorted(parts, key=lambda piece: piece["n"])))
+            if len(parts) == parts[0]["of"]
             else Journal(journal, None)
-            for journal, held in sorted(old.items(), key=lambda item: item[1][0]["at"])
+            for journal, parts in sorted(old.items(), key=lambda item: item[1][0]["at"])
         ]
         return found, len(old) < len(pieces)
 
-    async def _held(self) -> dict[str, Any] | None:
+    async def _stored(self) -> dict[str, Any] | None:
         found = await self._points.read([_STORE])
         return None if not found else found[0].payload
 

@@ -36,18 +36,18 @@ _ORDERS: Final[dict[Order, tuple[str, bool]]] = {
     "importance": ("importance", True),
     "accessed": ("_seen_at", True),
 }
-"""Field, and whether it descends. Ties go by arrival in the same direction."""
+"""Field, and whether it descends. Ties are ordered by arrival in the same direction."""
 
-_COUNTED: Final = ["kind", "tier", "state", "session", "occurred_at", "importance", "confidence", "_debt", "_pieces"]
+_COUNTED: Final = ["kind", "tier", "state", "session", "occurred_at", "importance", "confidence", "_pending", "_pieces"]
 TOUCHED: Final = 100
-"""How many reads one request counts."""
+"""How many reads are counted in one request."""
 
 Value = float | datetime
 
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """Where a page ended: in the order of its listing, then of arrival."""
+    """The end of a page: by the order of its listing, then by arrival."""
 
     value: Value
     seq: int
@@ -55,7 +55,7 @@ class _Place:
 
 
 async def page(points: Points, scope: Scope, request: ListRequest, now: datetime) -> tuple[Page, list[Stored]]:
-    """One page, and its records with what the store knows besides."""
+    """One page, and its records with the store's own fields."""
     after = None if request.cursor is None else _decode(request.cursor, request.order)
     where = await reachable(points, scope, request.where, now)
     rows = [] if where is None else await _rows(points, where, request, after)
@@ -69,7 +69,7 @@ async def page(points: Points, scope: Scope, request: ListRequest, now: datetime
 
 
 async def one(points: Points, scope: Scope, id: str, now: datetime) -> Stored | None:  # noqa: A002
-    """The record of an id, in any state, if the scope reaches it."""
+    """The record with an id, in any state, if it is in scope."""
     found = await points.all(all_of(owned(scope), same("id", id)))
     if not found:
         return None
@@ -78,13 +78,13 @@ async def one(points: Points, scope: Scope, id: str, now: datetime) -> Stored | 
     if record.expires_at is not None and record.expires_at <= now:
         return None
     bound = [(getattr(scope, name), getattr(record, name)) for name in ("agent", "session", "collection")]
-    return stored if all(wanted is None or wanted == held for wanted, held in bound) else None
+    return stored if all(wanted is None or wanted == actual for wanted, actual in bound) else None
 
 
 async def touch(points: Points, stored: Sequence[Stored], now: datetime) -> tuple[MemoryRecord, ...]:
-    """Count a read; the records as they are then.
+    """Count a read, and return the records with their new counts.
 
-    Each count is set on the condition that it is still what was read: sent twice, it counts once.
+    A count is set only if it is still the value that was read: a request sent twice counts once.
     """
     for start in range(0, len(stored), TOUCHED):
         await points.write(
@@ -109,30 +109,30 @@ async def collections(points: Points, scope: Scope, where: Where, now: datetime)
     return sorted({(record.payload or {})["collection"] async for page in pages for record in page})
 
 
-async def count(points: Points, scope: Scope, now: datetime, *, owes: bool) -> Stats:
-    """Count what a scope reaches, by reading a few fields of every record: a server adds nothing up.
+async def count(points: Points, scope: Scope, now: datetime, *, has_embedder: bool) -> Stats:
+    """Count the records in a scope by reading a few fields of each, because servers do not aggregate.
 
     Args:
-        owes: Whether there is an embedder that owes vectors.
+        has_embedder: Whether there is an embedder, so that vectors can be pending.
     """
     found = conditions(scope, EVERYTHING, now)
     if found is None:
         return EMPTY_STATS
-    held = [record.payload or {} async for some in points.pages(all_of(*found), fields=_COUNTED) for record in some]
-    if not held:
+    payloads = [record.payload or {} async for some in points.pages(all_of(*found), fields=_COUNTED) for record in some]
+    if not payloads:
         return EMPTY_STATS
-    moments = [datetime.fromisoformat(item["occurred_at"]) for item in held]
+    moments = [datetime.fromisoformat(item["occurred_at"]) for item in payloads]
     return Stats(
-        records=len(held),
-        by_kind=Counter(item["kind"] for item in held),
-        by_tier=Counter(item["tier"] for item in held),
-        by_state=Counter(item["state"] for item in held),
-        sessions=len({item["session"] for item in held if item.get("session") is not None}),
+        records=len(payloads),
+        by_kind=Counter(item["kind"] for item in payloads),
+        by_tier=Counter(item["tier"] for item in payloads),
+        by_state=Counter(item["state"] for item in payloads),
+        sessions=len({item["session"] for item in payloads if item.get("session") is not None}),
         oldest=min(moments),
         newest=max(moments),
-        average_importance=sum(item["importance"] for item in held) / len(held),
-        average_confidence=sum(item["confidence"] for item in held) / len(held),
-        vectors_pending=sum(item["_pieces"] for item in held if owes and item.get("_debt") is not None),
+        average_importance=sum(item["importance"] for item in payloads) / len(payloads),
+        average_confidence=sum(item["confidence"] for item in payloads) / len(payloads),
+        vectors_pending=sum(item["_pieces"] for item in payloads if has_embedder and item.get("_pending") is not None),
         bytes=None,
     )
 
@@ -142,8 +142,8 @@ async def _rows(
 ) -> list[models.ScoredPoint]:
     """The records of a page in order, and one more if there is one.
 
-    A server orders by one field and leaves ties open, so those are fetched by themselves, in order of arrival: first
-    the rest of the ties the page before ended in, last those this page ends in.
+    A server orders by one field and leaves ties unordered, so ties are fetched separately, in order of arrival: first
+    the rest of the ties at the end of the previous page, last those at the end of this page.
     """
     field, descending = _ORDERS[request.order]
     wanted = request.limit + 1
@@ -174,12 +174,12 @@ async def _tied(
     limit: int,
     after: _Place | None,
 ) -> list[models.ScoredPoint]:
-    """Records of one value, by arrival, after a place."""
+    """Records with one value, by arrival, after a position."""
     here = [*where, between(field, value, value)]
     if after is not None:
         bounds = (None, after.seq) if descending else (after.seq, None)
         here.append(between("_seq", *bounds))
-    # Writers that share a microsecond share an arrival: a few more, and those up to the place are left out.
+    # Writes in the same microsecond have the same arrival: fetch a few more, and skip those up to the position.
     rows = await _ordered(points, here, "_seq", descending=descending, limit=limit + 8)
     rows = _sorted(rows, field, descending=descending)
     if after is not None:
@@ -210,8 +210,8 @@ def _key(row: models.ScoredPoint) -> tuple[int, str]:
 
 
 def _place(row: models.ScoredPoint, field: str) -> _Place:
-    held: dict[str, Any] = row.payload or {}
-    value = held[field]
+    payload: dict[str, Any] = row.payload or {}
+    value = payload[field]
     return _Place(datetime.fromisoformat(value) if isinstance(value, str) else float(value), *_key(row))
 
 

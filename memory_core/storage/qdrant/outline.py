@@ -1,4 +1,4 @@
-"""What adding records comes to, given what is stored: pure functions."""
+"""The plan of adding records, given what is stored: pure functions."""
 
 from __future__ import annotations
 
@@ -16,22 +16,22 @@ from memory_core.storage.shared.prepared import Prepared
 
 @dataclass(frozen=True, slots=True)
 class Survey:
-    """What is stored of the records to be added and around them."""
+    """The stored records that matter for the records to be added."""
 
     by_id: Mapping[str, Stored]
     by_source: Mapping[str, Stored]
     forgotten: frozenset[str]
     """Source keys."""
     places: Mapping[str, Sequence[Place]]
-    """By session, from the turn before the first to the turn after the last of the records to be added."""
+    """Turns by session, from the one before the first to the one after the last record to be added."""
 
     def expired(self, now: datetime) -> list[Stored]:
-        """What is in the way of the new records although no read returns it any more."""
+        """The expired records whose ids or source keys the new records need."""
         found = {known.point: known for known in (*self.by_id.values(), *self.by_source.values())}
         return [known for known in found.values() if _has_expired(known, now)]
 
     def without_expired(self, now: datetime) -> Survey:
-        """The same as it is once what has expired is out of the way."""
+        """The survey after the expired records are deleted."""
         by_id = {given: known for given, known in self.by_id.items() if not _has_expired(known, now)}
         by_source = {source: known for source, known in self.by_source.items() if not _has_expired(known, now)}
         return replace(self, by_id=by_id, by_source=by_source)
@@ -39,30 +39,30 @@ class Survey:
 
 @dataclass(frozen=True, slots=True)
 class Update:
-    """A stored record that is brought up to date."""
+    """A stored record that is updated."""
 
     known: Stored
     record: MemoryRecord
 
     @property
     def is_searched_differently(self) -> bool:
-        """Whether anything derived from it changes."""
+        """Whether terms, vectors or the order of turns change."""
         return is_searched_differently(self.known.record, self.record)
 
 
 @dataclass(frozen=True, slots=True)
 class Outline:
-    """What adding comes to: new records and changed ones, and what the caller gets back."""
+    """The plan of an add: new records, changed ones, and the result for the caller."""
 
     new: Sequence[Prepared]
     updates: Sequence[Update]
     results: Sequence[MemoryRecord | int | None]
-    """A number stands for the record at that position of `new`."""
+    """A number means the record at that position of `new`."""
     is_put: bool = False
-    """Whether known records are replaced rather than brought up to date."""
+    """Whether known records are replaced instead of updated."""
 
     def replacing(self, batch: Iterable[Prepared]) -> list[Prepared]:
-        """Those of the batch that replace a record with another text."""
+        """The records of the batch that replace a record with another text."""
         if not self.is_put:
             return []
         latest = {item.record.source_key: item for item in batch}
@@ -70,7 +70,7 @@ class Outline:
         return [item for before, item in pairs if item.chunks and before.text != item.record.text]
 
     def records(self) -> list[MemoryRecord | None]:
-        """What the caller gets back."""
+        """The result for the caller."""
         return [self.new[item].record if isinstance(item, int) else item for item in self.results]
 
 
@@ -110,7 +110,7 @@ def outline(scope: Scope, batch: Sequence[Prepared], survey: Survey) -> Outline:
 
 
 def outline_of_put(scope: Scope, batch: Sequence[Prepared], survey: Survey) -> Outline:
-    """Sort items into new ones and those that take the place of a stored record.
+    """Sort items into new ones and replacements of stored records.
 
     Raises:
         DuplicateIdError: An id is taken, or a source key belongs to a record outside of the scope.
@@ -135,8 +135,8 @@ def predecessors(stored: Iterable[Place], new: Iterable[Place]) -> tuple[dict[st
     """The point before each new turn, and the new point before each stored turn that had another one.
 
     Args:
-        stored: Turns of one session, those next to the new ones included.
-        new: Turns that join them.
+        stored: Turns of one session, including those next to the new ones.
+        new: Turns to be added to them.
     """
     joining = {place.point for place in new}
     before: dict[str, str | None] = {}
@@ -151,12 +151,12 @@ def predecessors(stored: Iterable[Place], new: Iterable[Place]) -> tuple[dict[st
     return before, changed
 
 
-def bereaved(stored: Iterable[Place], gone: Iterable[str]) -> dict[str, str | None]:
-    """The stored turns whose predecessor goes, each with the point before it then.
+def new_predecessors(stored: Iterable[Place], gone: Iterable[str]) -> dict[str, str | None]:
+    """The stored turns whose predecessor is deleted, each with its new predecessor.
 
     Args:
-        stored: Turns of one session, those next to the going ones included.
-        gone: Points that go.
+        stored: Turns of one session, including those next to the deleted ones.
+        gone: Points to be deleted.
     """
     going = set(gone)
     left: dict[str, str | None] = {}
@@ -173,7 +173,7 @@ def bereaved(stored: Iterable[Place], gone: Iterable[str]) -> dict[str, str | No
 
 
 def moves(update: Update) -> bool:
-    """Whether a record gets another place among the turns of a session."""
+    """Whether the position of a record among the turns of a session changes."""
     before, after = update.known.record, update.record
     return (before.session, before.occurred_at) != (after.session, after.occurred_at)
 
@@ -192,5 +192,5 @@ def _insist_on_new_ids(new: Sequence[Prepared], survey: Survey) -> None:
     for item in new:
         given = item.record.id
         if given in seen or given in survey.by_id:
-            raise DuplicateIdError(f"there is a record of id {given!r} already; update it, or leave the id out")
+            raise DuplicateIdError(f"there is a record with id {given!r} already; update it, or leave the id out")
         seen.add(given)

@@ -1,8 +1,8 @@
-"""What is done in the background: vectors that are owed, records that have expired, writes left behind by the dead.
+"""Background work: pending vectors, expired records, and unfinished writes of dead processes.
 
-A vector is owed when a record was added with `embed="later"` or when the embedder failed. Meanwhile the record is found
-by its words. Each reason to owe has a name of its own in
-the payload, and paying names the reason it pays for: what is owed again meanwhile stays owed.
+A vector is pending when a record was added with `embed="later"` or when the embedder failed. Until it is computed, the
+record is found by its words. Each reason has a unique name in the payload, and storing a vector names the reason it
+settles: a vector that became pending again meanwhile stays pending.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ BATCH: Final = 128
 FIRST_PAUSE_SECONDS: Final = 1.0
 LONGEST_PAUSE_SECONDS: Final = 60.0
 ROUND_SECONDS: Final = 600.0
-"""How often expired records are looked for, and what other processes have left behind."""
+"""How often expired records and unfinished writes of other processes are looked for."""
 
 
 class PendingVectors:
-    """The task that does it. Lives on the core loop.
+    """The task of this background work. Lives on the core loop.
 
     Args:
-        embedder: `None` for a process that cannot pay vectors and leaves them to others.
+        embedder: `None` for a process that cannot compute vectors and leaves them to others.
     """
 
     def __init__(self, access: Access, embedder: Embedder | None, clock: Clock) -> None:
@@ -45,29 +45,29 @@ class PendingVectors:
         self._embedder = embedder
         self._clock = clock
         self._wake = asyncio.Event()
-        self._paying = asyncio.Lock()
+        self._embedding = asyncio.Lock()
         self._task = asyncio.create_task(self._serve(), name="memory-core qdrant pending_vectors")
 
     def wake(self) -> None:
-        """Say that vectors may be owed."""
+        """Signal that vectors may be pending."""
         self._wake.set()
 
     async def drain(self, scope: Scope | None = None) -> None:
-        """Pay all that is owed now, by one owner or everybody; raises `EmbeddingError` if the embedder fails."""
+        """Compute all vectors pending now, of one or all owners; raises `EmbeddingError` if the embedder fails."""
         if self._embedder is None:
             return
-        async with self._paying:
-            paid: set[str] = set()
+        async with self._embedding:
+            tried: set[str] = set()
             while batch := await self._next(scope):
-                pending_vectors = {item.debt for item in batch if item.debt is not None}
-                if pending_vectors <= paid:
-                    logger.warning("%d vectors stay owed: their records keep changing", len(batch))
+                reasons = {item.pending for item in batch if item.pending is not None}
+                if reasons <= tried:
+                    logger.warning("%d vectors stay pending: their records keep changing", len(batch))
                     return
-                paid |= pending_vectors
-                await self._pay(self._embedder, batch)
+                tried |= reasons
+                await self._embed(self._embedder, batch)
 
     async def close(self) -> None:
-        """Stop; what is left to do is done by the next process."""
+        """Stop; the next process does the remaining work."""
         self._task.cancel()
         await asyncio.gather(self._task, return_exceptions=True)
 
@@ -85,7 +85,7 @@ class PendingVectors:
                 await self.drain()
                 pause = FIRST_PAUSE_SECONDS
             except (EmbeddingError, StorageError) as error:
-                logger.warning("vectors stay owed for now, next try in %.0f s: %s", pause, reason_for_log(error))
+                logger.warning("vectors are still pending, next try in %.0f s: %s", pause, reason_for_log(error))
                 pause = await self._rest(pause)
                 continue
             try:
@@ -99,7 +99,7 @@ class PendingVectors:
         return min(2 * pause, LONGEST_PAUSE_SECONDS)
 
     async def _finish_abandoned(self) -> bool:
-        """Carry out what is in the journal of a process that is gone; whether there is something to look at later."""
+        """Apply the journals of dead processes; returns whether there are younger journals to check later."""
         journals, younger = await self._access.ledger.abandoned()
         for journal in journals:
             if journal.text is not None:
@@ -111,7 +111,7 @@ class PendingVectors:
         return younger
 
     async def _sweep(self) -> None:
-        """Delete what has expired, so that it does not stay on disk."""
+        """Delete expired records, so that they do not stay on disk."""
         gone = models.FieldCondition(key="expires_at", range=models.DatetimeRange(lte=self._clock()))
         found = await self._access.records.all(all_of(gone), fields=True)
         by_owner: dict[Scope, list[Stored]] = {}
@@ -126,13 +126,15 @@ class PendingVectors:
                     logger.debug("sweeping was disturbed")
 
     async def _next(self, scope: Scope | None) -> list[Stored]:
-        """Some records that owe vectors."""
+        """Some records with pending vectors."""
         where: list[Clause] = [] if scope is None else [owned(scope)]
-        request = models.QueryRequest(filter=all_of(*where, but_not=[empty("_debt")]), limit=BATCH, with_payload=True)
+        request = models.QueryRequest(
+            filter=all_of(*where, but_not=[empty("_pending")]), limit=BATCH, with_payload=True
+        )
         (found,) = await self._access.records.query([request])
         return [to_stored(str(record.id), record.payload) for record in found]
 
-    async def _pay(self, embedder: Embedder, batch: Sequence[Stored]) -> None:
+    async def _embed(self, embedder: Embedder, batch: Sequence[Stored]) -> None:
         """Compute and store the vectors of records as they are now."""
         texts = [texts_to_embed(item.record.text, item.spans) for item in batch]
         blobs = iter(await embed(embedder, [text for some in texts for text in some]))
@@ -146,20 +148,20 @@ class PendingVectors:
         for key, mine in by_owner.items():
             await self._store(key, [(batch[n], vectors[n]) for n in mine])
 
-    async def _store(self, owner: str, paid: Sequence[tuple[Stored, models.PointVectors]]) -> None:
+    async def _store(self, owner: str, embedded: Sequence[tuple[Stored, models.PointVectors]]) -> None:
         points = self._access.records.for_owner(owner)
-        pending_vectors = all_of(any_of("_debt", [item.debt for item, _ in paid if item.debt is not None]))
+        unchanged = all_of(any_of("_pending", [item.pending for item, _ in embedded if item.pending is not None]))
         try:
-            await points.write(points.set_vectors([vectors for _, vectors in paid], pending_vectors))
+            await points.write(points.set_vectors([vectors for _, vectors in embedded], unchanged))
         except MissingPointError:  # one of them was deleted meanwhile
-            if len(paid) == 1:
+            if len(embedded) == 1:
                 return
-            for one in paid:
+            for one in embedded:
                 await self._store(owner, [one])
             return
         await points.write(
             *(
-                points.set_fields({"_debt": None}, all_of(among([item.point]), same("_debt", item.debt or "")))
-                for item, _ in paid
+                points.set_fields({"_pending": None}, all_of(among([item.point]), same("_pending", item.pending or "")))
+                for item, _ in embedded
             )
         )

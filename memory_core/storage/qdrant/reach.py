@@ -1,4 +1,4 @@
-"""Conditions in the form a server can answer, with what it cannot decide looked up first."""
+"""Conditions in a form that a server can answer; the others are evaluated on the client first."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from memory_core.where.value import Where
 
 
 async def reachable(points: Points, scope: Scope, where: Where, now: datetime | None) -> list[Clause] | None:
-    """What a record must satisfy to be seen through `scope`; `None` if none does.
+    """The conditions for a record in `scope`; `None` if no record satisfies them.
 
-    Keywords and what `undecided` names are decided here, on all records that satisfy the rest; what comes out names
-    the points.
+    Keywords and the conditions that `undecided` returns are evaluated here, on all records that satisfy the rest; the
+    result then names the points.
 
     Args:
-        now: Records that have expired by then do not count; with `None` they do.
+        now: Excludes records that have expired by then; `None` includes them.
     """
     there: list[Clause] = []
-    if where.ids is not None and len(where.ids) > PAGE:  # more than a condition may hold: the points that exist
+    if where.ids is not None and len(where.ids) > PAGE:  # more than fit into a condition: use the existing points
         named = await points.having("id", list(dict.fromkeys(where.ids)), owned(scope), fields=False)
         there, where = [among([str(record.id) for record in named])], replace(where, ids=None if named else ())
     found = conditions(scope, where, now)

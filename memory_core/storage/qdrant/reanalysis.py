@@ -1,7 +1,7 @@
-"""Texts that an older version analysed: analysed anew in the background, while they are searched as they are.
+"""Reanalysis in the background of texts that an older version analysed; until then they are searched as they are.
 
-Each point says which version of the analysis its terms have, so what is left to do is a filter: whoever is killed goes
-on where it stopped, several processes may share the work, and what a newer version has analysed is left alone.
+Each point records the version of the analysis of its terms, so a filter finds the remaining work: after a kill it
+continues where it stopped, several processes can share it, and texts that a newer version analysed are left unchanged.
 """
 
 from __future__ import annotations
@@ -24,19 +24,19 @@ from memory_core.storage.qdrant.where import all_of, among, between, same
 logger = logging.getLogger(__name__)
 
 BATCH: Final = 64
-"""Points of one request; two operations each."""
+"""Points per request; two operations each."""
 PAUSE_SECONDS: Final = 0.05
-"""Between two batches, for those who search and write."""
+"""Pause between two batches, for searches and writes."""
 
 
 class Reanalysis:
-    """The task that does it. Lives on the core loop."""
+    """The task that reanalyses. Lives on the core loop."""
 
     def __init__(self, records: Points) -> None:
         self._task = asyncio.create_task(_run(records), name="memory-core qdrant reanalysis")
 
     async def close(self) -> None:
-        """Stop; the next process that opens the store goes on."""
+        """Stop; the next process that opens the store continues."""
         self._task.cancel()
         await asyncio.gather(self._task, return_exceptions=True)
 
@@ -52,12 +52,12 @@ async def renew(records: Points) -> bool:
 
 
 async def _store(points: Points, items: Sequence[Stored]) -> None:
-    """What somebody writes meanwhile is analysed by its writer, and stays."""
+    """Store new terms, except for records changed meanwhile, which their writers have analysed."""
     operations: list[models.UpdateOperation] = []
     for item in items:
         fields, unchanged = searched_fields(item.record), same("_write", item.write)
         words = models.PointVectors(id=item.point, vector={WORDS: sparse(fields["_terms"])})
-        # The version last: should this stop half-way, the point is looked at again.
+        # The version last: if this stops half-way, the point is processed again.
         operations.append(points.set_vectors([words], all_of(unchanged)))
         operations.append(points.set_fields(fields, all_of(among([item.point]), unchanged)))
     try:
@@ -72,9 +72,7 @@ def _owner(item: Stored) -> str:
 
 async def _run(records: Points) -> None:
     try:
-        while await renew(records):  # noqa: ASYNC110  (a pause for others; nothing is waited for)
+        while await renew(records):  # noqa: ASYNC110  (a pause for other work; it waits for no event)
             await asyncio.sleep(PAUSE_SECONDS)
     except StorageError as error:
-        logger.warning(
-            "what an older version analysed stays so until the store is opened again: %s", reason_for_log(error)
-        )
+        logger.warning("reanalysis of texts stopped until the store is opened again: %s", reason_for_log(error))

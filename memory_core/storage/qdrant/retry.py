@@ -1,8 +1,8 @@
-"""What may be tried again, and when: only failures that may pass, only for as long as the caller's patience lasts.
+"""Retries: of temporary failures only, and only within the limits of `Patience`.
 
-Every request this store sends may be repeated without harm. Reads are; inserts go through once because a point that is
-there is left alone; changes carry the token of the state they replace; deletions and flags say what is to be, not what
-is to be added to it. So a request whose answer was lost is simply sent again.
+Every request of this store is idempotent. Reads are by nature; inserts skip existing points; changes name the token of
+the state they replace; deletions and flags set a state instead of adding to it. So a request whose response was lost is
+simply sent again.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from collections.abc import Awaitable, Callable
 from typing import Final, TypeVar
 
 import httpx
-from grpc import StatusCode  # type: ignore[import-untyped]  # it has no stubs; nor has the next
+from grpc import StatusCode  # type: ignore[import-untyped]  # no stubs, as for the next import
 from grpc.aio import AioRpcError  # type: ignore[import-untyped]
 from qdrant_client.common.client_exceptions import ResourceExhaustedResponse
 from qdrant_client.http.exceptions import ResponseHandlingException, UnexpectedResponse
@@ -31,7 +31,7 @@ FAILURES: Final = (
     UnexpectedResponse,
     TimeoutError,
 )
-"""What qdrant_client raises when a request fails."""
+"""The exceptions of qdrant_client for a failed request."""
 
 _TRANSIENT_STATUS: Final = frozenset({408, 425, 429, 500, 502, 503, 504})
 _TRANSIENT_CODES: Final = frozenset(
@@ -50,19 +50,19 @@ MAX_REASON_CHARS: Final = 200
 
 
 class NotAppliedError(Exception):
-    """The server took a write and did not apply it within its time; it may still do so."""
+    """The server accepted a write but did not apply it in time; it may still apply it."""
 
 
 class MissingPointError(StorageError):
-    """The request named a point or a collection that is not there."""
+    """The request named a point or a collection that does not exist."""
 
 
 async def persist(work: Callable[[], Awaitable[T]], *, patience: Patience, server: str) -> T:
-    """Await `work()` until it succeeds, pausing with exponential back-off and full jitter in between.
+    """Await `work()` until it succeeds, with exponential back-off and full jitter between attempts.
 
     Raises:
         StoreUnavailableError: The server did not answer, or refused the key.
-        StorageError: It understood the request and refused it.
+        StorageError: The server refused the request.
     """
     started = time.monotonic()
     for attempt in range(1, patience.attempts + 1):
@@ -78,7 +78,7 @@ async def persist(work: Callable[[], Awaitable[T]], *, patience: Patience, serve
 
 
 def pause_before_retry(error: Exception, attempt: int, patience: Patience) -> float:
-    """Seconds to wait after the failure of this attempt, counted from 1; what the server asks for, if it does."""
+    """Seconds to wait after this failed attempt, counted from 1; includes the pause the server asks for."""
     asked = float(error.retry_after_s) if isinstance(error, ResourceExhaustedResponse) else 0.0
     longest = min(patience.first_pause_seconds * 2 ** (attempt - 1), patience.longest_pause_seconds)
     return asked + random.uniform(0, longest)  # noqa: S311  (spreads retries out, guards nothing)
@@ -96,14 +96,14 @@ def is_transient(error: Exception) -> bool:
 
 
 def is_missing(error: Exception) -> bool:
-    """Whether the request named a point or collection that is not there."""
+    """Whether the request named a point or collection that does not exist."""
     if isinstance(error, UnexpectedResponse):
         return error.status_code == 404
     return isinstance(error, AioRpcError) and error.code() is StatusCode.NOT_FOUND
 
 
 def translated(error: Exception, server: str, attempts: int) -> StorageError:
-    """The error a caller sees, in one sentence."""
+    """The error for the caller, in one sentence."""
     tries = "" if attempts == 1 else f" after {attempts} attempts"
     if _is_refusal(error):
         return StoreUnavailableError(f"Qdrant at {server} refuses the API key; set QDRANT_API_KEY or pass api_key")

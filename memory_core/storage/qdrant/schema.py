@@ -1,12 +1,12 @@
-"""What the collections look like, how they are made, and whether one that is there is what was asked for.
+"""The schema of the collections: creating them, and checking existing ones.
 
-| collection | holds |
+| collection | content |
 |---|---|
-| `NAME-ledger` | one description of the store, tombstones, journals of writes under way; no vectors |
+| `NAME-ledger` | one description of the store, tombstones, journals of running writes; no vectors |
 | `NAME-EMBEDDER-HASH` | the records with the vectors of one embedder; named by the description in the ledger |
 
-Owners share the records' collection: the graph is built for each owner alone (`m=0`, `payload_m`), and the owner's key
-is the tenant index, by which a server keeps an owner's points together.
+Owners share the records' collection: the graph is built separately for each owner (`m=0`, `payload_m`), and the owner's
+key is the tenant index, with which a server stores an owner's points together.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ from memory_core.storage.qdrant.connection import Connection
 from memory_core.storage.qdrant.settings import SHARED_SHARD, Layout
 
 FORMAT: Final = 1
-"""Of the payload and the collections; a store of a newer one is not touched."""
+"""Format of the payload and the collections; a store with a newer format is not changed."""
 
 PAYLOAD_M: Final = 16
-"""Links of a point in its owner's graph."""
+"""Number of links of a point in its owner's graph."""
 
 _KEYWORD: Final = models.KeywordIndexParams(type=models.KeywordIndexType.KEYWORD)
 _TENANT: Final = models.KeywordIndexParams(type=models.KeywordIndexType.KEYWORD, is_tenant=True)
@@ -74,14 +74,14 @@ RECORD_INDEXES: Final[Mapping[str, models.PayloadSchemaParams]] = {
     "_data": _KEYWORD,
     "_under": _KEYWORD,
     "_before": _KEYWORD,
-    "_debt": _KEYWORD,
+    "_pending": _KEYWORD,
     "_born": _KEYWORD,
     "_write": _KEYWORD,
     "access_count": _INTEGER,
     "rev": _INTEGER,
     "version": _INTEGER,
 }
-"""Every field that a filter or an order uses, so that the store also works where unindexed filters are forbidden."""
+"""All fields used by filters and orders, so that the store also works where unindexed filters are forbidden."""
 
 LEDGER_INDEXES: Final[Mapping[str, models.PayloadSchemaParams]] = {
     "kind": _KEYWORD,
@@ -92,7 +92,7 @@ LEDGER_INDEXES: Final[Mapping[str, models.PayloadSchemaParams]] = {
 
 
 def records_name(name: str, fingerprint: Fingerprint | None) -> str:
-    """The collection for the vectors of one embedder."""
+    """The name of the collection for the vectors of one embedder."""
     if fingerprint is None:
         return f"{name}-words"
     slug = re.sub(r"[^A-Za-z0-9]+", "-", fingerprint.name).strip("-")[:60]
@@ -101,18 +101,20 @@ def records_name(name: str, fingerprint: Fingerprint | None) -> str:
 
 
 def ledger_name(name: str) -> str:
-    """The collection beside the records."""
+    """The name of the ledger."""
     return f"{name}-ledger"
 
 
 async def ensure_ledger(connection: Connection, name: str, layout: Layout) -> None:
-    """Make the ledger unless it is there."""
+    """Create the ledger unless it exists."""
 
     async def make(client: AsyncQdrantClient) -> None:
         await client.create_collection(
             name,
             vectors_config={},
-            sparse_vectors_config={WORDS: models.SparseVectorParams()},  # a collection has to have some; no point does
+            sparse_vectors_config={
+                WORDS: models.SparseVectorParams()
+            },  # a collection needs some vectors; its points have none
             **_distribution(layout, tenants=False),
         )
 
@@ -121,10 +123,10 @@ async def ensure_ledger(connection: Connection, name: str, layout: Layout) -> No
 
 
 async def ensure_records(connection: Connection, name: str, layout: Layout, fingerprint: Fingerprint | None) -> None:
-    """Make the records' collection unless it is there, and give it what it lacks.
+    """Create the records' collection unless it exists, and add missing indexes and vectors.
 
     Raises:
-        InvalidInputError: It is there and laid out differently.
+        InvalidInputError: It exists with another layout.
         FingerprintError: Its vectors have another length.
     """
     dimensions = None if fingerprint is None else fingerprint.dimensions
@@ -157,12 +159,12 @@ async def _ensure(connection: Connection, name: str, make: Any) -> None:  # (Asy
         await connection.call(make)
     except StorageError:
         if not await connection.call(lambda client: client.collection_exists(name)):
-            raise  # else another process, or an earlier attempt of this one, was faster
+            raise  # else another process, or an earlier attempt of this one, has created it
 
 
 async def _ensure_indexes(connection: Connection, name: str, indexes: Mapping[str, models.PayloadSchemaParams]) -> None:
     if connection.server.is_local:
-        return  # it has none, and warns
+        return  # the local mode has no indexes, and would warn
     info = await connection.call(lambda client: client.get_collection(name))
     for field, schema in indexes.items():
         if field not in info.payload_schema:
@@ -174,9 +176,9 @@ async def _ensure_indexes(connection: Connection, name: str, indexes: Mapping[st
 
 
 async def _ensure_vectors(connection: Connection, name: str, info: models.CollectionInfo, dimensions: int) -> None:
-    """A collection of words gets its vectors with the first embedder; the texts are owed theirs already."""
-    held = info.config.params.vectors
-    vectors = held.get(TEXT) if isinstance(held, dict) else None
+    """A collection without vectors gets them with the first embedder; its texts are pending already."""
+    existing = info.config.params.vectors
+    vectors = existing.get(TEXT) if isinstance(existing, dict) else None
     if vectors is None:
         config = models.DenseVectorNameConfig(
             dense=models.DenseVectorConfig(
@@ -189,8 +191,8 @@ async def _ensure_vectors(connection: Connection, name: str, info: models.Collec
         await connection.call(lambda client: client.create_vector_name(name, TEXT, config))
     elif vectors.size != dimensions:
         raise FingerprintError(
-            f"collection {name!r} holds vectors of {vectors.size} dimensions, the embedder makes {dimensions}; "
-            "open it with the other embedder, or compute the vectors anew with reembed"
+            f"collection {name!r} has vectors of {vectors.size} dimensions, the embedder makes {dimensions}; open it "
+            "with the embedder that made them, or copy the records to a new store"
         )
 
 
@@ -208,14 +210,14 @@ def _vectors(dimensions: int) -> models.VectorParams:
 
 
 def _quantisation() -> models.ScalarQuantization:
-    """int8 in memory; the 1 % of outermost values is clipped so that they do not cost the others precision."""
+    """int8 in memory; the outermost 1 % of values is clipped, which improves the precision of the others."""
     return models.ScalarQuantization(
         scalar=models.ScalarQuantizationConfig(type=models.ScalarType.INT8, quantile=0.99, always_ram=True)
     )
 
 
 def _distribution(layout: Layout, *, tenants: bool) -> dict[str, Any]:
-    """The arguments of `create_collection` that spread it over a cluster."""
+    """The arguments of `create_collection` that distribute it over a cluster."""
     return {
         "shard_number": layout.shards,
         "sharding_method": models.ShardingMethod.CUSTOM if tenants else None,
@@ -224,19 +226,19 @@ def _distribution(layout: Layout, *, tenants: bool) -> dict[str, Any]:
     }
 
 
-def _check_layout(name: str, held: models.CollectionParams, layout: Layout) -> None:
+def _check_layout(name: str, existing: models.CollectionParams, layout: Layout) -> None:
     asked = {
-        "shards": (layout.shards, held.shard_number),
-        "replicas": (layout.replicas, held.replication_factor),
-        "write_consistency": (layout.write_consistency, held.write_consistency_factor),
+        "shards": (layout.shards, existing.shard_number),
+        "replicas": (layout.replicas, existing.replication_factor),
+        "write_consistency": (layout.write_consistency, existing.write_consistency_factor),
         "tenant_shards": (
             layout.tenant_shards or None,
-            held.sharding_method == models.ShardingMethod.CUSTOM,
+            existing.sharding_method == models.ShardingMethod.CUSTOM,
         ),
     }
     for option, (wanted, found) in asked.items():
         if wanted is not None and wanted != found:
             raise InvalidInputError(
-                f"collection {name!r} has {option}={found!r}, not {wanted!r}; change the collection, or leave the "
-                "option out to take it as it is"
+                f"collection {name!r} has {option}={found!r}, not {wanted!r}; change the collection, or omit the "
+                "option to accept its value"
             )

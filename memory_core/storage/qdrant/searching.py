@@ -1,12 +1,11 @@
-"""A search: the server picks candidates by words and by meaning, and they are ranked here, by the rules of every store.
+"""A search: the server selects candidates by words and by meaning, and the client ranks them by the shared rules.
 
-A server tells the best cosine of a text's pieces and not which piece it was, so that all of them have to stand out as
-later pieces do (`Dense.cosines`).
+A server returns the best cosine of a text's pieces but not the piece, so all of them are scaled like later pieces
+(`Dense.cosines`).
 
-At least `CANDIDATES` of each arm are fetched with the turns around them, and as many of the owner's newest records,
-whatever they say, for them to stand out against. The statistics of the ranking (how telling a term is, how much a
-cosine stands out) are those of what was fetched: for an owner of no more records than that the ranking is exact, for a
-larger one it is approximate.
+At least `CANDIDATES` records are fetched by words and by meaning, with the turns around them, and as many of the
+owner's newest records as a background. The statistics of the ranking (weight of a term, scale of a cosine) are those of
+the fetched records: the ranking is exact for an owner with at most that many records, and approximate for a larger one.
 """
 
 from __future__ import annotations
@@ -51,17 +50,17 @@ from memory_core.where.value import Where
 Floats = NDArray[np.float32]
 
 SIMILARITY_DIGITS: Final = 6
-"""Of a similarity behind the point; the next ones differ with how many points a request compares."""
+"""Decimals of a similarity; further ones depend on how many points a request compares."""
 CANDIDATES: Final = 200
-"""Fewest candidates an arm gives; twice the limit if that is more."""
+"""Minimum number of candidates by words and by meaning; twice the limit if that is more."""
 NEIGHBOUR_STEPS: Final = 2
-"""How far the ranking looks around a turn."""
+"""How many turns around a turn the ranking uses."""
 MAX_PARTICIPANTS: Final = 1_000
 """How many authors' names are recognised in a query, the most frequent first."""
 
 COSINE_DIGITS: Final = 4
-"""What float16 originals can tell. The digits behind differ from one computation to the next, and with them the order
-of records that say the same."""
+"""The precision of float16 originals. Further digits vary between computations, and would change the order of records
+with the same text."""
 
 _RESCORED: Final = models.SearchParams(
     quantization=models.QuantizationSearchParams(rescore=True, oversampling=2.0), hnsw_ef=256
@@ -72,7 +71,7 @@ _ONES: Final = np.ones(2, np.float32)
 
 @dataclass(frozen=True, slots=True)
 class Search:
-    """A request with everything that was computed for it beforehand."""
+    """A request with everything computed for it in advance."""
 
     scope: Scope
     request: SearchRequest
@@ -80,23 +79,23 @@ class Search:
     vector: Vector | None
     now: datetime
     owner_statistics: bool
-    """Whether the server can weigh terms by how common they are with this owner rather than with everybody."""
+    """Whether the server can weight terms by their frequency within this owner instead of the whole collection."""
     is_local: bool
-    """Whether there is no server, and so nothing that is approximate unless told otherwise."""
+    """Whether there is no server, so that searches are exact by default."""
 
 
 @dataclass(slots=True)
 class _Found:
-    """What was fetched, by point."""
+    """The fetched records, by point."""
 
     rows: dict[str, Mapping[str, Any]] = field(default_factory=dict[str, Mapping[str, Any]])
     cosines: dict[str, float] = field(default_factory=dict[str, float])
     allowed: set[str] = field(default_factory=set[str])
-    """Those that satisfy the caller's conditions."""
+    """Points that satisfy the caller's conditions."""
 
 
 async def participants(points: Points, scope: Scope) -> list[str]:
-    """The authors an owner's records name, so that their names can be cut out of the query."""
+    """The authors of an owner's records, so that their names can be removed from the query."""
     return await points.values("author", all_of(owned(scope)), limit=MAX_PARTICIPANTS)
 
 
@@ -131,37 +130,37 @@ async def ranked(points: Points, search: Search) -> list[Hit]:
     order = sorted(found.rows, key=lambda point: (found.rows[point]["_seq"], point))
     ranking = _rank(search, found, order, selective=selective)
     chosen = [order[int(row)] for row in ranking.rows]
-    held = {str(record.id): to_stored(str(record.id), record.payload) for record in await points.read(chosen)}
-    parts = await _passages(points, search, held)
+    records = {str(record.id): to_stored(str(record.id), record.payload) for record in await points.read(chosen)}
+    parts = await _passages(points, search, records)
     # A record deleted since the candidates were fetched is left out.
     return [
-        hit(ranking, position, held[point].record, parts[point], found.cosines.get(point))
+        hit(ranking, position, records[point].record, parts[point], found.cosines.get(point))
         for position, point in enumerate(chosen)
-        if point in held
+        if point in records
     ]
 
 
-async def _passages(points: Points, search: Search, held: Mapping[str, Stored]) -> dict[str, Passage]:
-    """The part of each text that matches best."""
-    long = [point for point, item in held.items() if len(item.spans) > 1 and len(item.record.text) > WHOLE_CHARS]
+async def _passages(points: Points, search: Search, records: Mapping[str, Stored]) -> dict[str, Passage]:
+    """The best-matching part of each text."""
+    long = [point for point, item in records.items() if len(item.spans) > 1 and len(item.record.text) > WHOLE_CHARS]
     cosines: dict[str, Floats] = {}
     if search.vector is not None and long:
         for record in await points.read(long, fields=False, vectors=[TEXT]):
             rows: Any = record.vector.get(TEXT) if isinstance(record.vector, dict) else None
             if rows:
                 cosines[str(record.id)] = np.asarray(rows, np.float32) @ search.vector.values
-    parts = {point: whole(item.record.text) for point, item in held.items()}
+    parts = {point: whole(item.record.text) for point, item in records.items()}
     for point in long:
-        item, near = held[point], cosines.get(point)
-        if near is not None and len(near) < len(item.spans):  # a point holds no more of them
+        item, near = records[point], cosines.get(point)
+        if near is not None and len(near) < len(item.spans):  # a point has no more of them
             near = np.append(near, np.zeros(len(item.spans) - len(near), np.float32))
         parts[point] = best_passage(item.record.text, item.spans, search.query.terms, near)
     return parts
 
 
 async def _candidates(points: Points, search: Search, reach: Sequence[Clause], *, selective: bool) -> _Found:
-    """The best of each arm. Where conditions are narrow, the best of all the owner's are fetched too: what may be
-    returned is measured against them."""
+    """The best candidates by words and by meaning. If conditions are narrow, the best of all records of the owner are
+    fetched too, for comparison."""
     whole = conditions(Scope(search.scope.app, search.scope.user), Where(), search.now) or []
     widths = [reach, whole] if selective and search.request.mode != "vector" else [reach]
     arms = [(request, where is reach) for where in widths for request in _arms(search, where)]
@@ -186,13 +185,13 @@ def _arms(search: Search, where: Sequence[Clause]) -> list[models.QueryRequest]:
         where = [*where, *(holding("_terms", term) for term in search.query.terms)]
     arms: list[models.QueryRequest] = []
     if search.query.terms and search.request.mode != "vector":
-        corpus = models.IdfCorpusParams(corpus=all_of(owned(search.scope)))
+        idf = models.IdfCorpusParams(corpus=all_of(owned(search.scope)))
         arms.append(
             models.QueryRequest(
                 query=models.NearestQuery(nearest=sparse_query(search.query.terms)),
                 using=WORDS,
                 filter=all_of(*where),
-                params=models.SearchParams(idf=corpus) if search.owner_statistics else None,
+                params=models.SearchParams(idf=idf) if search.owner_statistics else None,
                 limit=limit,
                 with_payload=list(RANKED_FIELDS),
             )
@@ -207,7 +206,7 @@ def _limit(search: Search) -> int:
 
 
 def _by_arrival(where: Sequence[Clause], limit: int, direction: models.Direction) -> models.QueryRequest:
-    """Records whatever they say."""
+    """Records by arrival, regardless of their content."""
     return models.QueryRequest(
         query=models.OrderByQuery(order_by=models.OrderBy(key="_seq", direction=direction)),
         filter=all_of(*where),
@@ -254,14 +253,14 @@ async def _following(points: Points, scope: Scope, before: Collection[str]) -> l
 
 
 def _take(found: _Found, records: Iterable[models.Record]) -> set[str]:
-    """Add what is new; returns which that is."""
+    """Add new records to `found`, and return their points."""
     new = {str(record.id): record.payload or {} for record in records if str(record.id) not in found.rows}
     found.rows.update(new)
     return set(new)
 
 
 async def _complete(points: Points, search: Search, found: _Found, reach: Sequence[Clause] | None) -> None:
-    """Find out the cosines of what came by words or as a neighbour, and whether it may be returned."""
+    """Fetch the cosines of candidates found by words or as neighbours, and whether they satisfy the conditions."""
     unmeasured = [] if search.vector is None else sorted(found.rows.keys() - found.cosines.keys())
     unknown = [] if reach is None else sorted(found.rows.keys() - found.allowed)
     measured, reached = await asyncio.gather(
@@ -319,14 +318,14 @@ def _entry(key: int, row: Mapping[str, Any]) -> Entry:
 
 
 def _as_vector(cosine: float) -> bytes:
-    """A vector whose product with `_ONES` is this number: two halves of float16, which together are exact enough."""
+    """A vector whose product with `_ONES` is this number: two float16 numbers, whose sum is exact enough."""
     cosine = round(cosine, COSINE_DIGITS)
     high = np.float16(cosine)
     return np.array([high, cosine - float(high)], np.float16).tobytes()
 
 
 def hit(ranking: Ranking, position: int, record: MemoryRecord, part: Passage, cosine: float | None) -> Hit:
-    """What the caller gets for one row of a ranking."""
+    """The hit of one row of a ranking."""
     similarity = None if cosine is None else min(max(round(cosine, SIMILARITY_DIGITS), 0.0), 1.0)
     parts = None if ranking.components is None else ranking.components[position]
     return Hit(record, float(ranking.scores[position]), similarity, parts, part)

@@ -1,4 +1,4 @@
-"""Where the server is, how a collection is laid out, and how long to try: values without I/O."""
+"""Settings of the server, of collections and of retries: values without I/O."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ Consistency = Literal["majority", "quorum", "all"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Server:
-    """Where a Qdrant server is and how to talk to it.
+    """The address of a Qdrant server and how to connect to it.
 
-    At most one of `url`, `host` and `path`. What is left out is looked up in the environment by `resolved`:
+    At most one of `url`, `host` and `path`. Missing settings are taken from the environment by `resolved`:
     `QDRANT_URL`, else `QDRANT_HOST` and `QDRANT_PORT`, else `localhost:6333`; `QDRANT_API_KEY`.
     """
 
@@ -32,7 +32,7 @@ class Server:
     host: str | None = None
     port: int | None = None
     path: str | None = None
-    """A folder, or `":memory:"`: qdrant_client's own Python implementation, for tests only."""
+    """A folder, or `":memory:"`: qdrant_client's local mode, for tests only."""
     api_key: str | None = field(default=None, repr=False)
     prefer_grpc: bool = False
     grpc_port: int = DEFAULT_GRPC_PORT
@@ -42,16 +42,16 @@ class Server:
     def __post_init__(self) -> None:
         given = [name for name in ("url", "host", "path") if getattr(self, name) is not None]
         if len(given) > 1:
-            raise InvalidInputError(f"a Qdrant server is named by one of {' and '.join(given)}, not by both")
+            raise InvalidInputError(f"give one of {' and '.join(given)} for a Qdrant server, not both")
         if self.url is not None and urlsplit(self.url).scheme not in ("http", "https"):
             raise InvalidInputError(f"url {self.url!r} does not start with http:// or https://")
         for name in ("port", "grpc_port"):
             _check_port(name, getattr(self, name))
         if self.timeout_seconds < 1:
-            raise InvalidInputError(f"timeout_seconds is {self.timeout_seconds}; it has to be at least 1")
+            raise InvalidInputError(f"timeout_seconds must be at least 1, not {self.timeout_seconds}")
 
     def resolved(self, environment: Mapping[str, str] | None = None) -> Self:
-        """With what the environment says about whatever was left open; explicit values beat it."""
+        """These settings, with missing ones from the environment; explicit values take precedence."""
         found = os.environ if environment is None else environment
         server = self
         if server.api_key is None and server.path is None:
@@ -65,12 +65,12 @@ class Server:
 
     @property
     def is_local(self) -> bool:
-        """Whether there is no server at all, only qdrant_client's test double."""
+        """Whether there is no server, only qdrant_client's local mode."""
         return self.path is not None
 
     @property
     def name(self) -> str:
-        """For messages; never holds the key."""
+        """The address for messages; never contains the key."""
         if self.path is not None:
             return self.path
         if self.url is not None:
@@ -81,10 +81,10 @@ class Server:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Layout:
-    """How collections are made, and what is asked of every read and write.
+    """How collections are created, and the consistency of reads and writes.
 
-    An option that is `None` is left to the server when a collection is made and not looked at afterwards; one that is
-    given is compared with the collection that is there.
+    An option that is `None` is left to the server when a collection is created, and not checked afterwards; any other
+    value is compared with an existing collection.
     """
 
     shards: int | None = None
@@ -94,11 +94,11 @@ class Layout:
     write_consistency: int | None = None
     """Replicas that must have applied a write before it is acknowledged."""
     tenant_shards: bool = False
-    """Custom sharding: owners live on the shard key `SHARED_SHARD` until the operator gives one a key of its own."""
+    """Custom sharding: owners share the shard key `SHARED_SHARD` until the operator gives one a dedicated key."""
     ordering: Ordering = "medium"
     """`medium` keeps concurrent writes to one record in one order, as optimistic concurrency needs with replicas."""
     consistency: Consistency | int | None = None
-    """How many replicas a read asks; `None` is one."""
+    """How many replicas a read queries; `None` means one."""
     quantised: bool = True
     """int8 vectors in memory, rescored with the originals on disk."""
     on_disk_payload: bool = True
@@ -106,7 +106,7 @@ class Layout:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Patience:
-    """How long an operation is tried before it fails."""
+    """How long and how often a request is tried before it fails."""
 
     attempts: int = 6
     first_pause_seconds: float = 0.1
@@ -122,10 +122,10 @@ SHARED_SHARD: Final = "shared"
 def from_uri(uri: str) -> tuple[Server, str | None]:
     """A server and, if named, a collection, from `qdrant://[key@]host[:port][/collection][?options]`.
 
-    `qdrant+https://` speaks TLS. Options: `grpc=true`, `grpc_port=`, `timeout=` (seconds).
+    `qdrant+https://` uses TLS. Options: `grpc=true`, `grpc_port=`, `timeout=` (seconds).
 
     Raises:
-        InvalidInputError: It is something else.
+        InvalidInputError: It is not such an address.
     """
     parts = urlsplit(uri)
     if parts.scheme not in ("qdrant", "qdrant+https") or not parts.hostname:
@@ -135,7 +135,7 @@ def from_uri(uri: str) -> tuple[Server, str | None]:
     options = dict(parse_qsl(parts.query, keep_blank_values=True))
     unknown = sorted(options.keys() - {"grpc", "grpc_port", "timeout"})
     if unknown:
-        raise InvalidInputError(f"a Qdrant address knows grpc, grpc_port and timeout, not {', '.join(unknown)}")
+        raise InvalidInputError(f"a Qdrant address takes grpc, grpc_port and timeout, not {', '.join(unknown)}")
     scheme = "https" if parts.scheme.endswith("https") else "http"
     host = f"[{parts.hostname}]" if ":" in parts.hostname else parts.hostname
     server = Server(

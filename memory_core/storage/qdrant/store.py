@@ -1,4 +1,4 @@
-"""The scale-out store: how the pieces of this folder work together. This is the file to read."""
+"""The scale-out store. Read this file first: it shows how the modules of this folder work together."""
 
 from __future__ import annotations
 
@@ -58,22 +58,22 @@ Versions = list[Version]
 
 DEFAULT_COLLECTION = "memory-core"
 MIRROR_PATIENCE = Patience(attempts=2, deadline_seconds=5.0)
-"""A mirror has somewhere else to read, and another round to write."""
+"""A mirror can read from its file, and writes again in the next round."""
 MAX_OWNERS: Final = 1_000_000
-"""Most owners that are listed, those with the most records."""
+"""Maximum number of listed owners, those with the most records."""
 
 
 class QdrantStore:
     """Records with their vectors and words in one collection of a Qdrant server, shared by any number of processes.
 
     Args:
-        server: Where it is: a URL, a `Server`, or `":memory:"` and a folder for tests. What is left out comes from
-            the environment (`QDRANT_URL`, or `QDRANT_HOST` and `QDRANT_PORT`; `QDRANT_API_KEY`).
-        embedder: Owned by the store from here on; `None` keeps a store that searches by words alone.
-        collection: The first part of the names of its collections; stores of different names share nothing.
-        layout: How collections are made, and how reads and writes deal with replicas.
+        server: A URL, a `Server`, or for tests `":memory:"` or a folder. Missing settings come from the environment
+            (`QDRANT_URL`, or `QDRANT_HOST` and `QDRANT_PORT`; `QDRANT_API_KEY`).
+        embedder: Owned by the store from here on; `None` for search by words only.
+        collection: The prefix of the names of its collections; stores with different prefixes share nothing.
+        layout: How collections are created, and the consistency of reads and writes.
         patience: How long a request is tried.
-        chunker: Cuts the texts that are written from here on.
+        chunker: Splits the texts that are written from here on.
     """
 
     def __init__(
@@ -102,22 +102,22 @@ class QdrantStore:
 
     @classmethod
     def from_uri(cls, uri: str, *, embedder: Embedder | None, clock: Clock = utc_now) -> Self:
-        """A store at `qdrant://[key@]host[:port][/collection][?grpc=true]`; `qdrant+https://` speaks TLS."""
+        """A store at `qdrant://[key@]host[:port][/collection][?grpc=true]`; `qdrant+https://` uses TLS."""
         server, collection = from_uri(uri)
         return cls(server, embedder=embedder, clock=clock, collection=collection or DEFAULT_COLLECTION)
 
     @classmethod
     def mirror(cls, server: Server, *, embedder: Embedder | None, clock: Clock, collection: str) -> Self:
-        """A store that does nothing in the background, for whoever keeps it like another one."""
+        """A store without background work, for a mirror."""
         store = cls(server, embedder=embedder, clock=clock, collection=collection, patience=MIRROR_PATIENCE)
         store._is_mirror = True
         return store
 
     async def open(self) -> None:
-        """Reach the server, make or check the collections and start the work in the background.
+        """Connect to the server, create or check the collections, and start the background work.
 
         Raises:
-            StorageError: The server cannot be reached, or what is there cannot be used.
+            StorageError: The server cannot be reached, or its collections cannot be used.
             FingerprintError: Its vectors were made by another embedder.
             NewerStoreError: A newer version of this library wrote it.
         """
@@ -128,7 +128,7 @@ class QdrantStore:
             raise
 
     async def close(self) -> None:
-        """Finish accepted writes and let go of connections and embedder; may be called twice."""
+        """Finish accepted writes and release connections and embedder; may be called twice."""
         if self._writes:
             await asyncio.wait(self._writes)
         await self._to_close.aclose()
@@ -270,7 +270,7 @@ class QdrantStore:
     async def erase(self, scope: Scope) -> ErasureReceipt:
         """See `Store.erase`.
 
-        What a server keeps of deleted points in its files until it next tidies up cannot be seen from here, so the
+        A server keeps deleted points in its files until its next optimization, which the client cannot check, so the
         receipt says `files_clean=False` unless there is no file.
         """
         now = self._clock()
@@ -279,12 +279,14 @@ class QdrantStore:
         return ErasureReceipt(len(gone), len(sessions), now, files_clean=self._server.path == IN_MEMORY)
 
     def port(self) -> QdrantPort:
-        """Records carried in and out as they are."""
+        """The store for export and import."""
         return QdrantPort(self._access, self._fingerprint, self._wake_pending_vectors)
 
     async def stats(self, scope: Scope) -> Stats:
         """See `Counting.stats`."""
-        return await listing.count(self._access.of(scope), scope, self._clock(), owes=self._embedder is not None)
+        return await listing.count(
+            self._access.of(scope), scope, self._clock(), has_embedder=self._embedder is not None
+        )
 
     async def owners(self) -> Scopes:
         """See `Maintained.owners`."""
@@ -292,7 +294,7 @@ class QdrantStore:
         return sorted(map(to_owner, keys), key=lambda owner: (owner.app, owner.user or ""))
 
     async def check(self) -> Texts:
-        """See `Maintained.check`: what the server says of its collections; it looks after what is in them by itself."""
+        """See `Maintained.check`: the server's status of its collections; the server checks their content itself."""
         found: list[str] = []
         for name in (self._access.records.name, schema.ledger_name(self._name)):
             info = await self._connection.call(lambda client, name=name: client.get_collection(name))
@@ -301,7 +303,7 @@ class QdrantStore:
         return found
 
     async def vacuum(self) -> None:
-        """See `Maintained.vacuum`: nothing to do, a server's optimizers do it in the background."""
+        """See `Maintained.vacuum`: does nothing, because a server's optimizers do it in the background."""
 
     async def versions(self, scope: Scope, id: str) -> Versions:  # noqa: A002
         """See `Versioned.versions`."""
@@ -321,7 +323,7 @@ class QdrantStore:
         return await self._write(scope, work)
 
     async def _write(self, scope: Scope, attempt: Callable[[], Coroutine[Any, Any, T]]) -> T:
-        """Carry out a write of one owner, alone among this process's; once begun it is finished whoever waits."""
+        """Run a write of one owner, one at a time in this process; once begun, it completes even if cancelled."""
 
         async def work() -> T:
             async with self._access.locks.of(scope):
@@ -347,11 +349,11 @@ class QdrantStore:
 
     @staticmethod
     async def _embedded(embedder: Embedder, item: Prepared) -> Prepared:
-        """A changed record with vectors, or without (they are owed) if the embedder fails."""
+        """A changed record with vectors, or with pending ones if the embedder fails."""
         try:
             return item._replace(vectors=await embed(embedder, texts_to_embed(item.record.text, item.chunks)))
         except EmbeddingError as error:
-            logger.warning("the vectors of a changed record are owed: %s", reason_for_log(error))
+            logger.warning("the vectors of a changed record are pending: %s", reason_for_log(error))
             return item
 
     async def _query_vector(self, scope: Scope, request: SearchRequest) -> Vector | None:

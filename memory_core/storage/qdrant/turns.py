@@ -1,7 +1,6 @@
-"""Which turn comes before which: by time, then arrival, within one session of one owner.
+"""The order of turns: by time, then arrival, within one session of one owner.
 
-A point remembers which one is before it, and so a search can fetch the neighbours of any number of turns in a few
-requests.
+Each point stores its predecessor, so a search can fetch the neighbours of any number of turns in a few requests.
 """
 
 from __future__ import annotations
@@ -19,12 +18,12 @@ from memory_core.storage.qdrant.where import Clause, all_of, between, beyond, ow
 
 _FIELDS: Final = ["occurred_at", "_seq"]
 NEAR: Final = 8
-"""Turns fetched on each side to find the one next to a moment: enough unless more happened in one microsecond."""
+"""Turns fetched on each side to find the one next to a moment: enough unless more share one microsecond."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
 class Place:
-    """Where a turn stands in its session."""
+    """The position of a turn in its session."""
 
     occurred_at: datetime
     seq: int
@@ -32,12 +31,12 @@ class Place:
 
 
 def place_of(record: MemoryRecord, seq: int, point: str) -> Place:
-    """Where a record stands, or will."""
+    """The position of a stored or new record."""
     return Place(record.occurred_at, seq, point)
 
 
 async def around(points: Points, scope: Scope, session: str, first: Place, last: Place) -> list[Place]:
-    """The stored turns from the one before `first` to the one after `last`, in order, `first` and `last` included."""
+    """The stored turns from the one before `first` to the one after `last`, in order, including `first` and `last`."""
     here = [owned(scope), same("session", session)]
     inside = all_of(*here, between("occurred_at", first.occurred_at, last.occurred_at))
     within, (earlier, later) = await asyncio.gather(
@@ -62,7 +61,7 @@ async def around(points: Points, scope: Scope, session: str, first: Place, last:
 async def _at_edge(
     points: Points, here: Sequence[Clause], nearest: Sequence[models.ScoredPoint], *, descending: bool
 ) -> list[Place]:
-    """The turn next to a moment out of those nearest to it, which are in order of time but not of arrival."""
+    """The turn next to a moment, among those nearest to it, which are ordered by time but not by arrival."""
     places = [_place(record) for record in nearest]
     if len(places) < NEAR or places[0].occurred_at != places[-1].occurred_at:
         return places
@@ -84,5 +83,5 @@ def _nearest(here: Sequence[Clause], field: str, value: datetime | None, *, desc
 
 
 def _place(record: models.Record | models.ScoredPoint) -> Place:
-    held: dict[str, Any] = record.payload or {}
-    return Place(datetime.fromisoformat(held["occurred_at"]), held["_seq"], str(record.id))
+    payload: dict[str, Any] = record.payload or {}
+    return Place(datetime.fromisoformat(payload["occurred_at"]), payload["_seq"], str(record.id))

@@ -32,23 +32,23 @@ EVERYTHING: Final = Where(states=STATES)
 
 
 def same(key: str, value: str) -> Clause:
-    """The field has this value."""
+    """The field equals this value."""
     return models.FieldCondition(key=key, match=models.MatchValue(value=value))
 
 
 def holding(key: str, term: str) -> Clause:
-    """The field, a text of terms with spaces between them, has this one."""
+    """The field, a text of terms separated by spaces, contains this one."""
     return models.FieldCondition(key=key, match=models.MatchText(text=term))
 
 
 def any_of(key: str, values: Collection[str] | Collection[int]) -> Clause:
-    """The field, or one value of a list, is among these."""
+    """The field, or one value of its list, is one of these."""
     among: Any = list(values)
     return models.FieldCondition(key=key, match=models.MatchAny(any=among))
 
 
 def between(key: str, least: Any, most: Any) -> Clause:
-    """The field is from `least` to `most`, both included; numbers or aware datetimes, `None` for no bound."""
+    """The field is between `least` and `most`, both included; numbers or aware datetimes, `None` for no bound."""
     if isinstance(least, datetime) or isinstance(most, datetime):
         return models.FieldCondition(key=key, range=models.DatetimeRange(gte=least, lte=most))
     return models.FieldCondition(key=key, range=models.Range(gte=least, lte=most))
@@ -63,7 +63,7 @@ def beyond(key: str, value: Any, *, descending: bool) -> Clause:
 
 
 def up_to(key: str, moment: datetime) -> Clause:
-    """The field is a moment that has come by then."""
+    """The field is a moment at or before this one."""
     return models.FieldCondition(key=key, range=models.DatetimeRange(lte=moment))
 
 
@@ -88,13 +88,13 @@ def owned(scope: Scope) -> Clause:
 
 
 def conditions(scope: Scope, where: Where, now: datetime | None) -> list[Clause] | None:
-    """What a record must satisfy to be seen through `scope`; `None` if none can.
+    """The conditions for a record in `scope`; `None` if no record can satisfy them.
 
-    What `undecided` names is left open.
+    The conditions that `undecided` returns are not included.
 
     Args:
         where: Checked by `check_where`.
-        now: Records that have expired by then do not count; with `None` they do.
+        now: Excludes records that have expired by then; `None` includes them.
     """
     if len(set(where.tags_all)) > MAX_TAGS or _names_none(where.ids) or _names_none(where.source_keys):
         return None
@@ -109,7 +109,7 @@ def conditions(scope: Scope, where: Where, now: datetime | None) -> list[Clause]
 
 
 def undecided(where: Where) -> list[Condition]:
-    """The conditions that no index answers: on nested data, on an order within data, and on how a name begins."""
+    """The conditions that no index answers: on nested data, on an order within data, and on the prefix of a name."""
     return [condition for condition in conditions_of(where) if not _is_indexed(condition)]
 
 
@@ -119,7 +119,7 @@ def is_selective(scope: Scope, where: Where) -> bool:
 
 
 def _bound(scope: Scope) -> list[Clause]:
-    """What a narrow handle insists on."""
+    """The conditions of a narrow handle."""
     keys = {name: getattr(scope, name) for name in ("agent", "session", "collection")}
     return [same(name, value) for name, value in keys.items() if value is not None]
 
@@ -170,7 +170,7 @@ def _compared(op: Comparison, value: Any, equal: Callable[[Any], Clause]) -> Cla
 
 
 def _any(parts: Sequence[Clause]) -> Clause:
-    """One of these. Of none none holds; an empty `should` would hold of everything."""
+    """At least one of these is true. Without any, this is false; an empty `should` would be true."""
     return models.Filter(should=list(parts)) if parts else among(())
 
 

@@ -1,7 +1,7 @@
-"""How a write is carried out: checked against what is stored, put down if it concerns several points, and verified.
+"""How a write is carried out: checked against the stored state, journaled if it concerns several points, and verified.
 
-Qdrant has no transactions. What stands in for them: a point carries the token of the write that made its state, a
-request names the tokens it expects, and a write of several points is in the ledger's journal before the first of them.
+Qdrant has no transactions. They are emulated: a point has the token of the write that made its state, a request names
+the tokens it expects, and a write of several points is in the ledger's journal before the first of them.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from memory_core.storage.qdrant.client import models
 from memory_core.storage.qdrant.codec import WORDS, Arrivals, Point, Stored, owner_key, sparse, token
 from memory_core.storage.qdrant.collection import PAGE, Points
 from memory_core.storage.qdrant.ledger import Ledger
-from memory_core.storage.qdrant.outline import bereaved
+from memory_core.storage.qdrant.outline import new_predecessors
 from memory_core.storage.qdrant.turns import Place, around
 from memory_core.storage.qdrant.where import all_of, among, any_of, empty, owned, same
 
@@ -29,29 +29,29 @@ T = TypeVar("T")
 
 MAX_POINTS: Final = 128
 MAX_CHARS: Final = 4_000_000
-"""Most points and characters of text of one upsert; with terms and vectors it stays far below 32 MB."""
+"""Maximum number of points, and of characters of text, in one upsert; with terms and vectors far below 32 MB."""
 _TURN: Final = ("session", "occurred_at", "_seq", "_before")
 MAX_CONFLICTS: Final = 8
-"""How often a write is planned anew because another process was faster."""
+"""How often a write is planned again because another process was faster."""
 
 
 class ConflictError(Exception):
-    """Another process changed what this write was planned on. What is left of it are new records under source keys."""
+    """Another process changed the state this write was planned on. Only its new records under source keys remain."""
 
     def __init__(self, kept: Sequence[Deletion] = ()) -> None:
         super().__init__()
         self.kept = kept
-        """Deletes those; they stay as long as the write may still succeed, for others may have seen them by now."""
+        """Deletes them; they stay while the write may still succeed, because others may have read them already."""
 
 
 class Locks:
-    """One lock for each owner that is being written to: this process does not get in its own way."""
+    """One lock for each owner being written to, so that writes of this process do not conflict with each other."""
 
     def __init__(self) -> None:
         self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
     def of(self, scope: Scope) -> asyncio.Lock:
-        """The owner's lock; it lives as long as somebody holds or awaits it."""
+        """The owner's lock; it exists while it is locked or awaited."""
         return self._locks.setdefault(owner_key(scope), asyncio.Lock())
 
 
@@ -64,7 +64,7 @@ class Access:
     arrivals: Arrivals
     locks: Locks
     has_vectors: bool
-    """Whether the records' collection has room for vectors."""
+    """Whether the records' collection has vectors."""
     chunker: Chunker = DEFAULT_CHUNKER
 
     def of(self, scope: Scope) -> Points:
@@ -73,14 +73,14 @@ class Access:
 
 
 async def carry_out(access: Access, changes: Changes, write: str) -> None:
-    """Make the changes: all of them, also if this process dies on the way.
+    """Apply all of the changes, even if this process dies meanwhile.
 
     Args:
-        write: The token that the changed points carry.
+        write: The token of the changed points.
 
     Raises:
         ConflictError: Another process was faster; plan again.
-        StorageError: The server failed. A write of several points that was put down already happens later.
+        StorageError: The server failed. A write of several points that is in the journal is applied later.
     """
     if not changes and not changes.tombstones:
         return
@@ -91,7 +91,7 @@ async def carry_out(access: Access, changes: Changes, write: str) -> None:
     await apply(access, changes)
     disturbed = await _is_disturbed(access, changes, write)
     if disturbed:
-        # What is written under a source key is what the next attempt would write; the next attempt finds it.
+        # Records under a source key are what the next attempt would write, and it finds them.
         await withdraw(access, changes.scope, [_undo(point, write) for point in changes.inserts if not _has_key(point)])
     if not alone:
         await access.ledger.strike(journal)
@@ -100,7 +100,7 @@ async def carry_out(access: Access, changes: Changes, write: str) -> None:
 
 
 async def apply(access: Access, changes: Changes) -> None:
-    """Make the changes; making them again changes nothing."""
+    """Apply the changes; idempotent."""
     points = access.of(changes.scope)
     await access.ledger.bury(changes.tombstones)
     await _delete(points, changes.deletions)
@@ -130,20 +130,20 @@ def _overwriting(points: Points, item: Overwrite) -> list[models.UpdateOperation
 
 
 async def relink(points: Points, relinked: Sequence[Relinked]) -> None:
-    """Note who comes before these turns now."""
+    """Store the new predecessors of these turns."""
     for start in range(0, len(relinked), MAX_POINTS):
         some = relinked[start : start + MAX_POINTS]
         await points.write(*(points.set_fields({"_before": item.before}, all_of(among([item.point]))) for item in some))
 
 
 async def settle(access: Access, scope: Scope, sessions: Collection[str] | None = None) -> None:
-    """Tell each turn, of all sessions or of these, which point is before it."""
+    """Set the previous point of each turn, in all sessions or in these."""
     points = access.of(scope)
     chosen = [] if sessions is None else [any_of("session", sessions)]
     turns = [
-        (held["session"], held["occurred_at"], held["_seq"], str(record.id), held.get("_before"))
+        (payload["session"], payload["occurred_at"], payload["_seq"], str(record.id), payload.get("_before"))
         for record in await points.all(all_of(owned(scope), *chosen, but_not=[empty("session")]), fields=_TURN)
-        if (held := record.payload)
+        if (payload := record.payload)
     ]
     relinked: list[Relinked] = []
     last: tuple[str, str] | None = None
@@ -156,7 +156,7 @@ async def settle(access: Access, scope: Scope, sessions: Collection[str] | None 
 
 
 async def removal(access: Access, scope: Scope, going: Collection[Stored]) -> Changes:
-    """Deleting these records: what goes, and who has another predecessor then."""
+    """The changes that delete these records, and update the turns whose predecessor changes."""
     points = access.of(scope)
     changes = Changes(scope, deletions=[Deletion(item.point, item.born) for item in going])
     by_session: dict[str, list[Place]] = {}
@@ -165,7 +165,7 @@ async def removal(access: Access, scope: Scope, going: Collection[Stored]) -> Ch
             by_session.setdefault(item.record.session, []).append(Place(item.record.occurred_at, item.seq, item.point))
     for session, places in by_session.items():
         stored = await around(points, scope, session, min(places), max(places))
-        left = bereaved(stored, [place.point for place in places])
+        left = new_predecessors(stored, [place.point for place in places])
         changes.relinked += [Relinked(point, before) for point, before in left.items()]
     changes.unlinked = await _unlinked(points, scope, going)
     return changes
@@ -185,10 +185,10 @@ async def _unlinked(points: Points, scope: Scope, going: Collection[Stored]) -> 
 
 
 async def until_undisturbed(access: Access, scope: Scope, attempt: Callable[[], Awaitable[T]]) -> T:
-    """The result of a write that is planned anew as often as other processes get in its way.
+    """The result of a write, which is planned again whenever another process interferes.
 
     Raises:
-        StoreUnavailableError: They always do.
+        StoreUnavailableError: Every attempt was disturbed.
         DuplicateIdError, SupersededError: As `attempt` does.
     """
     kept: list[Deletion] = []
@@ -206,14 +206,14 @@ async def until_undisturbed(access: Access, scope: Scope, attempt: Callable[[], 
 
 
 async def withdraw(access: Access, scope: Scope, insertions: Sequence[Deletion]) -> None:
-    """Take back what was inserted; it was acknowledged to nobody."""
+    """Delete what was inserted; it was not acknowledged to any caller."""
     await _delete(access.of(scope), insertions)
 
 
 async def _is_disturbed(access: Access, changes: Changes, write: str) -> bool:
-    """Whether a point that was to be written is in another state, or an id has two records."""
+    """Whether a point to be written has another state, or an id has two records."""
     points = access.of(changes.scope)
-    inserted, held = await asyncio.gather(
+    inserted, changed = await asyncio.gather(
         points.having(
             "id", [point.payload["id"] for point in changes.inserts], owned(changes.scope), fields=["_writes"]
         ),
@@ -222,7 +222,7 @@ async def _is_disturbed(access: Access, changes: Changes, write: str) -> bool:
             fields=["_writes"],
         ),
     )
-    mine = [write in (record.payload or {}).get("_writes", ()) for record in (*inserted, *held)]
+    mine = [write in (record.payload or {}).get("_writes", ()) for record in (*inserted, *changed)]
     return not all(mine) or len(mine) < len(changes.inserts) + len(changes.rewrites) + len(changes.overwrites)
 
 
@@ -242,7 +242,7 @@ async def _delete(points: Points, deletions: Sequence[Deletion]) -> None:
 
 
 def portions(items: Sequence[T], point_of: Callable[[T], Point]) -> Iterable[Sequence[T]]:
-    """The items in requests of a size a server takes."""
+    """The items, split into requests of a size that servers accept."""
     some: list[T] = []
     chars = 0
     for item in items:

@@ -1,1 +1,1 @@
-"""The rules that every store follows; nothing here knows a database."""
+"""The rules that every store follows; nothing here depends on a database."""

@@ -1,4 +1,4 @@
-"""What adding and putting records comes to where their source keys are known already: pure functions."""
+"""Adding and putting records whose source keys are known already: pure functions."""
 
 from __future__ import annotations
 
@@ -10,25 +10,25 @@ from memory_core.storage.shared.prepared import Prepared
 
 
 def insist_on_reach(scope: Scope, record: MemoryRecord) -> None:
-    """Refuse a record outside of what the scope reaches; its source key is the owner's all the same."""
+    """Refuse a record outside the scope; source keys are unique within the owner."""
     for name in ("agent", "session", "collection"):
         bound = getattr(scope, name)
         if bound is not None and bound != getattr(record, name):
             raise DuplicateIdError(
-                f"source key {record.source_key!r} belongs to a record outside of {name} {bound!r}; use another key"
+                f"source key {record.source_key!r} belongs to a record outside {name} {bound!r}; use another key"
             )
 
 
 def merged(item: Prepared, later: Prepared) -> Prepared:
-    """One source key twice in a batch: the later version counts."""
+    """Merge two records of a batch with the same source key: the later one wins."""
     record = updated(item.record, later.record)
     return item if record is item.record else item.again(replace(record, rev=1, version=1))
 
 
 def updated(record: MemoryRecord, later: MemoryRecord) -> MemoryRecord:
-    """The record of a source key with what a later version of it says; the same object if that is nothing new.
+    """The record of a source key, updated from a later version; the same object if nothing differs.
 
-    A later version that does not know who spoke leaves the role as it is.
+    A later version without a role leaves the role unchanged.
     """
     role = later.role or record.role
     said = (later.text, role, later.author, later.data, later.tags)
@@ -48,7 +48,7 @@ def updated(record: MemoryRecord, later: MemoryRecord) -> MemoryRecord:
 
 
 def replacing(before: MemoryRecord, after: MemoryRecord) -> MemoryRecord:
-    """What a put writes over the record of its source key: the new one, with what stays the store's to say."""
+    """The record that a put writes over an existing one: the new one, with the fields that the store keeps."""
     return replace(
         after,
         id=before.id,

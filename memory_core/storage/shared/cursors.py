@@ -1,4 +1,4 @@
-"""Cursors of pages: where the next page begins, as a text that callers hand back."""
+"""Cursors of pages: the start of the next page, as a string that callers pass back."""
 
 from __future__ import annotations
 
@@ -10,26 +10,26 @@ from memory_core.errors import InvalidInputError
 from memory_core.models import Order
 
 MAX_CURSOR_CHARS: Final = 256
-"""Longer than any cursor that a page gives."""
+"""Longer than any valid cursor."""
 _HUGE: Final = 1 << 63
-"""Beyond what databases take as a number."""
+"""Larger than the integers of databases."""
 
 
 def encode_cursor(order: Order, *place: float | str) -> str:
-    """A cursor for a place in this order."""
+    """A cursor for a position in this order."""
     return base64.urlsafe_b64encode(json.dumps([order, *place]).encode()).decode()
 
 
 def decode_cursor(cursor: object, order: Order, types: tuple[type, ...]) -> tuple[Any, ...]:
-    """The place a cursor names.
+    """The position that a cursor encodes.
 
     Args:
-        cursor: Whatever a caller handed over.
-        order: The order of the page that is asked for.
-        types: What each value of the place is: `float` or `int` for a number below 2**63, or `str`.
+        cursor: The caller's value.
+        order: The order of the requested page.
+        types: The type of each value of the position: `float` or `int` for a number below 2**63, or `str`.
 
     Raises:
-        InvalidInputError: It is not a cursor of a page in this order.
+        InvalidInputError: The value is not a cursor of a page in this order.
     """
     made_for, *place = _read(cursor)
     if made_for != order or len(place) != len(types) or not all(map(_fits, place, types)):
@@ -38,8 +38,8 @@ def decode_cursor(cursor: object, order: Order, types: tuple[type, ...]) -> tupl
 
 
 def not_a_cursor(cursor: object, order: Order) -> InvalidInputError:
-    """The error for what is not a cursor of a page in this order."""
-    return InvalidInputError(f"cursor {cursor!r:.80} is not one that a page in the order {order!r} gave")
+    """The error for a value that is not a cursor of a page in this order."""
+    return InvalidInputError(f"cursor {cursor!r:.80} is not from a page in the order {order!r}; pass `Page.cursor`")
 
 
 def _read(cursor: object) -> list[Any]:

@@ -25,25 +25,25 @@ if TYPE_CHECKING:
     from memory_core.retrieval.unrelated import Unrelated
 
 TEXTS_AT_ONCE: Final = 256
-"""Texts that are embedded between two reports: enough to keep all cores busy, and a second or less."""
+"""Texts embedded between two progress reports: enough to keep all cores busy, for a second or less."""
 
 _unrelated: Final[dict[Fingerprint, Unrelated]] = {}
-"""By embedder; a fingerprint says which texts get which vectors."""
+"""By fingerprint, which determines the vector of each text."""
 
 
 class Prepared(NamedTuple):
-    """What is written for one record. `vectors` is empty while they are owed."""
+    """Everything that is written for one record. `vectors` is empty while they are pending."""
 
     record: MemoryRecord
     features: Features
     chunks: Sequence[tuple[int, int]]
     vectors: Sequence[bytes] = ()
     made_by: Fingerprint | None = None
-    """Whose vectors they are; not set for vectors that come from the file itself."""
+    """The embedder of the vectors; not set for vectors that come from the file itself."""
     chunker: Chunker = DEFAULT_CHUNKER
 
     def again(self, record: MemoryRecord) -> Prepared:
-        """Another record, or a newer version of this one, in the same way."""
+        """Prepare another record, or a newer version of this one, in the same way."""
         return prepare(record, self.chunker)
 
     def embedded(self, vectors: Sequence[bytes], made_by: Fingerprint) -> Prepared:
@@ -52,12 +52,12 @@ class Prepared(NamedTuple):
 
 
 def prepare(record: MemoryRecord, chunker: Chunker = DEFAULT_CHUNKER) -> Prepared:
-    """Analyse a record; its vectors are owed until somebody embeds `texts_to_embed`."""
+    """Analyse a record; its vectors are pending until `texts_to_embed` are embedded."""
     return Prepared(record, features(record), pieces_of(record.text, chunker), chunker=chunker)
 
 
 async def prepare_all(prepare: Callable[[MemoryRecord], Prepared], records: Sequence[MemoryRecord]) -> list[Prepared]:
-    """`prepare` for each; where that takes long, nothing else waits for it."""
+    """`prepare` for each record; long work runs in a thread."""
 
     def prepare_each() -> list[Prepared]:
         batch: list[Prepared] = []
@@ -70,15 +70,15 @@ async def prepare_all(prepare: Callable[[MemoryRecord], Prepared], records: Sequ
 
 
 def texts_to_embed(text: str, chunks: Sequence[tuple[int, int]]) -> list[str]:
-    """What is embedded for each chunk of a record: nothing but its own text."""
+    """The text to embed for each chunk of a record: its own text only."""
     return [text[start:stop] for start, stop in chunks]
 
 
 async def embed(embedder: Embedder, texts: Sequence[str]) -> list[bytes]:
-    """The vectors of some texts as float16: half the bytes, and the order of cosines survives it.
+    """The vectors of some texts as float16: half the bytes, and the order of cosines is preserved.
 
     Raises:
-        EmbeddingError: The embedder failed, or returned something that would make every later search fail.
+        EmbeddingError: The embedder failed, or returned invalid vectors, with which every later search would fail.
     """
     import numpy as np  # noqa: PLC0415  (only stores that embed need it)
 
@@ -89,10 +89,10 @@ async def embed(embedder: Embedder, texts: Sequence[str]) -> list[bytes]:
 async def embed_reporting(
     embedder: Embedder, texts: Sequence[str], ends: Sequence[int], progress: ProgressCallback | None
 ) -> list[bytes]:
-    """`embed`, in batches if somebody wants to know how far it is.
+    """`embed`, in batches if progress is reported.
 
     Args:
-        ends: For each record the number of texts up to its last one.
+        ends: For each record, the number of texts up to and including its last one.
     """
     if progress is None:
         return await embed(embedder, texts)
@@ -104,7 +104,7 @@ async def embed_reporting(
 
 
 async def embed_query(embedder: Embedder, text: str) -> Vector:
-    """A question as the embedder sees it; raises `EmbeddingError` as `embed` does."""
+    """The vector of a query, with its familiarity; raises `EmbeddingError` as `embed` does."""
     from memory_core.retrieval.ranking import Vector  # noqa: PLC0415  (only stores that embed need it)
 
     values = await _answer(embedder, embedder.embed_query(text), (embedder.fingerprint.dimensions,))
@@ -113,7 +113,7 @@ async def embed_query(embedder: Embedder, text: str) -> Vector:
 
 
 async def unrelated_to(embedder: Embedder) -> Unrelated:
-    """What the embedder says of unrelated texts, asked once a process; raises `EmbeddingError` as `embed` does."""
+    """The embedder's cosines between unrelated texts, computed once per process; raises `EmbeddingError` as `embed`."""
     from memory_core.retrieval.unrelated import TEXTS, unrelated  # noqa: PLC0415  (only stores that embed need it)
 
     fingerprint = embedder.fingerprint
@@ -124,7 +124,7 @@ async def unrelated_to(embedder: Embedder) -> Unrelated:
 
 
 async def query_vector(embedder: Embedder | None, request: SearchRequest, without: Collection[str]) -> Vector | None:
-    """What a search compares with, as far as it needs a vector."""
+    """The vector of a search request, if it needs one."""
     from memory_core.retrieval.ranking import Vector  # noqa: PLC0415  (only stores that embed need it)
 
     if embedder is None or request.mode == "lexical":
@@ -135,7 +135,7 @@ async def query_vector(embedder: Embedder | None, request: SearchRequest, withou
 
 
 async def _answer(embedder: Embedder, work: Awaitable[object], wanted: tuple[int, ...]) -> NDArray[np.float32]:
-    """What an embedder of anybody's says, once it is certain that it is vectors."""
+    """The result of any embedder, checked to be vectors."""
     import numpy as np  # noqa: PLC0415  (only stores that embed need it)
 
     name = embedder.fingerprint.name
@@ -143,10 +143,8 @@ async def _answer(embedder: Embedder, work: Awaitable[object], wanted: tuple[int
         vectors = np.asarray(await work, np.float32)
     except MemoryCoreError:
         raise
-    except Exception as error:  # it may raise anything, and may work the next time
+    except Exception as error:  # it may raise anything, and may succeed next time
         raise EmbeddingError(f"{name} failed: {type(error).__name__}: {error}") from error
     if vectors.shape != wanted or not np.isfinite(vectors).all():
-        raise EmbeddingError(
-            f"{name} returned an array of shape {vectors.shape}; it must be {wanted}, and all of it finite"
-        )
+        raise EmbeddingError(f"{name} returned an array of shape {vectors.shape}; it must be {wanted} and finite")
     return vectors

@@ -1,6 +1,6 @@
-"""Carrying records from one store to another exactly as they are: what a store has to offer for that.
+"""The protocol with which a store exports and imports records unchanged.
 
-`memory_core.transfer` copies and compares with it, and a mirror is fed with it.
+`memory_core.transfer` uses it to copy and compare, and a mirror to follow a file.
 """
 
 from __future__ import annotations
@@ -15,30 +15,30 @@ from memory_core.encoding import encode_json
 from memory_core.models import Fingerprint, Link, MemoryRecord, Scope
 
 Revision = tuple[int, str, datetime]
-"""A text a record had before: rev, text, and when the next one took its place."""
+"""An earlier text of a record: rev, text, and when the next one replaced it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Carried:
-    """A record with everything that cannot be computed anew."""
+    """A record with everything that cannot be recomputed."""
 
     record: MemoryRecord
     seq: int
-    """Its place in the order of arrival at its store."""
+    """Its position in the order of arrival at its store."""
     revisions: tuple[Revision, ...]
     """Oldest first."""
     vectors: tuple[bytes, ...] = ()
-    """Rows of float16, one for each piece of the text; none while they are owed."""
+    """Rows of float16, one for each piece of the text; empty while they are pending."""
 
     def without_vectors(self) -> Carried:
-        """The same, with vectors owed."""
+        """The same, with pending vectors."""
         return replace(self, vectors=())
 
     def digest(self) -> bytes:
-        """The same for two records if and only if a caller cannot tell them apart; vectors and arrival do not count."""
-        held = [_plain(getattr(self.record, name)) for name in _FIELDS]
+        """Equal for two records if and only if callers cannot distinguish them; vectors and arrival do not count."""
+        values = [_plain(getattr(self.record, name)) for name in _FIELDS]
         earlier = [[rev, text, until.isoformat()] for rev, text, until in self.revisions]
-        return blake2b(encode_json([held, earlier]).encode(), digest_size=16).digest()
+        return blake2b(encode_json([values, earlier]).encode(), digest_size=16).digest()
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +60,7 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Tombstones:
-    """What a store remembers of forgotten source keys: nothing that can be read without the key, nor with it."""
+    """The forgotten source keys of a store, as keyed hashes from which no source key can be read."""
 
     secret: bytes
     digests: frozenset[bytes]
@@ -68,18 +68,18 @@ class Tombstones:
 
 @dataclass(frozen=True, slots=True)
 class Position:
-    """Up to where a mirror has followed an owner of a file."""
+    """The position up to which a mirror has copied an owner of a file."""
 
     owner: int
-    """The owner's number: one that was erased and comes back has another."""
+    """The owner's number; an owner that was erased and comes back has a new one."""
     next: int
     """The seq of its next record."""
     version: int
-    """Counts the changes that are no appends."""
+    """Counts the changes other than appends."""
 
 
 class Portable(Protocol):
-    """A store seen by whoever carries records in or out. Expired records count; nothing is counted as a read."""
+    """A store, for exporting and importing records. Expired records are included; nothing counts as a read."""
 
     async def owners(self) -> list[Scope]:
         """Every owner that has records."""
@@ -90,39 +90,39 @@ class Portable(Protocol):
         ...
 
     async def take(self, scope: Scope, ids: Collection[str]) -> list[Carried]:
-        """These records of an owner, by arrival; those that are gone are left out."""
+        """These records of an owner, by arrival; deleted ones are left out."""
         ...
 
     async def restore(self, scope: Scope, items: Sequence[Carried], *, remove: Collection[str] = ()) -> None:
-        """Delete the ids in `remove`, then write the items as they are, over records of the same ids; may be repeated.
+        """Delete the ids in `remove`, then write the items unchanged, over records with the same ids; idempotent.
 
-        New ones arrive in the order given. Vectors that saw a turn before them are taken as they are.
+        New records arrive in the given order. Vectors that include a previous turn are taken unchanged.
         """
         ...
 
     async def settle(self, scope: Scope) -> None:
-        """After the last `restore` of an owner: put in order what depends on several records."""
+        """After the last `restore` of an owner: update what depends on several records."""
         ...
 
 
 class Copyable(Portable, Protocol):
-    """A `Portable` that can become, or has become, the copy of another store."""
+    """A `Portable` that can be the copy of another store."""
 
     async def fingerprint(self) -> Fingerprint | None:
-        """Whose vectors it holds."""
+        """The fingerprint of its vectors."""
         ...
 
     async def tombstones(self) -> Tombstones:
-        """What was forgotten on purpose."""
+        """The forgotten source keys."""
         ...
 
     async def adopt(self, tombstones: Tombstones) -> None:
-        """Remember these, under their secret, which marks this store as a copy of theirs; may be repeated."""
+        """Store these with their secret, which marks this store as a copy of their store; idempotent."""
         ...
 
 
 def checksum(manifest: Iterable[Entry]) -> str:
-    """One short text for all records of an owner: equal if and only if all of them are."""
+    """A short digest of all records of an owner: equal if and only if all of them are equal."""
     total = blake2b(digest_size=16)
     for entry in sorted(manifest, key=lambda entry: entry.id):
         total.update(entry.digest)

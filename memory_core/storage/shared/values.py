@@ -1,4 +1,4 @@
-"""Moments and links in the forms that stores keep and order by."""
+"""Moments and links in the form in which they are stored and ordered."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def moment(value: int) -> datetime:
 
 
 def link_keys(links: Iterable[Link]) -> list[str]:
-    """Links as texts, which an index finds as it finds tags."""
+    """Links as strings, indexed like tags."""
     return [f"{link.relation}:{link.id}" for link in links]
 
 

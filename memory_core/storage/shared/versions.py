@@ -1,4 +1,4 @@
-"""The texts a record had before."""
+"""The earlier texts of a record."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from typing import Final
 from memory_core.models import MemoryRecord, Version
 
 REVISIONS_KEPT: Final = 20
-"""How many earlier texts of a record are kept, the latest ones."""
+"""How many of the latest earlier texts of a record are kept."""
 
 
 def versions_of(record: MemoryRecord, earlier: Sequence[tuple[int, str, datetime]]) -> list[Version]:
-    """The versions of a record, oldest first: its earlier texts (rev, text, until) and the one it has."""
+    """The versions of a record, oldest first: its earlier texts (rev, text, until) and the current one."""
     since = record.created_at
     found: list[Version] = []
     for rev, text, until in earlier:

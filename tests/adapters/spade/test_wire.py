@@ -18,7 +18,7 @@ from spade.message import Message
 from spade_llm.agent import ChatAgent, LLMAgent
 from spade_llm.behaviour import LLMBehaviour
 
-from memory_core import InvalidInputError, Memory, Patch, RecordNotFoundError, Where
+from memory_core import Memory, Patch, RecordNotFoundError, UnsupportedError, Where
 from memory_core.storage.sqlite import connection
 from memory_spade import MemoryLLMAgent, MemoryMixin
 from memory_spade.files import notes as spade_notes
@@ -390,12 +390,22 @@ async def test_a_backend_of_ones_own_serves_tools_prompt_and_door(
     assert "token" in await told(ann, bot, "LIST")
     assert '"token"' in await told(ann, bot, "token")
     assert [entry.content for entry in await bot.agent_base_memory.search_memories("token")] == ["token"]
-    assert (await bot.memory.update(backend.entries[0].id, Patch(text="key"))).text == "key"
-    await bot.memory.delete(backend.entries[0].id)
+    kept = bot.home.base(None)
+    assert (await kept.update(backend.entries[0].id, Patch(text="key"))).text == "key"
+    for refused in (
+        kept.search("key", mode="lexical"),
+        kept.search("key", where=Where(session="t1")),
+        kept.list(order="oldest"),
+        kept.list(where=Where(kinds=["fact", "pattern"])),
+        kept.update(backend.entries[0].id, Patch(kind="pattern")),
+    ):
+        with pytest.raises(UnsupportedError, match="a MemoryBackend"):
+            await refused
+    await kept.delete(backend.entries[0].id)
     with pytest.raises(RecordNotFoundError):
-        await bot.memory.delete("gone")
-    with pytest.raises(InvalidInputError, match="and nothing else"):
-        await bot.memory.stats()
+        await kept.delete("gone")
+    with pytest.raises(UnsupportedError, match=r"use agent\.agent_base_memory"):
+        _ = bot.memory
     assert backend.loops == loops
     await server.stop(bot)
     assert backend.opened == 0

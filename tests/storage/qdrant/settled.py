@@ -32,7 +32,7 @@ def journals(loopback: Loopback) -> list[dict[str, Any]]:
 
 def debts(loopback: Loopback) -> list[str]:
     """The ids of records that owe vectors."""
-    return [id_ for id_, (payload, _) in points(loopback).items() if payload.get("_debt") is not None]
+    return [id_ for id_, (payload, _) in points(loopback).items() if payload.get("_pending") is not None]
 
 
 def settle(loopback: Loopback) -> None:

@@ -214,7 +214,7 @@ def test_a_collection_with_memories_of_its_own_is_not_overwritten(
     run_sync(connect().bind(user="ann").add, "theirs")
     memory, store = mirrored()
     run_sync(memory.bind(user="ann").add, "ours")
-    with pytest.raises(StorageError, match="holds memories of another store"):
+    with pytest.raises(StorageError, match="belongs to another store"):
         catch_up(store)
     assert texts(run_sync(memory.bind(user="ann").search, "ours")) == ["ours"]
     assert [payload["text"] for payload, _ in points(loopback).values()] == ["theirs"]

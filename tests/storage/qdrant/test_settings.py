@@ -81,7 +81,7 @@ def test_settings_that_cannot_be_are_refused_by_name() -> None:
         Server(url="h:6333")
     with pytest.raises(InvalidInputError, match="port must be from 1 to 65535, not 0"):
         Server(host="h", port=0)
-    with pytest.raises(InvalidInputError, match="timeout_seconds is 0"):
+    with pytest.raises(InvalidInputError, match="timeout_seconds must be at least 1, not 0"):
         Server(timeout_seconds=0)
     with pytest.raises(InvalidInputError, match="QDRANT_PORT must be a whole number, not 'x'"):
         Server(host="h").resolved({"QDRANT_PORT": "x"})

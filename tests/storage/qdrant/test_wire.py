@@ -156,7 +156,7 @@ def shard_keys(call: Call) -> list[Any]:
 def test_a_collection_that_is_laid_out_differently_is_refused(loopback: Loopback, connect: Open) -> None:
     connect(layout=Layout(replicas=2))
     connect(layout=Layout())
-    with pytest.raises(InvalidInputError, match="replicas=2, not 3; change the collection, or leave"):
+    with pytest.raises(InvalidInputError, match="replicas=2, not 3; change the collection, or omit"):
         connect(layout=Layout(replicas=3))
     with pytest.raises(InvalidInputError, match="tenant_shards=False, not True"):
         connect(layout=Layout(tenant_shards=True))
@@ -223,7 +223,7 @@ def test_something_else_at_the_address_is_refused() -> None:
         from memory_core.storage.qdrant.store import QdrantStore
 
         memory = Memory(QdrantStore(Server(url=f"http://127.0.0.2:{server.server_port}"), embedder=None))
-        with pytest.raises(StorageError, match="which is no version of Qdrant"):
+        with pytest.raises(StorageError, match="which is not a version of Qdrant"):
             run_sync(memory.open)
         server.shutdown()
 

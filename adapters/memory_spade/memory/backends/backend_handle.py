@@ -1,28 +1,25 @@
-"""Somebody's `MemoryBackend` as a handle of the core, for tools, recall and behaviours."""
+"""A `MemoryBackend` of the user's own as the memory of tools, prompts and behaviours."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC
-from typing import Any, Final, NoReturn
+from typing import Final, Literal
 
 from memory_core import (
-    BoundMemory,
     Draft,
     Hit,
-    Hits,
-    InvalidInputError,
-    Memory,
     MemoryRecord,
     Page,
     Patch,
     RecordNotFoundError,
     Scope,
+    UnsupportedError,
     Where,
     utc_now,
 )
-from memory_core.adapting import complete
+from memory_core.adapting import Mode, Order, complete
 from memory_spade import files
 from memory_spade.memory.agent_base_memory import AgentBaseMemory
 from memory_spade.memory.backends.base import MemoryEntry
@@ -30,57 +27,56 @@ from memory_spade.memory.backends.base import MemoryEntry
 EVERYTHING: Final = Where()
 
 
-class _Elsewhere(Memory):
-    """What stands behind the handle for all that a backend cannot do."""
+class BackendHandle:
+    """The long-term memories of one agent, wherever its backend keeps them: an `AgentMemory`.
 
-    async def ready(self) -> NoReturn:
-        raise InvalidInputError("a MemoryBackend can add, search, list, update and delete memories, and nothing else")
-
-
-class BackendHandle(BoundMemory):
-    """The long-term memories of one agent, wherever its backend keeps them.
-
-    What a backend cannot hold (who said it, in which conversation) is dropped, and of conditions it knows one kind.
-    Everything happens on the caller's event loop, which is the one a backend was made for.
+    A backend keeps text, category, context and confidence; everything else of a draft is dropped. It filters by one
+    category; other conditions, modes and orders raise `UnsupportedError`. Everything happens on the caller's event
+    loop, for which a backend was made.
     """
 
     def __init__(self, kept: AgentBaseMemory) -> None:
-        super().__init__(_Elsewhere(":memory:"), Scope(app="default", user=files.identity(kept.agent_id)))
         self._kept = kept
+        self._scope = Scope(app="default", user=files.identity(kept.agent_id))
 
-    async def add(self, entry: str | Draft, **_: object) -> MemoryRecord:
-        """See `BoundMemory.add`."""
+    async def add(self, entry: str | Draft, *, embed: Literal["now", "later"] = "now") -> MemoryRecord:  # noqa: ARG002
+        """See `BoundMemory.add`; when a vector is made, if any is, is the backend's business."""
         draft = entry if isinstance(entry, Draft) else Draft(entry)
         reason = draft.data.get("context")
         memory_id = await self._kept.store_memory(
             draft.text, draft.kind, reason if isinstance(reason, str) else None, draft.confidence
         )
-        return complete(replace(draft, id=memory_id), self.scope, utc_now())
+        return complete(replace(draft, id=memory_id), self._scope, utc_now())
 
-    async def search(self, query: str, *, limit: int = 10, where: Where = EVERYTHING, **_: Any) -> Hits:
+    async def search(
+        self,
+        query: str,
+        *,
+        limit: int = 10,
+        where: Where = EVERYTHING,
+        mode: Mode = "hybrid",
+        floor: bool = True,  # noqa: ARG002  (the backend decides what is relevant)
+        explain: bool = False,
+    ) -> list[Hit]:
         """See `BoundMemory.search`; the order is the backend's."""
+        if mode != "hybrid" or explain:
+            raise UnsupportedError("a MemoryBackend searches in its own way: leave mode and explain out")
         found = await self._kept.search_memories(query, limit, _category(where))
-        return Hits(Hit(self._record(entry), 1 / rank, None) for rank, entry in enumerate(found, 1))
+        return [Hit(self._record(entry), 1 / rank, None) for rank, entry in enumerate(found, 1)]
 
-    async def list(self, *, where: Where = EVERYTHING, limit: int = 50, **_: Any) -> Page:
+    async def list(self, *, where: Where = EVERYTHING, order: Order = "newest", limit: int = 50) -> Page:
         """See `BoundMemory.list`; one page."""
+        if order != "newest":
+            raise UnsupportedError(f"a MemoryBackend lists the newest memories first, not in the order {order!r}")
         return Page(tuple(map(self._record, await self._listed(_category(where), limit))), None)
 
-    async def update(
-        self,
-        id: str,  # noqa: A002  (the core's word)
-        patch: Patch,
-        *,
-        expected_version: int | None = None,
-    ) -> MemoryRecord:
-        """See `BoundMemory.update`; only the text can be changed, and only id and text of what returns are right."""
-        if expected_version is not None:
-            raise InvalidInputError("a backend of your own counts no versions; leave expected_version out")
-        if not isinstance(patch.text, str):
-            raise InvalidInputError("a backend of your own can only be given a new text for a memory")
+    async def update(self, id: str, patch: Patch) -> MemoryRecord:  # noqa: A002  (the core's word)
+        """See `BoundMemory.update`; only the text can be changed, and only id and text of the result are right."""
+        if not isinstance(patch.text, str) or replace(patch, text=Patch().text) != Patch():
+            raise UnsupportedError("a MemoryBackend can only be given a new text for a memory: Patch(text=...)")
         if not await self._kept.update_memory(id, content=patch.text):
             raise RecordNotFoundError(f"there is no memory {id!r}")
-        return complete(Draft(patch.text, id=id), self.scope, utc_now())
+        return complete(Draft(patch.text, id=id), self._scope, utc_now())
 
     async def delete(self, id: str) -> None:  # noqa: A002
         """See `BoundMemory.delete`."""
@@ -101,8 +97,10 @@ class BackendHandle(BoundMemory):
             data={} if entry.context is None else {"context": entry.context},
             occurred_at=created,
         )
-        return complete(draft, self.scope, created)
+        return complete(draft, self._scope, created)
 
 
 def _category(where: Where) -> str | None:
+    if len(where.kinds) > 1 or replace(where, kinds=()) != EVERYTHING:
+        raise UnsupportedError(f"a MemoryBackend filters by one category, not by {where}")
     return where.kinds[0] if where.kinds else None
