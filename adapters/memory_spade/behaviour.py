@@ -51,7 +51,7 @@ class MemoryBehaviour(CyclicBehaviour):
         return self._owner().home.handle(self._peer)
 
     async def recall(self, message: Message) -> Recalled:
-        """Recall memories for the answer to a message, as set by the agent's `recall=`; `str` of the result is the block.
+        """Recall memories for the answer to a message, with the agent's `recall=` options; `str` of it is the block.
 
         The message itself and earlier questions similar to it are left out.
         """
