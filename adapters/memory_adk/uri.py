@@ -46,7 +46,7 @@ class _Address:
     def number(self, name: str, default: int) -> int:
         value = self.options.get(name, str(default))
         if not value.isascii() or not value.isdigit():
-            raise InvalidInputError(f"{self.shown!r} has {name}={value!r}, which must be an integer")
+            raise InvalidInputError(f"{self.shown!r} has {name}={value!r}, which must be a whole number")
         return int(value)
 
 

@@ -298,7 +298,7 @@ def _check_page(limit: object, offset: object) -> None:
 
 def _check_count(name: str, value: object) -> None:
     if isinstance(value, bool) or not isinstance(value, int) or value < 0:
-        raise InvalidInputError(f"{name} must be an integer of 0 or more, not {value!r:.80}")
+        raise InvalidInputError(f"{name} must be a whole number from 0, not {value!r:.80}")
 
 
 def _fields(record: MemoryRecord) -> dict[str, Any]:

@@ -132,7 +132,7 @@ def checked_query(query: object, k: object) -> str:
 def insist_on_k(k: object) -> None:
     """Raise `InvalidInputError` unless `k` is a valid number of results."""
     if isinstance(k, bool) or not isinstance(k, int) or not 1 <= k <= MAX_RESULTS:
-        raise InvalidInputError(f"k must be an integer from 1 to {MAX_RESULTS}, not {k!r}")
+        raise InvalidInputError(f"k must be a whole number from 1 to {MAX_RESULTS}, not {k!r}")
 
 
 def insist_on_text(text: object) -> str:

@@ -267,7 +267,7 @@ async def test_what_cannot_be_asked_or_stored_is_refused(kind: str, ann: BoundMe
     with pytest.raises(ValueError, match="data"):
         await memory.store_memory("Ann swims", {"photo": b"x"})
     for k in (0, -1, 10_001, True, 2.5, "5"):
-        with pytest.raises(ValueError, match="k must be an integer from 1 to 10000"):
+        with pytest.raises(ValueError, match="k must be a whole number from 1 to 10000"):
             await memory.search_memory("Ann", k)  # type: ignore[arg-type]  # a model may send anything
     assert [one["content"] for one in await memory.list_memories()] == ["Ann rows"]
 
