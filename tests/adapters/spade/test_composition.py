@@ -270,7 +270,7 @@ async def test_each_flag_brings_its_own_tools(
 async def test_an_agent_without_flags_has_neither_tools_nor_memory(provider: BaseLLMProvider) -> None:
     agent = MemoryLLMAgent("bot@localhost", "pw", provider)
     assert agent.tools == []
-    with pytest.raises(ScopeError, match="make it with agent_base_memory=True"):
+    with pytest.raises(ScopeError, match="create it with agent_base_memory=True"):
         _ = agent.memory
 
 
