@@ -42,10 +42,10 @@ async def import_in_memory(service: MemoryService, source: InMemoryMemoryService
         MemoryCoreError: The service cannot store an event; earlier events are stored.
     """
     # The service has no method that lists its events.
-    sessions = source._session_events  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
+    known = source._session_events  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
     sessions = [
         (app, user, session, list(events))
-        for (app, user), of_user in sessions.items()
+        for (app, user), of_user in known.items()
         for session, events in of_user.items()
     ]
     return sum([await _import(service, session) for session in sessions])

@@ -141,8 +141,8 @@ async def write(scope: CallScope, messages: Sequence[BaseMessage]) -> None:
 
 async def clear(scope: CallScope) -> None:
     """Delete the turns of a conversation and their summaries."""
-    told = Where(session=scope.session, kinds=(SUMMARY_KIND,), data=SUMMARY_DATA, states=("active", "archived"))
-    for where in (told, _turns(scope)):
+    summaries = Where(session=scope.session, kinds=(SUMMARY_KIND,), data=SUMMARY_DATA, states=("active", "archived"))
+    for where in (summaries, _turns(scope)):
         await scope.memory.delete_where(where, forget=False)
 
 

@@ -43,7 +43,7 @@ class MemoryResources:
         server.prompt(name="what_is_known", title="What is known")(self.what_is_known)
 
     async def collections(self) -> str:
-        """The collections that hold memories, each with the address of its resource."""
+        """The collections with memories, each with the URI of its resource."""
         names = await _read(self.owner().collections())
         return _json([{"name": name, "uri": f"{COLLECTIONS}/{quote(name, safe='')}"} for name in names])
 

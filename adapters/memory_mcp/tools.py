@@ -282,9 +282,9 @@ def _answer(value: BaseModel, text: str) -> CallToolResult:
 def _complaints(failure: ValidationError) -> str:
     """The first few errors in the arguments, without the values, which the caller knows."""
     errors = failure.errors(include_url=False, include_context=False, include_input=False)
-    told = [f"{'.'.join(map(str, error['loc']))}: {_reason(error['type'], error['msg'])}" for error in errors[:5]]
+    shown = [f"{'.'.join(map(str, error['loc']))}: {_reason(error['type'], error['msg'])}" for error in errors[:5]]
     more = [f"and {len(errors) - 5} more"] if len(errors) > 5 else []
-    return "; ".join([*told, *more])
+    return "; ".join([*shown, *more])
 
 
 def _reason(kind: str, message: str) -> str:
