@@ -38,7 +38,7 @@ def test_a_chunker_takes_xaibos_configuration_and_defaults() -> None:
     given = TokenChunker({"window_size": 256, "window_overlap": 25, "encoding_name": "p50k_base"})
     assert (given.window_size, given.window_overlap, given.encoding_name) == (256, 25, "p50k_base")
     assert TokenChunker({"window_size": 256}, window_size=128).window_size == 128
-    with pytest.raises(InvalidInputError, match="leaves nothing"):
+    with pytest.raises(InvalidInputError, match="must be smaller than"):
         TokenChunker({"window_size": 10, "window_overlap": 10})
     with pytest.raises(InvalidInputError, match="no config option 'size'"):
         TokenChunker({"size": 10})
