@@ -1,4 +1,4 @@
-"""Google ADK on memory-core: a memory service, a plugin that captures and recalls by itself, and tools."""
+"""memory-core for Google ADK: a memory service, a plugin that captures and recalls automatically, and tools."""
 
 from memory_adk.bank import BankPlugin
 from memory_adk.plugin import MemoryPlugin

@@ -1,4 +1,4 @@
-"""Working memory for the tools of an ADK runner: each call is a step, and the next request sees the last ones."""
+"""Working memory for the tools of an ADK runner: each call is a step, and model requests show the latest steps."""
 
 from __future__ import annotations
 
@@ -23,21 +23,21 @@ from memory_core.adapting import owned_by, reason_for_log
 logger = logging.getLogger(__name__)
 
 MAX_BANKS: Final = 1_000
-"""Banks that are kept at hand; one that was let go is read again when its session goes on."""
+"""Most banks kept in memory; an evicted bank is loaded again when its session continues."""
 
 
 class BankPlugin(BasePlugin):
-    """Keeps a `MemoryBank` for each session: every tool call becomes a step, and every request of a model gets the
-    last summaries and steps. A session is a task: begin another one when the task has nothing to do with the last.
+    """Keeps a `MemoryBank` per session: every tool call becomes a step, and every model request gets the last summaries
+    and steps. A session is a task: start a new session for an unrelated task.
 
-    An error of the memory ends up in the log instead of the conversation.
+    Errors of the memory are logged and do not reach the conversation.
 
     Args:
-        memory: Whose memory keeps the banks; a handle that leaves the user open takes ADK's. By default a memory that
-            ends with the process.
+        memory: The memory for the banks; a handle without a user takes ADK's user. By default a memory that lives as
+            long as the process.
         max_entries: See `MemoryBank`.
         compression_threshold: See `MemoryBank`.
-        name: ADK's name for the plugin.
+        name: Name of the plugin in ADK.
     """
 
     def __init__(
@@ -55,7 +55,7 @@ class BankPlugin(BasePlugin):
         self._banks: OrderedDict[tuple[str, str, str], AsyncMemoryBank] = OrderedDict()
 
     def bank(self, context: CallbackContext) -> AsyncMemoryBank:
-        """The bank of the session that a tool or a callback works for.
+        """Return the bank of the session of a tool or a callback.
 
         Raises:
             ScopeError: The handle belongs to another user or session.
@@ -64,7 +64,7 @@ class BankPlugin(BasePlugin):
         key = (session.app_name, session.user_id, session.id)
         if key not in self._banks:
             handle = self._memory if self._own is None else self._own.bind(app=session.app_name)
-            assert handle is not None  # noqa: S101  (one of both is given, which type checkers do not see)
+            assert handle is not None  # noqa: S101  (one of the two is set, which type checkers cannot see)
             owned = owned_by(handle, session.user_id)
             self._banks[key] = AsyncMemoryBank(*self._limits, memory=owned, task=session.id)
         self._banks.move_to_end(key)
@@ -75,24 +75,24 @@ class BankPlugin(BasePlugin):
     async def after_tool_callback(
         self, *, tool: BaseTool, tool_args: dict[str, Any], tool_context: ToolContext, result: object
     ) -> None:
-        """Add what a tool returned."""
+        """Add the result of a tool call."""
         await self._add(tool, tool_args, tool_context, _written(result), failed=False)
 
     async def on_tool_error_callback(
         self, *, tool: BaseTool, tool_args: dict[str, Any], tool_context: ToolContext, error: Exception
     ) -> None:
-        """Add how a tool failed, and leave the rest to others."""
+        """Add the error of a tool call, and let other plugins handle it."""
         await self._add(tool, tool_args, tool_context, f"{type(error).__name__}: {error}", failed=True)
 
     async def before_model_callback(self, *, callback_context: CallbackContext, llm_request: LlmRequest) -> None:
-        """Put the last steps into the prompt."""
+        """Add the last steps to the prompt."""
         try:
             show(llm_request.contents, await self.bank(callback_context).prompt_block())
         except MemoryCoreError as error:
             logger.error("a request goes without its bank: %s", reason_for_log(error))  # noqa: TRY400  (may quote)
 
     async def close(self) -> None:
-        """Close the memory if it is the plugin's own; ADK calls this when the runner closes."""
+        """Close the memory if the plugin created it; ADK calls this when the runner closes."""
         if self._own is not None:
             await self._own.close()
 

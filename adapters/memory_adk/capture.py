@@ -1,4 +1,4 @@
-"""Writing turns in the background: nothing waits for it, nothing fails because of it, and nothing is dropped."""
+"""Background writes of turns: they neither delay nor fail a run, and no turn is dropped."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ from memory_core.adapting import core_loop, reason_for_log
 logger = logging.getLogger(__name__)
 
 MAX_PENDING: Final = 1_000
-"""From this many writes on that the store has not acknowledged yet, a turn waits for one of them: memory is bounded,
-and a turn is never dropped."""
+"""Most unacknowledged writes. Beyond this number a turn waits for one of them, so that memory use is bounded and no
+turn is dropped."""
 
 EXIT_SECONDS: Final = 1.5
-"""How long an interpreter that ends waits for turns that nobody flushed."""
+"""How long an exiting interpreter waits for turns that were not flushed."""
 
 _SessionKey = tuple[str, str, str]
 _TurnKey = tuple[_SessionKey, str]
@@ -39,7 +39,7 @@ _Work = Callable[[], Awaitable[None]]
 
 
 class Capture:
-    """The writes of one plugin: in order within a session, on the core loop, awaited by nobody but `flush`."""
+    """The writes of one plugin: ordered within a session, run on the core loop, and awaited only by `flush`."""
 
     def __init__(self, *, on: bool = True) -> None:
         self._on = on
@@ -47,29 +47,29 @@ class Capture:
         _captures.add(self)
 
     def _begin(self) -> None:
-        """With nothing under way, in this process."""
+        """Start without pending writes, in this process."""
         self._pid = os.getpid()
         self._pending: set[Future[None]] = set()
         self._latest: dict[_SessionKey, Future[None]] = {}
         self._behind: set[_SessionKey] = set()
         self._newest: dict[_TurnKey, _Work] = {}
-        """Of each turn with writes under way: what an older one wanted is part of it, or was taken back by it."""
+        """The latest pending write of each turn; it includes or revokes the content of earlier ones."""
         self._failed: dict[_TurnKey, _Work] = {}
 
     async def catch_up(self, service: MemoryService, invocation_context: InvocationContext) -> None:
-        """Write the whole session, if a write of it failed before or it was rewound just before this turn."""
+        """Write the whole session if an earlier write of it failed or if it was rewound just before this turn."""
         session, key = invocation_context.session, _key_of(invocation_context.session)
         if key in self._behind or _was_rewound(invocation_context):
             self._behind.discard(key)
             for turn in [turn for turn in list(self._failed) if turn[0] == key]:
-                self._failed.pop(turn, None)  # the whole session has it, unless it was undone
+                self._failed.pop(turn, None)  # writing the whole session includes it, unless it was undone
             await self._write((key, ""), lambda: service.add_session_to_memory(session))
 
     async def turn(self, service: MemoryService, invocation_context: InvocationContext, *, seen: int) -> None:
-        """Write a turn as far as it has come, if somebody said something since the session had `seen` events; forget
-        it if a guardrail answered in the agent's place.
+        """Write the turn so far if anything was said since the session had `seen` events; delete the turn if a
+        guardrail answered instead of the agent.
 
-        All of the turn is given to the service, which may store exchanges; what is stored already stays as it is.
+        The service gets the whole turn, because it may store exchanges; messages already stored are not changed.
         """
         session, turn = invocation_context.session, invocation_context.invocation_id
         if _was_blocked(invocation_context):
@@ -84,24 +84,24 @@ class Capture:
             )
 
     async def flush(self) -> None:
-        """Return once everything captured so far is stored, or has failed."""
+        """Return when everything captured so far is stored or has failed."""
         while pending := [asyncio.wrap_future(future) for future in list(self._pending)]:
             await asyncio.wait(pending)
 
     async def close(self) -> None:
-        """`flush`, after one more try of what failed."""
+        """Retry failed writes once, then `flush`."""
         await self.flush()
         self._try_again()
         await self.flush()
 
     def flush_at_exit(self) -> set[Future[None]]:
-        """Wait a bounded time for what is not stored yet; returns what has not come to an end then."""
-        if self._pid != os.getpid():  # the parent's, of whom this process is a fork
+        """Wait a limited time for pending writes; return those that are still not finished."""
+        if self._pid != os.getpid():  # the writes belong to the parent of this forked process
             return set()
         return concurrent.futures.wait(list(self._pending), timeout=EXIT_SECONDS).not_done
 
     async def _forget(self, service: MemoryService, invocation_context: InvocationContext) -> None:
-        """Delete what was written of a turn."""
+        """Delete the stored part of a turn."""
         session = invocation_context.session
         turn = Where(session=session.id, data={INVOCATION_ID: invocation_context.invocation_id})
 
@@ -111,10 +111,10 @@ class Capture:
         await self._write((_key_of(session), invocation_context.invocation_id), delete)
 
     async def _write(self, turn: _TurnKey, work: _Work) -> None:
-        """Start `work` after earlier work for the same session; do not wait for it."""
+        """Start `work` after earlier work for the same session, without waiting for it."""
         if not self._on:
             return
-        if self._pid != os.getpid():  # what is under way, the parent of this process brings to its end
+        if self._pid != os.getpid():  # the parent of this process finishes the pending writes
             self._begin()
         self._start(turn, work)
         if len(self._pending) >= MAX_PENDING:
@@ -156,11 +156,11 @@ class Capture:
             logger.warning("a turn of session %s is not stored yet: %s", turn[0][-1], reason_for_log(error))
         self._behind.add(turn[0])
         self._failed[turn] = work
-        while len(self._failed) > MAX_PENDING:  # the next turn of that session stores what is missing
+        while len(self._failed) > MAX_PENDING:  # the next turn of that session stores the missing messages
             self._failed.pop(next(iter(self._failed)), None)
 
     def _try_again(self) -> None:
-        """Write one turn that failed, now that the store may be back; if it is, that one starts the next."""
+        """Retry one failed turn, since the store may be available again; if it succeeds, it starts the next retry."""
         if turn := next(iter(list(self._failed)), None):
             self._start(turn, self._failed[turn])
 
@@ -170,8 +170,8 @@ _captures: weakref.WeakSet[Capture] = weakref.WeakSet()
 
 @atexit.register
 def _flush_forgotten() -> None:
-    """Store what a script that just ends has not flushed. Registered after the core's own, so it comes before that
-    closes the memories."""
+    """Store the turns that an exiting script has not flushed. It is registered after the core's exit handler and
+    therefore runs before that handler closes the memories."""
     if lost := [written for capture in list(_captures) for written in capture.flush_at_exit()]:
         logger.warning("%d writes were not stored before the process ended", len(lost))
 
@@ -193,7 +193,7 @@ def _was_rewound(invocation_context: InvocationContext) -> bool:
 
 
 def _was_blocked(invocation_context: InvocationContext) -> bool:
-    """Whether a plugin answered before the agent could: ADK signs that answer, and nothing else, `model`."""
+    """Whether a plugin answered instead of the agent: only such an answer has the author `model` in ADK."""
     events = invocation_context.session.events
     authors = {event.author for event in events if event.invocation_id == invocation_context.invocation_id}
     agent = invocation_context.agent

@@ -1,7 +1,7 @@
-"""From ADK's events and memory entries to drafts, and from records to memory entries: pure functions.
+"""Pure functions that convert ADK's events and memory entries to drafts, and records to memory entries.
 
-A record's text is what was said and nothing else: no thoughts, attachments, function calls or results, credentials,
-streaming fragments or bookkeeping events. That is decided here, once, for every way an event can arrive.
+The text of a record is only the spoken text: no thoughts, attachments, function calls or results, credentials,
+streaming fragments or bookkeeping events. This module decides so for all events, however they arrive.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ from typing import Any, Final
 from memory_core import Draft, Hit, InvalidInputError, Role
 
 MAX_TEXT_CHARS: Final = 1_000_000
-"""One event longer than this is cut: a turn must not be lost because it is long."""
+"""Longer events are cut, because a long turn must not be lost."""
 
 MAX_LABEL_CHARS: Final = 500
-"""Longest value (as JSON) of metadata that is returned with a memory, which goes into a prompt."""
+"""Longest metadata value (as JSON) that is returned with a memory, because memories go into prompts."""
 
 MAX_LABELS_CHARS: Final = 2_000
-"""Longest metadata, names included, that is returned with a memory."""
+"""Longest metadata, keys included, that is returned with a memory."""
 
 EVENT_ID: Final = "event_id"
 INVOCATION_ID: Final = "invocation_id"
@@ -55,7 +55,7 @@ _NOT_METADATA: Final = frozenset(
         "wait_for_completion",
     }
 )
-"""Keys of ADK's `custom_metadata` that say what to do with a memory rather than describe it."""
+"""Keys of ADK's `custom_metadata` that are instructions to the service and do not describe a memory."""
 
 _ROLE_OF_CONTENT: Final[Mapping[str, Role]] = {"user": "user", "model": "assistant"}
 
@@ -63,7 +63,7 @@ _ROLE_OF_CONTENT: Final[Mapping[str, Role]] = {"user": "user", "model": "assista
 def event_drafts(
     events: Iterable[Event], session: str | None, metadata: Mapping[str, object], now: datetime
 ) -> list[Draft]:
-    """A draft for each of the events that says something, in order; `metadata` holds for all of them."""
+    """Return a draft for each event with spoken text, in order; `metadata` applies to all of them."""
     expires, shared = expiry(metadata, now), description(metadata)
     drafts: list[Draft] = []
     for event in events:
@@ -91,7 +91,7 @@ def event_drafts(
 
 
 def said(event: Event) -> str:
-    """What somebody said in an event: its text parts without thoughts, or its finished transcription."""
+    """The spoken text of an event: its text parts without thoughts, or its finished transcription."""
     if event.partial or event.actions.compaction or event.actions.rewind_before_invocation_id:
         return ""
     text = content_text(event.content)
@@ -102,8 +102,8 @@ def said(event: Event) -> str:
 
 
 def role_of(event: Event) -> Role | None:
-    """Who speaks in an event, by its author: `user`, or an agent, which also signs what its tools return. An event
-    without an author goes by the role of its content."""
+    """The role of an event by its author: `user`, or an agent, which is also the author of its tools' results. An event
+    without an author has the role of its content."""
     author = event.author.strip()
     if author == "user":
         return "user"
@@ -113,24 +113,24 @@ def role_of(event: Event) -> Role | None:
 
 
 def content_text(content: types.Content | None) -> str:
-    """The text parts of a content, thoughts left out; half characters (lone surrogates) become `?`."""
+    """The text parts of a content without thoughts; lone surrogates become `?`."""
     parts = (content.parts or []) if content else []
     text = "\n".join(part.text.strip() for part in parts if part.text and not part.thought)
     return text.encode("utf-8", "replace").decode().strip()
 
 
 def event_key(event: Event, session: str | None, text: str) -> str:
-    """The idempotency key of an event: its session and id or, where it has no id, its author, time and text.
+    """The idempotency key of an event: its session and id or, without an id, its author, time and text.
 
-    The session counts because ids that a caller made up, such as `"1"`, are unique within a session at best.
+    The session is included because ids chosen by callers, such as `"1"`, are unique within a session at best.
     """
     identity = (event.id,) if event.id else (event.author, repr(event.timestamp), text)
     return "adk:" + hashlib.sha256("\0".join((session or "", *identity)).encode()).hexdigest()
 
 
 def memory_entry(hit: Hit, text: str) -> MemoryEntry:
-    """A hit as ADK returns it, with its text as shown. `custom_metadata` is the record's data with where it comes from
-    and how it scored."""
+    """Convert a hit to ADK's memory entry with the text to show. `custom_metadata` is the record's data with its origin
+    and its scores."""
     record = hit.record
     facts: dict[str, Any] = {
         EVENT_ID: record.data.get(EVENT_ID),
@@ -154,12 +154,12 @@ def memory_entry(hit: Hit, text: str) -> MemoryEntry:
 
 
 def shortened(text: str, room: int) -> str:
-    """`text`, or its first `room` characters with the last one an ellipsis."""
+    """Return `text`, cut to `room` characters with an ellipsis at the end if it is longer."""
     return text if len(text) <= room else text[: max(room - 1, 0)].rstrip() + "…"
 
 
 def description(metadata: Mapping[str, object]) -> dict[str, Any]:  # JSON
-    """The part of ADK's `custom_metadata` that describes a memory and is returned with it.
+    """Return the part of ADK's `custom_metadata` that describes a memory and is returned with it.
 
     Raises:
         InvalidInputError: A value is not JSON and cannot become JSON.
@@ -168,7 +168,7 @@ def description(metadata: Mapping[str, object]) -> dict[str, Any]:  # JSON
     plain = {name: value for name, value in metadata.items() if name not in _NOT_METADATA}
     if isinstance(nested, Mapping):
         plain |= nested
-    for name in (EVENT_ID, INVOCATION_ID):  # which only an event has: what a rewind takes back goes by them
+    for name in (EVENT_ID, INVOCATION_ID):  # only events have them, and rewinds find their events by them
         plain.pop(name, None)
     try:
         return _jsonable(plain)
@@ -177,24 +177,24 @@ def description(metadata: Mapping[str, object]) -> dict[str, Any]:  # JSON
 
 
 def labels(metadata: Mapping[str, object]) -> dict[str, Any]:  # JSON
-    """What is worth keeping of an event's own `custom_metadata`, into which models and ADK's A2A client also write
-    whole requests and responses: small values under names that are not marked as somebody's internals."""
+    """The part of an event's own `custom_metadata` to keep: small values under keys that are not marked as internal.
+    Models and ADK's A2A client also write whole requests and responses there."""
     plain: dict[str, Any] = {}
     for name, value in metadata.items():
-        with contextlib.suppress(PydanticSerializationError, ValueError):  # what cannot be JSON must not cost the turn
+        with contextlib.suppress(PydanticSerializationError, ValueError):  # non-JSON values must not lose the turn
             plain |= _jsonable({name: value}, unknown_as_text=True)
     return {name: value for name, value in _small(plain).items() if ":" not in name and not name.startswith("_")}
 
 
 def _jsonable(values: Mapping[str, object], *, unknown_as_text: bool = False) -> dict[str, Any]:
-    """`values` as JSON that UTF-8 can hold: half characters become `?`, and what is no number null."""
+    """`values` as JSON that can be encoded as UTF-8: lone surrogates become `?`, and NaN becomes null."""
     plain = to_jsonable_python(dict(values), inf_nan_mode="null", serialize_unknown=unknown_as_text)
     made: dict[str, Any] = json.loads(json.dumps(plain, ensure_ascii=False).encode("utf-8", "replace"))
     return made
 
 
 def _small(data: Mapping[str, Any]) -> dict[str, Any]:
-    """The values short enough for a prompt, as many as have room in it."""
+    """The values that are short enough for a prompt, up to the total limit."""
     small: dict[str, Any] = {}
     room = MAX_LABELS_CHARS
     for name, value in data.items():
@@ -206,11 +206,11 @@ def _small(data: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def expiry(metadata: Mapping[str, object], now: datetime) -> datetime | None:
-    """When a memory expires: `expire_time` (RFC 3339), or now plus `ttl` (or `revision_ttl`): seconds, `"3600s"` or
-    a timedelta; `None` for never.
+    """The expiry of a memory: `expire_time` (RFC 3339), or now plus `ttl` (or `revision_ttl`), which is in seconds,
+    like `"3600s"`, or a timedelta; `None` if the memory does not expire.
 
     Raises:
-        InvalidInputError: The value is none of these.
+        InvalidInputError: The value has another form.
     """
     if (at := metadata.get("expire_time")) is not None:
         return at if isinstance(at, datetime) else parse_time("expire_time", at)
@@ -221,11 +221,11 @@ def expiry(metadata: Mapping[str, object], now: datetime) -> datetime | None:
     try:
         return now + (ttl if isinstance(ttl, timedelta) else timedelta(seconds=_seconds(ttl)))
     except (TypeError, ValueError, OverflowError) as error:
-        raise InvalidInputError(f'ttl must be seconds, such as 3600 or "3600s", not {ttl!r}') from error
+        raise InvalidInputError(f'ttl must be in seconds, such as 3600 or "3600s", not {ttl!r}') from error
 
 
 def moment(timestamp: float) -> datetime | None:
-    """An event's time (seconds since 1970) in UTC; `None` if it is no time at all."""
+    """Convert an event's time (seconds since 1970) to UTC; `None` if it is not a valid time."""
     try:
         return datetime.fromtimestamp(timestamp, UTC)
     except (ValueError, OverflowError, OSError):
@@ -239,7 +239,7 @@ def _seconds(ttl: object) -> float:
 
 
 def parse_time(name: str, value: object) -> datetime:
-    """An ISO 8601 time; without an offset it is local time, which is how ADK's own services write it."""
+    """Parse an ISO 8601 time; without an offset it is local time, as in ADK's own services."""
     try:
         return datetime.fromisoformat(str(value)).astimezone(UTC)
     except (ValueError, OverflowError) as error:

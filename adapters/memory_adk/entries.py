@@ -1,4 +1,4 @@
-"""Explicit memories: from ADK's memory entries to records."""
+"""Explicit memories: conversion of ADK's memory entries to records."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ from memory_core import BoundMemory, Draft, InvalidInputError, Patch, Where
 
 
 def entry_draft(entry: MemoryEntry, metadata: Mapping[str, object], now: datetime) -> Draft:
-    """A draft of an explicit memory. The entry's own metadata wins over that of the call.
+    """Convert an entry to a draft. The entry's own metadata overrides that of the call.
 
-    It states something and is no turn of a conversation, so it has no role, whatever the role of its content.
+    An explicit memory is a statement and not a turn of a conversation, so it has no role, even if its content has one.
 
     Raises:
-        InvalidInputError: The entry has no text, holds more than text, or its metadata cannot be used.
+        InvalidInputError: The entry has no text, contains other parts than text, or has invalid metadata.
     """
     merged = {**metadata, **entry.custom_metadata}
     for part in entry.content.parts or []:
         if part.text is None:
-            raise InvalidInputError("a memory holds text only; leave out blobs, files and function parts")
+            raise InvalidInputError("a memory can contain only text; leave out blobs, files and function parts")
     text = content_text(entry.content)
     if not text:
-        raise InvalidInputError("a memory needs text; this entry has none")
+        raise InvalidInputError("the entry has no text; give it a content with a text part")
     author = (entry.author or "").strip() or None
     return Draft(
         text,
@@ -46,19 +46,19 @@ def entry_draft(entry: MemoryEntry, metadata: Mapping[str, object], now: datetim
 
 
 def checked_entries(memories: object) -> list[MemoryEntry]:
-    """`memories`, if it is what ADK's services accept."""
+    """Return `memories` as a list, or raise what ADK's services raise for other types."""
     if isinstance(memories, str) or not isinstance(memories, Sequence):
         raise TypeError(f"memories must be a sequence of MemoryEntry, not {memories!r:.80}")
     if not memories:
         raise InvalidInputError("memories is empty; give at least one MemoryEntry")
     for entry in cast("Sequence[object]", memories):
         if not isinstance(entry, MemoryEntry):
-            raise TypeError(f"memories must hold MemoryEntry objects, not {entry!r:.80}")
+            raise TypeError(f"memories must contain MemoryEntry objects, not {entry!r:.80}")
     return list(cast("Sequence[MemoryEntry]", memories))
 
 
 def _replacement(draft: Draft) -> Patch:
-    """What a known memory becomes when it is given again."""
+    """The update of a known memory that is added again."""
     patch = Patch(
         text=draft.text,
         role=draft.role,
@@ -72,7 +72,7 @@ def _replacement(draft: Draft) -> Patch:
 
 
 async def put(handle: BoundMemory, drafts: Sequence[Draft]) -> None:
-    """Add memories; one whose id is known takes the place of that memory's text and metadata."""
+    """Add memories; a memory with a known id has its text and metadata replaced."""
     known = await _known_ids(handle, [draft.id for draft in drafts if draft.id])
     await handle.add_many([draft for draft in drafts if draft.id not in known])
     for draft in drafts:
@@ -82,7 +82,7 @@ async def put(handle: BoundMemory, drafts: Sequence[Draft]) -> None:
 
 async def _known_ids(handle: BoundMemory, ids: Sequence[str]) -> frozenset[str]:
     if len(set(ids)) < len(ids):
-        raise InvalidInputError(f"memories of one call need different ids, not {ids!r}")
+        raise InvalidInputError(f"memories of one call must have different ids, not {ids!r}")
     if not ids:
         return frozenset()
     page = await handle.list(where=Where(ids=ids, states=ANY_STATE), limit=len(ids))
@@ -96,7 +96,7 @@ def _optional_string(name: str, value: object) -> str | None:
 
 
 def tags_of(metadata: Mapping[str, object]) -> tuple[str, ...]:
-    """The `tags` and `topics` of some metadata, each once."""
+    """Return the `tags` and `topics` in some metadata without duplicates."""
     given = [*_strings("tags", metadata.get("tags")), *_strings("topics", metadata.get("topics"))]
     return tuple(dict.fromkeys(given))
 

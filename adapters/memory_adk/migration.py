@@ -1,4 +1,4 @@
-"""Moving in from ADK's own memory services: everybody's memories, with authors and times, as often as you like."""
+"""Import from ADK's own memory services: memories of all users, with authors and times; imports can be repeated."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from memory_adk.service import MemoryService
 from memory_core import InvalidInputError
 
 _NO_SESSION: Final = "__unknown_session_id__"
-"""What both services call the session of events that were added without one."""
+"""Session id of both services for events that were added without a session."""
 
 _SESSIONS: Final = "SELECT DISTINCT app_name, user_id, session_id FROM memory_events ORDER BY 1, 2, 3"
 _EVENTS: Final = (
@@ -34,29 +34,29 @@ _Session = tuple[str, str, str, list[Event]]
 
 
 async def import_in_memory(service: MemoryService, source: InMemoryMemoryService) -> int:
-    """Remember everything an `InMemoryMemoryService` holds. Returns the number of events read.
+    """Remember everything in an `InMemoryMemoryService`. Returns the number of events read.
 
-    Thoughts, attachments and function parts are left out, as everywhere; an event that is known already stays as it is.
+    Thoughts, attachments and function parts are left out, as everywhere; events already known are not changed.
 
     Raises:
-        MemoryCoreError: The service cannot store it; what came before is stored.
+        MemoryCoreError: The service cannot store an event; earlier events are stored.
     """
-    # It has no method that lists what it holds.
-    held = source._session_events  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
+    # The service has no method that lists its events.
+    known = source._session_events  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
     sessions = [
         (app, user, session, list(events))
-        for (app, user), of_user in held.items()
+        for (app, user), of_user in known.items()
         for session, events in of_user.items()
     ]
     return sum([await _import(service, session) for session in sessions])
 
 
 async def import_sqlite(service: MemoryService, path: str | os.PathLike[str]) -> int:
-    """Remember everything in the file of a `SqliteMemoryService`, which is only read. Returns the number of events.
+    """Remember everything in the file of a `SqliteMemoryService`. Returns the number of events. The file is only read.
 
     Raises:
-        InvalidInputError: There is no such file, or it is another service's.
-        MemoryCoreError: The service cannot store it; what came before is stored.
+        InvalidInputError: The file does not exist or was not written by that service.
+        MemoryCoreError: The service cannot store an event; earlier events are stored.
     """
     return sum([await _import(service, session) async for session in _sessions_in(Path(path))])
 
@@ -89,5 +89,5 @@ def _event(event_id: str, author: str, timestamp: float, content: str) -> Event:
     try:
         said = types.Content.model_validate_json(content)
     except ValidationError as error:
-        raise InvalidInputError(f"the content of event {event_id!r} is not what ADK writes: {error}") from error
+        raise InvalidInputError(f"the content of event {event_id!r} is not valid ADK content: {error}") from error
     return Event(id=event_id, author=author, timestamp=timestamp, content=said)

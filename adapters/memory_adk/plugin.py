@@ -1,4 +1,4 @@
-"""Memory without any code in the agent: what is said is remembered, and what is known is at hand.
+"""Memory without any code in the agent: turns are stored, and relevant memories are added to prompts.
 
 ```python
 app = App(name="demo", root_agent=agent, plugins=[MemoryPlugin()])
@@ -36,34 +36,34 @@ logger = logging.getLogger(__name__)
 RECALL_RESULTS: Final = 5
 RECALL_CHARS: Final = 2_000
 RECALL_SECONDS: Final = 2.0
-"""A memory that takes longer than this to answer is left out of the prompt."""
+"""Time limit for recall; if it takes longer, the prompt gets no memories."""
 MAX_TURNS: Final = 1_000
-"""A cancelled turn does not say goodbye, so the oldest are let go."""
+"""Most turns tracked at a time. A cancelled turn never reports its end, so the oldest turns are dropped."""
 
 
 @dataclass(slots=True)
 class _Turn:
-    """One invocation as it goes: how far it is captured, and the block that is recalled for it."""
+    """State of one invocation: how much of it is captured, and the block recalled for it."""
 
     seen: int = 0
     recall: asyncio.Future[str] | None = None
 
 
 class MemoryPlugin(BasePlugin):
-    """Remembers every turn of a runner and recalls what is relevant to the next, once a turn.
+    """Remembers every turn of a runner and, once per turn, recalls memories that are relevant to it.
 
-    Capturing happens in the background: it never delays an answer, and an error ends up in the log instead of the
-    conversation (what is missing is stored with the next turn that can be). A turn is stored as it happens, so that a
-    cancelled or failed one is not lost. Turns a guardrail blocked are not stored.
+    Capturing happens in the background: it never delays an answer, and errors are logged and do not reach the
+    conversation (missing messages are stored with the next successful turn). A turn is stored while it runs, so that a
+    cancelled or failed turn is not lost. Turns that a guardrail blocked are not stored.
 
     Args:
-        service: Whose runners to serve; by default every runner whose memory service is a `MemoryService`. A nested
-            runner, such as `AgentTool` makes, has a memory of its own and is left alone.
-        capture: Whether to remember.
-        recall: Whether to add what is remembered to the prompt, or how: budget, conditions, mode and the rest.
-        recall_results: Most memories a turn gets, unless `recall` says how.
-        recall_chars: Most characters of the block they make, unless `recall` says how.
-        name: ADK's name for the plugin.
+        service: The memory service whose runners to serve; by default every runner with a `MemoryService`. A nested
+            runner, such as that of `AgentTool`, has its own memory service and is ignored.
+        capture: Whether to store turns.
+        recall: Whether to add memories to the prompt, or the recall options: budget, conditions, mode and so on.
+        recall_results: Most memories per turn, if `recall` has no options.
+        recall_chars: Most characters of the recalled block, if `recall` has no options.
+        name: Name of the plugin in ADK.
     """
 
     def __init__(
@@ -85,7 +85,7 @@ class MemoryPlugin(BasePlugin):
         self._capture = Capture(on=capture)
 
     async def before_run_callback(self, *, invocation_context: InvocationContext) -> None:
-        """Remember what the user said, before anything can go wrong."""
+        """Store the user's message before anything can fail."""
         if service := self._serving(invocation_context):
             await self._capture.catch_up(service, invocation_context)
             await self._remember(service, invocation_context)
@@ -96,12 +96,12 @@ class MemoryPlugin(BasePlugin):
         invocation_context: InvocationContext,
         event: Event,  # noqa: ARG002  (ADK's signature)
     ) -> None:
-        """Remember what was said up to this event, which is not stored in the session yet."""
+        """Store the turn up to this event, which the session does not contain yet."""
         if service := self._serving(invocation_context):
             await self._remember(service, invocation_context)
 
     async def after_run_callback(self, *, invocation_context: InvocationContext) -> None:
-        """Remember the rest of the turn, or forget it if a guardrail answered in the agent's place."""
+        """Store the rest of the turn, or delete the turn if a guardrail answered instead of the agent."""
         if service := self._serving(invocation_context):
             await self._remember(service, invocation_context)
             self._turns.pop(invocation_context.invocation_id, None)
@@ -112,13 +112,13 @@ class MemoryPlugin(BasePlugin):
         invocation_context: InvocationContext,
         error: Exception,  # noqa: ARG002  (ADK's signature)
     ) -> None:
-        """Remember what was said before the error."""
+        """Store the turn up to the error."""
         if service := self._serving(invocation_context):
             await self._remember(service, invocation_context)
             self._turns.pop(invocation_context.invocation_id, None)
 
     async def before_model_callback(self, *, callback_context: CallbackContext, llm_request: LlmRequest) -> None:
-        """Put what is remembered into the prompt; one search serves all requests of a turn."""
+        """Add relevant memories to the prompt; one search serves all requests of a turn."""
         invocation_context = callback_context.get_invocation_context()
         service = self._serving(invocation_context)
         if service is None or not self._recalls:
@@ -127,7 +127,7 @@ class MemoryPlugin(BasePlugin):
         if turn.recall is None:
             turn.recall = asyncio.ensure_future(self._recall(service, invocation_context))
         if not turn.recall.done():
-            await asyncio.wait([turn.recall])  # which raises nothing: a defect of ours must not end the run
+            await asyncio.wait([turn.recall])  # `wait` does not raise: an error in this library must not end the run
         if error := turn.recall.exception():
             logger.error("nothing is recalled for session %s: %s", invocation_context.session.id, reason_for_log(error))
         else:
@@ -140,8 +140,8 @@ class MemoryPlugin(BasePlugin):
         tool_args: dict[str, Any],  # noqa: ARG002  (ADK's signature)
         tool_context: ToolContext,
     ) -> None:
-        """Let no tool find what the conversation shows, the message being answered first of all."""
-        in_conversation.set(in_prompt(tool_context.session.events))  # a tool call has a context of its own
+        """Exclude messages that the conversation shows, above all the current one, from the results of tools."""
+        in_conversation.set(in_prompt(tool_context.session.events))  # each tool call has its own context
 
     async def on_tool_error_callback(
         self,
@@ -151,18 +151,18 @@ class MemoryPlugin(BasePlugin):
         tool_context: ToolContext,
         error: Exception,
     ) -> dict[str, Any] | None:
-        """Let the agent go on without its memory where ADK's `load_memory` would end the run."""
+        """Let the agent continue without its memory if ADK's `load_memory` fails, which would end the run."""
         if not isinstance(error, MemoryCoreError) or self._serving(tool_context.get_invocation_context()) is None:
             return None
         logger.warning("%s failed: %s", tool.name, reason_for_log(error))
         return {"status": "error", "error": f"The memory cannot be used right now: {error}"}
 
     async def flush(self) -> None:
-        """Return once everything captured so far is stored."""
+        """Return when everything captured so far is stored."""
         await self._capture.flush()
 
     async def close(self) -> None:
-        """Store what is left, and try once more what failed; ADK calls this when the runner closes."""
+        """Store pending turns and retry failed ones once; ADK calls this when the runner closes."""
         await self._capture.close()
 
     def _serving(self, invocation_context: InvocationContext) -> MemoryService | None:
@@ -183,7 +183,7 @@ class MemoryPlugin(BasePlugin):
         await self._capture.turn(service, invocation_context, seen=seen)
 
     async def _recall(self, service: MemoryService, invocation_context: InvocationContext) -> str:
-        """The block of memories for this turn; empty if there are none, or none in time."""
+        """Return the block of memories for this turn; empty if there are none or the search takes too long."""
         query = content_text(invocation_context.user_content)
         session = invocation_context.session
         try:

@@ -1,4 +1,4 @@
-"""Turns that were undone: ADK appends a rewind to the session and deletes nothing."""
+"""Rewinds: ADK appends a rewind event to the session and does not delete the undone turns."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ _IS_OF_AN_EVENT: Final = DataCondition((EVENT_ID,), "gte", "")
 
 
 def resolve_rewinds(events: Sequence[Event]) -> tuple[list[Event], list[Event]]:
-    """The events that no rewind undid, and the rewinds that count, both in order.
+    """Return the events that no rewind has undone, and the effective rewinds, both in order.
 
-    A rewind is an event that names an invocation: that invocation's first event and everything after it, up to the
-    rewind itself, never happened (a rewind in that stretch neither). Where the list starts after that first event, as
-    a truncated session may, all of it up to the rewind goes.
+    A rewind is an event that names an invocation. It undoes everything from the first event of that invocation to the
+    rewind itself, including other rewinds in that range. If the list starts after that first event, as in a truncated
+    session, the rewind undoes everything before it.
     """
     first: dict[str, int] = {}
     for at, event in enumerate(events):
@@ -42,13 +42,13 @@ def resolve_rewinds(events: Sequence[Event]) -> tuple[list[Event], list[Event]]:
 
 
 def _first_moment(events: Iterable[Event], invocation_id: str) -> datetime | None:
-    """When an invocation began, as far as the events tell."""
+    """The start of an invocation according to the events, if known."""
     times = (moment(event.timestamp) for event in events if event.invocation_id == invocation_id)
     return min((at for at in times if at is not None), default=None)
 
 
 async def forget_undone(handle: BoundMemory, rewind: Event, events: Sequence[Event], session_id: str | None) -> None:
-    """Delete what was remembered of the stretch of a session that a rewind undid."""
+    """Delete the memories of the part of a session that a rewind undid."""
     invocation, until = rewind.actions.rewind_before_invocation_id or "", moment(rewind.timestamp)
     since = _first_moment(events, invocation)
     if since is None:

@@ -1,7 +1,7 @@
-"""ADK's memory service on one shared memory: any `Runner` can use it.
+"""ADK's memory service on one shared memory, for any `Runner`.
 
 ```python
-service = MemoryService("memory.db")                                     # every app and user has a memory of its own
+service = MemoryService("memory.db")                                     # a separate memory for each app and user
 service = MemoryService(memory.bind(app="support", user="ann"))          # one memory, shared with other frameworks
 runner = Runner(app=app, session_service=InMemorySessionService(), memory_service=service)
 ```
@@ -39,25 +39,25 @@ from memory_core.adapting import owned_by, remember_drafts
 
 MAX_RESULTS: Final = 10
 MAX_CHARS: Final = 8_000
-"""Most text one search returns: it goes into a prompt, and into the session that is sent again with every turn."""
+"""Most characters that one search returns: they go into a prompt, and into the session, which is resent each turn."""
 
 
 class MemoryService(BaseMemoryService):
-    """Remembers what was said in ADK sessions and finds it again, by words and by meaning.
+    """Stores ADK sessions and searches them by words and by meaning.
 
     The owner of a memory is `(app_name, user_id)`, as everywhere in ADK. Adding is idempotent: the same session or
-    events may be added any number of times, by anybody.
+    events may be added any number of times, by any process.
 
     Args:
-        memory: A file (opened at the first use), a `Memory`, or a bound handle that other frameworks use as well.
-            A handle's app replaces ADK's app name; a user it fixes is the only one served.
-        app_name: Stands in for ADK's app name on every call. `adk run` and `adk web` name the same agent differently
+        memory: A file (opened on first use), a `Memory`, or a bound handle that other frameworks use as well.
+            A handle's app replaces ADK's app name; if it is bound to a user, only that user is served.
+        app_name: Replaces ADK's app name on every call. `adk run` and `adk web` use different names for the same agent
             (`App.name` and the folder's name); with this option they share a memory.
-        max_results: Most memories one search returns, 1 to 10,000.
-        max_chars: Most characters of text one search returns, at least 1; what does not fit is cut.
-        recall: How to search, instead of `max_results` and `max_chars`: budget, conditions, mode, floor and the rest.
-            Results are records, so a format or neighbours change nothing.
-        owns_memory: Whether `close` also closes a `Memory` that was given; it always closes a file it opened itself.
+        max_results: Most memories that one search returns, 1 to 10,000.
+        max_chars: Most characters of text that one search returns, at least 1; texts beyond it are cut.
+        recall: Recall options instead of `max_results` and `max_chars`: budget, conditions, mode, floor and so on.
+            Results are records, so the options for format and neighbours have no effect.
+        owns_memory: Whether `close` also closes a given `Memory`; a file that the service opened is always closed.
     """
 
     def __init__(
@@ -77,14 +77,14 @@ class MemoryService(BaseMemoryService):
         if isinstance(memory, str | os.PathLike):
             memory, owns_memory = Memory(memory), True
         if app_name is not None and isinstance(memory, Memory):
-            memory.bind(app=app_name)  # refuses a name that cannot be one now rather than at every call
+            memory.bind(app=app_name)  # rejects an invalid name now, not at every call
         self._memory: Memory | BoundMemory = memory
         self._owned = memory if owns_memory and isinstance(memory, Memory) else None
         self._app_name = app_name
         self._recall = for_search(max_results, max_chars) if recall is None else as_results(recall)
 
     def handle(self, app_name: str, user_id: str) -> BoundMemory:
-        """The memory of one user, for code that wants more than ADK's five methods.
+        """Return the handle of one user, for code that needs more than ADK's five methods.
 
         Raises:
             ScopeError: A name is missing or empty, or the service belongs to another user.
@@ -94,9 +94,9 @@ class MemoryService(BaseMemoryService):
         return owned_by(self._memory.bind(app=app_name if self._app_name is None else self._app_name), user_id)
 
     async def add_session_to_memory(self, session: Session) -> None:
-        """Remember what a session says; turns that were undone by a rewind are forgotten.
+        """Remember the messages of a session; turns that a rewind has undone are deleted.
 
-        Call it as often as you like: only new events are added, and nothing is removed because it is missing.
+        It may be called repeatedly: only new events are added, and events missing from the session are not deleted.
         """
         await self.add_events_to_memory(
             app_name=session.app_name, user_id=session.user_id, events=session.events, session_id=session.id
@@ -111,7 +111,7 @@ class MemoryService(BaseMemoryService):
         session_id: str | None = None,
         custom_metadata: Mapping[str, object] | None = None,
     ) -> None:
-        """Remember what some events say. A known event takes the text and the metadata of the latest call.
+        """Remember the messages of some events. A known event gets the text and the metadata of the latest call.
 
         Args:
             app_name: Owner.
@@ -119,10 +119,10 @@ class MemoryService(BaseMemoryService):
             events: In order; any part of a session.
             session_id: The session they belong to.
             custom_metadata: Returned with each memory, except `ttl` (seconds, or `"3600s"`), `expire_time` (RFC 3339)
-                and what only steers Vertex. `metadata`, a mapping, is merged into it.
+                and options for Vertex. `metadata`, a mapping, is merged into it.
 
         Raises:
-            MemoryCoreError: The owner or the metadata cannot be used, or the store failed; nothing was added.
+            MemoryCoreError: The owner or the metadata is invalid, or the store failed; nothing was added.
         """
         handle = self.handle(app_name, user_id)
         live, rewinds = resolve_rewinds(events)
@@ -134,7 +134,7 @@ class MemoryService(BaseMemoryService):
     async def drafts(
         self, handle: BoundMemory, events: Sequence[Event], session_id: str | None, metadata: Mapping[str, object]
     ) -> list[Draft]:
-        """What to store of some events, none of which was undone; a subclass may store something else."""
+        """Return the drafts to store for some events, none of them undone; subclasses may override it."""
         return event_drafts(events, session_id, metadata, handle.memory.clock())
 
     async def add_memory(
@@ -145,19 +145,19 @@ class MemoryService(BaseMemoryService):
         memories: Sequence[MemoryEntry],
         custom_metadata: Mapping[str, object] | None = None,
     ) -> None:
-        """Remember explicit memories. An entry whose id is known replaces that memory's text and metadata.
+        """Remember explicit memories. An entry with a known id replaces that memory's text and metadata.
 
         Args:
             app_name: Owner.
             user_id: Owner.
-            memories: At least one, each with text and nothing but text.
-            custom_metadata: For all entries; an entry's own metadata wins. Beside `ttl`, `expire_time` and
-                `metadata`: `memory_id` (wins over the entry's id), `memory_type` (the kind, `fact` by default),
+            memories: At least one entry, each with text parts only.
+            custom_metadata: For all entries; an entry's own metadata overrides it. Besides `ttl`, `expire_time` and
+                `metadata`: `memory_id` (overrides the entry's id), `memory_type` (the kind, `fact` by default),
                 `tags` and `topics`.
 
         Raises:
             TypeError: `memories` is not a sequence of `MemoryEntry`.
-            InvalidInputError: An entry or the metadata cannot be used (also a `ValueError`); nothing was added.
+            InvalidInputError: An entry or the metadata is invalid (also a `ValueError`); nothing was added.
             StorageError: The store failed.
         """
         handle = self.handle(app_name, user_id)
@@ -167,7 +167,7 @@ class MemoryService(BaseMemoryService):
     async def search_memory(self, *, app_name: str, user_id: str, query: str) -> SearchMemoryResponse:
         """Find memories by words and meaning, best first.
 
-        Nothing relevant means no memories; a store that cannot be read raises, so that the two are never confused.
+        If nothing is relevant, the response is empty; an unreadable store raises, so the two are never confused.
 
         Args:
             app_name: Owner.
@@ -175,19 +175,19 @@ class MemoryService(BaseMemoryService):
             query: A question or some words.
 
         Raises:
-            MemoryCoreError: The owner cannot be used, or the store failed.
+            MemoryCoreError: The owner is invalid, or the store failed.
         """
         handle = self.handle(app_name, user_id)
         entries = await find(handle, query, self._recall, without_events=in_conversation.get())
         return SearchMemoryResponse(memories=entries)
 
     async def delete_memory(self, *, app_name: str, user_id: str, memory_id: str | None = None) -> None:
-        """Forget one memory for good: adding its event again does not bring it back.
+        """Delete one memory permanently: adding its event again does not restore it.
 
         Args:
             app_name: Owner.
             user_id: Owner.
-            memory_id: `MemoryEntry.id`. An id the owner does not have, or none, deletes nothing.
+            memory_id: `MemoryEntry.id`. An unknown id, or `None`, deletes nothing.
         """
         handle = self.handle(app_name, user_id)
         if memory_id and memory_id.strip():
@@ -197,7 +197,7 @@ class MemoryService(BaseMemoryService):
                 return
 
     async def delete_session(self, *, app_name: str, user_id: str, session_id: str) -> int:
-        """Forget everything remembered of a session, for good. Returns the number of memories deleted.
+        """Delete all memories of a session permanently. Returns the number of deleted memories.
 
         Raises:
             InvalidInputError: The session id is empty.
@@ -209,10 +209,10 @@ class MemoryService(BaseMemoryService):
         return await self.handle(app_name, user_id).delete_where(Where(session=session_id, states=ANY_STATE))
 
     async def clear_user(self, *, app_name: str, user_id: str) -> int:
-        """Forget everything about a user, for good. Returns the number of memories deleted."""
+        """Delete all memories of a user permanently. Returns the number of deleted memories."""
         return await self.handle(app_name, user_id).delete_where(Where(states=ANY_STATE))
 
     async def close(self) -> None:
-        """Close the memory, if it is the service's own (see `owns_memory`)."""
+        """Close the memory if the service owns it (see `owns_memory`)."""
         if self._owned is not None:
             await self._owned.close()

@@ -1,4 +1,4 @@
-"""A model that says what a script tells it, so that agents can be shown and tested without a network or a key.
+"""A scripted model, so that agents can be demonstrated and tested without a network or a key.
 
 ```python
 model = ScriptedLlm(script=[("load_memory", {"query": "tea"}), "You prefer jasmine tea."])
@@ -24,22 +24,22 @@ from collections.abc import AsyncGenerator, Callable, Iterator
 from typing import Any, Final
 
 Said = str | tuple[str, dict[str, Any]] | list[types.Part]
-"""What the model answers: a text, a call of one tool `(name, arguments)`, or any parts."""
+"""An answer of the model: a text, a call of one tool `(name, arguments)`, or any parts."""
 
 Step = Said | Exception | Callable[[LlmRequest], "Said"]
-"""An answer, an error to raise, or a function that makes the answer from the request."""
+"""An answer, an error to raise, or a function that computes the answer from the request."""
 
 _CHUNK: Final = re.compile(r"\S+\s*")
 _USAGE: Final = types.GenerateContentResponseUsageMetadata(prompt_token_count=0, candidates_token_count=0)
-"""ADK logs a warning for an answer that does not say how many tokens it took."""
+"""ADK logs a warning for answers without token counts."""
 
 
 class ScriptExhaustedError(RuntimeError):
-    """The model was asked more often than its script has steps."""
+    """The model got more requests than its script has steps."""
 
 
 class ScriptedLlm(BaseLlm):
-    """Answers the n-th request with the n-th step of its script; in streaming mode a text comes word by word first."""
+    """Answers request n with step n of its script; in streaming mode, a text is first streamed word by word."""
 
     model: str = "scripted"
     script: list[Any] = Field(default_factory=list)
@@ -49,7 +49,7 @@ class ScriptedLlm(BaseLlm):
 
     @property
     def requests(self) -> list[LlmRequest]:
-        """Every request so far, as the model saw it."""
+        """All requests so far, as the model received them."""
         return self._requests
 
     async def generate_content_async(
@@ -64,7 +64,9 @@ class ScriptedLlm(BaseLlm):
         """
         self._requests.append(llm_request)
         if len(self._requests) > len(self.script):
-            raise ScriptExhaustedError(f"request {len(self._requests)} to a script of {len(self.script)} steps")
+            raise ScriptExhaustedError(
+                f"this is request {len(self._requests)}, but the script has {len(self.script)} steps; add one"
+            )
         step: Step = self.script[len(self._requests) - 1]
         if isinstance(step, Exception):
             raise step
@@ -76,7 +78,7 @@ class ScriptedLlm(BaseLlm):
 
 
 async def ask(runner: Runner, text: str, *, user_id: str, session_id: str) -> str:
-    """Send a user's message to an agent and return what it answers."""
+    """Send a user's message to an agent and return the answer."""
     events = runner.run_async(user_id=user_id, session_id=session_id, new_message=user_says(text))
     return "\n".join([answer async for event in events for answer in answers(event)])
 
@@ -93,7 +95,7 @@ def answers(event: Event) -> Iterator[str]:
 
 
 def prompt(request: LlmRequest) -> str:
-    """All text a request carries, tool results included: what the model could read."""
+    """All text in a request that the model can read, tool results included."""
     return "\n".join(_readable(part) for content in request.contents for part in content.parts or [])
 
 

@@ -1,4 +1,4 @@
-"""The core's tools as ADK calls them, and two it does not have: searching with a time window, storing with a type."""
+"""The core's tools for ADK, and two additional ones: search with a time window, and storing with a type."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _SEARCH_ARGUMENTS: Final[Mapping[str, Json]] = {
 
 
 class MemoryTool(BaseTool):
-    """One tool on the memory of whoever the agent talks with."""
+    """A tool on the memory of the current user."""
 
     def __init__(self, service: MemoryService | None, tool: Tool) -> None:
         super().__init__(name=tool.name, description=tool.description)
@@ -52,12 +52,12 @@ class MemoryTool(BaseTool):
         )
 
     async def run_async(self, *, args: dict[str, Any], tool_context: AdkToolContext) -> dict[str, Any]:
-        """Call the tool. Whatever is wrong is in the answer; nothing the model passes can end the run."""
+        """Call the tool. Errors are returned as answers; no argument of the model can end the run."""
         try:
             caller = self._caller(tool_context)
         except MemoryCoreError as error:
             return {"status": "error", "message": f"{self.name} failed: {error}"}
-        in_conversation.set(in_prompt(tool_context.session.events))  # a tool call has a context of its own
+        in_conversation.set(in_prompt(tool_context.session.events))  # each tool call has its own context
         result = await self._tool(caller, args)
         return {"status": "success" if result.status == "ok" else "error", "message": result.text, **result.data}
 
@@ -76,10 +76,10 @@ class MemoryTool(BaseTool):
 
 
 def search_past_conversations(options: RecallOptions) -> Tool:
-    """The tool that searches.
+    """Create the search tool.
 
     Args:
-        options: How; `limit` is the number of results where the model names none.
+        options: Recall options; `limit` is the number of results if the model gives none.
     """
 
     async def search(context: ToolContext, given: Arguments) -> ToolResult:

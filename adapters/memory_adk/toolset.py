@@ -1,4 +1,4 @@
-"""The tools with which an agent searches, stores, corrects and forgets by itself.
+"""The tools with which an agent searches, stores, corrects and forgets memories.
 
 ```python
 service = MemoryService("memory.db")
@@ -25,16 +25,16 @@ from memory_core.adapting import FORGET_MEMORY, UPDATE_MEMORY
 class MemoryToolset(BaseToolset):
     """`search_past_conversations`, `store_important_information`, `update_memory` and `forget_memory`.
 
-    Whose memory a call reaches comes from ADK's context, never from the model. Every answer is a dict with `status`
-    (`success` or `error`) and `message`.
+    The owner of a call comes from ADK's context, never from the model. Every answer is a dict with `status` (`success`
+    or `error`) and `message`.
 
     Args:
-        service: The memory; by default the runner's. Give it for an agent that runs as an `AgentTool` or over A2A,
-            where ADK puts an empty memory in the runner's place.
-        recall: How to search: budget, conditions, mode, floor and the rest; the model may ask for another number of
-            results and for a shorter time.
+        service: The memory service; by default that of the runner. Needed for an agent that runs as an `AgentTool` or
+            over A2A, because ADK gives such an agent an empty memory.
+        recall: Recall options: budget, conditions, mode, floor and so on. The model may ask for another number of
+            results and for a shorter time window.
         tool_filter: Names of the tools to offer, or a predicate.
-        tool_name_prefix: Put before every name, with an underscore.
+        tool_name_prefix: Prefix of every tool name, joined with an underscore.
     """
 
     def __init__(
@@ -51,5 +51,5 @@ class MemoryToolset(BaseToolset):
         self._tools = [MemoryTool(service, tool) for tool in tools]
 
     async def get_tools(self, readonly_context: ReadonlyContext | None = None) -> list[BaseTool]:
-        """The tools, without those the filter leaves out."""
+        """Return the tools that pass the filter."""
         return [tool for tool in self._tools if self._is_tool_selected(tool, readonly_context)]

@@ -1,4 +1,4 @@
-"""A memory service from a URI, for `adk run`, `adk web` and `adk api_server`.
+"""Creates a memory service from a URI, for `adk run`, `adk web` and `adk api_server`.
 
 `services.yaml`, in the agent's folder for `adk run` and in the folder of agents for the other two:
 
@@ -33,7 +33,7 @@ _QDRANT: Final = ("memorycore+qdrant", "memorycore+qdrant+https")
 
 @dataclass(frozen=True, slots=True)
 class _Address:
-    """A URI, taken apart. `shown` is for messages: without anything that may be a key."""
+    """A parsed URI. `shown` is for messages and contains nothing that may be a key."""
 
     shown: str
     parts: SplitResult
@@ -46,23 +46,23 @@ class _Address:
     def number(self, name: str, default: int) -> int:
         value = self.options.get(name, str(default))
         if not value.isascii() or not value.isdigit():
-            raise InvalidInputError(f"{self.shown!r} gives {name} the value {value!r}, which is no whole number")
+            raise InvalidInputError(f"{self.shown!r} has {name}={value!r}, which must be a whole number")
         return int(value)
 
 
 def memory_service(uri: str, *, agents_dir: str | None = None) -> MemoryService:  # noqa: ARG001  (ADK passes it)
-    """A `MemoryService` on the file or the Qdrant server that `uri` names; nothing is opened yet.
+    """Create a `MemoryService` on the file or the Qdrant server that `uri` names; nothing is opened yet.
 
     Args:
-        uri: `memorycore:///absolute/path.db` (four slashes are fine too), `memorycore:relative/path.db` (to the
+        uri: `memorycore:///absolute/path.db` (four slashes work too), `memorycore:relative/path.db` (relative to the
             working directory) or `memorycore::memory:`; or `memorycore+qdrant://[key@]host[:port][/collection]`
-            (`memorycore+qdrant+https://` speaks TLS), where the server comes from the environment if the host is left
-            out. Options after a `?`: `app_name`, `max_results` and `max_chars` of `MemoryService`; `embedder=none` to
-            search by words alone; for Qdrant `grpc=true`, `grpc_port` and `timeout` (seconds).
-        agents_dir: Not used; ADK passes it to every service.
+            (`memorycore+qdrant+https://` for TLS). Without a host, the environment names the server. Options after
+            `?`: `app_name`, `max_results` and `max_chars` of `MemoryService`; `embedder=none` for keyword search
+            only; for Qdrant `grpc=true`, `grpc_port` and `timeout` (seconds).
+        agents_dir: Unused; ADK passes it to every service.
 
     Raises:
-        InvalidInputError: The URI is not of this form or has an option it does not know; the message names it.
+        InvalidInputError: The URI has another form or an unknown option; the message names it.
     """
     address = _address(uri)
     return MemoryService(
@@ -85,9 +85,9 @@ def _address(uri: str) -> _Address:
         if name not in allowed:
             raise InvalidInputError(f"{shown!r} has an unknown option {name!r}; it may have {', '.join(allowed)}")
         if name in options:
-            raise InvalidInputError(f"{shown!r} gives {name} twice")
+            raise InvalidInputError(f"{shown!r} has the option {name} twice; remove one")
         if not value or value not in _VALUES.get(name, (value,)):
-            raise InvalidInputError(f"{shown!r} gives {name} the value {value!r}, which it cannot have")
+            raise InvalidInputError(f"{shown!r} has the invalid value {value!r} for {name}; change it or leave it out")
         options[name] = value
     return _Address(shown, parts, options)
 

@@ -1,19 +1,19 @@
 """LangChain and LangGraph on memory-core: history, recall, retriever, tools and agents over one memory.
 
-| you want | take |
+| to get | use |
 |---|---|
 | a chain that remembers the conversation and the user | `with_memory` |
 | the messages of a conversation | `MemoryChatMessageHistory` |
 | memories as documents | `MemoryRetriever` |
-| documents of your own in a `VectorStore` | `MemoryVectorStore` |
+| your own documents in a `VectorStore` | `MemoryVectorStore` |
 | tools with which a model stores and finds memories | `memory_tools` |
 | an agent (`create_agent`) that remembers | `MemoryMiddleware` |
-| the last steps of an agent, whatever its window shows | `BankMiddleware` |
+| the last steps of an agent, even if its context window no longer shows them | `BankMiddleware` |
 | the long-term store of a LangGraph graph | `MemoryStore` |
 | a summary instead of old messages | `ModelSummarizer` |
 | the `memory=` of a classic chain | `ConversationMemory` |
 
-Every name is imported at its first use, so that a chain does not load what only agents need.
+Every name is imported on first use, so that a chain does not load packages that only agents need.
 """
 
 from __future__ import annotations

@@ -25,24 +25,24 @@ if TYPE_CHECKING:
     from langgraph.prebuilt import ToolRuntime
 
 MAX_BANKS: Final = 1_000
-"""Banks that are kept at hand; one that was let go is read again when its thread goes on."""
+"""Most banks kept in memory; an evicted bank is loaded again when its thread continues."""
 _NOBODY: Final = "bank"
 
 _Result = ToolMessage | Command[Any]
 
 
 class BankMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
-    """Keeps a `MemoryBank` for each thread: every tool call becomes a step, and every request of the model gets the
-    last summaries and steps. A thread is a task: begin another one when the task has nothing to do with the last.
+    """Keeps a `MemoryBank` per thread: every tool call becomes a step, and every model request gets the last summaries
+    and steps. A thread is a task: start a new thread for an unrelated task.
 
     Args:
-        memory: A handle, whose user a run may name, or a memory; by default one that ends with the process.
+        memory: A handle or a memory; by default a memory that lives as long as the process. A run may name the user.
         max_entries: See `MemoryBank`.
         compression_threshold: See `MemoryBank`.
-        user_id: The user, unless a run names one; see `memory_langchain.scope`.
+        user_id: Default user for runs that name none; see `memory_langchain.scope`.
 
     Raises:
-        ScopeError: The default contradicts the handle; in each run, if user or thread is missing.
+        ScopeError: The default contradicts the handle; during a run, if the user or the thread is missing.
     """
 
     def __init__(
@@ -61,10 +61,10 @@ class BankMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
         self._banks: OrderedDict[tuple[str, str], AsyncMemoryBank] = OrderedDict()
 
     def bank(self, context: object = None) -> AsyncMemoryBank:
-        """The bank of the run at hand, for tools and other middleware.
+        """Return the bank of the current run, for tools and other middleware.
 
         Args:
-            context: Of the run, `runtime.context`; otherwise it is taken from the configuration.
+            context: The run's `runtime.context`; without it, the context comes from the run's configuration.
 
         Raises:
             ScopeError: The run names no user or no thread.
@@ -81,7 +81,7 @@ class BankMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
 
     @override
     def wrap_tool_call(self, request: ToolCallRequest, handler: Callable[[ToolCallRequest], _Result]) -> _Result:
-        """Add what the tool returned, or how it failed."""
+        """Add the result of the tool call, or its error."""
         try:
             result = handler(request)
         except Exception as error:
@@ -120,13 +120,13 @@ class BankMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
     async def _add(self, request: ToolCallRequest, result: str, *, failed: bool) -> None:
         call = request.tool_call
         command = json.dumps(call["args"], ensure_ascii=False, default=repr)
-        runtime = cast("ToolRuntime[Any, Any] | None", request.runtime)  # pyright: ignore[reportUnknownMemberType]  # LangGraph leaves it open
+        runtime = cast("ToolRuntime[Any, Any] | None", request.runtime)  # pyright: ignore[reportUnknownMemberType]  # untyped in LangGraph
         bank = self.bank(None if runtime is None else runtime.context)
         await bank.add_step(call["name"], command, result, thinking=_thinking(request.state), failed=failed)
 
 
-def _thinking(state: Any) -> str:  # a mapping with messages, or a state of the user's own
-    """What the model said when it asked for tools."""
+def _thinking(state: Any) -> str:  # a mapping with messages, or a custom state
+    """The text of the model message that called the tools."""
     messages: list[BaseMessage] = cast("dict[str, Any]", state).get("messages", []) if isinstance(state, dict) else []
     return next((str(message.text) for message in reversed(messages) if isinstance(message, AIMessage)), "")
 

@@ -20,46 +20,46 @@ except ImportError as error:
 
 
 class ConversationMemory(BaseMemory):
-    """The `memory=` of a classic chain: the conversation so far, and what is remembered of the user.
+    """The `memory=` of a classic chain: the conversation so far and the relevant memories of the user.
 
     ```python
     chain = ConversationChain(llm=model, memory=ConversationMemory(memory=ann, session_id="monday"))
     ```
 
-    Such a memory belongs to one user and one conversation, named when it is made; classic chains do not pass
-    their configuration on. A turn is saved when the chain is done, question and answer in one transaction.
+    An instance belongs to one user and one conversation, because classic chains do not pass on their configuration.
+    A turn is saved when the chain has finished: question and answer in one transaction.
     """
 
     memory: InstanceOf[BoundMemory] | InstanceOf[Memory] = Field(exclude=True, repr=False)
     """A handle on the user's memories, or a memory together with `user_id`."""
     session_id: str | None = None
-    """The conversation; may be left out where the handle fixes one."""
+    """The conversation; optional if the handle is bound to one."""
     user_id: str | None = None
-    """The user; a handle that is bound to one accepts only the same."""
+    """The user; must match the user of a bound handle."""
     agent_id: str | None = None
     """The agent that answers."""
     memory_key: str = "history"
-    """Where the prompt finds the history."""
+    """Prompt variable for the history."""
     memories_key: str | None = None
-    """Where the prompt finds recalled memories, as text; nowhere by default."""
+    """Prompt variable for the recalled memories, as text; by default nothing is recalled."""
     input_key: str | None = None
-    """Of the question; needed if there are several inputs and none is `"input"`."""
+    """Key of the question; required if there are several inputs and none is called `"input"`."""
     output_key: str | None = None
-    """Of the answer; needed if there are several outputs and none is `"output"`."""
+    """Key of the answer; required if there are several outputs and none is called `"output"`."""
     return_messages: bool = False
-    """Give the history as messages rather than as text."""
+    """Return the history as messages instead of text."""
     human_prefix: str = "Human"
-    """How a text history names the user."""
+    """Prefix of the user's messages in a text history."""
     ai_prefix: str = "AI"
-    """How a text history names the model."""
+    """Prefix of the model's messages in a text history."""
     k: NonNegativeInt = 4
-    """How many memories to recall at most."""
+    """Most memories to recall."""
     recall: InstanceOf[RecallOptions] = Field(default=DEFAULT_RECALL, exclude=True, repr=False)
-    """How to recall: budget, conditions, mode and the rest."""
+    """Recall options: budget, conditions, mode and so on."""
     history_limit: NonNegativeInt | None = None
-    """Show only so many messages, the newest ones; all by default."""
+    """Show only this many of the newest messages; by default all."""
     summarizer: SkipValidation[Summarizer | None] = Field(default=None, exclude=True, repr=False)
-    """Tell what the limit hides as a summary, such as `ModelSummarizer(model)` writes."""
+    """Summarizes the messages beyond the limit, for example `ModelSummarizer(model)`."""
 
     @model_validator(mode="after")
     def _check(self) -> Self:
@@ -70,12 +70,12 @@ class ConversationMemory(BaseMemory):
     @property
     @override
     def memory_variables(self) -> list[str]:
-        """The keys this memory adds to a chain's inputs."""
+        """The keys that this memory adds to a chain's inputs."""
         return [self.memory_key] if self.memories_key is None else [self.memory_key, self.memories_key]
 
     @override
     def load_memory_variables(self, inputs: dict[str, Any]) -> dict[str, Any]:
-        """History and memories for the question among `inputs`, which may be empty."""
+        """Return the history and the memories for the question in `inputs`; the question may be missing."""
         turn = self._turn(inputs)
         run_sync(turn.load)
         return self._variables(turn)

@@ -1,4 +1,4 @@
-"""LangChain's embeddings as the embedder of a memory."""
+"""LangChain embeddings as the embedder of a memory."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ if TYPE_CHECKING:
 
 
 class LangChainEmbedder(ThreadedEmbedder):
-    """Gives a memory the `Embeddings` an application has already.
+    """Uses the `Embeddings` of an application as the embedder of a memory.
 
     ```python
     memory = Memory("notes.db", embedder=LangChainEmbedder(embeddings, name="text-embedding-3-small", dimensions=1536))
     ```
 
-    The synchronous methods of the embeddings are called, on one thread.
+    It calls the synchronous methods of the embeddings, all on one thread.
 
     Args:
-        embeddings: Anything with `embed_documents` and `embed_query`.
-        name: The model's; stored beside every vector, so that vectors of two models are never compared.
+        embeddings: Any object with `embed_documents` and `embed_query`.
+        name: Name of the model, stored with every vector so that vectors of two models are never compared.
         dimensions: Length of the vectors.
         revision: Change it when the model changes under the same name.
     """
@@ -45,6 +45,6 @@ class _Model:
 
 
 def _rows(vectors: list[list[float]]) -> list[NDArray[np.float32]]:
-    import numpy as np  # noqa: PLC0415  (a chain that recalls nothing by meaning does not need it)
+    import numpy as np  # noqa: PLC0415  (not needed by chains without vector search)
 
     return [np.asarray(vector, np.float32) for vector in vectors]

@@ -1,4 +1,4 @@
-"""The messages of one conversation, kept in the memory."""
+"""The messages of one conversation, stored in the memory."""
 
 from __future__ import annotations
 
@@ -31,40 +31,41 @@ if TYPE_CHECKING:
 
 _PAGE: Final = 1_000
 _SHORT_PAGE: Final = 64
-"""Where only what came lately is wanted."""
+"""Page size for reads that need only recent records."""
 _LONG_CHARS: Final = 20_000
-"""What is longer is found by its words at once and by its meaning a little later: no turn waits seconds for vectors."""
+"""Vectors of longer messages are computed in the background, so that no turn waits seconds for them. Until then, only
+keyword search finds these messages."""
 _MOST: Final = 10_000
 """Most records of one page."""
 _OTHER_WRITERS: Final = 20
-"""How many turns others may have added to a conversation while one turn of an agent runs."""
+"""Turns that other writers may add to a conversation during one turn of an agent."""
 
 
 class MemoryChatMessageHistory(BaseChatMessageHistory):
-    """The history of one conversation: every kind of message comes back as it was, in the order it was added.
+    """The history of one conversation. Messages of every type come back unchanged, in the order they were added.
 
-    For `RunnableWithMessageHistory`, `ConversationBufferMemory` and code of your own; chains are better off with
-    `with_memory`, which also recalls.
+    For `RunnableWithMessageHistory`, `ConversationBufferMemory` and your own code. For chains, `with_memory` is the
+    better choice, because it also recalls memories.
 
     ```python
     history = MemoryChatMessageHistory(memory, user_id="ann", session_id="monday")
     history.add_user_message("I drink jasmine tea")
     ```
 
-    Adding is all or nothing. A message with an id is added once: adding the id again changes nothing, or replaces
-    the message if it differs. Messages without an id are always added, equal ones too, and come back without one.
+    Adding is all or nothing. A message with an id is added once; adding the id again replaces the message if it
+    differs. Messages without an id are always added, even equal ones, and come back without an id.
 
-    What `clear` removed may be added again, under the same ids too. A message that was deleted by itself, by a tool
-    that forgets or by another framework, stays forgotten: its id is skipped from then on.
+    Messages that `clear` removed may be added again, even with the same ids. A message that was deleted individually,
+    by a tool or by another framework, stays deleted: its id is skipped from then on.
 
     Args:
         memory: A handle on the user's memories, or a memory together with `user_id`.
         session_id: The conversation.
-        user_id: The user; a handle that is bound to one accepts only the same.
-        agent_id: The agent that takes part, as the author of what models say.
+        user_id: The user; must match the user of a bound handle.
+        agent_id: The agent in the conversation, stored as the author of the model's messages.
 
     Raises:
-        ScopeError: User or session is missing or empty, or contradicts the handle.
+        ScopeError: The user or the session is missing or empty, or contradicts the handle.
     """
 
     def __init__(
@@ -91,7 +92,7 @@ class MemoryChatMessageHistory(BaseChatMessageHistory):
         """Add messages in order: all of them or, on an error, none.
 
         Raises:
-            TypeError: One of them is not a message that could be read again.
+            TypeError: One of them is not a message that can be read back.
             MemoryCoreError: The memory could not be written.
         """
         run_sync(write, self._scope, list(messages))
@@ -101,7 +102,7 @@ class MemoryChatMessageHistory(BaseChatMessageHistory):
         await on_core(write, self._scope, list(messages))
 
     def clear(self) -> None:
-        """Delete the messages of this conversation and summaries of them; what tools stored during it stays."""
+        """Delete the messages of this conversation and their summaries; memories that tools stored during it remain."""
         run_sync(clear, self._scope)
 
     async def aclear(self) -> None:
@@ -114,8 +115,8 @@ async def read(scope: CallScope, last: int | None = None, *, after: str | None =
 
     Args:
         scope: Its `session` is the conversation.
-        last: Only this many, the newest; `None` reads all.
-        after: Only those behind the record of this id.
+        last: Only this many of the newest turns; `None` reads all.
+        after: Only turns after the record with this id.
     """
     records: list[MemoryRecord] = []
     cursor: str | None = None
@@ -133,28 +134,28 @@ async def read(scope: CallScope, last: int | None = None, *, after: str | None =
 
 
 async def write(scope: CallScope, messages: Sequence[BaseMessage]) -> None:
-    """Append messages in one transaction; those whose id is known replace what is stored."""
+    """Append messages in one transaction; a message with a known id replaces the stored one."""
     drafts = [_draft(message, scope) for message in messages]
     await append_drafts(scope.memory, drafts, embed=_when(drafts))
 
 
 async def clear(scope: CallScope) -> None:
-    """Delete the turns of a conversation and the summaries of them."""
-    told = Where(session=scope.session, kinds=(SUMMARY_KIND,), data=SUMMARY_DATA, states=("active", "archived"))
-    for where in (told, _turns(scope)):
+    """Delete the turns of a conversation and their summaries."""
+    summaries = Where(session=scope.session, kinds=(SUMMARY_KIND,), data=SUMMARY_DATA, states=("active", "archived"))
+    for where in (summaries, _turns(scope)):
         await scope.memory.delete_where(where, forget=False)
 
 
 async def capture(scope: CallScope, messages: Sequence[BaseMessage], *, thread: Sequence[BaseMessage]) -> None:
-    """Append those messages that the conversation does not hold yet and that nobody deleted from it.
+    """Append the messages that are neither stored in the conversation nor deleted from it.
 
-    Unlike `write`, for messages that come by again and again (the thread of an agent): what was changed or deleted
-    through any framework stays as it is. A thread that a client sends again without ids has others every time; its
-    messages are known by where they stand in it, so one that holds a single message is new.
+    Unlike `write`, this is for messages that arrive repeatedly (the thread of an agent): messages that any framework
+    changed or deleted stay as they are. If a client resends a thread without ids, its messages get new ids each time
+    and are recognised by their position in the thread, so a thread with a single message counts as new.
 
     Args:
-        messages: What to append, all of it of the thread.
-        thread: All that the conversation shows now, in order.
+        messages: The messages to append, all of them part of the thread.
+        thread: All messages that the conversation currently shows, in order.
     """
     limit = min(2 * len(thread) + _OTHER_WRITERS, _MOST)
     page = await scope.memory.list(where=_turns(scope), order="newest", limit=limit)
@@ -176,29 +177,29 @@ async def capture(scope: CallScope, messages: Sequence[BaseMessage], *, thread: 
 
 
 def first_sent_again(records: Sequence[MemoryRecord], messages: Sequence[BaseMessage]) -> int:
-    """From which of the last records of a conversation on a client sends it again; their number, if it does not."""
+    """Index of the first record that the client resends with the conversation; `len(records)` if it resends none."""
     given = [said(role_of(message), searchable_text(message)) for message in messages if searchable_text(message)]
     stored = [said(record.role, record.text) for record in records]
     return min(known_messages(given, stored, is_complete=True).values(), default=len(records))
 
 
 def _answers_from(shown: Sequence[BaseMessage], ids: Collection[str | None]) -> int:
-    """Where the answers begin that no other run gave: behind a last question that is stored under its own id.
+    """Index of the first answer that belongs to this run alone: the one after a last question stored under its own id.
 
-    Others may have got the same answer in this conversation meanwhile. A question that was recognised by its text was
-    asked before, and so its answer may be stored too.
+    Other runs may have received the same answer in this conversation in the meantime. A question that was recognised
+    by its text was asked before, so its answer may be stored as well.
     """
     question = next((place for place in reversed(range(len(shown))) if role_of(shown[place]) == "user"), None)
     return len(shown) if question is None or shown[question].id not in ids else question + 1
 
 
 def _recognised(role: Role | None, text: str, identity: str | None, ids: Collection[str | None]) -> tuple[str, ...]:
-    """What a message is recognised by: its id where both sides have it, else what it says."""
+    """The key by which a message is recognised: its id if both sides have one, else its text."""
     return ("id", str(identity)) if identity in ids else said(role, text)
 
 
 def _when(drafts: Sequence[Draft]) -> Literal["now", "later"]:
-    """When the vectors of messages are computed."""
+    """Whether the vectors of these messages are computed at once or in the background."""
     return "later" if sum(len(draft.text) for draft in drafts) > _LONG_CHARS else "now"
 
 

@@ -1,4 +1,4 @@
-"""LangChain's messages as records, and back."""
+"""Conversion between LangChain messages and records."""
 
 from __future__ import annotations
 
@@ -30,21 +30,21 @@ if TYPE_CHECKING:
     from memory_langchain.scope import CallScope
 
 MESSAGE_KIND: Final = "message"
-"""The kind of a record that is a turn of a conversation."""
+"""Kind of the records that are turns of a conversation."""
 
 SUMMARY_KIND: Final = "summary"
-"""The kind of a record that tells what a conversation was about."""
+"""Kind of the records that summarize a conversation."""
 SUMMARY_DATA: Final = {"summary_by": "langchain"}
-"""In the data of summaries that this package wrote."""
+"""Marks summaries that this package wrote, in their `data`."""
 
 _DATA_KEY: Final = "langchain"
-"""Where in `data` the message itself stands; a turn another framework captured has none."""
+"""Key in `data` for the message itself; turns that another framework captured do not have it."""
 
 MAX_SEARCHABLE_CHARS: Final = 100_000
-"""How much of one message is found by search; what is beyond it comes back with the message. An embedder takes seconds
-for this much, and whoever writes to an agent chooses how much it is."""
+"""Searchable length of a message; the rest is stored and returned with the message but not searched. Senders control
+the length of a message, and embedding this much text already takes seconds."""
 MAX_AUTHOR_CHARS: Final = 512
-"""The core's longest key."""
+"""Longest key in the core."""
 
 _LEFT_OUT: Final[Mapping[str, object]] = {
     "additional_kwargs": {},
@@ -55,10 +55,10 @@ _LEFT_OUT: Final[Mapping[str, object]] = {
     "invalid_tool_calls": [],
     "usage_metadata": None,
 }
-"""Fields of messages with what they are when nobody gave one; a message without them is made again the same."""
+"""Message fields with their default values; a message is restored identically without them."""
 
 _TYPES: Final = frozenset({"human", "ai", "system", "chat", "function", "tool", "remove"})
-"""The kinds of message that `messages_from_dict` can make again."""
+"""The message types that `messages_from_dict` can restore."""
 
 _ROLES: Final[Mapping[str, Role]] = {
     "human": "user",
@@ -71,25 +71,25 @@ _ROLES: Final[Mapping[str, Role]] = {
     "system": "system",
     "developer": "system",
 }
-"""Who speaks, by the type of a message or, in a `ChatMessage`, by the role that a provider's API knows."""
+"""The role by message type or, for a `ChatMessage`, by the role name in a provider's API."""
 
 
 def to_draft(message: object, scope: CallScope, *, source_key: str | None) -> Draft:
-    """A message as something to remember: exact in `data`, readable and searchable in `text`.
+    """Convert a message to a draft: the exact message in `data`, its readable and searchable text in `text`.
 
-    The author is the message's own name, else the user for what the user said and the agent for what a model said.
-    What tools answered, instructions and removals have no text: they come back with the history but never as a memory.
-    The role is that of the message; a removal has none, and neither has a `ChatMessage` of a role nobody else knows.
+    The author is the message's `name`, else the user for human messages and the agent for model messages. Tool results,
+    instructions and removals have no text: they are part of the history but never recalled as memories. A removal and
+    a `ChatMessage` with a nonstandard role have no role.
 
     Raises:
-        TypeError: Not a message, or of a kind of its own that could never be read again.
-        InvalidInputError: Something in it is nested too deeply, or contains itself.
+        TypeError: It is not a message, or its custom type cannot be read back.
+        InvalidInputError: A value is nested too deeply or contains itself.
     """
     if not isinstance(message, BaseMessage):
-        raise TypeError(f"a history holds messages, not {type(message).__name__}: {message!r:.80}")
+        raise TypeError(f"a history stores messages, not {type(message).__name__}: {message!r:.80}")
     message = message_chunk_to_message(message)
     if message.type not in _TYPES:
-        raise TypeError(f"a message of type {message.type!r} cannot be made again; the types are {sorted(_TYPES)}")
+        raise TypeError(f"a message of type {message.type!r} cannot be restored; use one of {sorted(_TYPES)}")
     return Draft(
         searchable_text(message),
         role=role_of(message),
@@ -103,17 +103,17 @@ def to_draft(message: object, scope: CallScope, *, source_key: str | None) -> Dr
 
 
 def role_of(message: BaseMessage) -> Role | None:
-    """Who speaks in a message."""
+    """The role of the message's speaker."""
     return _ROLES.get(message.role.casefold() if isinstance(message, ChatMessage) else message.type)
 
 
 def to_message(record: MemoryRecord) -> BaseMessage:
-    """The message of a record.
+    """Convert a record to a message.
 
-    A text that was changed since, through whatever framework, replaces the text of the message. A turn that another
-    framework captured, or that holds no message which can be read, becomes a human, an AI or a system message by its
-    role, or by its author where it has none. What a tool returned becomes an AI message: nothing in the history called
-    the tool, and models refuse results of calls they do not see.
+    If any framework changed the text, the new text replaces the text of the message. A turn that another framework
+    captured, or whose message cannot be read, becomes a human, AI or system message according to its role or, without
+    a role, its author. Such a turn of a tool becomes an AI message, because no message in the history called the tool
+    and models reject results of calls they do not see.
     """
     message = _stored(record)
     if message is None:
@@ -124,7 +124,7 @@ def to_message(record: MemoryRecord) -> BaseMessage:
 
 
 def message_id(record: MemoryRecord) -> str | None:
-    """The id of the message a record holds, if it has one."""
+    """The id of the message that a record contains, if it has one."""
     given = record.data.get(_DATA_KEY)
     inner = given.get("data") if isinstance(given, Mapping) else None
     found = inner.get("id") if isinstance(inner, Mapping) else None
@@ -137,17 +137,17 @@ def key_of_message(session: str, identity: str) -> str:
 
 
 def searchable_text(message: BaseMessage) -> str:
-    """What search finds a message by: what a person or a model said, without halves of characters."""
+    """The text that search indexes: the words of a person or a model, without lone surrogates."""
     if not isinstance(message, HumanMessage | AIMessage | ChatMessage):
         return ""
     return _storable(message.text, MAX_SEARCHABLE_CHARS)
 
 
 def to_messages(value: object, *, role: type[HumanMessage | AIMessage]) -> list[BaseMessage]:
-    """What goes into a chain or comes out of it as messages; a string speaks for `role`.
+    """Convert an input or output of a chain to messages; a string becomes a message of type `role`.
 
     Raises:
-        TypeError: It is neither text, nor a message, nor a sequence of messages.
+        TypeError: It is not a string, a message or a sequence of messages.
     """
     if isinstance(value, str):
         return [role(value)]
@@ -157,14 +157,14 @@ def to_messages(value: object, *, role: type[HumanMessage | AIMessage]) -> list[
         return value.to_messages()
     if isinstance(value, Sequence):
         return [message_chunk_to_message(message) for message in convert_to_messages(cast("Sequence[str]", value))]
-    raise TypeError(f"expected text, a message or messages, not {type(value).__name__}: {value!r:.80}")
+    raise TypeError(f"expected a string, a message or messages, not {type(value).__name__}: {value!r:.80}")
 
 
 def _fields(message: BaseMessage) -> Json:
     try:
         given = message.model_dump()
         return jsonable({name: value for name, value in given.items() if not _is_left_out(name, value)})
-    except (RecursionError, ValueError) as cause:  # pydantic calls what contains itself a ValueError
+    except (RecursionError, ValueError) as cause:  # pydantic's error for circular references
         raise InvalidInputError(f"a message of type {message.type!r} cannot be stored as JSON: {cause}") from cause
 
 
@@ -173,7 +173,7 @@ def _is_left_out(name: str, value: object) -> bool:
 
 
 def jsonable(value: object) -> Json:
-    """`value` as JSON: exactly, where JSON can hold it; as text, where it cannot (an artifact of a tool, say)."""
+    """`value` as JSON; values that JSON cannot represent, such as a tool's artifact, become strings."""
     if value is None or isinstance(value, bool | int | str):
         return value
     if isinstance(value, float):
@@ -205,13 +205,13 @@ def _storable(text: str, limit: int) -> str:
 
 
 def _stored(record: MemoryRecord) -> BaseMessage | None:
-    """The message a record holds, if it holds one: one bad record must not make a conversation unreadable."""
+    """The message a record contains, or `None`: one bad record must not make a conversation unreadable."""
     given = record.data.get(_DATA_KEY)
     if not isinstance(given, Mapping):
         return None
     try:
         return messages_from_dict([cast("dict[str, object]", given)])[0]
-    except (AttributeError, KeyError, TypeError, ValueError):  # whatever LangChain's classes make of bad data
+    except (AttributeError, KeyError, TypeError, ValueError):  # raised by LangChain's classes on bad data
         return None
 
 
@@ -226,7 +226,7 @@ def _foreign(record: MemoryRecord) -> BaseMessage:
 
 
 def _with_text(message: BaseMessage, text: str) -> str | list[str | dict[str, object]]:
-    """The content with its text blocks replaced by one; pictures and the like stay."""
+    """The content with its text blocks replaced by a single one; images and other blocks stay."""
     if isinstance(message.content, str):
         return text
     others = [block for block in message.content if isinstance(block, dict) and block.get("type") != "text"]

@@ -26,11 +26,11 @@ if TYPE_CHECKING:
     from langgraph.runtime import Runtime
 
 _WRITTEN_BY: Final = "lc_source"
-"""How LangChain marks a message that one of its middlewares wrote (langchain 1.4, `summarization.py`)."""
+"""Key with which LangChain marks messages of its own middleware (langchain 1.4, `summarization.py`)."""
 
 
 class MemoryMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
-    """Recalls before the model is asked, keeps what was said, and gives the agent its memory tools.
+    """Recalls memories before each model call, stores the conversation, and gives the agent its memory tools.
 
     ```python
     agent = create_agent(model, middleware=[MemoryMiddleware(memory)], context_schema=Context)
@@ -38,25 +38,25 @@ class MemoryMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
     agent.invoke({"messages": [("user", "Which tea?")]}, thread, context=Context(user_id="ann"))
     ```
 
-    What is recalled stands at the end of the system message of that one request, behind the agent's own instructions.
-    It is part of no state, so that no checkpoint keeps what a user had forgotten; each request recalls anew, also
-    after an interrupt. Messages that the thread shows are not recalled on top.
+    Recalled memories are appended to the system message of that request, after the agent's own instructions. They are
+    not part of the state, so that no checkpoint keeps memories that a user deleted. Each request recalls again, also
+    after an interrupt. Messages that the thread already shows are not recalled.
 
-    The question is kept when the model is first asked, so that it is not lost if the model fails; answers are kept
-    when the agent is done. Each message once, by its id, whatever is resumed, retried or replayed; and one that was
-    changed or forgotten meanwhile stays so. Tool calls and their results are not kept.
+    The question is stored before the first model call, so that it is not lost if the model fails; answers are stored
+    when the agent has finished. Each message is stored once, identified by its id, even if a run is resumed, retried or
+    replayed; messages that were changed or deleted in the meantime stay so. Tool calls and results are not stored.
 
     Args:
-        memory: A handle, whose user a run may name, or a memory.
-        k: How many memories to recall at most; 0 recalls none.
-        capture: Keep what was said. It needs a conversation (`thread_id`); without, a run needs none.
+        memory: A handle or a memory; a run may name the user.
+        k: Most memories to recall; 0 recalls none.
+        capture: Whether to store the conversation. Runs then need a conversation (`thread_id`).
         tools: The agent's memory tools; empty for none.
-        recall: How to recall: budget, conditions, mode and the rest.
-        user_id: The user, unless a run names one; see `memory_langchain.scope`.
-        agent_id: The agent, unless a run names one.
+        recall: Recall options: budget, conditions, mode and so on.
+        user_id: Default user for runs that name none; see `memory_langchain.scope`.
+        agent_id: Default agent for runs that name none.
 
     Raises:
-        ScopeError: A default is empty or contradicts the handle; in each run, if user or conversation is missing.
+        ScopeError: A default is empty or contradicts the handle; during a run, if user or conversation is missing.
     """
 
     def __init__(
@@ -72,7 +72,7 @@ class MemoryMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
     ) -> None:
         super().__init__()
         if k < 0:
-            raise ValueError(f"k counts memories, so it cannot be negative: {k}")
+            raise ValueError(f"k is a number of memories and must be 0 or more, not {k}")
         self._scopes = ScopeResolver(memory, user_id=user_id, agent_id=agent_id)
         self._k = k
         self._captures = capture
@@ -83,7 +83,7 @@ class MemoryMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
     def wrap_model_call(
         self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], ModelResponse[Any]]
     ) -> ModelResponse[Any]:
-        """Keep the question, recall, ask."""
+        """Store the question, recall, and call the model."""
         return handler(self._filled(request, run_sync(self._enter, self._scope(request.runtime), request.messages)))
 
     @override
@@ -96,7 +96,7 @@ class MemoryMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
 
     @override
     def after_agent(self, state: AgentState[Any], runtime: Runtime[Any]) -> None:
-        """Keep the turn."""
+        """Store the turn."""
         if self._captures:
             run_sync(capture, self._scope(runtime), spoken(state["messages"]), thread=state["messages"])
 
@@ -113,7 +113,7 @@ class MemoryMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
         if self._captures and messages and isinstance(messages[-1], HumanMessage):
             await capture(scope, spoken(messages), thread=messages)
         ids = {message.id for message in messages if message.id is not None}
-        texts = {searchable_text(message) for message in messages}  # a client may send it again under other ids
+        texts = {searchable_text(message) for message in messages}  # a client may resend it under other ids
 
         def is_shown(record: MemoryRecord) -> bool:
             return record.session == scope.session and (message_id(record) in ids or record.text in texts)
@@ -127,9 +127,9 @@ class MemoryMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
 
 
 def spoken(messages: Sequence[BaseMessage]) -> list[BaseMessage]:
-    """What was said in the last turn of a thread: the latest questions, and the answers since, without tool calls.
+    """The spoken messages of a thread's last turn: the latest questions and the answers to them, without tool calls.
 
-    Summaries that LangChain's own middleware puts into a thread as human messages were said by nobody.
+    Summaries, which LangChain's own middleware adds to a thread as human messages, are left out.
     """
     start = len(messages)
     while start > 0 and not isinstance(messages[start - 1], HumanMessage):

@@ -1,7 +1,7 @@
-"""Namespaces of a LangGraph store as paths of the memory's collections: one path a namespace, and back.
+"""Conversion between namespaces of a LangGraph store and collection paths of the memory.
 
-A label is a step of the path, with `/`, `%` and white space percent-encoded as UTF-8. The encoding is injective, keeps
-prefixes (`("a",)` is above `("a", "b")`, beside `("ab",)`), and is read back exactly.
+Each label is one segment of the path, with `/`, `%` and white space percent-encoded as UTF-8. The encoding is
+injective and reversible and preserves prefixes: `("a",)` is the parent of `("a", "b")` and a sibling of `("ab",)`.
 """
 
 from __future__ import annotations
@@ -32,20 +32,20 @@ if TYPE_CHECKING:
 Namespace = tuple[str, ...]
 
 MAX_PATH_CHARS: Final = 512
-"""Longest encoded namespace, slashes included: what a collection of the memory may have."""
+"""Longest encoded namespace, slashes included; the core's limit for a collection."""
 
 _ENCODED: Final = re.compile(r"[%/\s]")
 _REFUSED: Final = re.compile(r"[%.\0]")
 
 
 def namespace_label(value: str | int | uuid.UUID) -> str:
-    """A label that LangGraph accepts for any id, such as an e-mail address: `store.put((namespace_label(user),), …)`.
+    """Encode any id, such as an e-mail address, as a label: `store.put((namespace_label(user),), …)`.
 
-    LangGraph refuses labels with a period or a NUL; these, and the percent sign, are percent-encoded, so that two ids
-    never share a label. Numbers and UUIDs stand for their usual text.
+    LangGraph rejects labels with a period or a NUL. These and the percent sign are percent-encoded, so that two ids
+    never share a label. Numbers and UUIDs are converted to strings.
 
     Raises:
-        InvalidNamespaceError: The id is empty, or something else.
+        InvalidNamespaceError: The id is empty or has another type.
     """
     if isinstance(value, uuid.UUID) or (isinstance(value, int) and not isinstance(value, bool)):
         return str(value)
@@ -55,19 +55,19 @@ def namespace_label(value: str | int | uuid.UUID) -> str:
 
 
 def id_of_label(label: str) -> str:
-    """The id that `namespace_label` made the label of, as text."""
+    """Decode a label of `namespace_label`; the id is returned as a string."""
     return unquote(label)
 
 
 def check_namespaces(op: Op) -> None:
-    """Refuse an operation on a namespace that LangGraph would refuse, from whatever version of it the operation comes.
+    """Raise for a namespace that the current LangGraph rejects, also if the installed version accepts it.
 
     Raises:
-        InvalidNamespaceError: A label is empty, no text, or holds a period or a NUL.
+        InvalidNamespaceError: A label is empty, is not a string, or contains a period or a NUL.
     """
     validate_op_namespace(op)
-    if any("\0" in label for label in _labels(op)):  # langgraph-checkpoint before 4.3.2 lets it pass
-        raise InvalidNamespaceError(f"a label of a namespace holds a NUL character: {_labels(op)!r:.200}")
+    if any("\0" in label for label in _labels(op)):  # langgraph-checkpoint before 4.3.2 accepts it
+        raise InvalidNamespaceError(f"a namespace label contains a NUL character; remove it: {_labels(op)!r:.200}")
 
 
 def _labels(op: Op) -> list[str]:
@@ -82,7 +82,7 @@ def _labels(op: Op) -> list[str]:
 
 
 def to_path(namespace: Iterable[str]) -> str:
-    """The collection of a namespace.
+    """Convert a namespace to a collection.
 
     Raises:
         InvalidNamespaceError: The namespace is empty or too long.
@@ -92,7 +92,7 @@ def to_path(namespace: Iterable[str]) -> str:
         raise InvalidNamespaceError("Namespace cannot be empty.")
     if len(path) > MAX_PATH_CHARS:
         raise InvalidNamespaceError(
-            f"the namespace has {len(path)} characters and at most {MAX_PATH_CHARS} are stored; shorten its labels: "
+            f"the namespace has {len(path)} characters, but at most {MAX_PATH_CHARS} fit; shorten its labels: "
             f"{path:.80}"
         )
     return path
@@ -100,12 +100,12 @@ def to_path(namespace: Iterable[str]) -> str:
 
 @lru_cache(maxsize=4_096)
 def from_path(path: str) -> Namespace:
-    """The namespace of a collection."""
+    """Convert a collection to a namespace."""
     return tuple(map(unquote, path.split("/")))
 
 
 def matching(namespaces: Iterable[Namespace], conditions: Iterable[MatchCondition]) -> list[Namespace]:
-    """The namespaces that satisfy every condition; `*` in a condition stands for any label."""
+    """Return the namespaces that satisfy every condition; `*` in a condition matches any label."""
     wanted = list(conditions)
     return [namespace for namespace in namespaces if all(_matches(namespace, condition) for condition in wanted)]
 
@@ -117,7 +117,7 @@ def _matches(namespace: Namespace, condition: MatchCondition) -> bool:
     elif condition.match_type == "suffix":
         part = namespace[-size:] if size else ()
     else:
-        raise ValueError(f"namespaces are matched by 'prefix' or 'suffix', not by {condition.match_type!r}")
+        raise ValueError(f"match_type must be 'prefix' or 'suffix', not {condition.match_type!r}")
     return len(part) == size and all(starmap(_same_label, zip(part, condition.path, strict=True)))
 
 

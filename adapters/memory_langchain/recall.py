@@ -1,4 +1,4 @@
-"""What is recalled for a prompt."""
+"""Recall for prompts."""
 
 from __future__ import annotations
 
@@ -11,23 +11,23 @@ from memory_core.adapting import recall_with
 from memory_langchain.scope import CallScope
 
 SearchMode = Literal["vector", "hybrid", "lexical"]
-"""How stores of items and of documents rank."""
+"""Ranking modes of the store and the vector store."""
 
 DEFAULT_RECALL: Final = RecallOptions()
-"""How memories are recalled unless somebody says otherwise."""
+"""Default recall options."""
 NOTHING: Final = Recalled("", (), ())
 
 
 async def recall(
     scope: CallScope, query: str, options: RecallOptions, *, k: int, is_shown: Callable[[MemoryRecord], bool]
 ) -> Recalled:
-    """What is remembered of the user for a question, as a block, without what the prompt shows anyway.
+    """Recall memories of the user for a question as a block, without the records that the prompt already shows.
 
     Args:
-        scope: Whose memories.
+        scope: The owner of the memories.
         query: The question.
-        options: How to recall.
-        k: At most this many memories; 0 recalls nothing. A `limit` of the options goes first.
+        options: Recall options.
+        k: Most memories; 0 recalls nothing. A `limit` in the options takes precedence.
         is_shown: Whether the prompt shows a record.
     """
     if k == 0 or not query.strip():

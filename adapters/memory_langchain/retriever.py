@@ -24,39 +24,39 @@ if TYPE_CHECKING:
 
 FOR_DOCUMENTS: Final = RecallOptions()
 _NO_BUDGET: Final = 100_000_000
-"""Characters of a block that nobody looks at, for as many documents as are wanted."""
+"""Character budget that never limits the number of documents; the text block itself is not used."""
 _Count = Annotated[int, Field(ge=1, le=10_000)]
 
 
 class MemoryRetriever(BaseRetriever):
-    """Finds memories of the user that a call names, best first.
+    """Retrieves memories of the user whom a call names, best first.
 
     ```python
     retriever = MemoryRetriever(memory=memory.bind(app="support"), k=3)
     retriever.invoke("Which tea does she drink?", {"configurable": {"user_id": "ann"}})
     ```
 
-    A document has the record's id and text; its metadata hold `score` (higher is better, comparable within one call),
+    A document has the record's id and text; its metadata are `score` (higher is better, comparable within one call),
     `similarity` (cosine clamped to 0..1, or `None`), `kind`, `author`, `agent`, `session`, `occurred_at` (ISO 8601,
-    UTC) and `tags`, and `data` for what is no turn of a conversation.
+    UTC) and `tags`, and `data` for records that are not turns of a conversation.
     """
 
     memory: InstanceOf[BoundMemory] | InstanceOf[Memory] = Field(exclude=True, repr=False)
-    """A handle, whose user a call may name, or a memory."""
+    """A handle or a memory; a call may name the user."""
     k: _Count = 4
-    """At most this many documents; `invoke(query, k=...)` overrides it for one call."""
+    """Most documents to return; `invoke(query, k=...)` overrides it for one call."""
     recall: InstanceOf[RecallOptions] = Field(default=FOR_DOCUMENTS, exclude=True, repr=False)
-    """How to find them, such as `RecallOptions(where=Where(kinds=("preference",)), floor=False)`: each text once, no
-    mere questions like the query. Of a budget only `limit` counts, which goes before `k`."""
+    """Search options, such as `RecallOptions(where=Where(kinds=("preference",)), floor=False)`. Each text is returned
+    once, and bare questions similar to the query are left out. Of a budget, only `limit` applies; it overrides `k`."""
     user_id: str | None = None
-    """Whose memory it is, unless a call says so."""
+    """Default user for calls that name none."""
 
     @override
     def invoke(self, input: str, config: RunnableConfig | None = None, **kwargs: Any) -> list[Document]:
-        """Search the memory of the user named by the context, by `config`, or by the constructor.
+        """Search the memories of the user named by the context, by `config` or by the constructor.
 
         Raises:
-            ScopeError: The user is missing, empty, or not the one the handle is bound to.
+            ScopeError: The user is missing or empty, or is not the user of the handle.
         """
         return super().invoke(input, config, **kwargs, scope=self._scope(config))
 
@@ -107,7 +107,7 @@ class MemoryRetriever(BaseRetriever):
 
 
 def to_document(hit: Hit) -> Document:
-    """A hit as a document; see `MemoryRetriever` for its metadata."""
+    """Convert a hit to a document; see `MemoryRetriever` for its metadata."""
     record = hit.record
     metadata: dict[str, Any] = {
         "score": hit.score,

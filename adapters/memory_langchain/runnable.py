@@ -32,26 +32,26 @@ if TYPE_CHECKING:
     from langchain_core.callbacks import AsyncCallbackManagerForChainRun, CallbackManagerForChainRun
     from langchain_core.runnables.base import RunnableLike
 
-# A chain takes and returns whatever it likes, so this wrapper is a Runnable[Any, Any], and the keyword arguments
-# of `invoke` and its sisters are the chain's own: LangChain's interface, handed on as they are. Where LangChain calls a
-# function for a stream, it looks at the number and the names of parameters, so `run_manager` is there although nothing
-# here needs it. `invoke` and `ainvoke` open their run themselves, as LangChain's own sequences do: `_call_with_config`
-# looks at signatures at every call, which takes longer than all the rest of it.
+# Inputs and outputs of a chain can have any type, so this wrapper is a Runnable[Any, Any]. The keyword arguments of
+# `invoke` and its variants belong to the chain and are passed on unchanged. LangChain inspects the parameters of stream
+# functions, so `run_manager` must be there although it is not used. `invoke` and `ainvoke` start their run themselves,
+# as LangChain's own sequences do: `_call_with_config` inspects signatures at every call, which takes longer than
+# everything else it does.
 
 
 class MemoryRunnable(Runnable[Any, Any]):
-    """A chain that sees the conversation's history and what is remembered of the user, and whose turns are kept.
+    """A chain that gets the history of the conversation and the user's memories, and whose turns are stored.
 
-    Made by `with_memory`. With a `history_key` the chain finds the history there, as messages; with a `memories_key` it
-    finds there, as text, the memories that the question brings up and the history does not show (empty, if none).
-    With neither, the chain takes one list of messages: instructions and memories, history, question.
+    `with_memory` creates it. The chain gets the history as messages under `history_key`, and under `memories_key`, as
+    text, the memories that are relevant to the question and not part of the history (empty if there are none).
+    Without these keys, the chain gets one list of messages: instructions and memories, history, question.
 
-    A client that keeps the conversation itself may send all of it as the question: what the memory has already is
-    neither shown twice nor kept twice.
+    A client that manages the conversation itself may send all of it as the question: messages that are already stored
+    are neither shown nor stored twice.
 
-    A turn is saved when the chain is done, question and answer in one transaction, just before `invoke` returns or the
-    stream ends. An error of the memory is raised. When the chain fails, is cancelled, or its stream is abandoned, the
-    question alone is kept.
+    Question and answer are saved in one transaction when the chain has finished, just before `invoke` returns or the
+    stream ends. Errors of the memory are raised. If the chain fails or is cancelled, or if its stream is abandoned,
+    only the question is stored.
     """
 
     def __init__(self, chain: Runnable[Any, Any], scopes: ScopeResolver, plan: Plan) -> None:
@@ -62,24 +62,24 @@ class MemoryRunnable(Runnable[Any, Any]):
     @property
     @override
     def config_specs(self) -> list[ConfigurableFieldSpec]:
-        """What `config["configurable"]` may hold: the chain's own fields and whose memory it is."""
+        """The fields of `config["configurable"]`: those of the chain, and user, conversation and agent."""
         return get_unique_config_specs([*self._chain.config_specs, *_scope_specs(self._scopes)])
 
     @property
     @override
     def InputType(self) -> Any:
-        """What the chain takes, less what this class puts in."""
+        """The chain's input without the keys that this class adds."""
         return Any
 
     @property
     @override
     def OutputType(self) -> Any:
-        """What the chain returns."""
+        """The chain's output."""
         return self._chain.OutputType
 
     @override
     def invoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Any:
-        """Run the chain and save the turn; returns when both are done."""
+        """Run the chain and save the turn; return when both are done."""
         config = ensure_config(config)
         run = get_callback_manager_for_config(config).on_chain_start(None, input, **self._run_of(config))
         try:
@@ -109,7 +109,7 @@ class MemoryRunnable(Runnable[Any, Any]):
 
     @override
     def stream(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Iterator[Any]:
-        """The chain's chunks as they come; the turn is saved after the last one."""
+        """Yield the chain's chunks as they arrive; the turn is saved after the last one."""
         yield from self.transform(iter([input]), config, **kwargs)
 
     @override
@@ -125,7 +125,7 @@ class MemoryRunnable(Runnable[Any, Any]):
 
     @override
     def transform(self, input: Iterator[Any], config: RunnableConfig | None = None, **kwargs: Any) -> Iterator[Any]:
-        """As `stream`, for an input that arrives in pieces; the chain starts when it is complete."""
+        """Like `stream`, for an input that arrives in chunks; the chain starts when the input is complete."""
         turns: list[Turn] = []
 
         def run(
@@ -170,7 +170,9 @@ class MemoryRunnable(Runnable[Any, Any]):
 
         try:
             traced = self._atransform_stream_with_config(input, run, config)
-            async with aclosing(cast("AsyncGenerator[Any, None]", traced)) as chunks:  # it is one, and has to be closed
+            async with aclosing(
+                cast("AsyncGenerator[Any, None]", traced)
+            ) as chunks:  # it is a generator and must be closed
                 async for chunk in chunks:
                     yield chunk
         except BaseException as failure:  # closing and cancellation included: the question was asked all the same
@@ -203,14 +205,14 @@ class MemoryRunnable(Runnable[Any, Any]):
         return output
 
     def _run_of(self, config: RunnableConfig) -> dict[str, Any]:
-        """Name and id of the run in traces and events; the id is for this run alone."""
+        """Name and id of the run for traces and events; the id applies to this run only."""
         return {"name": config.get("run_name") or self.get_name(), "run_id": config.pop("run_id", None)}
 
     def _turn(self, given: object, config: RunnableConfig) -> Turn:
         return Turn(self._plan, self._scopes.resolve(config, needs_session=True), given)
 
 
-def with_memory(  # noqa: PLR0913  (the keywords that users of `RunnableWithMessageHistory` know)
+def with_memory(  # noqa: PLR0913  (the keywords of `RunnableWithMessageHistory`)
     chain: RunnableLike[Any, Any],
     memory: BoundMemory | Memory,
     *,
@@ -227,7 +229,7 @@ def with_memory(  # noqa: PLR0913  (the keywords that users of `RunnableWithMess
     session_id: str | None = None,
     agent_id: str | None = None,
 ) -> MemoryRunnable:
-    """Give a chain a memory: the history of the conversation, recalled memories, every turn kept (`MemoryRunnable`).
+    """Give a chain a memory: conversation history, recalled memories, and every turn stored (see `MemoryRunnable`).
 
     ```python
     prompt = ChatPromptTemplate([("system", "{memories}"), ("placeholder", "{history}"), ("human", "{question}")])
@@ -238,24 +240,24 @@ def with_memory(  # noqa: PLR0913  (the keywords that users of `RunnableWithMess
     ```
 
     Args:
-        chain: Takes text or messages, or a dict of them; returns the same.
-        memory: A handle (`memory.bind(app=..., user=...)`), whose user a call may name, or a memory.
-        input_key: Of the question, in a dict; needed if there are several keys and none is `"input"`.
-        history_key: Of the history the chain gets.
-        memories_key: Of the memories the chain gets.
-        output_key: Of the answer, if the chain returns a dict of several keys without `"output"`.
-        k: How many memories to recall at most; 0 recalls none.
-        recall: How to recall: budget, conditions, mode and the rest.
-        history_limit: Show only so many messages, the newest ones; all by default.
-        summarizer: Tell what the limit hides as a summary, such as `ModelSummarizer(model)` writes: now and then a turn
-            begins with one more call of that model. No message is deleted for it.
-        keep_partial: Keep what was streamed of an answer that was never finished.
-        user_id: The user, unless a call names one; see `memory_langchain.scope`.
-        session_id: The conversation, unless a call names one.
-        agent_id: The agent that answers, unless a call names one.
+        chain: Takes and returns a string, messages, or a dict of these.
+        memory: A handle (`memory.bind(app=..., user=...)`) or a memory; a call may name the user.
+        input_key: Key of the question in a dict; required if there are several keys and none is called `"input"`.
+        history_key: Key under which the chain gets the history.
+        memories_key: Key under which the chain gets the memories.
+        output_key: Key of the answer; required if the chain returns a dict of several keys without `"output"`.
+        k: Most memories to recall; 0 recalls none.
+        recall: Recall options: budget, conditions, mode and so on.
+        history_limit: Show only this many of the newest messages; by default all.
+        summarizer: Summarizes the messages beyond the limit, for example `ModelSummarizer(model)`. Some turns then
+            begin with an additional call of that model. No message is deleted.
+        keep_partial: Store the streamed part of an answer that was never completed.
+        user_id: Default user for calls that name none; see `memory_langchain.scope`.
+        session_id: Default conversation for calls that name none.
+        agent_id: Default agent for calls that name none.
 
     Raises:
-        ScopeError: A default is empty or contradicts the handle; at each call, if user or conversation is missing.
+        ScopeError: A default is empty or contradicts the handle; during a call, if user or conversation is missing.
     """
     plan = Plan(input_key, history_key, memories_key, output_key, k, history_limit, keep_partial, summarizer, recall)
     return MemoryRunnable(coerce_to_runnable(chain), ScopeResolver(memory, user_id, session_id, agent_id), plan)
@@ -266,7 +268,7 @@ def _scope_specs(scopes: ScopeResolver) -> list[ConfigurableFieldSpec]:
         return ConfigurableFieldSpec(id=name, annotation=str, description=meaning, default=default, is_shared=True)
 
     return [
-        spec("user_id", "Whose memory it is.", scopes.user_id or scopes.handle.scope.user),
+        spec("user_id", "The user who owns the memory.", scopes.user_id or scopes.handle.scope.user),
         spec("session_id", "The conversation.", scopes.session_id or scopes.handle.scope.session),
         spec("agent_id", "The agent that answers.", scopes.agent_id or scopes.handle.scope.agent),
     ]

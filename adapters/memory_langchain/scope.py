@@ -1,19 +1,19 @@
-"""Whose memory a call reaches, and which conversation it belongs to: decided here for every class of this package.
+"""Resolves user, conversation and agent of a call, for every class of this package.
 
-A key is looked for in this order, and the first place that names it decides; `None` or an empty value there is an
-error, never a reason to look further:
+Each key is looked up in this order, and the first place that has it wins. `None` or an empty value there is an error;
+the lookup does not continue:
 
 1. the context of the run (LangGraph's `context=`: a dataclass, a pydantic model or a mapping),
 2. `config["configurable"]`,
 3. the constructor of the class.
 
-| key | names | when nobody gives it |
+| key | names | if it is missing |
 |---|---|---|
-| user | `user_id` | the user LangGraph's server authenticated, else the one the handle is bound to, else an error |
-| session | `session_id`, `thread_id`, `conversation_id`, in this order within a place | an error where one is needed |
+| user | `user_id` | the user that LangGraph's server authenticated, else the user of the handle, else an error |
+| session | `session_id`, `thread_id`, `conversation_id`, in this order within a place | an error if required |
 | agent | `agent_id` | none |
 
-A handle that fixes a user accepts no other one, and an authenticated user cannot ask for somebody else's memory.
+A handle that is bound to a user accepts no other user, and an authenticated user cannot reach another user's memory.
 """
 
 from __future__ import annotations
@@ -34,19 +34,19 @@ SESSION_KEYS: Final = ("session_id", "thread_id", "conversation_id")
 AGENT_KEYS: Final = ("agent_id",)
 
 _RUNTIME: Final = "__pregel_runtime"
-"""Where a LangGraph run keeps its `Runtime` (langgraph 1.2, `_internal/_constants.py`); read without importing it."""
+"""Key of a LangGraph run's `Runtime` (langgraph 1.2, `_internal/_constants.py`); read without importing LangGraph."""
 _AUTHENTICATED: Final = "langgraph_auth_user"
-"""Where LangGraph's server puts the user it authenticated (langgraph 1.2, `pregel/main.py`)."""
+"""Key of the user whom LangGraph's server authenticated (langgraph 1.2, `pregel/main.py`)."""
 
 _ABSENT: Final = object()
 
 
 @dataclass(frozen=True, slots=True)
 class CallScope:
-    """The answer for one call."""
+    """The resolved scope of one call."""
 
     memory: BoundMemory
-    """Bound to app and user; reads reach all conversations of that user."""
+    """Bound to app and user; it reads all conversations of that user."""
     user: str
     session: str | None
     agent: str | None
@@ -54,16 +54,16 @@ class CallScope:
 
 @dataclass(frozen=True, slots=True)
 class ScopeResolver:
-    """A memory with the defaults a constructor was given.
+    """A memory and the default keys of a constructor.
 
     Args:
-        memory: A handle (its user may be open), or a memory, which stands for its app `"default"`.
-        user_id: The user, unless a call names one.
-        session_id: The conversation, unless a call names one.
-        agent_id: The agent, unless a call names one.
+        memory: A handle, with or without a user, or a memory, which means its app `"default"`.
+        user_id: Default user for calls that name none.
+        session_id: Default conversation for calls that name none.
+        agent_id: Default agent for calls that name none.
 
     Raises:
-        ScopeError: A default is empty, or names a user other than the handle's.
+        ScopeError: A default is empty or contradicts the user of the handle.
     """
 
     memory: BoundMemory | Memory
@@ -81,21 +81,21 @@ class ScopeResolver:
 
     @property
     def handle(self) -> BoundMemory:
-        """The handle as it was given, before a call names its user."""
+        """The handle as passed to the constructor, before a call names its user."""
         return self.memory.bind() if isinstance(self.memory, Memory) else self.memory
 
     def resolve(
         self, config: RunnableConfig | None = None, *, context: object = None, needs_session: bool = False
     ) -> CallScope:
-        """The scope of one call.
+        """Return the scope of one call.
 
         Args:
-            config: The configuration of the run, complete (as `ensure_config` returns it).
-            context: The context of the run, where the caller has it at hand; otherwise it is taken from `config`.
-            needs_session: Refuse a call that names no conversation.
+            config: The complete configuration of the run, as `ensure_config` returns it.
+            context: The context of the run; without it, the context is read from `config`.
+            needs_session: Whether a call must name a conversation.
 
         Raises:
-            ScopeError: A key is missing, empty or not text, or names somebody else than the handle is bound to.
+            ScopeError: A key is missing, empty or not a string, or contradicts the user of the handle.
         """
         configurable: Mapping[str, object] = {} if config is None else config.get("configurable") or {}
         if context is None:
@@ -109,7 +109,7 @@ class ScopeResolver:
                 "conversation_id), the same in the context, or session_id= to the constructor"
             )
         agent = self._named("agent", places, AGENT_KEYS, self.agent_id, handle.scope.agent)
-        handle.bind(session=session, agent=agent)  # refuses what contradicts the handle
+        handle.bind(session=session, agent=agent)  # raises if they contradict the handle
         return CallScope(handle, handle.scope.user or "", session, agent)
 
     def _owned(self, places: Iterable[object], authenticated: str | None) -> BoundMemory:
@@ -118,10 +118,10 @@ class ScopeResolver:
         if user is None:
             raise ScopeError(
                 "no user is named: pass config={'configurable': {'user_id': ...}}, a context with user_id, user_id= "
-                "to the constructor, or a handle that is bound to one; memories without an owner are never shared"
+                "to the constructor, or a handle that is bound to a user; memories without an owner are never shared"
             )
         if authenticated is not None and user != authenticated:
-            raise ScopeError(f"the run is authenticated as {authenticated!r} and asks for the memory of {user!r}")
+            raise ScopeError(f"the run is authenticated as {authenticated!r} and cannot use the memory of {user!r}")
         return owned_by(given, user)
 
     @staticmethod
@@ -137,21 +137,21 @@ class ScopeResolver:
 
 
 def of_one_owner(memory: object, example: str) -> BoundMemory:
-    """`memory` if it is a handle that fixes the user, as classes need it that never see the configuration of a run.
+    """Return `memory` if it is a handle with a user, for classes that do not see the configuration of a run.
 
     Raises:
-        ScopeError: It is not; the message shows the example.
+        ScopeError: It is not such a handle; the message shows the example.
     """
     if not isinstance(memory, BoundMemory) or memory.scope.user is None:
-        raise ScopeError(f"this belongs to one owner, so it takes a handle that fixes the user: {example}")
+        raise ScopeError(f"this class belongs to one owner, so it needs a handle that is bound to a user: {example}")
     return memory
 
 
 def as_key(name: str, value: object) -> str:
-    """`value` as a scope key. Numbers and UUIDs, common as ids, stand for their usual text.
+    """Return `value` as a scope key. Numbers and UUIDs, which are common ids, are converted to strings.
 
     Raises:
-        ScopeError: It is `None`, blank, or something else.
+        ScopeError: It is `None`, blank, or of another type.
     """
     if isinstance(value, uuid.UUID) or (isinstance(value, int) and not isinstance(value, bool)):
         return str(value)
@@ -167,7 +167,7 @@ def _look_up(place: object, name: str) -> object:
 
 
 def _authenticated(configurable: Mapping[str, object]) -> str | None:
-    """Whom the server authenticated; nobody, if it does not ask who calls (a user of the name "")."""
+    """The user whom the server authenticated, or `None` if it has no authentication (the user name is then "")."""
     user = configurable.get(_AUTHENTICATED)
     if user is None:
         return None

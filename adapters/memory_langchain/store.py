@@ -45,17 +45,17 @@ from memory_langchain.namespaces import Namespace, check_namespaces, from_path, 
 from memory_langchain.scope import of_one_owner
 
 ITEM_KIND: Final = "langgraph_item"
-"""The kind of the records that are items of a store."""
+"""Kind of the records that are items of a store."""
 
 MAX_REACH: Final = 10_000
-"""How deep a ranked search reaches: `offset + limit`. Searches without a query have no bound."""
+"""Largest `offset + limit` of a ranked search. Searches without a query have no limit."""
 
 _items: Final = partial(Where, kinds=(ITEM_KIND,), states=("active", "compacted", "archived"))
-"""A condition that holds for items only."""
+"""A condition that only items meet."""
 
 
 class MemoryStore(BaseStore):
-    """A `BaseStore` whose items are records of one owner: shared, durable, and searched by the memory itself.
+    """A `BaseStore` whose items are records of one owner: shared, durable, and searched by the memory.
 
     ```python
     store = MemoryStore(memory.bind(app="support", user="everyone"), fields=["text"])
@@ -63,19 +63,19 @@ class MemoryStore(BaseStore):
     graph = builder.compile(store=store)
     ```
 
-    Works from any thread and any event loop. A batch reads first and then writes, in one transaction.
+    It can be used from any thread and any event loop. A batch reads first and then writes, in one transaction.
 
     Args:
-        memory: A handle that fixes the user; the namespaces of the store are collections of that owner.
-        fields: Paths of what is searched, in LangGraph's syntax, unless `put(index=...)` says so; `"$"` is the whole
-            value as JSON. The memory's own embedder makes the vectors: there is no `dims` and no `embed`.
-        ttl: As LangGraph's stores take it. Expired items are never returned (`omit_expired` is always on), and every
-            write sweeps them away (so no sweeper runs at an interval); `sweep_ttl` does so at once.
-        mode: How a query ranks: `vector` (the score is the cosine, from 0 to 1), `hybrid` or `lexical` (the score is
-            comparable within one search). A memory without an embedder ranks by words only: take `lexical`.
+        memory: A handle that is bound to a user; namespaces of the store are collections of that owner.
+        fields: Default paths of the searched fields, in LangGraph's syntax; `put(index=...)` overrides them, and `"$"`
+            is the whole value as JSON. The memory's embedder computes the vectors: there is no `dims` and no `embed`.
+        ttl: LangGraph's TTL configuration. Expired items are never returned (`omit_expired` is always on). Every
+            write deletes them, so no periodic sweeper runs; `sweep_ttl` deletes them at once.
+        mode: The ranking of queries: `vector` (the score is the cosine, from 0 to 1), `hybrid` or `lexical` (the score
+            is comparable within one search). A memory without an embedder supports only `lexical`.
 
     Raises:
-        ScopeError: The handle leaves the user open, or is bound to a collection.
+        ScopeError: The handle is not bound to a user, or is bound to a collection.
     """
 
     supports_ttl = True
@@ -98,11 +98,11 @@ class MemoryStore(BaseStore):
 
     @override
     def batch(self, ops: Iterable[Op]) -> list[Result]:
-        """Carry out the operations: first what reads, then what writes; of two puts of one key the later counts.
+        """Execute the operations, reads before writes. If there are two puts for one key, the later one wins.
 
         Raises:
             InvalidNamespaceError: A namespace cannot be stored.
-            InvalidInputError: A value is not JSON, a filter or a number means nothing; nothing was written.
+            InvalidInputError: A value is not JSON, or a filter or a number is invalid; nothing was written.
         """
         return run_sync(self.abatch, ops)
 
@@ -124,7 +124,7 @@ class MemoryStore(BaseStore):
         return results
 
     def sweep_ttl(self) -> int:
-        """Delete expired items now; returns how many."""
+        """Delete expired items now; return their number."""
         return run_sync(self._memory.sweep)
 
     async def asweep_ttl(self) -> int:
@@ -132,7 +132,7 @@ class MemoryStore(BaseStore):
         return await self._memory.sweep()
 
     def _writes(self, ops: Iterable[PutOp], now: datetime) -> tuple[list[Draft], list[str]]:
-        """What to put and which addresses to remove."""
+        """The drafts to put and the addresses to remove."""
         latest = {_address(op.namespace, op.key): op for op in ops}
         drafts = [self._draft(address, op, now) for address, op in latest.items() if op.value is not None]
         return drafts, [address for address, op in latest.items() if op.value is None]
@@ -156,7 +156,7 @@ class MemoryStore(BaseStore):
 
 
 class _Reading:
-    """The reads of one batch, and whose expiry they put off."""
+    """The reads of one batch, and the records whose expiry they extend."""
 
     def __init__(self, memory: BoundMemory, mode: SearchMode, now: datetime) -> None:
         self._memory = memory
@@ -166,7 +166,7 @@ class _Reading:
         self.refreshed: dict[str, datetime | None] = {}
 
     async def look_up(self, ops: Sequence[GetOp]) -> None:
-        """Read what all gets of the batch want at once."""
+        """Read the items for all gets of the batch at once."""
         addresses = sorted({_address(op.namespace, op.key) for op in ops})
         for start in range(0, len(addresses), MAX_REACH):
             some = addresses[start : start + MAX_REACH]
@@ -174,7 +174,7 @@ class _Reading:
             self._known.update({record.source_key or "": record for record in page.records})
 
     async def result(self, op: Op) -> Result:
-        """What the operation returns; nothing for one that writes."""
+        """The result of an operation; `None` for writes."""
         match op:
             case GetOp():
                 return self._item(op)
@@ -184,7 +184,7 @@ class _Reading:
                 return cast("Result", await self._namespaces(op))
             case PutOp():
                 return None
-        raise InvalidInputError(f"a store knows GetOp, PutOp, SearchOp and ListNamespacesOp, not {op!r:.80}")
+        raise InvalidInputError(f"a store executes GetOp, PutOp, SearchOp and ListNamespacesOp, not {op!r:.80}")
 
     def _item(self, op: GetOp) -> Item | None:
         record = self._known.get(_address(op.namespace, op.key))
@@ -211,7 +211,7 @@ class _Reading:
     async def _ranked(self, query: str, where: Where, op: SearchOp) -> list[Hit]:
         last = op.offset + op.limit
         if last > MAX_REACH:
-            raise InvalidInputError(f"a search with a query reaches the best {MAX_REACH} items, not {last}")
+            raise InvalidInputError(f"offset + limit of a search with a query must be at most {MAX_REACH}, not {last}")
         hits = await self._memory.search(cut_query(query), limit=last, where=where, mode=self._mode, floor=False)
         return hits[op.offset :]
 
@@ -219,7 +219,7 @@ class _Reading:
         return hit.similarity if self._mode == "vector" else hit.score
 
     async def _listed(self, where: Where, op: SearchOp) -> list[MemoryRecord]:
-        """Newest first, by the last put."""
+        """Items ordered by their last put, newest first."""
         skip, found, cursor = op.offset, list[MemoryRecord](), None
         while len(found) < op.limit:
             limit = min(skip + op.limit - len(found), MAX_REACH)
@@ -248,19 +248,19 @@ class _Reading:
 def _checked(memory: object) -> BoundMemory:
     handle = of_one_owner(
         memory,
-        "MemoryStore(memory.bind(app='support', user='everyone')); the namespaces inside it tell whom an item is about",
+        "MemoryStore(memory.bind(app='support', user='everyone')); its namespaces say which user an item is about",
     )
     if handle.scope.collection is not None:
-        raise ScopeError(f"the namespaces of a store are collections; bind none (here {handle.scope.collection!r})")
+        raise ScopeError(f"a store manages collections itself; pass a handle without {handle.scope.collection!r}")
     return handle
 
 
 def _paths(fields: object) -> tuple[str, ...]:
     if isinstance(fields, str | Mapping) or not isinstance(fields, Iterable):
-        raise InvalidInputError(f"fields are a list of paths such as ['text', 'facts[*].content'], not {fields!r:.80}")
+        raise InvalidInputError(f"fields must be a list of paths such as ['text', 'facts[*].name'], not {fields!r:.80}")
     paths = tuple(cast("Iterable[object]", fields))
     if not all(isinstance(path, str) and path for path in paths):
-        raise InvalidInputError(f"each of the fields is a path such as 'text' or '$', not {fields!r:.80}")
+        raise InvalidInputError(f"each field must be a path such as 'text' or '$', not {fields!r:.80}")
     return cast("tuple[str, ...]", paths)
 
 
@@ -272,14 +272,14 @@ def _text(key: str, value: dict[str, Any], paths: Iterable[str]) -> str:
 
 
 def _address(namespace: Iterable[str], key: str) -> str:
-    """The source key of an item: the same for the same namespace and key only, whatever their length."""
-    name = "\0".join([*namespace, key])  # a label has no NUL, so the key is all that follows the last label's
+    """The source key of an item: unique per namespace and key, of fixed length."""
+    name = "\0".join([*namespace, key])  # labels contain no NUL, so the key is everything after the last label's NUL
     return f"item:{len(tuple(namespace))}:{hashlib.sha256(name.encode('utf-8', 'surrogatepass')).hexdigest()}"
 
 
 def _expiry(minutes: object, now: datetime) -> datetime:
     if isinstance(minutes, bool) or not isinstance(minutes, int | float) or not minutes > 0 or math.isinf(minutes):
-        raise InvalidInputError(f"ttl is a positive number of minutes, or None, not {minutes!r}")
+        raise InvalidInputError(f"ttl must be a positive number of minutes or None, not {minutes!r}")
     try:
         return now + timedelta(minutes=minutes)
     except OverflowError as cause:
@@ -288,7 +288,7 @@ def _expiry(minutes: object, now: datetime) -> datetime:
 
 def _check_query(query: object) -> None:
     if query is not None and not isinstance(query, str):
-        raise InvalidInputError(f"query must be a text or None, not {query!r:.80}")
+        raise InvalidInputError(f"query must be a string or None, not {query!r:.80}")
 
 
 def _check_page(limit: object, offset: object) -> None:
@@ -298,7 +298,7 @@ def _check_page(limit: object, offset: object) -> None:
 
 def _check_count(name: str, value: object) -> None:
     if isinstance(value, bool) or not isinstance(value, int) or value < 0:
-        raise InvalidInputError(f"{name} must be a whole number from 0 on, not {value!r:.80}")
+        raise InvalidInputError(f"{name} must be a whole number from 0, not {value!r:.80}")
 
 
 def _fields(record: MemoryRecord) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""A chat model that follows a script: for tests and demonstrations without a model."""
+"""A scripted chat model for tests and demonstrations without a real model."""
 
 from __future__ import annotations
 
@@ -22,29 +22,29 @@ except ImportError as error:
     raise ImportError("`memory_langchain` needs langchain-core: pip install 'memory-core[langchain]'") from error
 
 Reply = str | AIMessage | BaseException
-"""What the model answers: text, a message (with tool calls, for example), or an error it raises."""
+"""An answer of the model: text, a message (for example with tool calls), or an error to raise."""
 
 Script = Sequence[Reply] | Callable[[list[BaseMessage]], Reply]
 """Replies in order, or a function of the prompt."""
 
 
 class ScriptedChatModel(BaseChatModel):
-    """Answers from a script, remembers its prompts, streams word by word; usable from any number of threads.
+    """Answers from a script, records its prompts, and streams word by word; safe to use from several threads.
 
     ```python
     model = ScriptedChatModel(script=["Hello.", AIMessage("", tool_calls=[...]), RuntimeError("overloaded")])
     model = ScriptedChatModel(script=lambda prompt: f"You said: {prompt[-1].text}")
     ```
 
-    A script of replies raises `IndexError` when it has run out. With `stream`, a text arrives in pieces of a word each
-    and a tool call as a piece of its own.
+    A list of replies raises `IndexError` when it is exhausted. With `stream`, a text arrives word by word and a tool
+    call as a separate chunk.
     """
 
     script: SkipValidation[Script]
     prompts: SkipValidation[list[list[BaseMessage]]] = Field(default_factory=list[list[BaseMessage]])
     """Every prompt so far, in order of arrival."""
     tools: SkipValidation[list[list[dict[str, Any]]]] = Field(default_factory=list[list[dict[str, Any]]])
-    """The tools that each prompt came with, in OpenAI's format."""
+    """The tools of each prompt, in OpenAI's format."""
     _lock: threading.Lock = PrivateAttr(default_factory=threading.Lock)
 
     @property
@@ -56,7 +56,7 @@ class ScriptedChatModel(BaseChatModel):
     def bind_tools(
         self, tools: Sequence[Any], *, tool_choice: str | None = None, **kwargs: Any
     ) -> Runnable[LanguageModelInput, AIMessage]:
-        """The model with tools, which it only records: the script decides what is called."""
+        """Record the tools; the script decides which of them are called."""
         return self.bind(tools=[convert_to_openai_tool(tool) for tool in tools], **kwargs)
 
     @override
@@ -97,7 +97,7 @@ class ScriptedChatModel(BaseChatModel):
         elif turn < len(self.script):
             reply = self.script[turn]
         else:
-            raise IndexError(f"the script has {len(self.script)} replies, and this is prompt {turn + 1}: {messages!r}")
+            raise IndexError(f"the script has {len(self.script)} replies, but this is prompt {turn + 1}: {messages!r}")
         if isinstance(reply, BaseException):
             raise reply
         return AIMessage(reply) if isinstance(reply, str) else reply.model_copy()

@@ -24,7 +24,7 @@ except ImportError as error:
     raise ImportError("`memory_langchain` needs langchain-core: pip install 'memory-core[langchain]'") from error
 
 DEFAULT_TOOLS: Final = (STORE_MEMORY, SEARCH_MEMORIES, UPDATE_MEMORY, FORGET_MEMORY)
-"""What an agent gets unless it asks for others."""
+"""Default tools of an agent."""
 
 
 def memory_tools(
@@ -35,29 +35,28 @@ def memory_tools(
     session_id: str | None = None,
     agent_id: str | None = None,
 ) -> list[StructuredTool]:
-    """Tools with which a model stores, searches, corrects and forgets memories.
+    """Create tools with which a model stores, searches, corrects and forgets memories.
 
-    Whose memory a call reaches comes from the run's context and `config`, as everywhere in this package, and never
-    from what the model writes: the schemas have no such field, and extra arguments are ignored. A tool answers with a
-    text for the model and the same as data in the message's `artifact`; an argument it cannot use is answered with
-    a message of status `"error"`.
+    The owner of a call comes from the run's context and `config`, as everywhere in this package, and never from the
+    model: the schemas have no such field, and extra arguments are ignored. A tool returns text for the model and the
+    same content as data in the message's `artifact`; an invalid argument results in a message with status `"error"`.
 
     Args:
-        memory: A handle, whose user a call may name, or a memory.
-        tools: Which ones.
-        user_id: The user, unless a call names one.
-        session_id: The conversation, unless a call names one.
-        agent_id: The agent that stores something, unless a call names one.
+        memory: A handle or a memory; a call may name the user.
+        tools: The tools to create.
+        user_id: Default user for calls that name none.
+        session_id: Default conversation for calls that name none.
+        agent_id: Default agent, the author of stored memories, for calls that name none.
 
     Raises:
-        ScopeError: A default is empty or contradicts the handle; at each call, if no user is named.
+        ScopeError: A default is empty or contradicts the handle; during a call, if no user is named.
     """
     scopes = ScopeResolver(memory, user_id, session_id, agent_id)
     return [_structured(tool, scopes) for tool in tools]
 
 
 def _structured(tool: Tool, scopes: ScopeResolver) -> StructuredTool:
-    # LangChain evaluates the annotations, finds `config` and fills it in; what the model wrote arrives as keywords.
+    # LangChain evaluates the annotations and injects `config`; the model's arguments arrive as keywords.
     def call(config: RunnableConfig, **arguments: Any) -> tuple[str, Mapping[str, Json]]:
         return _answer(run_sync(tool, _context(scopes, config), arguments))
 
@@ -82,5 +81,5 @@ def _context(scopes: ScopeResolver, config: RunnableConfig) -> ToolContext:
 
 def _answer(result: ToolResult) -> tuple[str, Mapping[str, Json]]:
     if result.status == "error":
-        raise ToolException(result.text)  # LangChain's way to tell the model
+        raise ToolException(result.text)  # LangChain reports it to the model
     return result.text, result.data

@@ -1,4 +1,4 @@
-"""One turn of a chain: what goes in, what comes out, and what of it is kept."""
+"""One turn of a chain: its input, its output, and the messages to store."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _DEFAULT_OUTPUT: Final = "output"
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """Where in a chain's input and output the turn stands, and how much memory is put in."""
+    """Keys of the turn in a chain's input and output, and the amount of memory to add."""
 
     input_key: str | None
     history_key: str | None
@@ -42,60 +42,60 @@ class Plan:
 
     def __post_init__(self) -> None:
         if self.k < 0 or (self.history_limit is not None and self.history_limit < 0):
-            raise ValueError(f"k and history_limit count, so they cannot be negative: {self.k}, {self.history_limit}")
+            raise ValueError(f"k and history_limit must be 0 or more, not {self.k} and {self.history_limit}")
         if self.summarizer is not None and self.history_limit is None:
-            raise ValueError("what is older than history_limit= is summarized; say how many messages that leaves")
+            raise ValueError("summarizer= summarizes messages beyond history_limit=, which is missing; pass it too")
 
     @property
     def merges(self) -> bool:
-        """Whether history and memories go before the question, as messages."""
+        """Whether history and memories are prepended to the question as messages."""
         return self.history_key is None and self.memories_key is None
 
     @property
     def wants_history(self) -> bool:
-        """Whether the chain has a place for the history."""
+        """Whether the chain takes the history."""
         return self.merges or self.history_key is not None
 
     @property
     def recalls(self) -> int:
-        """How many memories the chain has a place for."""
+        """Most memories to recall for the chain."""
         return self.k if self.merges or self.memories_key is not None else 0
 
     def question_key(self, given: Mapping[str, object]) -> str:
-        """The key of the question in a chain's input."""
+        """Return the key of the question in a chain's input."""
         key = self.input_key or (next(iter(given)) if len(given) == 1 else _DEFAULT_INPUT)
         if key not in given:
-            raise ValueError(f"the input has no {key!r} but {sorted(given)}; name the question's key as input_key=")
+            raise ValueError(f"the input has keys {sorted(given)}, not {key!r}; name the question's key as input_key=")
         return key
 
     def answer_of(self, output: Mapping[str, object]) -> object:
-        """The answer in a chain's output."""
+        """Return the answer in a chain's output."""
         if self.output_key is None and len(output) == 1:
             return next(iter(output.values()))
         for key in (self.output_key,) if self.output_key else (_DEFAULT_OUTPUT, self.input_key):
             if key is not None and key in output:
                 return output[key]
-        raise ValueError(f"no answer among the output's keys {sorted(output)}; name its key as output_key=")
+        raise ValueError(f"no answer found under the output's keys {sorted(output)}; name its key as output_key=")
 
 
 @dataclass(slots=True)
 class Turn:
-    """A question on its way through a chain. It is saved once: with its answer, or alone if there is none."""
+    """A question that a chain is processing. It is saved once: with its answer, or alone if there is none."""
 
     plan: Plan
     scope: CallScope
     given: object
     summary: MemoryRecord | None = None
-    """Of what is older than the history."""
+    """Summary of the messages before the history."""
     history: list[MemoryRecord] = field(default_factory=list[MemoryRecord])
     recalled: Recalled = NOTHING
     chunks: list[object] = field(default_factory=list[object])
-    """What was streamed so far."""
+    """The chunks streamed so far."""
     sent: list[BaseMessage] = field(default_factory=list[BaseMessage])
-    """All that the chain was given as messages, when history and question go in as one list."""
+    """All messages given to the chain, if history and question are passed as one list."""
     _saved: bool = False
     _resent: set[str] = field(default_factory=set[str])
-    """Ids of the stored messages in whose place the question itself shows the conversation."""
+    """Ids of the stored messages that the question itself already contains."""
 
     @property
     def question(self) -> list[BaseMessage]:
@@ -105,11 +105,11 @@ class Turn:
             return to_messages(named[self.plan.question_key(named)], role=HumanMessage)
         if self.plan.input_key is not None or not self.plan.merges:
             key = self.plan.input_key or _DEFAULT_INPUT
-            raise TypeError(f"the input has to be a dict with the question under {key!r}, not {self.given!r:.80}")
+            raise TypeError(f"the input must be a dict with the question under {key!r}, not {self.given!r:.80}")
         return to_messages(self.given, role=HumanMessage)
 
     async def load(self) -> None:
-        """Read the history and recall what it does not show already."""
+        """Read the history and recall memories that it does not show."""
         plan, query = self.plan, "\n".join(filter(None, map(searchable_text, self.question)))
         if plan.wants_history and plan.summarizer is not None and plan.history_limit is not None:
             self.summary, self.history = await read_summarized(self.scope, plan.history_limit, plan.summarizer)
@@ -124,7 +124,7 @@ class Turn:
         )
 
     def chain_input(self) -> object:
-        """What the chain gets: the input with history and memories in their places."""
+        """Return the chain's input, with history and memories filled in."""
         plan, history = self.plan, [to_message(record) for record in self.history]
         if self.summary is not None:
             history.insert(0, summary_message(self.summary))
@@ -144,7 +144,7 @@ class Turn:
         return filled
 
     def answer(self, output: object) -> list[BaseMessage]:
-        """The messages of a chain's output that are new."""
+        """Return the new messages in a chain's output."""
         if output is None:
             return []
         named = _named(output)
@@ -152,7 +152,7 @@ class Turn:
         return messages[len(self.sent) :] if _begins_with(messages, self.sent) else messages
 
     async def save(self, answer: Sequence[BaseMessage]) -> None:
-        """Append question and answer to the history, in one transaction; of a conversation only what is new."""
+        """Append question and answer to the history in one transaction; of a resent conversation, only new messages."""
         self._saved = True
         said = [*(message for message in self.question if not isinstance(message, SystemMessage)), *answer]
         if _is_conversation(self.question):
@@ -161,9 +161,9 @@ class Turn:
             await write(self.scope, said)
 
     async def keep(self, failure: BaseException) -> None:
-        """After a failure or an abandoned stream: keep the question, and the answer so far if the plan says so.
+        """Save the question after a failure or an abandoned stream, and the partial answer if the plan says so.
 
-        The failure is what the caller gets to see; that the question could not be saved either is added as a note.
+        The caller sees the original failure; if saving the question fails too, a note is added to it.
         """
         if self._saved:
             return
@@ -172,11 +172,11 @@ class Turn:
             await self.save(partial)
         except MemoryCoreError as lost:
             failure.add_note(f"its question was not saved: {lost}")
-            logger.error("the question of a turn that failed was not saved: %s", reason_for_log(lost))  # noqa: TRY400  (told above)
+            logger.error("the question of a turn that failed was not saved: %s", reason_for_log(lost))  # noqa: TRY400  (reported above)
 
 
 def in_order(question: Sequence[BaseMessage], history: Sequence[BaseMessage], memories: str) -> list[BaseMessage]:
-    """One list of messages: instructions with the memories behind them, the history, the question."""
+    """Return one list of messages: instructions followed by the memories, then the history, then the question."""
     first = next((n for n, message in enumerate(question) if not isinstance(message, SystemMessage)), len(question))
     instructions, rest = list(question[:first]), question[first:]
     if memories:
@@ -186,7 +186,7 @@ def in_order(question: Sequence[BaseMessage], history: Sequence[BaseMessage], me
 
 
 def with_memories(instruction: SystemMessage | None, memories: str) -> SystemMessage:
-    """A system message that ends with the memories; what stood before stays first, for caches of prompts."""
+    """A system message with the memories appended at the end, so that prompt caches can reuse its beginning."""
     if instruction is None:
         return SystemMessage(memories)
     before = instruction.content
@@ -195,7 +195,7 @@ def with_memories(instruction: SystemMessage | None, memories: str) -> SystemMes
 
 
 def joined(chunks: Iterable[object]) -> object:
-    """Streamed chunks as the one output they stand for: their sum, or the last where they cannot be added."""
+    """Combine streamed chunks into one output: their sum, or the last chunk if they cannot be added."""
     parts = list(chunks)
     if not parts:
         return None
@@ -204,7 +204,7 @@ def joined(chunks: Iterable[object]) -> object:
     first, *others = parts
     if isinstance(first, AIMessageChunk) and all(isinstance(part, AIMessageChunk) for part in others):
         return first + others
-    total: Any = first  # whatever the chain yields; only its `+` is used
+    total: Any = first  # any type the chain yields; only its `+` is used
     for part in others:
         try:
             total = total + part
@@ -214,12 +214,12 @@ def joined(chunks: Iterable[object]) -> object:
 
 
 def _named(value: object) -> Mapping[str, object] | None:
-    """The value if it is a dict of named values, as chains take and return them."""
+    """Return the value if it is a dict with string keys, as chains take and return them."""
     return cast("Mapping[str, object]", value) if isinstance(value, Mapping) else None
 
 
 def _is_conversation(question: Sequence[BaseMessage]) -> bool:
-    """Whether a client that keeps the conversation itself sends all of it with its question."""
+    """Whether the question is a whole conversation, sent by a client that manages it itself."""
     return any(isinstance(message, AIMessage) for message in question)
 
 

@@ -26,12 +26,12 @@ if TYPE_CHECKING:
     from langchain_core.embeddings import Embeddings
 
 DOCUMENT_KIND: Final = "document"
-"""The kind of the records that are documents of a vector store."""
+"""Kind of the records that are documents of a vector store."""
 
 _PAGE: Final = 10_000
 
-# LangChain's interface has `**kwargs` everywhere; here they are there to be refused, so that a misspelt `filter` does
-# not silently find everything.
+# LangChain's interface has `**kwargs` everywhere; unknown ones are refused here, so that a misspelt `filter` does not
+# silently return everything.
 
 
 class MemoryVectorStore(VectorStore):
@@ -43,19 +43,19 @@ class MemoryVectorStore(VectorStore):
     manuals.similarity_search("How do I reset it?", k=1, filter={"page": {"$lt": 10}})
     ```
 
-    Documents are records of the kind `"document"`, found by the other classes too; this one shows nothing else, and
-    nothing beyond what the handle is bound to. An id names one document of the handle: adding it again replaces it,
-    deleting it makes room. A call writes all or nothing.
+    Documents are records of the kind `"document"`, which the other classes find too; this class returns only documents
+    in the scope of its handle. Ids are unique within the handle: adding an id again replaces its document, and an id
+    can be reused after deletion. A call writes all or nothing.
 
-    The memory's own embedder makes the vectors (`LangChainEmbedder` makes one of LangChain's `Embeddings`). Maximal
-    marginal relevance compares documents by the words they share, as the memory itself does; it needs no vectors.
+    The memory's embedder computes the vectors (`LangChainEmbedder` wraps LangChain's `Embeddings`). Maximal marginal
+    relevance compares documents by the words they share, as the memory itself does; it needs no vectors.
 
     Args:
-        memory: A handle that fixes the user.
-        mode: How a query ranks: `vector`, `hybrid` or `lexical` (what a memory without an embedder can do).
+        memory: A handle that is bound to a user.
+        mode: The ranking of queries: `vector`, `hybrid` or `lexical` (the only one without an embedder).
 
     Raises:
-        ScopeError: The handle leaves the user open.
+        ScopeError: The handle is not bound to a user.
     """
 
     def __init__(self, memory: BoundMemory, *, mode: SearchMode = "vector") -> None:
@@ -75,20 +75,20 @@ class MemoryVectorStore(VectorStore):
         batch_size: int | None = None,
         **kwargs: Any,
     ) -> list[str]:
-        """Add or replace documents, all or nothing.
+        """Add or replace documents: all of them or, on an error, none.
 
         Args:
-            texts: What is searched.
-            metadatas: JSON objects, one for each text; they come back exactly.
-            ids: One for each text; `None` makes a new one.
-            batch_size: What LangChain's indexing passes; one transaction takes them all.
-            kwargs: None are known.
+            texts: The searched texts.
+            metadatas: JSON objects, one per text; they are returned unchanged.
+            ids: One per text; `None` generates a new id.
+            batch_size: Passed by LangChain's indexing and ignored; all documents are written in one transaction.
+            kwargs: None are accepted.
 
         Returns:
             The ids, in order.
 
         Raises:
-            InvalidInputError: Numbers differ, or something cannot be stored; nothing was written.
+            InvalidInputError: The numbers differ, or a value cannot be stored; nothing was written.
         """
         return run_sync(self.aadd_texts, texts, metadatas, ids=ids, batch_size=batch_size, **kwargs)
 
@@ -108,7 +108,9 @@ class MemoryVectorStore(VectorStore):
         named = [identity or str(uuid.uuid4()) for identity in ids or [None] * len(listed)]
         described: list[dict[str, Any]] = metadatas or [{} for _ in listed]
         if not len(listed) == len(named) == len(described):
-            raise InvalidInputError(f"{len(listed)} texts have {len(described)} metadatas and {len(named)} ids")
+            raise InvalidInputError(
+                f"{len(listed)} texts have {len(described)} metadatas and {len(named)} ids; pass one of each per text"
+            )
         await self._memory.put_many(
             [self._draft(text, data, name) for text, data, name in zip(listed, described, named, strict=True)]
         )
@@ -116,7 +118,7 @@ class MemoryVectorStore(VectorStore):
 
     @override
     def delete(self, ids: Sequence[str] | None = None, **kwargs: Any) -> bool:
-        """Delete the documents of these ids, or all documents of the handle; unknown ids are fine."""
+        """Delete the documents with these ids, or all documents of the handle; unknown ids are ignored."""
         return run_sync(self.adelete, ids, **kwargs)
 
     @override
@@ -131,7 +133,7 @@ class MemoryVectorStore(VectorStore):
 
     @override
     def get_by_ids(self, ids: Sequence[str], /) -> list[Document]:
-        """The documents of these ids, in no particular order; unknown ids are left out."""
+        """Return the documents with these ids, in no particular order; unknown ids are left out."""
         return run_sync(self.aget_by_ids, ids)
 
     @override
@@ -149,12 +151,12 @@ class MemoryVectorStore(VectorStore):
     def similarity_search(
         self, query: str, k: int = 4, *, filter: Mapping[str, Any] | None = None, **kwargs: Any
     ) -> list[Document]:
-        """The best documents, best first.
+        """Return the documents that match a query best, best first.
 
         Args:
             query: A question.
             k: At most this many.
-            filter: What the metadata must satisfy, as `MemoryStore` takes it: `{"page": {"$lt": 10}, "lang": "en"}`.
+            filter: Conditions on the metadata, as for `MemoryStore`: `{"page": {"$lt": 10}, "lang": "en"}`.
             kwargs: None are known.
         """
         return run_sync(self.asimilarity_search, query, k, filter=filter, **kwargs)
@@ -170,7 +172,7 @@ class MemoryVectorStore(VectorStore):
     def similarity_search_with_score(
         self, query: str, k: int = 4, *, filter: Mapping[str, Any] | None = None, **kwargs: Any
     ) -> list[tuple[Document, float]]:
-        """As `similarity_search`, with the cosine from 0 to 1 of each document (0 where it has no vector)."""
+        """Like `similarity_search`, with the cosine of each document, from 0 to 1 (0 if it has no vector)."""
         return run_sync(self.asimilarity_search_with_score, query, k, filter=filter, **kwargs)
 
     @override
@@ -185,16 +187,16 @@ class MemoryVectorStore(VectorStore):
     def similarity_search_by_vector(
         self, embedding: list[float], k: int = 4, *, filter: Mapping[str, Any] | None = None, **kwargs: Any
     ) -> list[Document]:
-        """The documents nearest to a vector, best first.
+        """Return the documents nearest to a vector, best first.
 
         Args:
-            embedding: From the model of the memory's embedder.
+            embedding: A vector of the memory's embedding model.
             k: At most this many.
             filter: See `similarity_search`.
             kwargs: None are known.
 
         Raises:
-            InvalidInputError: It has another dimension than the memory's vectors, or no direction.
+            InvalidInputError: The vector's dimensions differ from those of the memory, or it has no direction.
         """
         return run_sync(self.asimilarity_search_by_vector, embedding, k, filter=filter, **kwargs)
 
@@ -218,13 +220,13 @@ class MemoryVectorStore(VectorStore):
         filter: Mapping[str, Any] | None = None,
         **kwargs: Any,
     ) -> list[Document]:
-        """Documents that answer a question and do not all say the same; the first is the best.
+        """Return documents that are relevant to a question and different from each other; the first is the best.
 
         Args:
             query: A question.
             k: At most this many, up to 100.
-            fetch_k: From how many of the best they are chosen, 1 to 10,000.
-            lambda_mult: From 1 (by relevance alone) to 0 (as different as can be).
+            fetch_k: Number of best documents to choose from, 1 to 10,000.
+            lambda_mult: Weight of relevance, from 1 (relevance only) to 0 (diversity only).
             filter: See `similarity_search`.
             kwargs: None are known.
         """
@@ -265,7 +267,7 @@ class MemoryVectorStore(VectorStore):
         filter: Mapping[str, Any] | None = None,
         **kwargs: Any,
     ) -> list[Document]:
-        """As `max_marginal_relevance_search`, for a vector as `similarity_search_by_vector` takes it."""
+        """Like `max_marginal_relevance_search`, for a vector as in `similarity_search_by_vector`."""
         return run_sync(
             self.amax_marginal_relevance_search_by_vector, embedding, k, fetch_k, lambda_mult, filter=filter, **kwargs
         )
@@ -309,11 +311,11 @@ class MemoryVectorStore(VectorStore):
         memory: BoundMemory | None = None,
         **kwargs: Any,
     ) -> Self:
-        """A store with these documents in it: `MemoryVectorStore.from_texts(texts, memory=handle)`.
+        """Create a store with these documents: `MemoryVectorStore.from_texts(texts, memory=handle)`.
 
         Raises:
-            InvalidInputError: An `embedding` is given; the memory has one of its own.
-            ScopeError: The handle is missing or leaves the user open.
+            InvalidInputError: An `embedding` is given, but the memory has its own embedder.
+            ScopeError: The handle is missing or is not bound to a user.
         """
         return run_sync(cls.afrom_texts, texts, embedding, metadatas, ids=ids, memory=memory, **kwargs)
 
@@ -338,7 +340,7 @@ class MemoryVectorStore(VectorStore):
     def _made(cls, embedding: object, memory: BoundMemory | None) -> Self:
         if embedding is not None:
             raise InvalidInputError(
-                "the memory makes the vectors: pass embedding=None here and give the memory an embedder, "
+                "the memory computes the vectors: pass embedding=None here and give the memory an embedder, "
                 "Memory(..., embedder=LangChainEmbedder(embeddings, name=..., dimensions=...))"
             )
         return cls(cast("BoundMemory", memory))
@@ -354,7 +356,7 @@ class MemoryVectorStore(VectorStore):
         return Draft(text, kind=DOCUMENT_KIND, data=data, source_key=self._key(identity))
 
     def _key(self, identity: str) -> str:
-        """The source key of an id: the same for the same id and the same handle only."""
+        """The source key of an id, unique per id and handle."""
         scope = self._memory.scope
         name = json.dumps([scope.agent, scope.session, scope.collection, identity])
         return f"document:{hashlib.sha256(name.encode()).hexdigest()}"
@@ -377,4 +379,4 @@ def _diversity(lambda_mult: object) -> float:
 
 def _refuse(unknown: Mapping[str, object]) -> None:
     if unknown:
-        raise InvalidInputError(f"a vector store of memories knows no {', '.join(sorted(unknown))}")
+        raise InvalidInputError(f"a vector store has no option {', '.join(sorted(unknown))}; remove or correct it")

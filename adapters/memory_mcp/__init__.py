@@ -1,14 +1,14 @@
-"""memory-core as an MCP server: any MCP client stores memories and finds those of every other framework.
+"""memory-core as an MCP server: any MCP client stores memories and finds those of all other frameworks.
 
-| you want | take |
+| to get | use |
 |---|---|
-| a server as a process of its own | `python -m memory_mcp` |
-| the same in a program | `memory_server` |
-| it over HTTP | `http_app` |
-| users told apart by their tokens | `StaticTokens` |
-| what a client's hooks run | `run_hook` |
+| a server in its own process | `python -m memory_mcp` |
+| a server inside a program | `memory_server` |
+| a server over HTTP | `http_app` |
+| users identified by their bearer tokens | `StaticTokens` |
+| the program that a client's hooks run | `run_hook` |
 
-Every name is imported at its first use.
+Every name is imported on first use.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The command line: `python -m memory_mcp --db memory.db --user ann`, or `memory-mcp` with the same."""
+"""The command line: `python -m memory_mcp --db memory.db --user ann`, or `memory-mcp` with the same options."""
 
 from __future__ import annotations
 
@@ -22,34 +22,34 @@ except ImportError as error:
     raise ImportError("`memory_mcp` needs the MCP SDK: pip install 'memory-core[mcp]'") from error
 
 _KEEP_ALIVE_SECONDS: Final = 120
-"""How long an idle connection stays open. An agent thinks for longer than uvicorn's 5 seconds between two calls, and a
-call that goes out as the server hangs up fails."""
+"""How long an idle connection stays open. Agents often pause for longer than uvicorn's default of 5 seconds between two
+calls, and a call that is sent while the server closes the connection fails."""
 _BACKLOG: Final = 2_048
-"""Connections that may wait to be accepted, as uvicorn has it."""
+"""Connections that may wait to be accepted; uvicorn's own default."""
 _GRACE_SECONDS: Final = 2
-"""How long a server that ends waits for clients that keep a stream open."""
+"""How long a server that is shutting down waits for clients that keep a stream open."""
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Serve until the client closes standard input or, over HTTP, until a signal; or answer one event as a hook."""
+    """Serve until the client closes standard input or, over HTTP, until a signal; or process one event as a hook."""
     given = _parser().parse_args(arguments)
     try:
         asyncio.run(answer(given) if given.action == "hook" else serve(given))
     except MemoryCoreError as failure:
         _end(str(failure), status=1 if given.action == "hook" else 2)  # for a hook, 2 would stop the client's turn
     except KeyboardInterrupt:
-        pass  # Ctrl-C is how a server in a terminal is stopped
+        pass  # Ctrl-C is the normal way to stop a server in a terminal
 
 
 async def answer(given: argparse.Namespace) -> None:
-    """Do what the event on standard input asks for, and write what the model shall see to standard output.
+    """Process the event on standard input, and write the text for the model to standard output.
 
     Raises:
-        InvalidInputError: It is no event.
+        InvalidInputError: The input is not an event.
         StorageError: The memory cannot be opened.
     """
     if given.user is None:
-        raise InvalidInputError("a hook serves one user; say who it is with --user")
+        raise InvalidInputError("a hook serves one user; name the user with --user")
     async with Memory(given.db) as memory:
         handle = memory.bind(app=given.app, user=given.user)
         sys.stdout.write(await run_hook(handle, await asyncio.to_thread(sys.stdin.read)))
@@ -64,9 +64,9 @@ async def serve(given: argparse.Namespace) -> None:
     """
     tokens = None if given.tokens is None else StaticTokens.from_file(given.tokens)
     if tokens is not None and given.http is None:
-        raise InvalidInputError("--tokens are for --http; over stdio the memories are those of --user")
+        raise InvalidInputError("--tokens works only with --http; over stdio, name the user with --user")
     if given.http is not None and tokens is None and not _is_loopback(given.http[0]):
-        raise InvalidInputError(f"--http {given.http[0]} is open to other machines; say who may call with --tokens")
+        raise InvalidInputError(f"--http {given.http[0]} is open to other machines; name its users with --tokens")
     async with Memory(given.db) as memory:
         handle = memory.bind(app=given.app, user=given.user)
         server = memory_server(handle, collection=given.collection, tokens=tokens)
@@ -78,14 +78,14 @@ async def serve(given: argparse.Namespace) -> None:
 
 async def _serve_http(app: Starlette, host: str, port: int) -> None:
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    # With its protocol named, asyncio sets TCP_NODELAY on its connections; without, each answer waits 40 ms for an ACK.
+    # asyncio sets TCP_NODELAY only if the socket names its protocol; without it, each answer waits 40 ms for an ACK.
     with socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP) as listening:
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             listening.bind((host, port))
             listening.listen(_BACKLOG)
         except OSError as cause:
-            raise InvalidInputError(f"{host} port {port} cannot be listened at: {cause.strerror}") from cause
+            raise InvalidInputError(f"cannot listen on {host} port {port}: {cause.strerror}; choose another") from cause
         shown = f"[{host}]" if family == socket.AF_INET6 else host
         sys.stderr.write(f"memory-mcp: http://{shown}:{listening.getsockname()[1]}/mcp\n")
         sys.stderr.flush()
@@ -101,17 +101,17 @@ async def _serve_http(app: Starlette, host: str, port: int) -> None:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser("memory-mcp", description="Serve a memory to MCP clients, over stdio or HTTP.")
     parser.add_argument("action", nargs="?", choices=("serve", "hook"), default="serve", help="hook: see docs/mcp.md")
-    parser.add_argument("--db", required=True, metavar="FILE", help="where the memories are; made when missing")
-    parser.add_argument("--user", help="whose memories are served; with --tokens, every token says it")
-    parser.add_argument("--app", default="default", help="which app's (default: %(default)s)")
+    parser.add_argument("--db", required=True, metavar="FILE", help="the memory file; created if it is missing")
+    parser.add_argument("--user", help="the owner of the memories; with --tokens, each token names its user")
+    parser.add_argument("--app", default="default", help="the app the memories belong to (default: %(default)s)")
     parser.add_argument(
         "--collection",
-        help="where calls read and write that name none (default: skynet_memories); '*' for no collection and all",
+        help="collection of calls that name none (default: skynet_memories); '*' writes without one and reads all",
     )
     parser.add_argument("--http", type=_address, metavar="[HOST:]PORT", help="serve http://HOST:PORT/mcp, not stdio")
     parser.add_argument("--tokens", metavar="FILE", help='a JSON object of users and their bearer tokens: {"ann": "…"}')
     parser.add_argument(
-        "--allow-host", action="append", default=[], metavar="NAME", help="a name it is reached by besides loopback"
+        "--allow-host", action="append", default=[], metavar="NAME", help="a host name of the server besides loopback"
     )
     return parser
 
@@ -119,7 +119,7 @@ def _parser() -> argparse.ArgumentParser:
 def _address(text: str) -> tuple[str, int]:
     host, _, port = text.rpartition(":")
     if not port.isdecimal() or not 0 <= int(port) < 65_536:
-        raise argparse.ArgumentTypeError(f"{text!r} is no [HOST:]PORT, such as 8000 or 0.0.0.0:8000")
+        raise argparse.ArgumentTypeError(f"{text!r} is not [HOST:]PORT; write for example 8000 or 0.0.0.0:8000")
     return host.strip("[]") or "127.0.0.1", int(port)
 
 

@@ -1,6 +1,6 @@
-"""A program for clients that run one at certain events: it recalls before a prompt and remembers after a turn.
+"""A hook program for clients that support hooks: it recalls before a prompt and remembers after a turn.
 
-An agent that has to think of searching its memory seldom does; a client with hooks does it for every prompt.
+Agents rarely search their memory on their own initiative; a client with hooks does so for every prompt.
 """
 
 from __future__ import annotations
@@ -15,29 +15,29 @@ from typing import Final, cast
 from memory_core import BoundMemory, InvalidInputError, Message, Role
 
 _MAX_MESSAGES: Final = 200
-"""So many messages at the end of a transcript are looked at; those of earlier turns were remembered then."""
+"""Messages read from the end of a transcript. Earlier messages were remembered when their own turn ended."""
 _ROLES: Final[Mapping[object, Role]] = {"user": "user", "assistant": "assistant"}
 
 Event = Mapping[str, object]
 
 
 async def run_hook(memory: BoundMemory, event: str) -> str:
-    """Do what an event asks for, and return what to show the model.
+    """Process one event and return the text to show the model.
 
-    | the event has | what happens |
+    | the event has | action |
     |---|---|
-    | `transcript_path` and no `prompt`, as at Claude Code's `Stop` | the transcript's last messages are remembered |
-    | `messages`, each with `role` and `content` | they are remembered |
-    | `prompt`, as at Claude Code's `UserPromptSubmit` | what is remembered about it is returned |
+    | `transcript_path` but no `prompt`, like Claude Code's `Stop` | remember the last messages of the transcript |
+    | `messages`, each with `role` and `content` | remember these messages |
+    | `prompt`, like Claude Code's `UserPromptSubmit` | return the memories that are relevant to the prompt |
 
-    A message is remembered once, however often its transcript is handed over.
+    A message is remembered once, no matter how often its transcript is passed in.
 
     Args:
-        memory: Fixes the user.
+        memory: A handle that is bound to a user.
         event: A JSON object, as the client writes it to standard input; `session_id` names the conversation.
 
     Raises:
-        InvalidInputError: The event is none of these, or the transcript cannot be read.
+        InvalidInputError: The event has none of these fields, or the transcript cannot be read.
     """
     given = _object(event)
     prompt, transcript, messages = (given.get(name) for name in ("prompt", "transcript_path", "messages"))
@@ -49,12 +49,12 @@ async def run_hook(memory: BoundMemory, event: str) -> str:
         said = await asyncio.to_thread(lambda: list(_messages(Path(transcript).expanduser())))
         await memory.remember(said[-_MAX_MESSAGES:], session=_session(given))
     else:
-        raise InvalidInputError("an event has a 'prompt', 'messages', or the 'transcript_path' of a conversation")
+        raise InvalidInputError("the event must have 'prompt', 'messages' or the 'transcript_path' of a conversation")
     return ""
 
 
 def _messages(transcript: Path) -> Iterator[Message]:
-    """What the user and the model said to each other in a transcript of Claude Code, oldest first."""
+    """The messages of the user and the model in a Claude Code transcript, oldest first."""
     try:
         lines = transcript.read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as cause:
@@ -72,7 +72,7 @@ def _messages(transcript: Path) -> Iterator[Message]:
 
 
 def _text(content: object) -> str:
-    """What was said; tools, their results and thoughts are left out."""
+    """The spoken text, without tool calls, tool results and thoughts."""
     if isinstance(content, str):
         return content.strip()
     blocks = cast("list[object]", content) if isinstance(content, list) else []
@@ -97,7 +97,7 @@ def _object(text: str) -> Event:
     try:
         value: object = json.loads(text)
     except (ValueError, RecursionError) as cause:
-        raise InvalidInputError("an event is a JSON object on standard input, and a transcript one a line") from cause
+        raise InvalidInputError("an event is one JSON object, and a transcript is one JSON object per line") from cause
     if not isinstance(value, dict):
-        raise InvalidInputError("an event is a JSON object on standard input, and a transcript one a line")
+        raise InvalidInputError("an event is one JSON object, and a transcript is one JSON object per line")
     return cast("Event", value)

@@ -1,4 +1,4 @@
-"""What the tools do, on the handle of whoever calls: documented values in, records out."""
+"""The operations behind the tools, on the caller's handle: documented values in, records out."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ from memory_mcp.showing import milliseconds
 from memory_mcp.values import EVERY_COLLECTION, Changes, Entry, Filter
 
 _KEY: Final = "memory_store:"
-"""What the source key of a stored memory begins with: storing under an id again replaces that memory."""
+"""Prefix of a stored memory's source key. Storing under the same id again replaces that memory."""
 _USER: Final = "user"
-"""Key in a record's data: whom the memory is about. Whose it is says the handle."""
+"""Key in a record's data for the user whom the memory is about. The owner comes from the handle."""
 _NEVER_NULL: Final = ("type", "importance", "confidence", "tags")
 
 
 def shelf(handle: BoundMemory, collection: str) -> BoundMemory:
-    """The part of a handle that is the collection a client named.
+    """The handle, narrowed to the collection that a client named.
 
     Raises:
         ScopeError: The handle is bound to another collection.
@@ -38,7 +38,7 @@ def shelf(handle: BoundMemory, collection: str) -> BoundMemory:
 
 
 def conditions(wanted: Filter | None) -> Where:
-    """What a client's filter asks for."""
+    """The conditions of a client's filter."""
     if wanted is None:
         return Where()
     return Where(
@@ -54,7 +54,7 @@ def conditions(wanted: Filter | None) -> Where:
 
 
 async def store(handle: BoundMemory, entries: Sequence[Entry]) -> list[MemoryRecord]:
-    """Store memories, all or nothing; a known id is replaced.
+    """Store memories, all or none of them; a memory with a known id is replaced.
 
     Raises:
         DuplicateIdError: An id belongs to a memory of another collection or, in a batch, to one of another framework.
@@ -66,15 +66,15 @@ async def store(handle: BoundMemory, entries: Sequence[Entry]) -> list[MemoryRec
         if len(drafts) == 1:
             return [await _replace(handle, drafts[0])]
         raise DuplicateIdError(
-            f"{cause}; nothing was stored. Use memory_update for what others stored, and name the collection of an id"
+            f"{cause}; nothing was stored. Change memories of other frameworks with memory_update; name the collection"
         ) from cause
 
 
 async def change(handle: BoundMemory, memory_id: str, content: str | None, changes: Changes | None) -> MemoryRecord:
-    """Change what is given about a memory.
+    """Change the given fields of a memory.
 
     Raises:
-        InvalidInputError: Nothing is given, or null for what every memory has.
+        InvalidInputError: No field is given, or null is given for a required field.
         RecordNotFoundError: There is no such memory.
     """
     given = _given(changes)
@@ -90,11 +90,11 @@ async def change(handle: BoundMemory, memory_id: str, content: str | None, chang
 
 
 async def supersede(handle: BoundMemory, memory_id: str, content: str, changes: Changes | None) -> MemoryRecord:
-    """Put a new memory in the place of one that is no longer true; what is not given is as it was.
+    """Replace a memory that is no longer true with a new one; fields that are not given keep their values.
 
     Raises:
         RecordNotFoundError: There is no such memory.
-        SupersededError: Another memory has taken its place already.
+        SupersededError: Another memory has already replaced it.
     """
     given = _given(changes)
     old = await _known(handle, memory_id)
@@ -132,13 +132,13 @@ def _draft(handle: BoundMemory, entry: Entry) -> Draft:
 
 
 async def _replace(handle: BoundMemory, draft: Draft) -> MemoryRecord:
-    """Replace a memory that has the draft's id and was not stored by this server."""
+    """Replace a memory that has the draft's id but was not stored by this server."""
     memory_id = str(draft.id)
     try:
         old = await _known(handle, memory_id)
     except RecordNotFoundError as cause:
         raise DuplicateIdError(
-            f"the id {memory_id!r} belongs to a memory of another collection; name that one, or take another id"
+            f"the id {memory_id!r} belongs to a memory of another collection; name that collection, or use another id"
         ) from cause
     names = {item.name for item in fields(Patch)} & {"text", "kind", "tags", "importance", "confidence", "emotion"}
     given: dict[str, Any] = {name: getattr(draft, name) for name in names}
@@ -147,13 +147,13 @@ async def _replace(handle: BoundMemory, draft: Draft) -> MemoryRecord:
 
 
 def _given(changes: Changes | None) -> dict[str, Any]:
-    """The changes by the names that drafts and patches have for them, and `user`."""
+    """The changes under the field names of drafts and patches, plus `user`."""
     if changes is None:
         return {}
     given: dict[str, Any] = {name: getattr(changes, name) for name in changes.model_fields_set}
     for name in _NEVER_NULL:
         if name in given and given[name] is None:
-            raise InvalidInputError(f"{name!r} cannot be null; leave it out to keep what it is")
+            raise InvalidInputError(f"{name!r} cannot be null; leave it out to keep its value")
     if "type" in given:
         given["kind"] = given.pop("type")
     return given
@@ -167,11 +167,11 @@ async def _known(handle: BoundMemory, memory_id: str) -> MemoryRecord:
 
 
 def _about(data: Mapping[str, Json], user: Any) -> dict[str, Json]:
-    """`data` with whom the memory is about."""
+    """`data` with the user whom the memory is about."""
     others = {key: value for key, value in data.items() if key != _USER}
     return others if user is None else {**others, _USER: user}
 
 
 def _new_id(handle: BoundMemory) -> str:
-    """`mem_TIMESTAMP`, as documented, and something that tells memories of one millisecond apart."""
+    """`mem_TIMESTAMP`, as documented, plus a random suffix that distinguishes memories of the same millisecond."""
     return f"mem_{milliseconds(handle.memory.clock())}_{secrets.token_hex(8)}"

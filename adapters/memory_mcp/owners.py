@@ -1,4 +1,4 @@
-"""Whose memory a call reaches: what the server was configured with, or whose token the call came with.
+"""The owner of a call: the user the server is configured for, or the user of the call's bearer token.
 
 No argument of a tool names an owner.
 """
@@ -21,27 +21,27 @@ except ImportError as error:
     raise ImportError("`memory_mcp` needs the MCP SDK: pip install 'memory-core[mcp]'") from error
 
 Owner = Callable[[], BoundMemory]
-"""Called for each request: the handle of whoever sent it."""
+"""Called for each request; returns the caller's handle."""
 
 MIN_TOKEN_CHARS: Final = 20
-"""Shortest token that is accepted, so that none can be guessed."""
+"""Shortest accepted token; shorter ones could be guessed."""
 
 
 class StaticTokens:
-    """Bearer tokens from a configuration, each of which stands for one user.
+    """Bearer tokens from a configuration, each belonging to one user.
 
     ```python
     StaticTokens({"ann": os.environ["ANNS_TOKEN"]})
     ```
 
-    Only hashes of the tokens are kept. It is a `TokenVerifier` of the MCP SDK, and any other one can take its place:
-    the owner is the `subject` of the token that it accepts.
+    Only hashes of the tokens are kept. The class implements `TokenVerifier` of the MCP SDK, and any other verifier can
+    take its place: the `subject` of an accepted token is the user.
 
     Args:
         tokens: The token of each user.
 
     Raises:
-        InvalidInputError: There is none, one is shorter than 20 characters, or two users have the same.
+        InvalidInputError: There are no tokens, a token is shorter than 20 characters, or two users share one.
     """
 
     def __init__(self, tokens: Mapping[str, str]) -> None:
@@ -49,21 +49,21 @@ class StaticTokens:
         for user, token in tokens.items():
             if len(token) < MIN_TOKEN_CHARS:
                 raise InvalidInputError(
-                    f"the token of {user!r} has {len(token)} characters; make one of at least {MIN_TOKEN_CHARS} with "
+                    f"the token of {user!r} has {len(token)} characters; create one of at least {MIN_TOKEN_CHARS} with "
                     "`python -c 'import secrets; print(secrets.token_urlsafe())'`"
                 )
             other = self._users.setdefault(_digest(token), user)
             if other != user:
-                raise InvalidInputError(f"{other!r} and {user!r} have the same token; give each a token of their own")
+                raise InvalidInputError(f"{other!r} and {user!r} have the same token; give each user a different one")
         if not self._users:
-            raise InvalidInputError("no token is given, so nobody could call; name users and their tokens")
+            raise InvalidInputError("no tokens are given, so every call would be refused; list users and tokens")
 
     @classmethod
     def from_file(cls, path: str | os.PathLike[str]) -> StaticTokens:
         """Read tokens from a file with a JSON object such as `{"ann": "…", "bob": "…"}`.
 
         Raises:
-            InvalidInputError: The file cannot be read, says something else, or others on this machine may read it.
+            InvalidInputError: The file cannot be read, is not such an object, or other users can read it.
         """
         file = Path(path)
         try:
@@ -71,30 +71,30 @@ class StaticTokens:
         except OSError as cause:
             raise InvalidInputError(f"the tokens in {str(file)!r} cannot be read: {cause.strerror}") from cause
         if os.name == "posix" and mode & 0o077:
-            raise InvalidInputError(f"others on this machine may read {str(file)!r}; say `chmod 600` to it first")
+            raise InvalidInputError(f"other users of this machine can read {str(file)!r}; run `chmod 600` on it first")
         return cls(_tokens(text, str(file)))
 
     async def verify_token(self, token: str) -> AccessToken | None:
-        """What the SDK asks for each request; the token itself is not passed on."""
+        """Called by the SDK for each request; the token itself is not passed on."""
         user = self._users.get(_digest(token))
         return None if user is None else AccessToken(token="", client_id=user, subject=user, scopes=[])
 
 
 def owner_of_calls(memory: BoundMemory, *, has_tokens: bool) -> Owner:
-    """The handle for each call.
+    """A function that returns the handle for the current call.
 
     Args:
-        memory: Fixes the user, or leaves it to the tokens; where both name one, they must agree.
-        has_tokens: Calls come with a token that was verified.
+        memory: Bound to a user, or leaves the user to the tokens; if both name a user, they must agree.
+        has_tokens: Whether calls come with a verified token.
 
     Raises:
-        ScopeError: Nothing says who the user is; at each call, if the token says nothing or somebody else.
+        ScopeError: No user is named; at each call, if the token names no user or a different one.
     """
     if has_tokens:
         return lambda: memory.bind(user=_subject())
     if memory.scope.user is None:
         raise ScopeError(
-            "nothing says whose memories are served: bind the handle to a user, memory.bind(user='ann'), or give tokens"
+            "the server has no owner: bind the handle to a user, as in memory.bind(user='ann'), or pass tokens"
         )
     return lambda: memory
 
@@ -102,7 +102,9 @@ def owner_of_calls(memory: BoundMemory, *, has_tokens: bool) -> Owner:
 def _subject() -> str:
     token = get_access_token()
     if token is None or token.subject is None:
-        raise ScopeError("the call came with no token that names a user; memories without an owner are never shared")
+        raise ScopeError(
+            "the call has no token that names a user; send one, since memories without an owner are refused"
+        )
     return token.subject
 
 
@@ -113,12 +115,12 @@ def _digest(token: str) -> bytes:
 def _tokens(text: str, file: str) -> dict[str, str]:
     try:
         given: object = json.loads(text)
-    except ValueError:  # its message might show a part of a token
+    except ValueError:  # its message might contain part of a token
         given = None
     if not isinstance(given, dict):
-        raise InvalidInputError(f'{file!r} does not hold a JSON object such as {{"ann": "<token>"}}')
+        raise InvalidInputError(f'{file!r} does not contain a JSON object such as {{"ann": "<token>"}}')
     pairs = cast("dict[str, object]", given)
     wrong = next((user for user, token in pairs.items() if not isinstance(token, str)), None)
     if wrong is not None:
-        raise InvalidInputError(f"the token of {wrong!r} in {file!r} is no text")
+        raise InvalidInputError(f"the token of {wrong!r} in {file!r} is not a string; put it in quotes")
     return cast("dict[str, str]", pairs)

@@ -1,4 +1,4 @@
-"""What a client can read without calling a tool: collections, memories, and a prompt that says what is known."""
+"""The resources and the prompt, which a client reads without calling a tool: collections, memories, known facts."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class MemoryResources:
     owner: Owner
 
     def register(self, server: MCPServer) -> None:
-        """Add them to a server."""
+        """Register the resources and the prompt with a server."""
         server.resource(COLLECTIONS, name="collections", title="Collections", mime_type=_JSON)(self.collections)
         server.resource(f"{COLLECTIONS}/{{collection}}", name="collection", title="A collection", mime_type=_JSON)(
             self.collection
@@ -43,7 +43,7 @@ class MemoryResources:
         server.prompt(name="what_is_known", title="What is known")(self.what_is_known)
 
     async def collections(self) -> str:
-        """The collections that hold memories, each with the address of its resource."""
+        """The collections with memories, each with the URI of its resource."""
         names = await _read(self.owner().collections())
         return _json([{"name": name, "uri": f"{COLLECTIONS}/{quote(name, safe='')}"} for name in names])
 
@@ -82,7 +82,7 @@ def _narrower(handle: BoundMemory, collection: str) -> BoundMemory:
 
 
 async def _read(work: Awaitable[T]) -> T:
-    """What went wrong with the request, as the SDK passes it on; of the storage it says nothing."""
+    """Await `work`. Errors of the request become the SDK's `ResourceError`; the SDK hides details of storage errors."""
     try:
         return await work
     except StorageError:

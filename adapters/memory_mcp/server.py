@@ -1,4 +1,4 @@
-"""The server: a handle becomes tools, resources and a prompt for any MCP client."""
+"""The server: it offers the memories of a handle to MCP clients as tools, resources and a prompt."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ This server is your long-term memory. It outlives this conversation, and you kno
 
 _LOOPBACK: Final = ("127.0.0.1", "localhost", "[::1]")
 _MAX_BODY_BYTES: Final = MAX_BATCH * MAX_CONTENT_CHARS * 6 + 4 * 1024 * 1024
-"""Of one HTTP request: the largest batch, every character escaped (6 bytes), and what the SDK allows for the rest."""
+"""Largest HTTP request: the largest batch with every character escaped (6 bytes), plus the SDK's own allowance."""
 
 
 def memory_server(
@@ -43,28 +43,28 @@ def memory_server(
     tokens: TokenVerifier | None = None,
     auth: AuthSettings | None = None,
 ) -> MCPServer:
-    """A server of one handle's memories; `run()` serves it over stdio, `http_app(server)` over HTTP.
+    """Create a server for the memories of one handle; `run()` serves over stdio, `http_app(server)` over HTTP.
 
     ```python
     memory_server(Memory("memory.db").bind(app="desktop", user="ann")).run()
     ```
 
-    The memory stays the caller's to close.
+    The caller remains responsible for closing the memory.
 
     Args:
-        memory: A handle. It fixes the user, or leaves the user to `tokens`.
-        collection: Where tools read and write if a call names no collection: `"skynet_memories"`, or the one that the
-            handle is bound to; `"*"` writes without a collection and reads all of them.
-        tokens: Whose token an HTTP request comes with, such as `StaticTokens`; the `subject` of a token is the user.
-        auth: The OAuth settings of the SDK, for tokens that an authorization server issues.
+        memory: A handle that is bound to a user, or that leaves the user to `tokens`.
+        collection: Where tools read and write if a call names no collection. The default is the collection of the
+            handle, else `"skynet_memories"`; `"*"` writes without a collection and reads all of them.
+        tokens: Verifies the bearer token of an HTTP request, as `StaticTokens` does; its `subject` is the user.
+        auth: OAuth settings of the SDK, for tokens that an authorization server issues.
 
     Raises:
-        ScopeError: The handle leaves the user open and there are no tokens, or it is bound to another collection.
+        ScopeError: The handle is not bound to a user and there are no tokens, or it is bound to another collection.
     """
     owner = owner_of_calls(memory, has_tokens=tokens is not None)
     default = collection or memory.scope.collection or DEFAULT_COLLECTION
     if default != "*":
-        memory.bind(collection=default)  # refuses what contradicts the handle
+        memory.bind(collection=default)  # raises if it contradicts the handle
     server = MCPServer(
         name="memory",
         title="Long-term memory",
@@ -83,13 +83,13 @@ def memory_server(
 def http_app(server: MCPServer, *, hosts: Sequence[str] = ()) -> Starlette:
     """The server as an ASGI application, with its endpoint at `/mcp`.
 
-    Requests are answered that name this machine or one of `hosts` as their host, and come from no web page or one of
-    these: a page somewhere on the web must not reach the memory through the browser of whoever visits it.
+    It answers only requests whose host is this machine or one of `hosts` and whose origin, if any, is one of these:
+    a foreign web page must not reach the memory through the browser of a visitor.
 
     Args:
         server: From `memory_server`.
-        hosts: Names under which it is reached besides loopback, such as `"memory.example.com"`, with a port where
-            it is none of the usual ones.
+        hosts: Host names of the server besides loopback, such as `"memory.example.com"`, with the port if it is not
+            the default one.
     """
     named = [f"{host}{port}" for host in _LOOPBACK for port in ("", ":*")] + list(hosts)
     origins = [f"http://{host}" for host in named] + [f"https://{host}" for host in named]
@@ -98,5 +98,5 @@ def http_app(server: MCPServer, *, hosts: Sequence[str] = ()) -> Starlette:
 
 
 def _without_oauth() -> AuthSettings:
-    """For tokens from a configuration; the SDK wants an issuer's address, which is published nowhere then."""
+    """Settings for tokens from a configuration. The SDK requires an issuer URL, which is then never published."""
     return AuthSettings(issuer_url=AnyHttpUrl("http://localhost"), resource_server_url=None)

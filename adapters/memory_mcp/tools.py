@@ -1,4 +1,4 @@
-"""The tools: names, descriptions and schemas as clients see them."""
+"""The tools, with the names, descriptions and schemas that clients see."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ try:
 except ImportError as error:
     raise ImportError("`memory_mcp` needs the MCP SDK: pip install 'memory-core[mcp]'") from error
 
-Calls = Context[Any, Any]  # the SDK's context of a call, generic over what this server does not use
+Calls = Context[Any, Any]  # the SDK's call context; this server does not use its type parameters
 
 _READS: Final = ToolAnnotations(
     read_only_hint=True, destructive_hint=False, idempotent_hint=True, open_world_hint=False
@@ -66,7 +66,7 @@ _ADDS: Final = ToolAnnotations(
 )
 _ADDS_ONCE: Final = _ADDS.model_copy(update={"idempotent_hint": True})
 _ADDS_OR_REPLACES: Final = _ADDS.model_copy(update={"destructive_hint": True})
-"""By MCP's schema a tool is destructive unless all its updates are additive, and under a known id these replace."""
+"""MCP's schema calls a tool destructive unless all its updates are additive; with a known id these tools replace."""
 _CHANGES: Final = ToolAnnotations(
     read_only_hint=False, destructive_hint=True, idempotent_hint=True, open_world_hint=False
 )
@@ -74,14 +74,14 @@ _CHANGES: Final = ToolAnnotations(
 
 @dataclass(frozen=True, slots=True)
 class MemoryTools:
-    """The tools of one server; each method is one of them."""
+    """The tools of one server; each public method but `all` is a tool."""
 
     owner: Owner
     collection: str
-    """Where calls read and write that name no collection."""
+    """The collection for calls that name none."""
 
     def all(self) -> list[Tool]:
-        """Every tool, ready for a server."""
+        """Every tool, ready to be registered with a server."""
         return [
             _tool(self.memory_recall, "Recall what is known", _READS),
             _tool(self.memory_remember, "Remember a conversation", _ADDS_ONCE),
@@ -245,7 +245,7 @@ class MemoryTools:
 
 
 class _SafeTool(Tool):
-    """A tool whose failures are sentences: what was wrong with the call, and nothing of what happened inside."""
+    """A tool whose errors say what was wrong with the call and reveal no internals."""
 
     @override
     async def run(self, arguments: dict[str, Any], context: Calls, convert_result: bool = False) -> Any:
@@ -263,10 +263,10 @@ class _SafeTool(Tool):
 
 
 def _tool(function: Callable[..., Any], title: str, annotations: ToolAnnotations) -> Tool:
-    """A tool that refuses arguments it does not know; the SDK would ignore a misspelt filter and find everything."""
+    """A tool that refuses unknown arguments; the SDK would ignore a misspelt filter and return everything."""
     description = " ".join((function.__doc__ or "").split())
     tool = _SafeTool.from_function(function, title=title, annotations=annotations, description=description)
-    arguments = tool.fn_metadata.arg_model  # made for this tool
+    arguments = tool.fn_metadata.arg_model  # created for this tool alone
     arguments.model_config["extra"] = "forbid"
     arguments.model_rebuild(force=True)
     return tool.model_copy(update={"parameters": arguments.model_json_schema(by_alias=True)})
@@ -280,11 +280,11 @@ def _answer(value: BaseModel, text: str) -> CallToolResult:
 
 
 def _complaints(failure: ValidationError) -> str:
-    """What is wrong with the arguments, the first few of it, without the values: those the caller has."""
+    """The first few errors in the arguments, without the values, which the caller knows."""
     errors = failure.errors(include_url=False, include_context=False, include_input=False)
-    told = [f"{'.'.join(map(str, error['loc']))}: {_reason(error['type'], error['msg'])}" for error in errors[:5]]
+    shown = [f"{'.'.join(map(str, error['loc']))}: {_reason(error['type'], error['msg'])}" for error in errors[:5]]
     more = [f"and {len(errors) - 5} more"] if len(errors) > 5 else []
-    return "; ".join([*told, *more])
+    return "; ".join([*shown, *more])
 
 
 def _reason(kind: str, message: str) -> str:

@@ -1,6 +1,6 @@
-"""What the tools take and what they answer, as the Skynet document defines it, in pydantic models.
+"""Arguments and answers of the tools as pydantic models, as the Skynet document defines them.
 
-What a client sends is checked here and nowhere else: enums, ranges, lengths, and names that do not exist.
+Arguments of clients are checked here and nowhere else: enums, ranges, lengths, and unknown names.
 """
 
 from __future__ import annotations
@@ -15,22 +15,22 @@ except ImportError as error:
     raise ImportError("`memory_mcp` needs the MCP SDK: pip install 'memory-core[mcp]'") from error
 
 DEFAULT_COLLECTION: Final = "skynet_memories"
-"""The collection of the document."""
+"""The collection named in the document."""
 EVERY_COLLECTION: Final = "*"
-"""Searches and lists with this name look into every collection."""
+"""Stands for every collection in searches and lists."""
 
 MAX_CONTENT_CHARS: Final = 20_000
-"""Of one memory that a client stores: the document advises 1 to 3 sentences, and a longer text belongs in several."""
+"""Longest content of a stored memory. The document advises 1 to 3 sentences; split longer texts into several."""
 MAX_QUERY_CHARS: Final = 2_000
-"""Of a query: more than a model reads of it."""
+"""Longest query; the embedding model reads less than this."""
 MAX_NAME_CHARS: Final = 200
-"""Of an id, a user, a tag, or the name of a collection."""
+"""Longest id, user, tag or collection name."""
 MAX_TAGS: Final = 32
-"""Of one memory, or of one filter."""
+"""Most tags of one memory or one filter."""
 MAX_RESULTS: Final = 50
-"""Of one search or one page."""
+"""Most results of one search or one page."""
 MAX_BATCH: Final = 100
-"""Memories that one call stores."""
+"""Most memories that one call stores."""
 
 MemoryType = Literal["insight", "fact", "preference", "pattern", "connection"]
 Emotion = Literal["curiosity", "satisfaction", "concern", "neutral", "excitement"]
@@ -129,14 +129,14 @@ class RecallAnswer(BaseModel):
     block: str
     """Empty if nothing is remembered."""
     ids: list[str]
-    """Of the memories in it."""
+    """Ids of the memories in the block."""
 
 
 class RememberAnswer(BaseModel):
     """The memories of a conversation."""
 
     ids: list[str]
-    """Of all messages, in order, also of those that were known."""
+    """Ids of all messages in order, including those already known."""
     count: int
 
 
@@ -168,7 +168,7 @@ class FoundMemory(StoredMemory):
     """One result of a search."""
 
     distance: float
-    """From 0 (the same direction) to 1: one minus the cosine between query and content."""
+    """One minus the cosine between query and content, from 0 (same direction) to 1."""
 
 
 class SearchAnswer(BaseModel):

@@ -1,7 +1,6 @@
-"""SPADE agents with memory: `MemoryLLMAgent`, or `MemoryMixin` before an agent class of your own.
+"""SPADE agents with memory: `MemoryLLMAgent`, or `MemoryMixin` in front of your own agent class.
 
-Names are imported when they are first used: `MemoryMixin` loads spade but not spade_llm, and the memories
-themselves load neither.
+Names are imported on first use: `MemoryMixin` loads spade but not spade_llm, and the memories load neither.
 """
 
 from __future__ import annotations

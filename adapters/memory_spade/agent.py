@@ -1,4 +1,4 @@
-"""The agent with a language model and a memory."""
+"""An agent with a language model and a memory."""
 
 from __future__ import annotations
 
@@ -7,4 +7,4 @@ from memory_spade.mixin import MemoryMixin
 
 
 class MemoryLLMAgent(MemoryMixin, LLMAgent):
-    """spade_llm's `LLMAgent` with memory: its arguments, and those of `MemoryMixin`."""
+    """spade_llm's `LLMAgent` with memory; it takes the arguments of `LLMAgent` and `MemoryMixin`."""

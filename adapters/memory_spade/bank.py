@@ -1,4 +1,4 @@
-"""Working memory for the tools of a spade_llm agent: each call is a step, and the next request sees the last ones."""
+"""Working memory for the tools of a spade_llm agent: each call is a step, and model requests show the latest steps."""
 
 from __future__ import annotations
 
@@ -21,23 +21,23 @@ from memory_core.adapting import reason_for_log
 logger = logging.getLogger(__name__)
 
 MAX_BANKS: Final = 1_000
-"""Conversations whose banks are kept at hand."""
+"""Most conversations whose banks are kept in memory."""
 
 _FAILED: Final = "{'error': "
-"""How spade_llm writes down that a tool raised."""
+"""Prefix of spade_llm's result for a tool that raised an error."""
 _Known = tuple[str, str, int]
 
 
 class BankProvider(BaseLLMProvider):
-    """A provider that keeps a `MemoryBank` for each conversation; everything else is the provider it wraps.
+    """A provider that keeps a `MemoryBank` per conversation and otherwise delegates to the wrapped provider.
 
-    Every tool call of a behaviour becomes a step before its model is asked the next time, and that request gets the
-    last summaries and steps. A conversation is a task: write in another thread when the task has nothing to do with
-    the last. An error of the memory ends up in the log instead of the conversation.
+    Every tool call of a behaviour becomes a step before the next model request, and that request gets the last
+    summaries and steps. A conversation is a task: use a new thread for an unrelated task. Errors of the memory are
+    logged and do not reach the conversation.
 
     Args:
-        provider: The provider to ask.
-        memory: Whose memory keeps the banks, bound to a user; by default one that ends with the process.
+        provider: The provider to wrap.
+        memory: A handle for the banks, bound to a user; by default a memory that lives as long as the process.
         max_entries: See `MemoryBank`.
         compression_threshold: See `MemoryBank`.
     """
@@ -54,15 +54,15 @@ class BankProvider(BaseLLMProvider):
         self._memory = Memory(":memory:", embedder=None).bind(user="bank") if memory is None else memory
         self._limits = (max_entries, compression_threshold)
         self._tasks: OrderedDict[str, tuple[AsyncMemoryBank, set[_Known]]] = OrderedDict()
-        """By conversation the bank, and the calls that are in it."""
+        """The bank of each conversation, and the calls that it contains."""
 
     def __getattr__(self, name: str) -> object:
-        if name == "provider":  # asked for on a copy that is not filled in yet
+        if name == "provider":  # requested on a copy that is not initialised yet
             raise AttributeError(name)
         return getattr(self.provider, name)
 
     def bank(self, conversation_id: str) -> AsyncMemoryBank:
-        """The bank of a conversation."""
+        """Return the bank of a conversation."""
         return self._task(conversation_id)[0]
 
     async def get_llm_response(
@@ -72,7 +72,7 @@ class BankProvider(BaseLLMProvider):
         conversation_id: str | None = None,
         output_schema: object | None = None,
     ) -> dict[str, Any]:
-        """See `BaseLLMProvider`: add the calls since the last time, then ask the wrapped provider."""
+        """See `BaseLLMProvider`: add the calls since the last request, then call the wrapped provider."""
         block = "" if conversation_id is None else await self._kept(context, conversation_id)
         given = _with_block(context, block, conversation_id) if block else context
         return await self.provider.get_llm_response(given, tools, conversation_id, output_schema)
@@ -100,9 +100,9 @@ class BankProvider(BaseLLMProvider):
 
 
 def _calls(history: list[Any]) -> Iterator[tuple[_Known, str, str, str]]:
-    """Every call of a conversation that has been answered: what tells it from others, tool, arguments and result.
+    """Yield every answered tool call of a conversation: a unique key, tool, arguments and result.
 
-    The id alone does not: where a model gives none, spade_llm calls the first one of every turn the same.
+    The id alone is not unique: if a model gives none, spade_llm gives the first call of every turn the same id.
     """
     asked: dict[str, str] = {}
     times = Counter[tuple[str, str]]()
@@ -116,7 +116,7 @@ def _calls(history: list[Any]) -> Iterator[tuple[_Known, str, str, str]]:
 
 
 def _with_block(context: ContextManager, block: str, conversation_id: str | None) -> ContextManager:
-    """The context of one call, with the block at the end of its first system message, or as its only one."""
+    """The context of one call, with the block appended to its first system message or added as the only one."""
     view: Any = copy.copy(context)
 
     def get_prompt(given: str | None = None) -> list[Any]:

@@ -1,4 +1,4 @@
-"""A behaviour that remembers what it hears and says, for agents with or without a language model."""
+"""A behaviour that remembers received and sent messages, for agents with or without a language model."""
 
 from __future__ import annotations
 
@@ -19,41 +19,41 @@ from memory_spade.mixin import MemoryMixin
 logger = logging.getLogger(__name__)
 
 CONVERSATION_ID: Final = "conversation-id"
-"""FIPA's name for the conversation of a message, in its metadata."""
+"""FIPA's metadata key for the conversation of a message."""
 MAX_TEXT_CHARS: Final = 1_000_000
-"""A body longer than this is cut: nobody keeps a message out of the memory by its length."""
+"""Longer bodies are cut, so that no message is too long to be remembered."""
 
 
 class MemoryBehaviour(CyclicBehaviour):
-    """Remembers every message it receives or sends; `await self.recall(message)` says what is known.
+    """Remembers every message it receives or sends; `await self.recall(message)` returns relevant memories.
 
-    Alone it only listens: `agent.add_behaviour(MemoryBehaviour(), template)` keeps what the template lets through. To
-    do more, override `run` as in any behaviour; to do it now and then, put it before another kind:
-    `class Report(MemoryBehaviour, PeriodicBehaviour)`. In a state machine it goes before `FSMBehaviour`, through which
-    all its states receive. The agent is one with `MemoryMixin`.
+    On its own it only listens: `agent.add_behaviour(MemoryBehaviour(), template)` remembers the messages that match
+    the template. To do more, override `run` as in any behaviour. To combine it with another type of behaviour, put it
+    first: `class Report(MemoryBehaviour, PeriodicBehaviour)`. In a state machine, put it before `FSMBehaviour`, through
+    which all states receive their messages. The agent must have `MemoryMixin`.
 
-    A record's author is the bare JID of who wrote the message, its role `assistant` for the agent itself and `user` for
-    any other, its session the thread, else FIPA's conversation id, else `peer:<bare JID>`, its `data["metadata"]` the
-    metadata of the message. A memory that is out of order is logged and does not hold up messages.
+    The author of a record is the bare JID of the sender, its role is `assistant` for the agent itself and `user` for
+    any other sender, its session is the thread, else FIPA's conversation id, else `peer:<bare JID>`, and its
+    `data["metadata"]` is the metadata of the message. Errors of the memory are logged and do not delay messages.
     """
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:  # those of the behaviour class behind
+    def __init__(self, *args: Any, **kwargs: Any) -> None:  # arguments of the behaviour class behind it
         super().__init__(*args, **kwargs)  # type: ignore[no-untyped-call]  # spade's have no annotations
         self._peer: str | None = None
 
     @property
     def memory(self) -> BoundMemory:
-        """The memories that the conversation with the last peer heard or written to may reach.
+        """The memories available in the conversation with the peer of the last received or sent message.
 
         Raises:
-            ScopeError: The agent keeps no long-term memories, or they belong to peers and there was none yet.
+            ScopeError: The agent has no long-term memories, or they belong to peers and there was no message yet.
         """
         return self._owner().home.handle(self._peer)
 
     async def recall(self, message: Message) -> Recalled:
-        """What is remembered for the answer to a message, as the agent's `recall=` says; `str` of it is the block.
+        """Recall memories for the answer to a message, with the agent's `recall=` options; `str` of it is the block.
 
-        The message itself is not part of it, and neither are earlier questions like it.
+        The message itself and earlier questions similar to it are left out.
         """
         options = self._owner().recall_options
         return await recall_with(self._owner().home.base(sender_of(message)), message.body or "", options)

@@ -1,4 +1,4 @@
-"""Where the notes of a conversation are kept, and who takes part in it."""
+"""The session key and the participants of a conversation."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ from typing import Final
 from spade.message import Message
 
 MESSAGE_ID: Final = "memory-message-id"
-"""In the metadata of a message: what tells it from every other message. Behaviours that remember put it there, so that
-all agents that share a memory keep one record of it."""
+"""Metadata key of a message for an id that is unique across all messages. Behaviours that remember set it, so that all
+agents that share a memory store only one record of the message."""
 MAX_THREAD_CHARS: Final = 256
-"""A longer thread is known by its hash: who writes may take any, and the session of a record has its limits."""
+"""Longer threads are replaced by a hash: senders choose threads freely, but the session of a record has a limit."""
 
 
 def sender_of(message: Message) -> str | None:
-    """The bare JID of whoever sent a message: resources differ between servers and from one login to the next."""
+    """The bare JID of the sender of a message; the resource may change with every login."""
     return str(message.sender.bare) or None
 
 
 def identified(message: Message) -> Message:
-    """A copy of a message with an id of its own, whatever id it has; in one process the sender holds the same object,
-    and a reply begins as a copy of what it answers."""
+    """Copy a message and give the copy a new id. A copy is needed because a sender in the same process uses the same
+    object, and a new id because a reply starts as a copy of the message it answers."""
     made = copy.copy(message)
     made._metadata = dict(message._metadata)  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]  (only single keys are public)
     made.set_metadata(MESSAGE_ID, uuid.uuid4().hex)
@@ -31,8 +31,8 @@ def identified(message: Message) -> Message:
 
 
 def source_key_of(message: Message, author: str | None, session: str) -> str | None:
-    """The source key of a message; `None` if it has no id. A reply that took over the metadata of what it answers has
-    another author."""
+    """The source key of a message; `None` if it has no id. The key includes the author, because a reply may have copied
+    the metadata of the message it answers."""
     identity = message.get_metadata(MESSAGE_ID)
     if identity is None:
         return None
@@ -40,16 +40,16 @@ def source_key_of(message: Message, author: str | None, session: str) -> str | N
 
 
 def invented_thread(peer: str) -> str:
-    """A thread for a message that has none. It is new every time, as in spade_llm, and names the peer, so that the
-    memory goes on although the conversation does not."""
+    """Create a thread for a message without one. It is new every time, as in spade_llm, but names the peer, so that the
+    memory continues although the conversation does not."""
     return f"peer:{peer}:{uuid.uuid4().hex}"
 
 
 def session_of(thread: str | None, peer: str | None) -> str:
-    """Where the notes of a conversation are kept: its thread, or `peer:<bare JID>` where messages have none.
+    """The key of a conversation's notes: its thread, or `peer:<bare JID>` if its messages have none.
 
-    A thread made by `invented_thread` for this very peer leads back to the peer, also after a restart. Nobody reaches
-    another peer's notes by writing such a thread.
+    A thread that `invented_thread` created for this peer maps back to the peer, also after a restart. Such a thread
+    gives no access to the notes of another peer.
     """
     if thread is None or not thread.strip():
         return f"peer:{peer}"

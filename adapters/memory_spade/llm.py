@@ -1,4 +1,4 @@
-"""The part for agents with a language model: tools, recall into the prompt, and an agent that stays awake."""
+"""Memory for agents with a language model: tools, and recall into the prompt."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ from memory_spade.conversation import session_of
 from memory_spade.memory.home import Home
 
 if not spade_llm_version.startswith("0.3."):
-    # On a Python it does not support, pip quietly installs 0.2, whose agents are put together differently.
+    # On unsupported Python versions, pip silently installs 0.2, whose agents have a different structure.
     raise ImportError(
         f"`MemoryLLMAgent` needs spade_llm 0.3, which runs on Python 3.11 and 3.12, and found {spade_llm_version}; "
         "there: pip install 'memory-core[spade-llm]'"
@@ -55,11 +55,11 @@ __all__ = ["LLMAgent", "Remembering", "attach", "equip", "forget_conversation", 
 logger = logging.getLogger(__name__)
 
 MAX_NOTES: Final = 20
-"""So many notes of a conversation, the last ones, are put into the prompt."""
+"""Most notes of a conversation that are added to the prompt, the newest ones."""
 
 
 class Remembering(Protocol):
-    """An agent with memory, as what is here sees it: `MemoryMixin` before an agent class with a model."""
+    """The attributes of an agent that this module uses: `MemoryMixin` with an agent class that has a model."""
 
     home: Home
     interaction_memory: Any
@@ -76,24 +76,23 @@ class Remembering(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Turn:
-    """One message being answered by an agent; JIDs are bare, and the peer is `None` if the history does not say it."""
+    """A message that an agent is answering. JIDs are bare; the peer is `None` if the history does not name it."""
 
     agent: str
     conversation_id: str
     session: str
     peer: str | None
     block: str
-    """What is remembered, for the prompt of every call that the answer takes."""
+    """The recalled block, added to the prompt of every model call for this answer."""
 
 
 _running: ContextVar[Turn | None] = ContextVar("memory_spade_turn", default=None)
-"""The turn whose tools the current task is calling. It is not kept on tools or agents, which several tasks use at the
-same time."""
+"""The turn of the current task. Tools and agents cannot store it, because several tasks use them at the same time."""
 
 
 def equip(agent: Remembering, *, editing: bool) -> None:
     """Give an agent with a model its memory tools and recall."""
-    llm: Any = agent  # an LLMAgent behind the mixin, which cannot say so without importing it
+    llm: Any = agent  # an LLMAgent behind the mixin, which the protocol cannot express without importing it
     attach(agent, llm.llm_behaviour)
     if agent.interaction_memory is not None:
         offer(agent, _as_tool(agent, REMEMBER_INTERACTION_INFO))
@@ -109,19 +108,19 @@ def attach(agent: Remembering, behaviour: object) -> None:
         return
     if not isinstance(behaviour.provider, RecallingProvider):
         behaviour.provider = RecallingProvider(behaviour.provider, agent)
-    # spade_llm drops a message whose id it has seen, and that id is the address of an object: after some 1,500
-    # messages addresses come again, and the agent ignores more and more of what it is told.
+    # spade_llm drops messages whose id it has seen, and uses the address of an object as the id: after about 1,500
+    # messages addresses repeat, and the agent ignores more and more messages.
     if hasattr(behaviour, "_processed_messages"):
         behaviour._processed_messages = _Forgetful()  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
 
 
 def offer(agent: Remembering, tool: LLMTool) -> None:
-    """Register a tool once with the agent and once with its behaviour, which may or may not share one list."""
+    """Register a tool once with the agent and once with its behaviour; the two may share one list."""
     llm: Any = agent
     if any(known.name == tool.name for known in llm.tools):
         logger.warning("an agent has a tool named %s already; the other one is left out", tool.name)
         return
-    bind = getattr(tool, "set_agent", None)  # a tool that asks people does so through its agent
+    bind = getattr(tool, "set_agent", None)  # human-in-the-loop tools need their agent
     if callable(bind):
         bind(agent)
     llm.tools.append(tool)
@@ -130,7 +129,7 @@ def offer(agent: Remembering, tool: LLMTool) -> None:
 
 
 def forget_conversation(agent: Remembering, conversation_id: str) -> None:
-    """Drop all that spade_llm keeps of a conversation, which it never does by itself. No memory is lost."""
+    """Delete spade_llm's own state of a conversation, which it never does itself. Memories are not affected."""
     llm: Any = agent
     for keeper in (llm.context, *(each for each in agent.behaviours if isinstance(each, LLMBehaviour))):
         for name in ("_conversations", "_conversation_metadata", "_active_conversations", "_output_schemas"):
@@ -142,12 +141,12 @@ def forget_conversation(agent: Remembering, conversation_id: str) -> None:
 
 
 def _as_tool(agent: Remembering, tool: Tool) -> LLMTool:
-    """One of the core's tools as spade_llm wants it; whose memory it reaches is a matter of the running turn."""
+    """Convert a tool of the core to one of spade_llm; the running turn determines the owner of the memory."""
 
     async def run(**arguments: object) -> str:
         turn = _running.get()
         if turn is None or turn.agent != agent.address:
-            return f"{tool.name} failed: no conversation is running, so it is open whose memory this is"
+            return f"{tool.name} failed: no conversation is running, so the owner of the memory is unknown"
         try:
             notes = agent.home.notes(turn.peer)
             if tool is REMEMBER_INTERACTION_INFO and notes is not None:
@@ -162,9 +161,9 @@ def _as_tool(agent: Remembering, tool: Tool) -> LLMTool:
 
 
 class RecallingProvider(BaseLLMProvider):
-    """A provider that shows its model what the agent remembers; everything else is the provider it wraps.
+    """A provider that adds the agent's memories to the prompt and otherwise delegates to the wrapped provider.
 
-    Its call is where spade_llm says which conversation the current task answers, so a turn begins here.
+    A turn begins here, because spade_llm passes the conversation of the current task to the provider.
     """
 
     def __init__(self, provider: BaseLLMProvider, agent: Remembering) -> None:
@@ -172,7 +171,7 @@ class RecallingProvider(BaseLLMProvider):
         self._agent = agent
 
     def __getattr__(self, name: str) -> object:
-        if name == "provider":  # asked for on a copy that is not filled in yet
+        if name == "provider":  # requested on a copy that is not initialised yet
             raise AttributeError(name)
         return getattr(self.provider, name)
 
@@ -183,7 +182,7 @@ class RecallingProvider(BaseLLMProvider):
         conversation_id: str | None = None,
         output_schema: object | None = None,
     ) -> dict[str, Any]:
-        """See `BaseLLMProvider`: recall, then ask the wrapped provider."""
+        """See `BaseLLMProvider`: recall, then call the wrapped provider."""
         turn = _running.get()
         _running.set(None)
         if conversation_id is None:
@@ -191,15 +190,15 @@ class RecallingProvider(BaseLLMProvider):
         if turn is None or (turn.agent, turn.conversation_id) != (self._agent.address, conversation_id):
             turn = await begin(self._agent, context, conversation_id)
         response = await self.provider.get_llm_response(_reminded(context, turn), tools, conversation_id, output_schema)
-        # After a call that offers no tools spade_llm makes no other, whatever the model asks for.
+        # A call without tools is spade_llm's last one of a turn, even if the model requests tools.
         _running.set(turn if tools and response.get("tool_calls") else None)
         return response
 
 
 async def begin(agent: Remembering, context: ContextManager, conversation_id: str) -> Turn:
-    """The turn that the last message of the user begins.
+    """Begin the turn for the last user message.
 
-    The answer to a message does not wait for a memory that is out of order: that is logged, and nothing recalled.
+    Errors of the memory do not prevent an answer: they are logged, and nothing is recalled.
     """
     history: list[Any] = context.get_conversation_history(conversation_id)
     message: Any = next((said for said in reversed(history) if said["role"] == "user"), {})
@@ -223,7 +222,7 @@ async def begin(agent: Remembering, context: ContextManager, conversation_id: st
 
 
 def recall_options(agent: Remembering, noted: Collection[str]) -> RecallOptions:
-    """How an agent recalls: as it was made to, without what its notes say anyway."""
+    """The recall options of an agent, which also exclude the notes that are in the prompt anyway."""
     given = agent.recall_options
     limit = agent.inject_memories if given.limit is None else given.limit
 
@@ -234,10 +233,12 @@ def recall_options(agent: Remembering, noted: Collection[str]) -> RecallOptions:
 
 
 def _reminded(context: ContextManager, turn: Turn) -> ContextManager:
-    """The context of one call, whose prompt also says what is remembered: at the end of its first system message, or
-    as its only one. The conversations themselves are not changed."""
+    """The context of one call, with the recalled block appended to its first system message or added as the only one.
+    The conversations themselves are not changed."""
     view: Any = copy.copy(context)
-    view.set_current_conversation(turn.conversation_id)  # for whoever asks without naming it; others write meanwhile
+    view.set_current_conversation(
+        turn.conversation_id
+    )  # for callers that do not name it, while other tasks change the current one
 
     def get_prompt(conversation_id: str | None = None) -> list[Any]:
         prompt: list[Any] = list(context.get_prompt(conversation_id or turn.conversation_id))
@@ -252,7 +253,7 @@ def _reminded(context: ContextManager, turn: Turn) -> ContextManager:
 
 
 class _Forgetful(set[Any]):
-    """A set that never holds anything."""
+    """A set that is always empty."""
 
     def add(self, element: object) -> None:
         """Do nothing."""

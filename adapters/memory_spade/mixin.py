@@ -27,35 +27,35 @@ if TYPE_CHECKING:
     from spade_llm.tools import LLMTool
 
 DEFAULT_RECALL: Final = RecallOptions()
-"""How memories are recalled for a prompt unless somebody says otherwise."""
+"""Default recall options for prompts."""
 MAX_INVENTED: Final = 1_000
-"""Of so many messages without a thread, the last ones, spade_llm keeps the conversation."""
+"""Most conversations kept in spade_llm for messages without a thread; older ones are dropped."""
 
 
 class MemoryMixin(Agent):
-    """Gives an agent class memory; stands before that class: `class MyAgent(MemoryMixin, LLMAgent)`.
+    """Adds memory to the agent class behind it: `class MyAgent(MemoryMixin, LLMAgent)`.
 
-    All keywords that are not named here go to the classes behind. The two flags of spade_llm are taken over, so its
-    own memory is never made.
+    All keywords not listed here are passed to the classes behind it. The two flags of spade_llm are handled here, so
+    its own memory is never created.
 
     Args:
-        interaction_memory: Keep notes about each conversation: `True`, `False` or `(True, directory)`.
-        agent_base_memory: Keep long-term memories; same form, or a `MemoryBackend` of your own that keeps them.
-        memory_path: Directory of both kinds, unless a flag names its own. Without either it is what the environment
-            variable SPADE_LLM_MEMORY_PATH says, else `spade_llm/data/agent_memory`. `":memory:"` keeps everything in
-            the process, until the agent stops.
-        memory: Keep both kinds (or the one whose flag is `True`) in a memory shared with others: a `Memory`, a handle
-            of one, or the path of its file. The agent closes only what it was given as a path.
-        owner: Whose memories they are, unless a handle says so: the agent's own (`"agent"`), those of whom it talks
-            to (`"peer"`), or those of whoever a function makes of the peer's bare JID (a LookupError means nobody).
-        memory_editing: Offer the model `update_memory` and `forget_memory` too.
-        inject_memories: Before each call of the model, put the notes of the conversation and at most this many
-            long-term memories that fit the last message into the prompt, for that call only. 0 puts nothing there.
-        recall: How they are recalled: budget, conditions, mode and the rest.
+        interaction_memory: Whether to keep notes about each conversation: `True`, `False` or `(True, directory)`.
+        agent_base_memory: Whether to keep long-term memories; same form, or your own `MemoryBackend`.
+        memory_path: Directory for both kinds, unless a flag has its own. The default is the directory in the
+            environment variable SPADE_LLM_MEMORY_PATH, else `spade_llm/data/agent_memory`. `":memory:"` keeps
+            everything in the process until the agent stops.
+        memory: Keep both kinds (or the one whose flag is `True`) in a shared memory: a `Memory`, a handle, or the
+            path of a file. The agent closes the memory only if it was given as a path.
+        owner: The owner of the memories, if no handle names one: the agent (`"agent"`), its peer (`"peer"`), or the
+            user that a function returns for the peer's bare JID (a LookupError means that the peer has none).
+        memory_editing: Whether to offer the model `update_memory` and `forget_memory`, too.
+        inject_memories: Before each model call, add the notes of the conversation and at most this many long-term
+            memories that are relevant to the last message to the prompt of that call. 0 adds nothing.
+        recall: Recall options: budget, conditions, mode and so on.
 
     Raises:
-        TypeError: A flag has a wrong value or place, a keyword is unknown, or the class has its bases in the wrong
-            order.
+        TypeError: A flag has an invalid value or is passed by position, a keyword is unknown, or the bases of the
+            class are in the wrong order.
     """
 
     def __init_subclass__(cls, **kwargs: object) -> None:
@@ -63,13 +63,13 @@ class MemoryMixin(Agent):
         for base in cls.__mro__[: cls.__mro__.index(MemoryMixin)]:
             if issubclass(base, Agent) and not issubclass(base, MemoryMixin):
                 raise TypeError(
-                    f"{cls.__name__} names MemoryMixin after {base.__name__}, whose constructor would keep the memory "
-                    f"flags to itself; write class {cls.__name__}(MemoryMixin, {base.__name__})"
+                    f"{cls.__name__} has MemoryMixin after {base.__name__}, whose constructor would not pass on the "
+                    f"memory flags; write class {cls.__name__}(MemoryMixin, {base.__name__})"
                 )
 
-    def __init__(  # noqa: PLR0913  (a keyword for each wish an agent may have, none of them needed)
+    def __init__(  # noqa: PLR0913  (one keyword per option, all of them optional)
         self,
-        *args: Any,  # they belong to the agent class behind, whichever that is
+        *args: Any,  # arguments of the agent class behind the mixin
         interaction_memory: Flag = False,
         agent_base_memory: Flag | MemoryBackend = False,
         memory_path: StrPath | None = None,
@@ -82,10 +82,10 @@ class MemoryMixin(Agent):
     ) -> None:
         check_arguments(type(self), MemoryMixin, args, kwargs)
         if type(inject_memories) is not int or inject_memories < 0:
-            raise TypeError(f"inject_memories must be a whole number, 0 or more, not {inject_memories!r}")
+            raise TypeError(f"inject_memories must be a whole number from 0, not {inject_memories!r}")
         super().__init__(*args, **kwargs)
         if "port" in kwargs:
-            self.xmpp_port = kwargs["port"]  # LLMAgent takes the keyword and forgets it
+            self.xmpp_port = kwargs["port"]  # LLMAgent accepts the keyword but ignores it
         places = read_flags(
             self.address,
             interaction_memory=interaction_memory,
@@ -94,14 +94,14 @@ class MemoryMixin(Agent):
             memory=memory,
         )
         self.home = Home(self.address, places, owner)
-        # LLMAgent has attributes of these names and types of its own; ours are `AgentInteractionMemory` and
+        # LLMAgent declares attributes of these names with its own types; here they are `AgentInteractionMemory` and
         # `AgentBaseMemory` of `memory_spade.memory`, or None.
         self.interaction_memory: Any = self.home.notes(None)
         self.agent_base_memory: Any = self.home.base_door
         self.inject_memories = inject_memories
         self.recall_options = recall
         self._invented: deque[str] = deque()
-        core_loop()  # starts a thread: better now than inside a coroutine
+        core_loop()  # starts a thread, which should not happen inside a coroutine
         if self._has_model():
             from memory_spade.llm import equip  # noqa: PLC0415  (plain agents must not load spade_llm)
 
@@ -109,7 +109,7 @@ class MemoryMixin(Agent):
 
     @property
     def address(self) -> str:
-        """The agent's bare JID: one identity, whatever its resource and case."""
+        """The agent's identity: its bare JID, without resource and in lower case."""
         return str(self.jid.bare)
 
     @property
@@ -118,19 +118,19 @@ class MemoryMixin(Agent):
         return self.home.handle(None)
 
     def memory_of(self, message: Message) -> BoundMemory:
-        """The long-term memories that the conversation a message belongs to may reach."""
+        """Return the long-term memories that are available in the conversation of a message."""
         return self.home.handle(sender_of(message))
 
     def dispatch(self, msg: Message) -> list[Task[None]]:
-        """Deliver a message to the behaviours, as `Agent.dispatch`; one for the model gets a thread if it has none."""
+        """Deliver a message like `Agent.dispatch`; a message for the model gets a thread if it has none."""
         peer = sender_of(msg)
         if msg.get_metadata(MESSAGE_ID) is None:
-            msg = identified(msg)  # two behaviours that hear it keep it once
+            msg = identified(msg)  # so that two behaviours that receive it store it once
         blank = not (msg.thread or "").strip()
         if peer and blank and self._has_model() and msg.get_metadata("message_type") == "llm":
             from memory_spade.llm import forget_conversation  # noqa: PLC0415
 
-            msg = copy.copy(msg)  # in one process the sender holds the same object
+            msg = copy.copy(msg)  # a sender in the same process uses the same object
             msg.thread = invented_thread(peer)
             self._invented.append(msg.thread)
             if len(self._invented) > MAX_INVENTED:
@@ -146,7 +146,7 @@ class MemoryMixin(Agent):
         super().add_behaviour(behaviour, template)
 
     def add_tool(self, tool: LLMTool) -> None:
-        """Offer a tool to the model; one of a name that is taken already is left out."""
+        """Offer a tool to the model; a tool whose name is already in use is left out."""
         if not self._has_model():
             raise TypeError(f"{type(self).__name__} has no model that could use the tool {tool.name!r}")
         from memory_spade.llm import offer  # noqa: PLC0415
@@ -156,18 +156,18 @@ class MemoryMixin(Agent):
     register_tool = add_tool
 
     async def start(self, auto_register: bool = True) -> None:  # noqa: FBT001, FBT002  (spade's signature)
-        """Open the memory, then start as usual. If either fails, memory and connection are closed again."""
+        """Open the memory, then start the agent. If either fails, memory and connection are closed again."""
         try:
             await self.home.open()
             await super().start(auto_register=auto_register)
-        except BaseException:  # a cancelled start included: nothing may stay open
+        except BaseException:  # also if the start is cancelled: nothing may stay open
             await self.home.close()
             if self.client is not None:
-                await self.client.disconnect()  # `stop` does so only for an agent that got through its start
+                await self.client.disconnect()  # `stop` disconnects only agents that were started completely
             raise
 
     async def stop(self) -> None:
-        """Stop as usual, then close what this agent opened. Stopping twice is fine."""
+        """Stop the agent, then close the memories it opened. May be called twice."""
         try:
             await super().stop()
         finally:

@@ -1,13 +1,13 @@
 """memory-core as modules of Xaibo agents, and Xaibo's chunkers, embedders and indexes on memory-core.
 
-| you want | take |
+| to get | use |
 |---|---|
 | a memory for an agent, shared with other frameworks | `CoreMemory` |
 | a memory made of a chunker, an embedder and an index | `VectorMemory` |
 | the parts of such a memory | `TokenChunker`, `TextEmbedder`, `SentenceTransformerEmbedder`, `VectorIndex` |
 | a Xaibo embedder for a `Memory` | `XaiboEmbedder` |
 
-The four protocols and the two result classes are Xaibo's own. Every name is imported at its first use.
+The four protocols and the two result classes are Xaibo's own. Every name is imported on first use.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Windows of tokens for Xaibo, cut by the core."""
+"""A Xaibo chunker that cuts texts into windows of tokens with the core's chunker."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ Spans = Sequence[tuple[int, int]]
 
 
 class TokenChunker(ChunkingProtocol):
-    """Cuts a text into windows of tokens, each of which begins with the last ones of the window before.
+    """Cuts a text into overlapping windows of tokens: each one begins with the last tokens of the previous one.
 
-    No window lies within another one, and no character is cut in two.
+    No window is contained in another one, and no character is split.
 
     Args:
-        config: `window_size`, `window_overlap` and `encoding_name`, as for Xaibo's own; each counts unless it is given
-            by keyword.
-        window_size: Tokens of a window (512).
-        window_overlap: Tokens shared with the window before (50), fewer than `window_size`.
-        encoding_name: An encoding of tiktoken, which downloads it at the first use. Without one, words, punctuation
-            marks and single characters of scripts without spaces are the tokens.
+        config: `window_size`, `window_overlap` and `encoding_name`, as for Xaibo's own chunker; keyword arguments
+            override them.
+        window_size: Tokens in a window (512).
+        window_overlap: Tokens shared with the previous window (50), fewer than `window_size`.
+        encoding_name: A tiktoken encoding, which tiktoken downloads on first use. Without it, the tokens are words,
+            punctuation marks and the single characters of scripts without spaces.
 
     Raises:
-        InvalidInputError: The overlap leaves nothing of the window, or the configuration has another option.
+        InvalidInputError: The overlap is not smaller than the window, or the configuration has an unknown option.
     """
 
     @injects()
@@ -54,20 +54,22 @@ class TokenChunker(ChunkingProtocol):
         self._chunker = memory_core.TokenChunker(self.window_size, self.window_overlap, tokens=tokens)
 
     async def chunk(self, text: str) -> list[str]:
-        """The windows of a text, in order; none of a blank one, and one of a short one, which is the text."""
+        """Return the windows of a text in order: none for a blank text, the text itself if it fits into one window."""
         if not text.strip():
             return []
         return [text[start:stop] for start, stop in await asyncio.to_thread(self._chunker.split, text)]
 
     def _tokens(self, text: str) -> Spans:
         try:
-            import tiktoken  # noqa: PLC0415  (only who names an encoding needs it)
+            import tiktoken  # noqa: PLC0415  (needed only with an encoding)
         except ImportError as error:
             raise ImportError("`encoding_name` needs tiktoken: pip install tiktoken") from error
         try:
             encoding = tiktoken.get_encoding(str(self.encoding_name))
         except ValueError as cause:
-            raise InvalidInputError(f"tiktoken has no encoding {self.encoding_name!r}") from cause
-        # What looks like a special token is text like any other.
+            raise InvalidInputError(
+                f"tiktoken has no encoding {self.encoding_name!r}; tiktoken.list_encoding_names() lists them"
+            ) from cause
+        # Text that looks like a special token is ordinary text.
         _, starts = encoding.decode_with_offsets(encoding.encode(text, disallowed_special=()))
         return list(zip(starts, [*starts[1:], len(text)], strict=True))

@@ -1,4 +1,4 @@
-"""Embedders of the core for Xaibo's modules, and Xaibo's for the core."""
+"""Embedders of the core for Xaibo's modules, and Xaibo's embedders for the core."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     Vector = NDArray[np.float32]
 
 DEFAULT_MODEL: Final = "all-MiniLM-L6-v2"
-"""In the package of the core: no download, no torch."""
+"""Shipped with the core: no download, no torch."""
 
 
 class UnsupportedModalityError(EmbeddingError, NotImplementedError):
@@ -32,11 +32,11 @@ class UnsupportedModalityError(EmbeddingError, NotImplementedError):
 
 
 class TextEmbedder(EmbeddingProtocol):
-    """An embedder of the core for Xaibo's modules: vectors of unit length, and of zeros for a blank text.
+    """An embedder of the core for Xaibo's modules. Vectors have unit length; a blank text gets a vector of zeros.
 
     Args:
         config: Has no options.
-        embedder: By default all-MiniLM-L6-v2, which runs offline.
+        embedder: An embedder of the core; by default all-MiniLM-L6-v2, which runs offline.
     """
 
     @injects()
@@ -45,7 +45,7 @@ class TextEmbedder(EmbeddingProtocol):
         self._embedder = MiniLmEmbedder() if embedder is None else embedder
 
     async def text_to_embedding(self, text: str) -> Vector:
-        """The vector of a text."""
+        """Return the vector of a text."""
         import numpy as np  # noqa: PLC0415  (not at import)
 
         if not text.strip():
@@ -75,17 +75,17 @@ class TextEmbedder(EmbeddingProtocol):
 
 
 class SentenceTransformerEmbedder(TextEmbedder):
-    """A model of sentence-transformers for Xaibo's modules.
+    """A sentence-transformers model for Xaibo's modules.
 
     Args:
-        config: `model_name` and `model_kwargs`, as for Xaibo's own; each counts unless it is given by keyword.
-        model_name: By default all-MiniLM-L6-v2, which is part of the core and needs neither torch nor a download; any
-            other one needs `pip install 'memory-core[sentence-transformers]'`.
+        config: `model_name` and `model_kwargs`, as for Xaibo's own embedder; keyword arguments override them.
+        model_name: By default all-MiniLM-L6-v2, which is shipped with the core and needs neither torch nor a download;
+            any other model needs `pip install 'memory-core[sentence-transformers]'`.
         model_kwargs: `device`, `revision`, `local_files_only` and `dimensions` of the core's
-            `SentenceTransformerEmbedder`, for other models than the default.
+            `SentenceTransformerEmbedder`, for models other than the default.
 
     Raises:
-        InvalidInputError: The configuration has another option, or the model's dimensions are not known.
+        InvalidInputError: The configuration has an unknown option, or the model's dimensions are not known.
     """
 
     @injects()
@@ -112,17 +112,17 @@ def _named(model: str, known: dict[str, Any]) -> Embedder:
 
 
 class XaiboEmbedder(ThreadedEmbedder):
-    """Gives a memory an embedder of Xaibo.
+    """Uses a Xaibo embedder as the embedder of a memory.
 
     ```python
     memory = Memory("notes.db", embedder=XaiboEmbedder(embedder, name="text-embedding-3-small", dimensions=1536))
     ```
 
-    Its methods are awaited one after the other on an event loop and a thread of their own.
+    Its methods run one at a time on a separate event loop in a separate thread.
 
     Args:
-        embedder: Follows Xaibo's `EmbeddingProtocol`.
-        name: The model's; stored beside every vector, so that vectors of two models are never compared.
+        embedder: Any implementation of Xaibo's `EmbeddingProtocol`.
+        name: Name of the model, stored with every vector so that vectors of two models are never compared.
         dimensions: Length of the vectors.
         revision: Change it when the model changes under the same name.
     """
@@ -132,7 +132,7 @@ class XaiboEmbedder(ThreadedEmbedder):
 
 
 class _Model:
-    """A Xaibo embedder as the thread calls it."""
+    """Calls a Xaibo embedder from the embedder thread."""
 
     def __init__(self, embedder: EmbeddingProtocol) -> None:
         self._embedder = embedder

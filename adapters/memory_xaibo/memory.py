@@ -1,4 +1,4 @@
-"""A memory of the core as a module of a Xaibo agent."""
+"""A core memory as a module of a Xaibo agent."""
 
 from __future__ import annotations
 
@@ -12,23 +12,23 @@ from memory_xaibo.protocols import MemoryProtocol, MemorySearchResult
 
 Ranking = Literal["similarity", "relevance"]
 Attributes = dict[str, Any]
-"""Plain JSON, as tools hand it over."""
+"""Plain JSON, as tools pass it."""
 
 MAX_RESULTS: Final = 10_000
-"""Of one search."""
+"""Most results of one search."""
 PAGE: Final = 1_000
-"""Memories that `list_memories` returns at once."""
+"""Default page size of `list_memories`."""
 
 
 class MemoryList(list[dict[str, Any]]):
-    """A list of memories, and where the next one begins."""
+    """A page of memories with the cursor of the next page."""
 
     cursor: str | None = None
-    """Give it to `list_memories` for the memories after these; `None` at the end."""
+    """Pass it to `list_memories` for the next page; `None` on the last page."""
 
 
 class CoreMemory(MemoryProtocol):
-    """The memories of one owner for an agent, stored, searched and shared as those of every other framework.
+    """The memories of one owner for a Xaibo agent, shared with all other frameworks.
 
     ```yaml
     - module: memory_xaibo.CoreMemory
@@ -37,17 +37,17 @@ class CoreMemory(MemoryProtocol):
       config: {path: memory.db, user: ann}
     ```
 
-    What is stored has its attributes as the record's `data`. Attributes of what other frameworks stored are their data.
+    Attributes are stored as the record's `data`; for records of other frameworks, their `data` is the attributes.
 
     Args:
-        config: `path` of the file and `user`; `app` (`"default"`); `agent` and `collection`, if only memories of these
-            are written and read; `ranking`: `"similarity"` returns the nearest `k`, as the protocol says, and
-            `"relevance"` searches as other frameworks do and leaves out what does not answer.
-        memory: A handle in the place of a path; it is the caller's to close.
+        config: `path` of the file and `user`; `app` (`"default"`); `agent` and `collection`, to write and read only
+            their memories; `ranking`: `"similarity"` returns the nearest `k`, as the protocol says, and `"relevance"`
+            searches like the other frameworks and leaves out irrelevant memories.
+        memory: A handle instead of a path; the caller closes it.
 
     Raises:
         InvalidInputError: An option is unknown or missing.
-        ScopeError: Nothing says whose memories they are.
+        ScopeError: No user is named.
     """
 
     @injects()
@@ -55,16 +55,16 @@ class CoreMemory(MemoryProtocol):
         given = options(config, "CoreMemory", ("path", *OWNER, "ranking"))
         self._ranking = given.get("ranking", "similarity")
         if self._ranking not in get_args(Ranking):
-            raise InvalidInputError(f"ranking is {self._ranking!r}; it can be similarity or relevance")
+            raise InvalidInputError(f"ranking is {self._ranking!r}; it must be similarity or relevance")
         self._handle = bound(memory, Memory(given["path"]) if "path" in given else None, given)
 
     @property
     def handle(self) -> BoundMemory:
-        """Everything else that the core can do with these memories."""
+        """The core's handle on these memories, with all other operations."""
         return self._handle
 
     async def store_memory(self, text: str, attributes: Attributes | None = None) -> str:
-        """Store a memory and return its id; it is on disk then.
+        """Store a memory and return its id once it is on disk.
 
         Raises:
             InvalidInputError: The text is blank or too long, or the attributes are not JSON.
@@ -72,12 +72,12 @@ class CoreMemory(MemoryProtocol):
         return (await self._handle.add(Draft(insist_on_text(text), data=attributes or {}))).id
 
     async def get_memory(self, memory_id: str) -> dict[str, Any] | None:
-        """The memory of this id, with `id`, `content` and `attributes`, or `None`."""
+        """Return the memory with this id as `id`, `content` and `attributes`, or `None` if there is none."""
         record = await self._handle.get(memory_id)
         return None if record is None else shown(record)
 
     async def search_memory(self, query: str, k: int = 10) -> list[MemorySearchResult]:
-        """Up to `k` (1 to 10,000) different memories, best first; a blank query finds nothing."""
+        """Return up to `k` (1 to 10,000) different memories, best first; a blank query finds nothing."""
         asked = checked_query(query, k)
         if not asked:
             return []
@@ -87,11 +87,11 @@ class CoreMemory(MemoryProtocol):
         return [_result(hit) for hit in hits]
 
     async def list_memories(self, *, limit: int = PAGE, cursor: str | None = None) -> MemoryList:
-        """Memories in the order of their age, oldest first; of a large memory the first 1,000.
+        """Return memories, oldest first, one page at a time.
 
         Args:
-            limit: At most this many, 1 to 10,000.
-            cursor: `cursor` of the list before.
+            limit: Page size, 1 to 10,000.
+            cursor: `cursor` of the previous page.
         """
         page = await self._handle.list(order="oldest", limit=limit, cursor=cursor)
         memories = MemoryList(map(shown, page.records))
@@ -99,7 +99,7 @@ class CoreMemory(MemoryProtocol):
         return memories
 
     async def delete_memory(self, memory_id: str) -> bool:
-        """Delete a memory for good; whether there was one."""
+        """Delete a memory permanently; return whether it existed."""
         try:
             await self._handle.delete(memory_id)
         except RecordNotFoundError:
@@ -107,7 +107,7 @@ class CoreMemory(MemoryProtocol):
         return True
 
     async def update_memory(self, memory_id: str, text: str, attributes: Attributes | None = None) -> bool:
-        """Give a memory another text, and other attributes if any are given; whether there is such a memory."""
+        """Replace the text of a memory, and its attributes if any are given; return whether the memory exists."""
         insist_on_text(text)
         patch = Patch(text=text) if attributes is None else Patch(text=text, data=attributes)
         try:
@@ -117,35 +117,35 @@ class CoreMemory(MemoryProtocol):
         return True
 
     async def close(self) -> None:
-        """Close the memory that `path` opened; also one that nobody closes loses nothing."""
+        """Close the memory that `path` opened. A memory that is never closed loses no data either."""
         await self._handle.memory.close()
 
 
 def checked_query(query: object, k: object) -> str:
-    """What to search for, no longer than a search takes; empty if it is blank."""
+    """Return the query, cut to the longest one a search accepts; empty if it is blank."""
     insist_on_k(k)
     if not isinstance(query, str):
-        raise InvalidInputError(f"a query must be a text, not {type(query).__name__}")
+        raise InvalidInputError(f"query must be a string, not {type(query).__name__}")
     return cut_query(query) if query.strip() else ""
 
 
 def insist_on_k(k: object) -> None:
-    """Refuse a number of results that no search can return."""
+    """Raise `InvalidInputError` unless `k` is a valid number of results."""
     if isinstance(k, bool) or not isinstance(k, int) or not 1 <= k <= MAX_RESULTS:
         raise InvalidInputError(f"k must be a whole number from 1 to {MAX_RESULTS}, not {k!r}")
 
 
 def insist_on_text(text: object) -> str:
-    """Refuse a text that no search could find."""
+    """Return the text, or raise `InvalidInputError` if it is blank or not a string."""
     if not isinstance(text, str):
-        raise InvalidInputError(f"a memory needs a text, not {type(text).__name__}")
+        raise InvalidInputError(f"the text of a memory must be a string, not {type(text).__name__}")
     if not text.strip():
-        raise InvalidInputError("a memory needs a text, and this one is blank")
+        raise InvalidInputError("the text of a memory must not be blank")
     return text
 
 
 def shown(record: MemoryRecord) -> dict[str, Any]:
-    """A record as the protocol describes a memory: the caller's to change."""
+    """A record in the protocol's form for memories; the caller may modify it."""
     return {"id": record.id, "content": record.text, "attributes": copy.deepcopy(dict(record.data))}
 
 

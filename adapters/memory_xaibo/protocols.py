@@ -1,4 +1,4 @@
-"""Xaibo's protocols of memory and the results they speak of, as the rest of the package imports them."""
+"""Xaibo's memory protocols and their result classes, imported here once for the whole package."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A vector index for Xaibo's modules in a file of the core: exact, durable, shared by processes, and able to delete."""
+"""A vector index for Xaibo's modules in a core file: exact, durable, shared by processes, and with deletion."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ if TYPE_CHECKING:
     Vector = NDArray[np.float32]
 
 USER: Final = "vectors"
-"""Of the memory that holds them; there is nothing else in it."""
+"""Owner of the memory that stores the vectors and nothing else."""
 NAME: Final = "vec_"
-"""What ids of vectors begin with."""
+"""Prefix of vector ids."""
 
 
 class VectorIndex(VectorIndexProtocol):
-    """Vectors and their attributes; the nearest are found exactly, by cosine.
+    """An index of vectors with attributes; searches are exact and rank by cosine.
 
     Args:
-        config: `storage_dir`, the folder for the file; without one, the vectors end with the module.
+        config: `storage_dir`, the folder for the file; without it, the vectors live only as long as the module.
 
     Raises:
-        InvalidInputError: The configuration has another option.
+        InvalidInputError: The configuration has an unknown option.
     """
 
     @injects()
@@ -43,16 +43,16 @@ class VectorIndex(VectorIndexProtocol):
         self._handle: BoundMemory | None = None
 
     async def add_vectors(self, vectors: Sequence[Vector], attributes: Sequence[dict[str, Any]] | None = None) -> None:
-        """Add vectors, each with its attributes (plain JSON), all of them or none.
+        """Add vectors, each with its attributes (plain JSON): all of them or, on an error, none.
 
         Raises:
-            InvalidInputError: A vector is zero or of another length than the rest, there are more or fewer attributes
-                than vectors, or some are not JSON.
+            InvalidInputError: A vector is zero or has another length than the rest, the numbers of attributes and
+                vectors differ, or some attributes are not JSON.
         """
         described: list[dict[str, Any]] = [{} for _ in vectors] if attributes is None else list(attributes)
         if len(vectors) != len(described):
             raise InvalidInputError(
-                f"Number of vectors and attributes must match, and there are {len(vectors)} and {len(described)}"
+                f"Number of vectors and attributes must match, but there are {len(vectors)} and {len(described)}"
             )
         if not described:
             return
@@ -67,7 +67,7 @@ class VectorIndex(VectorIndexProtocol):
                 del _given[name]
 
     async def search(self, query_vector: Vector, k: int = 10) -> list[VectorSearchResult]:
-        """The `k` nearest vectors, nearest first, with scores from 0 to 1; at most 10,000."""
+        """Return the `k` nearest vectors, nearest first, with scores from 0 to 1; at most 10,000."""
         handle = self._opened()
         if handle is None:
             return []
@@ -81,7 +81,7 @@ class VectorIndex(VectorIndexProtocol):
         ]
 
     async def delete_vectors(self, attributes: dict[str, Any]) -> int:
-        """Delete the vectors that have all of these attributes, at least one; returns how many."""
+        """Delete the vectors that have all of these attributes (at least one); return their number."""
         handle = self._opened()
         if handle is None:
             return 0
@@ -101,7 +101,7 @@ class VectorIndex(VectorIndexProtocol):
     def _opened(self) -> BoundMemory | None: ...
 
     def _opened(self, dimensions: int | None = None) -> BoundMemory | None:
-        """The memory of the vectors, made for ones of this length; `None` if there are none and none come."""
+        """The memory of the vectors, created for vectors of this length; `None` if it is empty and none are added."""
         if self._handle is None:
             self._dimensions = self._known_dimensions() or dimensions or 0
             if self._dimensions:
@@ -111,15 +111,15 @@ class VectorIndex(VectorIndexProtocol):
         return self._handle
 
     def _known_dimensions(self) -> int:
-        """What the name of the file says, which has to be known before it is opened."""
+        """The dimensions in the file's name, which must be known before the file is opened."""
         files = [] if self._folder is None else sorted(self._folder.glob("vectors-*.db"))
         return int(files[0].stem.removeprefix("vectors-")) if files else 0
 
     def _unit(self, vector: Vector) -> Vector:
-        """The vector at length 1.
+        """The vector scaled to length 1.
 
         Raises:
-            InvalidInputError: It is of another length than those in the index, or has no direction.
+            InvalidInputError: It has another length than the vectors in the index, or no direction.
         """
         import numpy as np  # noqa: PLC0415  (not at import)
 
@@ -130,17 +130,17 @@ class VectorIndex(VectorIndexProtocol):
             )
         length = float(np.linalg.norm(row))
         if not 0 < length < float("inf"):
-            raise InvalidInputError("a vector needs a direction, and this one is zero, infinite or NaN")
+            raise InvalidInputError("the vector is zero, infinite or NaN; pass one that has a direction")
         unit: Vector = (row / length).astype(np.float32)
         return unit
 
 
 _given: dict[str, Vector] = {}
-"""Vectors on their way into a file, by the names of their records: indexes of one process on one file share it."""
+"""Vectors that are being written, by the text of their records; shared by all indexes of a process."""
 
 
 class _GivenVectors:
-    """The embedder of such a memory: its texts are names of vectors that came along."""
+    """The embedder of this memory. The texts are names, by which it finds the vectors that are being written."""
 
     def __init__(self, dimensions: int) -> None:
         self._fingerprint = Fingerprint("given", "1", dimensions)
@@ -159,16 +159,16 @@ class _GivenVectors:
         return vector
 
     async def close(self) -> None:
-        """Nothing is held."""
+        """Do nothing; there are no resources to release."""
 
     def _vector(self, text: str) -> Vector:
-        """One that came along or, for the sentences with which the core measures an embedder, one of its own."""
+        """The vector being written, or a generated one for the sentences with which the core measures an embedder."""
         import numpy as np  # noqa: PLC0415
 
         if text in _given:
             return _given[text]
         if text.startswith(NAME):
-            raise EmbeddingError(f"the vector {text!r} came from elsewhere and cannot be made again")
+            raise EmbeddingError(f"the vector {text!r} was given by the caller and cannot be computed; add it again")
         seed = int.from_bytes(hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "big")
         vector = np.random.default_rng(seed).standard_normal(self._fingerprint.dimensions)
         unit: Vector = (vector / np.linalg.norm(vector)).astype(np.float32)

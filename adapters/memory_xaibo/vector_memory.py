@@ -1,4 +1,4 @@
-"""A memory made of anybody's chunker, embedder and vector index, with its texts in the core."""
+"""A memory that combines any chunker, embedder and vector index, and keeps its texts in the core."""
 
 from __future__ import annotations
 
@@ -50,34 +50,34 @@ if TYPE_CHECKING:
 Modality = Literal["image", "audio"]
 
 MADE_OF: Final = "made_of"
-"""Attribute of a vector: the digest of the whole text, or `image` or `audio`. One of another text than its memory has
-now counts for nothing; those of images and sounds stay when the text changes."""
+"""Attribute of a vector: the digest of the whole text, or `image` or `audio`. A vector of an outdated text is ignored;
+vectors of images and sounds remain valid when the text changes."""
 REV: Final = "rev"
-"""Attribute of a vector: of which version of the text, counted from 1, so that those of an old one can be deleted."""
+"""Attribute of a vector: the version of the text, counted from 1, so that outdated vectors can be deleted."""
 NOBODY_ELSES: Final = "this-module"
-"""The user of a memory that ends with its module, which nothing else can reach."""
+"""The user of a memory that lives only as long as its module and that nothing else can reach."""
 MAX_ASKED: Final = 1_000_000
-"""Most vectors that a search asks an index for, which may return the same ones for ever."""
+"""Most vectors that one search requests from an index: an index may return stale vectors without end."""
 
 
 class VectorMemory(MemoryProtocol):
     """A memory whose texts are chunked, embedded and ranked by three other modules.
 
-    The core holds the texts and is right about them: a vector whose memory was deleted or has another text by now is
-    passed over, and a search goes on asking the index until it has `k` memories. So an index needs no way to delete
-    anything; one that has a method `delete_vectors(attributes)`, such as `VectorIndex`, is told what to delete.
+    The core stores the texts and is authoritative: vectors of deleted memories and outdated texts are skipped, and a
+    search requests more vectors until it has `k` memories. An index therefore need not support deletion; if it has a
+    method `delete_vectors(attributes)`, as `VectorIndex` has, it is called with what to delete.
 
     Args:
         chunker: Cuts texts.
-        embedder: Makes vectors of pieces and of questions; of images and sounds, if it can.
-        vector_index: Finds vectors. It has to outlive this module if the memory does; else `reindex` fills it again.
+        embedder: Embeds chunks and queries, and images and sounds if it can.
+        vector_index: Finds vectors. If the memory outlives this module but the index does not, `reindex` rebuilds it.
         config: `memory_file_path`, a SQLite file, and `user`; `app`, `agent` and `collection` as for `CoreMemory`.
-            Without a configuration or a handle the memory ends with the module.
-        memory: A handle in the place of a path; it is the caller's to close.
+            Without a configuration or a handle the memory lives only as long as the module.
+        memory: A handle instead of a path; the caller closes it.
 
     Raises:
         InvalidInputError: An option is unknown or missing.
-        ScopeError: Nothing says whose memories they are.
+        ScopeError: No user is named.
     """
 
     @injects("chunker", "embedder", "vector_index")
@@ -97,7 +97,7 @@ class VectorMemory(MemoryProtocol):
 
     @property
     def handle(self) -> BoundMemory:
-        """The memories in the core. What others change there is as if it was changed here."""
+        """The core's handle on the memories. Changes made through it are seen here."""
         return self._kept.handle
 
     async def store_memory(
@@ -108,13 +108,13 @@ class VectorMemory(MemoryProtocol):
         image: bytes | None = None,
         audio: bytes | None = None,
     ) -> str:
-        """Store a memory and return its id; it is on disk and in the index then, or neither.
+        """Store a memory on disk and in the index, or in neither, and return its id.
 
         Args:
-            text: Of the memory.
+            text: Text of the memory.
             attributes: Plain JSON.
-            image: What the memory shows, to be found by an image and by a text; only its vector is kept.
-            audio: How it sounds, likewise.
+            image: An image of the memory, which images and texts then find; only its vector is kept.
+            audio: A sound of the memory, likewise.
 
         Raises:
             UnsupportedModalityError: The embedder cannot read an image or a sound.
@@ -122,7 +122,7 @@ class VectorMemory(MemoryProtocol):
         """
         memory_id, given = new_id(), attributes or {}
         draft = Draft(insist_on_text(text), id=memory_id, data=given)
-        check_draft(draft)  # before anything is in the index
+        check_draft(draft)  # before anything is written to the index
         attached: dict[Modality, bytes | None] = {"image": image, "audio": audio}
         vectors = {kind: await self._embedded(kind, data) for kind, data in attached.items() if data is not None}
         await self._add(memory_id, text, given, 1)
@@ -132,21 +132,21 @@ class VectorMemory(MemoryProtocol):
         return (await self.handle.add(draft)).id
 
     async def get_memory(self, memory_id: str) -> dict[str, Any] | None:
-        """The memory of this id, with `id`, `content` and `attributes`, or `None`."""
+        """Return the memory with this id as `id`, `content` and `attributes`, or `None` if there is none."""
         return await self._kept.get_memory(memory_id)
 
     async def search_memory(self, query: str, k: int = 10) -> list[MemorySearchResult]:
-        """The `k` memories of the nearest vectors, nearest first; a blank query finds nothing."""
+        """Return the `k` memories with the nearest vectors, nearest first; a blank query finds nothing."""
         asked = checked_query(query, k)
         return await self._nearest(await self._embedder.text_to_embedding(asked), k) if asked else []
 
     async def search_by_image(self, image_data: bytes, k: int = 10) -> list[MemorySearchResult]:
-        """The same for an image; raises `UnsupportedModalityError` if the embedder cannot read one."""
+        """Search by an image; raises `UnsupportedModalityError` if the embedder does not support images."""
         insist_on_k(k)
         return await self._nearest(await self._embedded("image", image_data), k)
 
     async def search_by_audio(self, audio_data: bytes, k: int = 10) -> list[MemorySearchResult]:
-        """The same for a sound; raises `UnsupportedModalityError` if the embedder cannot read one."""
+        """Search by a sound; raises `UnsupportedModalityError` if the embedder does not support audio."""
         insist_on_k(k)
         return await self._nearest(await self._embedded("audio", audio_data), k)
 
@@ -155,14 +155,14 @@ class VectorMemory(MemoryProtocol):
         return await self._kept.list_memories(limit=limit, cursor=cursor)
 
     async def delete_memory(self, memory_id: str) -> bool:
-        """Delete a memory for good; whether there was one. Its vectors are gone if the index can delete."""
+        """Delete a memory permanently, and its vectors if the index supports it; return whether it existed."""
         was_there = await self._kept.delete_memory(memory_id)
         if was_there:
             await self._drop({"memory_id": memory_id})
         return was_there
 
     async def update_memory(self, memory_id: str, text: str, attributes: Attributes | None = None) -> bool:
-        """Give a memory another text, and other attributes if any are given; whether there is such a memory."""
+        """Replace the text of a memory, and its attributes if any are given; return whether the memory exists."""
         check_draft(Draft(insist_on_text(text), data=attributes or {}))
         patch = Patch(text=text) if attributes is None else Patch(text=text, data=attributes)
         while True:
@@ -174,7 +174,7 @@ class VectorMemory(MemoryProtocol):
                 await self._add(memory_id, text, old.data if attributes is None else attributes, old.rev + 1)
             try:
                 await self.handle.update(memory_id, patch, expected_version=old.version)
-            except ConflictError:  # somebody else was quicker; what was added is of no text that the memory has
+            except ConflictError:  # another writer was faster; the vectors just added belong to no current text
                 continue
             except RecordNotFoundError:
                 return False
@@ -183,9 +183,9 @@ class VectorMemory(MemoryProtocol):
             return True
 
     async def reindex(self) -> int:
-        """Put all memories into the index again, for one that is new or ends with the process; returns how many.
+        """Add all memories to the index again, for a new or an in-memory index; return their number.
 
-        Vectors of images and sounds are not among them.
+        Vectors of images and sounds are not restored.
         """
         count, cursor = 0, None
         while True:
@@ -201,8 +201,8 @@ class VectorMemory(MemoryProtocol):
         await self._kept.close()
 
     async def _add(self, memory_id: str, text: str, attributes: Config, rev: int) -> None:
-        """Chunk, embed and index a text, before its record is written: an interrupted write leaves vectors that no
-        search returns, never a memory that none finds."""
+        """Chunk, embed and index a text before its record is written. An interrupted write then leaves vectors that
+        searches ignore, never a memory that no search finds."""
         chunks = await self._chunker.chunk(text)
         vectors = [await self._embedder.text_to_embedding(chunk) for chunk in chunks]
         named = [
@@ -222,7 +222,7 @@ class VectorMemory(MemoryProtocol):
     async def _embedded(self, kind: Modality, data: bytes) -> Vector:
         read = getattr(self._embedder, f"{kind}_to_embedding", None)
         if read is None:
-            raise UnsupportedModalityError(f"the embedder has no {kind}_to_embedding; give the memory one that has it")
+            raise UnsupportedModalityError(f"the embedder has no {kind}_to_embedding; use an embedder that has it")
         vector: Vector = await read(data)
         return vector
 
@@ -236,7 +236,7 @@ class VectorMemory(MemoryProtocol):
             asked *= 2
 
     async def _alive(self, found: Sequence[VectorSearchResult]) -> list[MemorySearchResult]:
-        """The memories of vectors, each at its best one, without those that are gone or say something else now."""
+        """The memories of these vectors, ranked by their best vector, without deleted memories and outdated texts."""
         ids = {str((one.attributes or {}).get("memory_id")) for one in found}
         records: dict[str, MemoryRecord] = {}
         for some in _parts(sorted(ids), PAGE):
@@ -274,7 +274,7 @@ def _handle(memory: BoundMemory | None, config: Config | None) -> BoundMemory:
 
 
 def _is_of(attributes: Attributes, record: MemoryRecord) -> bool:
-    """Whether a vector is of the memory as it is now."""
+    """Whether a vector belongs to the current text of the memory."""
     return attributes.get(MADE_OF) in (*get_args(Modality), _digest(record.text))
 
 

@@ -1,6 +1,6 @@
-"""RadBot's memory system on today's ADK: the documented classes and factories, on any store of memory-core.
+"""RadBot's memory system for the current ADK: the documented classes and factories, on any store of memory-core.
 
-`radbot.memory.…` and `radbot.agent.…` become `memory_adk.radbot`; docs/adk.md says what works better than documented.
+`radbot.memory.…` and `radbot.agent.…` become `memory_adk.radbot`; docs/adk.md lists the differences.
 """
 
 from memory_adk.radbot.agents import MemoryAgent, create_enhanced_memory_agent, create_memory_enabled_agent

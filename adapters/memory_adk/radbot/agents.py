@@ -1,4 +1,4 @@
-"""RadBot's factories: an agent that remembers, ready to talk with."""
+"""RadBot's factories for agents with memory."""
 
 from __future__ import annotations
 
@@ -38,13 +38,13 @@ INSTRUCTIONS: Final[dict[str, str]] = {
         "user, and store what is worth remembering."
     )
 }
-"""The instructions that go by a name; put yours beside it."""
+"""Instructions by name; add your own."""
 
 
 class MemoryAgent:
-    """An agent with its runner and its memory. Make one with a factory of this module.
+    """An agent with its runner and its memory, created by a factory of this module.
 
-    Turns are stored by themselves, and what is relevant of earlier ones is put into the prompt. `async with` closes it.
+    Turns are stored automatically, and relevant earlier turns are added to the prompt. `async with` closes the agent.
     """
 
     def __init__(self, runner: Runner, plugin: MemoryPlugin, service: QdrantMemoryService, *, owned: bool) -> None:
@@ -54,8 +54,8 @@ class MemoryAgent:
         self._owned = owned
 
     def process_message(self, user_id: str, message: str, session_id: str = "main") -> str:
-        """What the agent answers, for synchronous code: a script may end after this, so the turn is stored first
-        (unless the store takes longer than two seconds).
+        """Send a message and return the answer, for synchronous code. A script may end after this call, so the turn is
+        stored before it returns, unless the store takes longer than two seconds.
 
         Raises:
             WrongThreadError: An event loop is running in this thread.
@@ -67,14 +67,14 @@ class MemoryAgent:
         raise WrongThreadError("process_message was called inside an event loop; use `await aprocess_message(...)`")
 
     async def aprocess_message(self, user_id: str, message: str, session_id: str = "main") -> str:
-        """What the agent answers.
+        """Send a message and return the answer.
 
         Args:
-            user_id: Whose memory it is.
-            message: What the user says.
-            session_id: Which conversation of this user it belongs to; it begins with its first message.
+            user_id: The user, who owns the memory.
+            message: The user's message.
+            session_id: The conversation of this user; its first message creates it.
         """
-        await self._settle()  # so that this turn can recall what the one before it said
+        await self._settle()  # so that this turn can recall the previous one
         said = types.Content(role="user", parts=[types.Part(text=message)])
         events = self.runner.run_async(user_id=user_id, session_id=session_id, new_message=said)
         answers = [content_text(event.content) async for event in events if not event.partial]
@@ -91,7 +91,7 @@ class MemoryAgent:
                 await self.plugin.flush()
 
     async def close(self) -> None:
-        """Store what is still queued and let go of the memory, if the factory made it."""
+        """Store queued turns, and close the memory if the factory created it."""
         await self.runner.close()
         if self._owned:
             await self.memory_service.memory.close()
@@ -114,21 +114,21 @@ def create_memory_enabled_agent(
     name: str = "memory_enabled_agent",
     model: str | BaseLlm = "",
 ) -> MemoryAgent:
-    """An agent that stores its conversations, recalls from them, and has the memory tools.
+    """Create an agent that stores its conversations, recalls from them, and has the memory tools.
 
     Args:
-        session_service: By default sessions end with the process (memories do not).
-        tools: More tools.
-        memory_service: By default a `QdrantMemoryService()`, closed with the agent; one that is given stays yours.
+        session_service: By default an in-memory service: sessions end with the process, memories do not.
+        tools: Additional tools.
+        memory_service: By default a `QdrantMemoryService()`, closed with the agent; the caller closes a given one.
         instruction_name: A key of `INSTRUCTIONS`.
-        name: Of the agent and its app: letters, digits and underscores.
+        name: Name of the agent and its app: letters, digits and underscores.
         model: By default ADK's default model (`LlmAgent.set_default_model`).
 
     Raises:
-        InvalidInputError: No instruction has that name.
+        InvalidInputError: There is no instruction with that name.
     """
     if instruction_name not in INSTRUCTIONS:
-        raise InvalidInputError(f"there is no instruction {instruction_name!r}; put the text into INSTRUCTIONS first")
+        raise InvalidInputError(f"there is no instruction {instruction_name!r}; add its text to INSTRUCTIONS first")
     service = memory_service or QdrantMemoryService()
     agent = LlmAgent(
         name=name, model=model, instruction=INSTRUCTIONS[instruction_name], tools=[*tools, MemoryToolset(service)]
@@ -153,20 +153,20 @@ def create_enhanced_memory_agent(
     model: str | BaseLlm = "",
     memory_manager_config: Config | None = None,
 ) -> MemoryAgent:
-    """An agent of `create_memory_enabled_agent` that also stores what a user asks to have remembered, with its tags.
+    """Create an agent like `create_memory_enabled_agent` that also stores what users ask it to remember, with tags.
 
     Args:
-        session_service: See there, as for the others.
-        tools: More tools.
-        memory_service: Where to store; what you do with it yourself stays as it is.
+        session_service: See `create_memory_enabled_agent`, also for the following ones.
+        tools: Additional tools.
+        memory_service: The service to store in; your own use of this object is not affected.
         instruction_name: A key of `INSTRUCTIONS`.
-        name: Of the agent and its app.
-        model: What answers.
-        memory_manager_config: `{"detector_config": {"memory_triggers": [...], "fact_triggers": [...]}}`; what is
-            missing stays as documented.
+        name: Name of the agent and its app.
+        model: The language model.
+        memory_manager_config: `{"detector_config": {"memory_triggers": [...], "fact_triggers": [...]}}`; missing
+            keys have the documented defaults.
 
     Raises:
-        InvalidInputError: The configuration has another key, a trigger is blank, or no instruction has that name.
+        InvalidInputError: The configuration has an unknown key, a trigger is blank, or the instruction is unknown.
     """
     config = _known("memory_manager_config", memory_manager_config or {}, "detector_config")
     found = _known("detector_config", config.get("detector_config", {}), "memory_triggers", "fact_triggers")
@@ -184,5 +184,5 @@ def create_enhanced_memory_agent(
 
 def _known(name: str, given: Mapping[str, T], *keys: str) -> Mapping[str, T]:
     if unknown := sorted(given.keys() - set(keys)):
-        raise InvalidInputError(f"{name} knows {' and '.join(keys)}, not {', '.join(map(repr, unknown))}")
+        raise InvalidInputError(f"{name} accepts {' and '.join(keys)}, not {', '.join(map(repr, unknown))}")
     return given

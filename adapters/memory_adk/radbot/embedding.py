@@ -1,4 +1,4 @@
-"""Which embedding model the environment asks for."""
+"""Selects the embedding model that the environment names."""
 
 from __future__ import annotations
 
@@ -9,27 +9,27 @@ from typing import Final
 from memory_core import Embedder, InvalidInputError
 
 GEMINI_DIMENSIONS: Final = 768
-"""What RadBot's collections have."""
+"""Dimensions of RadBot's collections."""
 
 
 def get_embedding_model(vector_size: int | None = None, *, environment: Mapping[str, str] | None = None) -> Embedder:
-    """The embedder that `RADBOT_EMBED_MODEL` names.
+    """Create the embedder that `RADBOT_EMBED_MODEL` names.
 
     | value | embedder |
     |---|---|
     | `gemini` | `GeminiEmbedder`, with the key in `GEMINI_API_KEY` or `GOOGLE_API_KEY` |
-    | `sentence-transformers` | `SentenceTransformerEmbedder`, of the model in `SENTENCE_TRANSFORMERS_MODEL` |
-    | none | the default of memory-core, all-MiniLM-L6-v2, which needs neither key nor network |
+    | `sentence-transformers` | `SentenceTransformerEmbedder`, with the model in `SENTENCE_TRANSFORMERS_MODEL` |
+    | not set | the default of memory-core, all-MiniLM-L6-v2, which needs neither key nor network |
 
     Args:
-        vector_size: Length of the vectors. Gemini makes them as long as that (768 without it); another model must
-            have it.
-        environment: By default the process's own.
+        vector_size: Dimensions of the vectors. Gemini produces the requested size (768 by default); other models
+            must have this size.
+        environment: By default that of the process.
 
     Raises:
-        InvalidInputError: The name is none of these (a typing error must not send texts to somebody else), or the
-            model's vectors have another length.
-        ImportError: The embedder needs an extra; the message names it.
+        InvalidInputError: The name is unknown (a typing error must not send texts to another provider), or the
+            model's vectors have other dimensions.
+        ImportError: The embedder needs an extra, which the message names.
     """
     found = os.environ if environment is None else environment
     embedder = _named(found.get("RADBOT_EMBED_MODEL", "").strip().lower(), found, vector_size)
@@ -50,7 +50,7 @@ def _named(name: str, environment: Mapping[str, str], vector_size: int | None) -
         model = environment.get("SENTENCE_TRANSFORMERS_MODEL") or "all-MiniLM-L6-v2"
         return SentenceTransformerEmbedder(model)
     if name:
-        raise InvalidInputError(f"RADBOT_EMBED_MODEL is {name!r}; it may be gemini or sentence-transformers")
+        raise InvalidInputError(f"RADBOT_EMBED_MODEL is {name!r}; it must be gemini or sentence-transformers")
     from memory_core import MiniLmEmbedder  # noqa: PLC0415  (numpy and onnxruntime)
 
     return MiniLmEmbedder()

@@ -1,4 +1,4 @@
-"""The detector of trigger phrases and the manager that stores what it finds, as RadBot documents them."""
+"""The trigger-phrase detector and the manager that stores its findings, as RadBot documents them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from memory_core.adapting import LastMessages
 
 
 class MemoryDetector:
-    """Finds what a message asks to have remembered. See `memory_core.TriggerDetector` for the rules.
+    """Finds requests to remember something in a message. See `memory_core.TriggerDetector` for the rules.
 
     Args:
         memory_triggers: Phrases for the kind `memories`; by default the documented ones.
@@ -28,7 +28,7 @@ class MemoryDetector:
         )
 
     def detect_memory_triggers(self, message: str) -> dict[str, Any]:
-        """What was found: `detected`, `memory_type`, `text`, `tags` and `reference_previous`."""
+        """Return the finding: `detected`, `memory_type`, `text`, `tags` and `reference_previous`."""
         found = self.triggers.detect(message)
         return {
             "detected": found is not None,
@@ -40,14 +40,14 @@ class MemoryDetector:
 
 
 class EnhancedMemoryManager:
-    """Stores what users ask to have remembered, message by message.
+    """Stores what users ask to be remembered, message by message.
 
-    For code that handles messages itself; `create_enhanced_memory_agent` needs no manager, because its service does
-    this with every turn it stores.
+    This is for code that handles messages itself. `create_enhanced_memory_agent` needs no manager, because its service
+    does the same for every turn it stores.
 
     Args:
-        memory_service: Where to store.
-        detector: What counts as asking.
+        memory_service: The service to store in.
+        detector: The rules for such requests.
     """
 
     def __init__(self, memory_service: QdrantMemoryService, detector: MemoryDetector | None = None) -> None:
@@ -56,11 +56,11 @@ class EnhancedMemoryManager:
         self._last = LastMessages()
 
     def process_message(self, message: str, user_id: str, session_id: str = "") -> dict[str, Any]:
-        """Store what a message asks for, if anything. A message such as "save this design" means the one before, of
-        the same user and session.
+        """Store what a message asks to be remembered, if anything. A message such as "save this design" refers to the
+        previous message of the same user and session.
 
         Returns:
-            `success`, and then `memory_type`, `text` and `tags`, or a `message` that says why nothing was stored;
+            `success`, with `memory_type`, `text` and `tags`, or with a `message` that says why nothing was stored; or
             `error` if storing failed.
         """
         return run_sync(self.aprocess_message, message, user_id, session_id)

@@ -1,6 +1,6 @@
-"""Memories out of a collection that RadBot made: `text`, `user_id`, `timestamp`, `memory_type` and what else is there.
+"""Import from a collection of RadBot: `text`, `user_id`, `timestamp`, `memory_type` and all other fields.
 
-Vectors are left behind, for they are those of another embedder; the texts get new ones.
+Vectors are not imported, because another embedder computed them; the texts get new ones.
 """
 
 from __future__ import annotations
@@ -14,32 +14,32 @@ from memory_core import Draft, InvalidInputError, Memory, QdrantServer
 from memory_core.adapting import USER_QUERY, ForeignPoint, foreign_points, on_core
 
 COLLECTION: Final = "agent_memory"
-"""What RadBot calls its collection unless told otherwise."""
+"""RadBot's default collection."""
 _KNOWN: Final = frozenset({"text", "user_id", "timestamp", "memory_type", "session_id", "tags"})
 
 
 @dataclass(slots=True)
 class Imported:
-    """What an import came to."""
+    """The result of an import."""
 
     records: int = 0
-    """How many points are memories now, those of earlier imports included."""
+    """Number of points that are memories now, those of earlier imports included."""
     forgotten: int = 0
-    """How many were deleted here on purpose, and stay so."""
+    """Number of points whose memories were deleted here; they are not imported again."""
     refused: dict[str, str] = field(default_factory=dict[str, str])
-    """By point id: why it is no memory."""
+    """Reasons why points were not imported, by point id."""
 
 
 async def import_radbot(
     memory: Memory, server: QdrantServer | None = None, *, collection: str = COLLECTION, app: str = "default"
 ) -> Imported:
-    """Remember every point of a RadBot collection, each for its own user; nothing there is changed.
+    """Remember every point of a RadBot collection, each for its own user; the collection is not changed.
 
-    Done again it changes nothing, or brings in what is new: the point's id is the record's source key. A `timestamp`
-    without a time zone is taken for UTC. A `user_query` is known to be the user's; nothing else says who spoke.
+    A repeated import adds only new points, because the point's id is the record's source key. A `timestamp` without a
+    time zone is treated as UTC. The role is known only for `user_query` points, which are the user's.
 
     Args:
-        server: Where the collection is; what it leaves out comes from the environment, as for `QdrantStore`.
+        server: The server; settings it leaves out come from the environment, as for `QdrantStore`.
         app: The app of the owners; their user is the `user_id`.
 
     Raises:

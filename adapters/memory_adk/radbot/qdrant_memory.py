@@ -1,4 +1,4 @@
-"""RadBot's memory service: ADK's five methods, and those of the document, on one collection of a Qdrant server."""
+"""RadBot's memory service on one Qdrant collection: ADK's five methods and those of RadBot's document."""
 
 from __future__ import annotations
 
@@ -45,35 +45,35 @@ class FoundMemory:
     id: str
     text: str
     timestamp: datetime
-    """When it was said, aware."""
+    """Time of the message, with time zone."""
     memory_type: str
     similarity: float | None
-    """0 to 1; `None` where no vector was compared."""
+    """0 to 1; `None` if no vector was compared."""
     metadata: Mapping[str, Any] = field(default_factory=dict[str, Any])
 
 
 class QdrantMemoryService(MemoryService):
-    """A `MemoryService` on a Qdrant server, with the names of RadBot's document.
+    """A `MemoryService` on a Qdrant server, with the method names of RadBot's document.
 
-    Nothing connects before the first use. What is left out comes from the environment: `QDRANT_URL`, else
-    `QDRANT_HOST` and `QDRANT_PORT`, else `localhost:6333`; `QDRANT_API_KEY`; and see `get_embedding_model`. The
-    documented methods are synchronous and work from any thread, also inside a running event loop, which then stands
-    still; ADK's are coroutines.
+    It connects on first use. Omitted arguments come from the environment: `QDRANT_URL`, else `QDRANT_HOST` and
+    `QDRANT_PORT`, else `localhost:6333`; `QDRANT_API_KEY`; see also `get_embedding_model`. The documented methods are
+    synchronous and can be called from any thread, even inside a running event loop, which they block; ADK's methods
+    are coroutines.
 
-    Of a session it stores each message of the user as a `user_query` and each exchange as a `conversation_turn`.
+    It stores each user message of a session as a `user_query` and each exchange as a `conversation_turn`.
 
     Args:
-        collection_name: Services of different collections share nothing.
-        host: Of the server; with `port`.
-        port: 6333 by default.
-        url: In place of host and port, as for Qdrant Cloud.
-        api_key: For the server.
+        collection_name: The collection; services with different collections share nothing.
+        host: Host of the server.
+        port: Port of the server, 6333 by default.
+        url: URL instead of host and port, for example for Qdrant Cloud.
+        api_key: API key of the server.
         vector_size: See `get_embedding_model`.
-        path: A folder, or `":memory:"`, in place of a server: qdrant-client's own Python implementation, for tests.
-        embedder: In place of the environment's.
-        memory: In place of all that: a memory of yours, on any store. It stays yours to close.
-        app_name: The app all of it belongs to, whatever ADK calls the app: RadBot's agents share what they know.
-        detector: Also store what the user asks to have remembered ("important: …").
+        path: A folder, or `":memory:"`, instead of a server: qdrant-client's own Python implementation, for tests.
+        embedder: Replaces the embedder named by the environment.
+        memory: Your own memory on any store, instead of all these arguments. You close it.
+        app_name: The app of all memories, regardless of ADK's app name, because RadBot's agents share their memories.
+        detector: If given, also store what the user asks to be remembered ("important: …").
     """
 
     def __init__(  # noqa: PLR0913  (documented so)
@@ -94,7 +94,7 @@ class QdrantMemoryService(MemoryService):
         given = memory
         others = (host, port, url, api_key, vector_size, path, embedder)
         if given is not None and any(other is not None for other in others):
-            raise InvalidInputError("a given memory has a store and an embedder of its own; leave out the others")
+            raise InvalidInputError("memory= has its own store and embedder; leave out the others")
         if memory is None:
             from memory_core import QdrantServer, QdrantStore  # noqa: PLC0415  (qdrant-client takes a second)
 
@@ -108,17 +108,17 @@ class QdrantMemoryService(MemoryService):
         self._detector = detector
 
     def detecting(self, detector: TriggerDetector) -> Self:
-        """The same memory, which also stores what the user asks to have remembered. Close the original."""
+        """Return a service on the same memory that also stores what users ask to be remembered. Close the original."""
         return type(self)(memory=self.memory, app_name=self._app, detector=detector)
 
     async def drafts(
         self, handle: BoundMemory, events: Sequence[Event], session_id: str | None, metadata: Mapping[str, object]
     ) -> list[Draft]:
-        """Questions, exchanges, and what a trigger asks for."""
+        """Drafts for questions, exchanges and the findings of the detector."""
         return await drafts_of(handle, events, session_id, metadata, self._detector)
 
     def process_session(self, session: Session) -> None:
-        """Store what a session says; as often as you like."""
+        """Store the messages of a session; may be called repeatedly."""
         run_sync(self.add_session_to_memory, session)
 
     async def remember(
@@ -131,10 +131,10 @@ class QdrantMemoryService(MemoryService):
         """Store one memory of a user; `add_memory` for coroutines.
 
         Args:
-            text: What to remember.
-            user_id: Whose it is.
+            text: The text to remember.
+            user_id: The owner.
             memory_type: The kind; any word.
-            metadata: Returned with it; `tags`, a list, can be searched for.
+            metadata: Returned with the memory; `tags`, a list, can be used in searches.
         """
         given = metadata or {}
         draft = Draft(text, kind=memory_type, tags=tags_of(given), data=description(given))
@@ -170,9 +170,9 @@ class QdrantMemoryService(MemoryService):
         memories: Sequence[MemoryEntry] = (),
         custom_metadata: Mapping[str, object] | None = None,
     ) -> str | Coroutine[Any, Any, None]:
-        """Store one memory, as RadBot documents it, and return its id; or, awaited, ADK's `add_memory`.
+        """Store one memory as RadBot documents it and return its id; or, if awaited, act as ADK's `add_memory`.
 
-        The two have one name; ADK's is the one without `text`. See `remember` for the arguments.
+        The two methods share a name; calls without `text` are ADK's. See `remember` for the arguments.
         """
         if text is not None:
             return run_sync(self.remember, text, user_id, memory_type, metadata).id
@@ -188,13 +188,13 @@ class QdrantMemoryService(MemoryService):
         from_time: datetime | None = None,
         memory_type: str | None = None,
     ) -> list[FoundMemory]:
-        """Find a user's memories by meaning and words, best first; nothing relevant means an empty list.
+        """Find a user's memories by meaning and words, best first; the list is empty if nothing is relevant.
 
         Args:
             query: A question or some words.
-            user_id: Whose memories.
+            user_id: The owner.
             limit: At most this many, 1 to 3,000.
-            from_time: Only what was said since; without a time zone it is local time.
+            from_time: Only memories since this time; without a time zone it is local time.
             memory_type: Only memories of this kind.
         """
         where = Where()
@@ -206,7 +206,7 @@ class QdrantMemoryService(MemoryService):
         return [_found(entry) for entry in entries]
 
     def clear_user_memory(self, user_id: str) -> int:
-        """Forget everything about a user, for good. Returns the number of memories deleted."""
+        """Delete all memories of a user permanently. Returns the number of deleted memories."""
         return run_sync(self.clear_user, app_name=self._app, user_id=user_id)
 
 

@@ -1,4 +1,4 @@
-"""From ADK's events to what RadBot remembers of them."""
+"""Conversion of ADK's events to RadBot's memories."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from memory_core import BoundMemory, Draft, Message, TriggerDetector, Where
 from memory_core.adapting import Detection, turn_drafts
 
 _LOOK_BACK: Final = 5
-"""How many earlier questions of a session are looked at to find one that says something by itself."""
+"""Number of earlier questions of a session that are searched for one with content of its own."""
 
 
 async def drafts_of(
@@ -26,7 +26,7 @@ async def drafts_of(
     metadata: Mapping[str, object],
     detector: TriggerDetector | None,
 ) -> list[Draft]:
-    """Questions and exchanges, a turn at a time, and what a user asks to have remembered."""
+    """Drafts for questions and exchanges, turn by turn, and for what users ask to be remembered."""
     expires, shared = expiry(metadata, handle.memory.clock()), description(metadata)
     session = session if session and session.strip() else None
     spoken = [event for event in events if said(event)]
@@ -44,7 +44,7 @@ async def drafts_of(
 
 
 def _turns(events: Iterable[Event]) -> Iterable[list[Event]]:
-    """The events of each invocation, in order; turns of one session may be interleaved."""
+    """Group events by invocation, in order; turns of one session may be interleaved."""
     turns: dict[str, list[Event]] = {}
     for event in events:
         turns.setdefault(event.invocation_id, []).append(event)
@@ -82,7 +82,7 @@ def _asked_for(event: Event, found: Detection, text: str, session: str | None, d
 async def _before(
     handle: BoundMemory, earlier: Sequence[Event], event: Event, session: str | None, detector: TriggerDetector
 ) -> str | None:
-    """What the user said last before an event that only points at it: among these events, or as it was stored."""
+    """The last user message before an event that only refers to it, from these events or from the store."""
     texts = [said(other) for other in reversed(earlier) if other.author == "user"]
     if session and (at := moment(event.timestamp)):
         where = Where(session=session, kinds=("user_query",), until=at)

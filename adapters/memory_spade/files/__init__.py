@@ -1,4 +1,4 @@
-"""Memories from and for other systems: their file formats, and nothing of their code."""
+"""File formats of spade_llm for import and export, implemented without its code."""
 
 from memory_spade.files.adoption import AgentMemories, prepare_agent_memories
 from memory_spade.files.names import BASE_COLLECTION, identity, safe_name, timestamp

@@ -1,4 +1,4 @@
-"""A database of spade_llm becomes a store of ours, in place, once, and with nothing lost."""
+"""Converts a database of spade_llm to a core store, in place, once, and without loss."""
 
 from __future__ import annotations
 
@@ -43,9 +43,9 @@ T = TypeVar("T")
 
 
 class AgentMemories(Memory):
-    """The long-term memories of a SPADE agent in the file that spade_llm's document names.
+    """The long-term memories of a SPADE agent in the file named in spade_llm's document.
 
-    At the first use `prepare_agent_memories` makes the file what it has to be.
+    On first use, `prepare_agent_memories` creates or converts the file.
 
     Args:
         path: The file.
@@ -60,7 +60,7 @@ class AgentMemories(Memory):
         self._is_prepared = False
 
     async def ready(self) -> Store:
-        """See `Memory.ready`; raises `StorageError` also for what `prepare_agent_memories` refuses."""
+        """See `Memory.ready`; also raises the `StorageError`s of `prepare_agent_memories`."""
         if not self._is_prepared:
             async with self._preparing:
                 if not self._is_prepared:
@@ -70,21 +70,21 @@ class AgentMemories(Memory):
 
 
 def prepare_agent_memories(path: Path, *, stock: Path | None = None) -> None:
-    """Make `path` a store file that shows the documented table, whatever is there now. Blocks while it works.
+    """Create a store file with the documented table at `path`, or convert the file that is there. Blocking.
 
-    A database that spade_llm wrote there is taken over: its rows become records, it stays beside the new file under
-    another name, and only then does the new file take its place. Vectors are owed and follow in the background. Should
-    the process die meanwhile, the old database is still in place and the next call begins anew. Whatever writes there
-    with spade_llm has to be stopped before.
+    A database of spade_llm is converted: its rows become records, the old database is kept next to the new file under
+    another name, and only then does the new file replace it. Pending vectors are computed in the background. If the
+    process dies during the conversion, the old database is still in place and the next call starts again. Stop all
+    spade_llm processes that write to the database first.
 
     Args:
-        path: The file; made if it is missing, with its directory.
+        path: The file; created together with its directory if it is missing.
         stock: Another name under which spade_llm may have left this agent's database; read if `path` is missing, and
             left as it is.
 
     Raises:
         NotAStoreError: The file is neither a store nor spade_llm's. It was not touched.
-        StoreUnavailableError: spade_llm's database is damaged, or somebody keeps writing to it. It was not touched.
+        StoreUnavailableError: spade_llm's database is damaged or in use by a writer. It was not touched.
     """
     from memory_core.adapting import file_problems_explained, prepare_file  # noqa: PLC0415  (SQLite, for the few who need this)
 
@@ -98,20 +98,20 @@ def prepare_agent_memories(path: Path, *, stock: Path | None = None) -> None:
 
 
 def _may_be_stock(path: Path) -> bool:
-    """By its header: a SQLite file that no application has marked as its own."""
+    """Whether the header is that of a SQLite file without an application id."""
     from memory_core.adapting import file_header  # noqa: PLC0415  (SQLite, for the few who need this)
 
     try:
         found = file_header(path) if path.is_file() and path.stat().st_size else None
     except (OSError, sqlite3.Error):
-        return False  # opening the store says what is wrong with it
+        return False  # opening the store reports the problem
     return found is not None and found.application == 0
 
 
 def _adopt(source: Path, path: Path) -> None:
     with _alone(path) as lock:
-        # Another process may have done it meanwhile. From a connection made before that, SQLite would take the
-        # write-ahead log of the new file for one of the old.
+        # Another process may have converted it in the meantime. With a connection from before that, SQLite would treat
+        # the write-ahead log of the new file as that of the old one.
         if not _may_be_stock(source) or (source != path and path.exists()):
             return
         with closing(_connected(source)) as db:
@@ -125,7 +125,7 @@ def _adopt(source: Path, path: Path) -> None:
 
 @contextmanager
 def _alone(path: Path) -> Generator[Path]:
-    """Let one process at a time take a database over; yields the lock's file, to be removed once that is done."""
+    """Lock the conversion for other processes; yields the lock file, to be removed after the conversion."""
     lock = path.with_name(f"{path.name}.adopting.lock")
     descriptor = os.open(lock, os.O_RDWR | os.O_CREAT, 0o600)
     try:
@@ -155,8 +155,8 @@ def _connected(path: Path) -> sqlite3.Connection:
 
 @contextmanager
 def _without_writers(db: sqlite3.Connection) -> Generator[None]:
-    """Keep writers out, without changing the file; raises what SQLite finds wrong with it."""
-    db.execute("PRAGMA journal_mode = DELETE")  # folds a write-ahead log in, should somebody have switched to one
+    """Block writers without changing the file; raises if SQLite finds the database damaged."""
+    db.execute("PRAGMA journal_mode = DELETE")  # merges the write-ahead log, if the database has one
     db.execute("BEGIN IMMEDIATE")
     try:
         (verdict,) = db.execute("PRAGMA quick_check (1)").fetchone()
@@ -168,7 +168,7 @@ def _without_writers(db: sqlite3.Connection) -> Generator[None]:
 
 
 async def _copy(db: sqlite3.Connection, path: Path) -> int:
-    """Write every row into a new store; returns how many. Touch counts and times come along."""
+    """Write every row to a new store, with access counts and times; return the number of rows."""
     from memory_core.adapting import SqliteStore  # noqa: PLC0415  (numpy, for the few who need this)
 
     store = SqliteStore(path, embedder=None, clock=utc_now)
@@ -187,7 +187,7 @@ async def _copy(db: sqlite3.Connection, path: Path) -> int:
 
 
 def _record(row: Row) -> MemoryRecord:
-    """A row as a record; a value that a record cannot have is kept in its data, and another stands in for it."""
+    """Convert a row to a record; a value that is invalid in a record is kept in `data` and replaced by a default."""
     original: dict[str, Json] = {}
 
     def fitting(column: str, read: Callable[[object], T | None], instead: T) -> T:
@@ -239,7 +239,7 @@ def _count(value: object) -> int | None:
 
 
 def _moment(value: object) -> datetime | None:
-    """spade_llm writes local times without a zone; SQLite's own default, with a space in the middle, is UTC."""
+    """Parse a time. spade_llm writes local times without a zone; SQLite's default, which contains a space, is UTC."""
     if not isinstance(value, str):
         return None
     try:
@@ -250,7 +250,7 @@ def _moment(value: object) -> datetime | None:
 
 
 def _json(value: object) -> Json:
-    """A value of SQLite as one of JSON; bytes, which text that is not UTF-8 arrives as, as their digits."""
+    """Convert an SQLite value to JSON; bytes (text that is not UTF-8) become hexadecimal digits."""
     if isinstance(value, bytes):
         return {"hex": value.hex()}
     return value if value is None or (isinstance(value, int | float) and math.isfinite(value)) else str(value)
@@ -264,7 +264,7 @@ def _text(raw: bytes) -> str | bytes:
 
 
 def _keep(path: Path) -> None:
-    """Give the file a second name, under which it stays."""
+    """Keep the file under a second name."""
     kept = path.with_name(f"{path.name}.spade_llm-{datetime.now(UTC):%Y%m%dT%H%M%S%f}")
     try:
         os.link(path, kept)

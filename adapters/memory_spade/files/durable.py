@@ -1,4 +1,4 @@
-"""What a file system has to be told before a change of names survives a loss of power."""
+"""Directory syncs, without which renames may not survive a power loss."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
-"""Notes by conversation in spade_llm's JSON file, safe against crashes and against other processes.
+"""Notes by conversation in spade_llm's JSON file, safe against crashes and concurrent processes.
 
-A small file is replaced whole with every change. A large one grows a journal beside it, one line a change, which is
-folded into the file when it reaches a quarter of its size; so one more note never costs a rewrite of ten thousand.
-A change is acknowledged when it is on disk. Every operation holds a lock on a file of its own and first takes in what
-other processes have written.
+A small file is rewritten with every change. A large file has a journal next to it with one line per change, which is
+merged into the file when it reaches a quarter of the file's size, so that adding a note does not rewrite ten thousand
+others. A change is acknowledged when it is on disk. Every operation locks a separate lock file and first reads the
+changes of other processes.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from memory_spade.files.names import distinct_name, identity, safe_name, timesta
 logger = logging.getLogger(__name__)
 
 SMALL_BYTES: Final = 64 * 1024
-"""Up to this size the file is replaced whole."""
+"""Up to this size the file is rewritten with every change."""
 
 Note = dict[str, str]
 """`content` and `timestamp`."""
@@ -38,25 +38,25 @@ Interactions = dict[str, list[Note]]
 
 @dataclass(slots=True)
 class _State:
-    """What is known of the two files."""
+    """The known state of the file and its journal."""
 
     interactions: Interactions = field(default_factory=dict[str, list[Note]])
     folded: str | None = None
-    """The journal whose lines are in the file already."""
+    """The journal whose lines are already merged into the file."""
     file: tuple[int, int, int] | None = None
-    """Inode, size and modification time of the file as read."""
+    """Inode, size and modification time of the file when it was read."""
     journal: str | None = None
-    """The journal being written, `None` if there is none."""
+    """The current journal; `None` if there is none."""
     journal_bytes: int = 0
 
 
 class NotesFile:
-    """The notes of one agent. Nothing is read or made before the first use.
+    """The notes of one agent. No file is read or created before the first use.
 
     Args:
-        folder: Where the file is; directories are made when needed, files with mode 0600.
-        agent_id: The agent. If the file with its name belongs to another agent whose id makes the same name, a longer
-            name is taken. What spade_llm kept under the same id in other letters, or with a resource, is taken over.
+        folder: Directory of the file; missing directories are created, files get mode 0600.
+        agent_id: The agent. If its file name is already used by another agent whose id has the same name, a longer
+            name is used. Notes that spade_llm kept under the same id in another case, or with a resource, are adopted.
     """
 
     def __init__(self, folder: Path, agent_id: str) -> None:
@@ -73,23 +73,23 @@ class NotesFile:
         self._state = _State()
 
     def get(self, conversation_id: str, last: int | None = None) -> list[str]:
-        """The notes of a conversation, oldest first; only the `last` so many, if that is given (at least 1)."""
+        """Return the notes of a conversation, oldest first; with `last` (at least 1), only this many of the newest."""
         with self._locked():
             return [note["content"] for note in self._state.interactions.get(conversation_id, [])[-(last or 0) :]]
 
     def conversations(self) -> list[str]:
-        """The conversations that have notes, in the order of their first one."""
+        """Return the conversations that have notes, in the order of their first note."""
         with self._locked():
             return list(self._state.interactions)
 
     def add(self, conversation_id: str, information: str, now: datetime) -> None:
-        """Append a note; returns when it is on disk."""
+        """Append a note; return when it is on disk."""
         note = {"content": information, "timestamp": timestamp(now) or ""}
         with self._locked():
             self._write({"conversation": conversation_id, "note": note})
 
     def clear(self, conversation_id: str) -> bool:
-        """Drop the notes of a conversation; `False` if there are none."""
+        """Delete the notes of a conversation; return `False` if there are none."""
         with self._locked():
             if conversation_id not in self._state.interactions:
                 return False
@@ -106,7 +106,7 @@ class NotesFile:
 
     @contextmanager
     def _current(self) -> Generator[None]:
-        """Hold the lock of the file that is ours, with its state up to date."""
+        """Lock the agent's file and bring its state up to date."""
         lock = self._lock()
         try:
             ours = self._refresh()
@@ -124,7 +124,7 @@ class NotesFile:
         lock = os.open(self._lock_path, os.O_RDWR | os.O_CREAT, 0o600)
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not self._path.exists() and _agent_of(self._stock_path) == self._agent:
-            os.link(self._stock_path, self._path)  # never written to: the first change takes the place of this name
+            os.link(self._stock_path, self._path)  # never modified: the first change replaces this name
         return lock
 
     def _write(self, change: Mapping[str, object]) -> None:
@@ -139,14 +139,14 @@ class NotesFile:
             _apply(self._state.interactions, line)
 
     def _append(self, line: bytes) -> None:
-        """Add a line to the journal, starting one if there is none; take it back if that fails."""
+        """Add a line to the journal, which is created if necessary; undo this on failure."""
         descriptor = os.open(self._journal_path, os.O_RDWR | os.O_CREAT, 0o600)
         journal, start = self._state.journal, self._state.journal_bytes
         if journal is None:
             journal, start = uuid.uuid4().hex, 0
             line = json.dumps({"journal": journal}).encode() + b"\n" + line
         try:
-            os.ftruncate(descriptor, start)  # what is behind it is half a line that nobody was promised, or folded
+            os.ftruncate(descriptor, start)  # the rest is an unacknowledged partial line, or already merged
             os.lseek(descriptor, start, os.SEEK_SET)
             _write_all(descriptor, line)
             os.fsync(descriptor)
@@ -160,7 +160,7 @@ class NotesFile:
         self._state.journal, self._state.journal_bytes = journal, start + len(line)
 
     def _replace(self, interactions: Interactions) -> None:
-        """Put a new file in place of the old one, which stays as it is if anything fails."""
+        """Replace the file; on failure the old file is unchanged."""
         content: dict[str, object] = {"agent_id": self._agent, "interactions": interactions}
         folded = self._state.journal or self._state.folded
         if folded is not None:
@@ -178,11 +178,11 @@ class NotesFile:
             temporary.unlink(missing_ok=True)
             raise
         sync_directory(self._path.parent)
-        self._journal_path.unlink(missing_ok=True)  # if that does not get done, `folded_journal` tells
+        self._journal_path.unlink(missing_ok=True)  # if this fails, `folded_journal` marks the journal as merged
         self._state = _State(interactions, folded, _signature(self._path))
 
     def _refresh(self) -> bool:
-        """Take in what other processes did since the last look; `False` if the file is another agent's."""
+        """Read the changes of other processes since the last call; `False` if the file belongs to another agent."""
         if _signature(self._path) != self._state.file:
             state = self._load()
             if state is None:
@@ -198,7 +198,7 @@ class NotesFile:
         return True
 
     def _journal_lines(self) -> list[bytes]:
-        """Lines of the journal not seen yet."""
+        """The lines of the journal that were not read yet."""
         try:
             with self._journal_path.open("rb") as file:
                 head = file.readline()
@@ -217,7 +217,7 @@ class NotesFile:
         return lines
 
     def _load(self) -> _State | None:
-        """The file as it is now, without the journal; `None` if it is another agent's."""
+        """Read the file without the journal; `None` if it belongs to another agent."""
         signature = _signature(self._path)
         if signature is None:
             return _State()
@@ -240,7 +240,7 @@ class NotesFile:
         return _State(interactions, folded if isinstance(folded, str) else None, signature)
 
     def _set_aside(self, path: Path, reason: str) -> None:
-        """Keep a file nobody can read under another name, and go on without it."""
+        """Keep an unreadable file under another name, and continue without it."""
         aside = path.with_name(f"{path.name}.corrupt-{datetime.now(UTC):%Y%m%dT%H%M%S%f}")
         path.rename(aside)
         logger.warning("the notes in %s cannot be read (%s); the file is kept as %s", path, reason, aside.name)

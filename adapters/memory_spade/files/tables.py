@@ -1,4 +1,4 @@
-"""The table of spade_llm's long-term memories: how it is told, shown beside a store, and written."""
+"""The table of spade_llm's long-term memories: recognising it, showing it as a view of a store, and exporting it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ COLUMNS: Final = (
 )
 
 ORIGINAL: Final = "spade_llm"
-"""The key in a record's data that keeps values of a row which a record cannot have, by column."""
+"""Key in a record's data for the values of a row that are invalid in a record, by column."""
 
 _SCHEMA: Final = (
     """
@@ -58,13 +58,13 @@ SELECT
 FROM record JOIN owner ON owner.id = record.owner
 WHERE record.collection = '{BASE_COLLECTION}' AND record.state = 'active'
     AND (record.expires_at IS NULL OR record.expires_at > strftime('%s', 'now') * 1000000)
-"""  # noqa: S608  (no value from outside is in it)
+"""  # noqa: S608  (contains no external value)
 
 _PAGE: Final = 1_000
 
 
 def is_stock(db: sqlite3.Connection) -> bool:
-    """Whether a database holds spade_llm's table and nothing else of its own."""
+    """Whether a database contains spade_llm's table and no other table."""
     tables = {name for (name,) in db.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
     if tables - {"sqlite_sequence", "sqlite_stat1"} != {"agent_memories"}:
         return False
@@ -72,7 +72,7 @@ def is_stock(db: sqlite3.Connection) -> bool:
 
 
 def show_agent_memories(path: Path) -> None:
-    """Let any SQLite reader see the long-term memories of a store file as the documented table, in a view."""
+    """Create a view of a store file's long-term memories that looks like the documented table to SQLite readers."""
     with closing(sqlite3.connect(path, isolation_level=None, timeout=30)) as db:
         known = db.execute("SELECT sql FROM sqlite_master WHERE name = 'agent_memories'").fetchone()
         if known is not None and known[0] == _VIEW.strip():
@@ -84,15 +84,15 @@ def show_agent_memories(path: Path) -> None:
 
 
 async def export_agent_memories(memory: BoundMemory, path: str | os.PathLike[str], *, agent_id: str) -> int:
-    """Write what a handle reaches as a database that spade_llm reads and goes on writing; returns how many memories.
+    """Export the memories of a handle to a database that spade_llm can read and write; return their number.
 
     Args:
         memory: The handle, such as `agent.memory`.
-        path: The new file, for spade_llm `{agent_id with _ for @ and /}_base_memory.db`; made with mode 0600.
-        agent_id: Whose memories they are for spade_llm, written as the agent will be.
+        path: The new file, created with mode 0600; spade_llm expects `{agent_id with _ for @ and /}_base_memory.db`.
+        agent_id: The owner of the memories for spade_llm, in the form the agent will use.
 
     Raises:
-        InvalidInputError: There is a file already. It was not touched.
+        InvalidInputError: The file already exists. It was not touched.
     """
     rows: list[tuple[Any, ...]] = []
     cursor: str | None = None
@@ -116,7 +116,7 @@ def _write(path: Path, rows: Sequence[tuple[Any, ...]]) -> None:
             for statement in _SCHEMA:
                 db.execute(statement)
             db.executemany("INSERT INTO agent_memories VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", rows)
-        os.link(temporary, target)  # unlike a rename it never takes the place of a file
+        os.link(temporary, target)  # unlike a rename, it never replaces a file
     except FileExistsError as error:
         raise InvalidInputError(f"there is a file {str(target)!r} already; export to another path") from error
     finally:
@@ -147,5 +147,5 @@ def _from_json(value: Json) -> object:
 
 
 def _local(moment: datetime) -> str:
-    """spade_llm compares such texts with those of its own clock, which knows no zone."""
+    """Format a local time without a zone, because spade_llm compares it with its own times as text."""
     return moment.astimezone().replace(tzinfo=None).isoformat()

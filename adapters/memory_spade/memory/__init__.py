@@ -1,6 +1,6 @@
-"""The two memories of spade_llm's document, usable without SPADE: notes of conversations, and long-term memories.
+"""The two memories of spade_llm's document, usable without SPADE: conversation notes and long-term memories.
 
-Where spade_llm says `spade_llm.memory`, import from here: the names and signatures are those of its document.
+Replace imports from `spade_llm.memory` with this package: names and signatures are those of the document.
 """
 
 from memory_spade.memory.agent_base_memory import AgentBaseMemory

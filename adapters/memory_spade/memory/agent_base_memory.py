@@ -11,18 +11,18 @@ from memory_spade.memory.opening import Opening
 
 
 class AgentBaseMemory:
-    """Facts, patterns, preferences and capabilities an agent has learned, across all its conversations.
+    """Facts, patterns, preferences and capabilities that an agent has learned in all its conversations.
 
-    Nothing is opened before the first call or `initialize`. After `cleanup` it can be used again.
+    The storage is opened by the first call or by `initialize`. After `cleanup` the object can be used again.
 
     Args:
-        agent_id: The agent, usually a JID; resource and case make no difference.
-        memory_path: A directory for `{agent}_base_memory.db`, or `":memory:"`. Without it the environment variable
-            SPADE_LLM_MEMORY_PATH names the directory, else it is `spade_llm/data/agent_memory`.
-        backend: Storage of your own instead.
+        agent_id: The agent, usually a JID; resource and case are ignored.
+        memory_path: A directory for `{agent}_base_memory.db`, or `":memory:"`. The default is the directory in the
+            environment variable SPADE_LLM_MEMORY_PATH, else `spade_llm/data/agent_memory`.
+        backend: Your own storage backend instead.
 
     Raises:
-        TypeError: A backend together with a path.
+        TypeError: Both a backend and a path are given.
     """
 
     def __init__(
@@ -40,7 +40,7 @@ class AgentBaseMemory:
         self._initialized = False
 
     async def initialize(self) -> None:
-        """Open the storage now rather than at the first call.
+        """Open the storage now instead of on the first call.
 
         Raises:
             MemoryInitializationError: It cannot be opened.
@@ -51,10 +51,10 @@ class AgentBaseMemory:
     async def store_memory(
         self, content: str, category: str, context: str | None = None, confidence: float = 1.0
     ) -> str:
-        """Store something and return its id. The same content again is another memory.
+        """Store a memory and return its id. Storing the same content again creates another memory.
 
         Args:
-            content: What to remember.
+            content: The text to remember.
             category: `fact`, `pattern`, `preference` or `capability`.
             context: When or why it was learned.
             confidence: 0 to 1.
@@ -68,19 +68,19 @@ class AgentBaseMemory:
         return await (await self._ready()).store_memory(entry)
 
     async def search_memories(self, query: str, limit: int = 10, category: str | None = None) -> list[MemoryEntry]:
-        """The memories that fit a question or some words, best first; none if nothing fits or the query is blank.
+        """Return the memories that match a question or some words, best first; a blank query finds nothing.
 
         Raises:
-            MemorySearchError: The limit or category is none, or the search failed.
+            MemorySearchError: The limit or the category is invalid, or the search failed.
         """
         return await (await self._ready()).search_memories(self.agent_id, query, limit, category)
 
     async def get_memories_by_category(self, category: str, limit: int = 10) -> list[MemoryEntry]:
-        """The memories of a category, newest first; raises as `search_memories`."""
+        """Return the memories of a category, newest first; raises like `search_memories`."""
         return await (await self._ready()).get_memories_by_category(self.agent_id, category, limit)
 
     async def get_recent_memories(self, limit: int = 10) -> list[MemoryEntry]:
-        """The memories stored, searched or listed last, latest first; raises as `search_memories`."""
+        """Return the memories that were stored, found or listed most recently first; raises like `search_memories`."""
         return await (await self._ready()).get_recent_memories(self.agent_id, limit)
 
     async def update_memory(
@@ -91,7 +91,7 @@ class AgentBaseMemory:
         context: str | None = None,
         confidence: float | None = None,
     ) -> bool:
-        """Change what is given; `False` if this agent has no such memory.
+        """Change the given fields; return `False` if this agent has no such memory.
 
         Raises:
             MemoryStorageError: A new value cannot be stored, or the storage failed.
@@ -101,15 +101,15 @@ class AgentBaseMemory:
         return await (await self._ready()).update_memory(memory_id, **given)
 
     async def delete_memory(self, memory_id: str) -> bool:
-        """Delete a memory; `False` if this agent has no such memory."""
+        """Delete a memory; return `False` if this agent has no such memory."""
         return await (await self._ready()).delete_memory(memory_id)
 
     async def get_memory_stats(self) -> dict[str, Any]:
-        """Counts: `total_memories`, `categories`, `avg_confidence`, `oldest_memory` and `newest_memory`."""
+        """Return `total_memories`, `categories`, `avg_confidence`, `oldest_memory` and `newest_memory`."""
         return await (await self._ready()).get_memory_stats(self.agent_id)
 
     async def cleanup(self) -> None:
-        """Let go of files and connections."""
+        """Close files and connections."""
         self._initialized = False
         await self.backend.cleanup()
 

@@ -1,4 +1,4 @@
-"""What can go wrong in the documented memories. `MemoryBackendError` is the base: catch it last, or alone."""
+"""Errors of the documented memories. `MemoryBackendError` is the base class."""
 
 from __future__ import annotations
 
@@ -11,24 +11,24 @@ __all__ = ["MemoryBackendError", "MemoryInitializationError", "MemorySearchError
 
 
 class MemoryBackendError(MemoryCoreError):
-    """The memory could not do what it was asked to."""
+    """An operation of the memory failed."""
 
 
 class MemoryInitializationError(MemoryBackendError):
-    """The memory cannot be opened; nothing was touched."""
+    """The memory cannot be opened; nothing was changed."""
 
 
 class MemoryStorageError(MemoryBackendError):
-    """Something could not be stored, changed or deleted; the message names the value."""
+    """A memory could not be stored, changed or deleted; the message names the value."""
 
 
 class MemorySearchError(MemoryBackendError):
-    """Something could not be searched for or read."""
+    """Memories could not be searched or read."""
 
 
 @contextmanager
 def reported_as(kind: type[MemoryBackendError]) -> Generator[None]:
-    """Let errors of the core leave as the documented ones."""
+    """Convert errors of the core to the documented ones."""
     try:
         yield
     except MemoryBackendError:

@@ -1,4 +1,4 @@
-"""The memory flags of an agent's constructor: what they mean, and what is refused."""
+"""The memory flags of an agent's constructor: meaning and validation."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from memory_spade.memory.opening import Borrowed, Opening
 
 StrPath = str | os.PathLike[str]
 Flag = bool | Sequence[bool | StrPath | None]
-"""`True`, `False`, `(True, directory)`; a directory of `None` means the default, `":memory:"` none at all."""
+"""`True`, `False` or `(True, directory)`; the directory `None` means the default, `":memory:"` no files."""
 
 Places = tuple[AgentInteractionMemory | Opening | Borrowed | None, AgentBaseMemory | Opening | Borrowed | None]
-"""Where notes and long-term memories live: in documented files or a backend, in a memory; `None` if none are kept."""
+"""The places of notes and long-term memories: documented files, a backend or a memory; `None` if they are off."""
 
 TAKEN_OVER: Final = ("interaction_memory", "agent_base_memory")
-"""Flags of spade_llm that are never handed on to it."""
+"""Flags of spade_llm that are handled here and never passed on to it."""
 
 
 def read_flags(
@@ -31,14 +31,14 @@ def read_flags(
     memory_path: StrPath | None,
     memory: Memory | BoundMemory | StrPath | None,
 ) -> Places:
-    """Turn the flags into places.
+    """Convert the flags to places.
 
-    A directory comes from the flag itself, else from `memory_path`, else from the environment variable
-    SPADE_LLM_MEMORY_PATH, else it is `spade_llm/data/agent_memory`. `memory` alone switches both kinds on; beside one
-    flag that is `True` it switches on that kind only.
+    The directory is that of the flag, else `memory_path`, else that of the environment variable SPADE_LLM_MEMORY_PATH,
+    else `spade_llm/data/agent_memory`. `memory` alone switches both kinds on; together with one flag that is `True`, it
+    switches on only that kind.
 
     Raises:
-        TypeError: A value is of no known form, or `memory` comes together with a directory.
+        TypeError: A value has an unknown form, or both `memory` and a directory are given.
     """
     theirs = agent_base_memory if isinstance(agent_base_memory, MemoryBackend) else None
     notes, notes_path = _read_flag("interaction_memory", interaction_memory)

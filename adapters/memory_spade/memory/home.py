@@ -1,4 +1,4 @@
-"""Where an agent's memories live, and whose memory a conversation reaches."""
+"""The places of an agent's memories, and the owner of the memories in a conversation."""
 
 from __future__ import annotations
 
@@ -17,26 +17,26 @@ from memory_spade.memory.notes_in_store import NotesInStore
 from memory_spade.memory.opening import Borrowed, Opening
 
 Owner = Literal["agent", "peer"] | Callable[[str], str]
-"""Whose memories an agent keeps: its own, those of whom it talks to, or those of whoever the function makes of the
-peer's bare JID."""
+"""The owner of an agent's memories: the agent, its peer, or the user that the function returns for the peer's bare
+JID."""
 
 INTERACTIONS: Final = "interaction_memory"
 BASE: Final = files.BASE_COLLECTION
-"""In an agent's own partition the two kinds live in collections of their own, so that a search of long-term memories
-never shows one peer what was noted about another. A memory that the application has bound to a user is about that
-user, whatever wrote it, and is searched whole."""
+"""In an agent's own partition, notes and long-term memories are in separate collections, so that a search of long-term
+memories never shows one peer the notes about another. A memory that the application has bound to a user concerns only
+that user and is searched as a whole."""
 
 
 class Home:
-    """The memories of one agent, opened and closed with it unless the application has opened them.
+    """The memories of one agent, opened and closed with the agent unless the application opened them.
 
     Args:
         jid: The agent's bare JID.
-        places: Where notes and long-term memories live.
-        owner: Whose memories they are.
+        places: The places of notes and long-term memories.
+        owner: The owner of the memories.
 
     Raises:
-        TypeError: The owner is none, or one that a place cannot keep apart from others.
+        TypeError: The owner is invalid, or a place cannot separate such owners.
     """
 
     def __init__(self, jid: str, places: Places, owner: Owner) -> None:
@@ -44,18 +44,18 @@ class Home:
             raise TypeError(f"owner must be 'agent', 'peer' or a function of the peer's bare JID, not {owner!r}")
         for flag, place in zip(TAKEN_OVER, places, strict=True):
             if owner != "agent" and isinstance(place, AgentInteractionMemory | AgentBaseMemory):
-                raise TypeError(f"{flag} cannot keep peers apart; with owner={owner!r} give it a place by memory=")
+                raise TypeError(f"{flag} cannot separate peers; with owner={owner!r}, set its place with memory=")
         self._jid, self._owner, self._stopped = jid, owner, False
         self._notes, self._base = self._places = places
         self.base_door = self._base if isinstance(self._base, AgentBaseMemory) else None
-        """The documented door to long-term memories; `None` if none are kept."""
+        """The documented interface to long-term memories; `None` if they are off."""
         if isinstance(self._base, Opening | Borrowed):
             backend = HandleBackend(jid, lambda: self.handle(None), opened=self.open, closed=self.release)
             self.base_door = AgentBaseMemory(jid, backend=backend)
 
     def notes(self, peer: str | None) -> AgentInteractionMemory | None:
-        """The documented door to the notes of conversations, as far as one with `peer` reaches; `None` if none are
-        kept."""
+        """The documented interface to the notes that are available in a conversation with `peer`; `None` if notes are
+        off."""
         place = self._notes
         if not isinstance(place, Opening | Borrowed):
             return place
@@ -63,31 +63,32 @@ class Home:
         return AgentInteractionMemory.over(self._jid, kept)
 
     def handle(self, peer: str | None) -> BoundMemory:
-        """`base`, for everything that a handle can do.
+        """`base` as a handle with all operations.
 
         Raises:
-            UnsupportedError: They are in a `MemoryBackend` of the user's own.
+            UnsupportedError: The memories are in a custom `MemoryBackend`.
         """
         base = self.base(peer)
         if not isinstance(base, BoundMemory):
-            raise UnsupportedError("this agent's memories are kept by a MemoryBackend; use agent.agent_base_memory")
+            raise UnsupportedError("this agent's memories are in a MemoryBackend; use agent.agent_base_memory")
         return base
 
     def base(self, peer: str | None) -> AgentMemory:
         """The long-term memories in a conversation with `peer` (its bare JID).
 
         Raises:
-            ScopeError: None are kept; they belong to peers and there is none; or the shared handle is somebody else's.
+            ScopeError: Long-term memories are off; they belong to peers and there is no peer; or the shared handle
+                is bound to another user.
             ClosedError: The agent was stopped.
         """
         if self._base is None:
-            raise ScopeError("this agent keeps no long-term memories; make it with agent_base_memory=True")
+            raise ScopeError("this agent has no long-term memories; create it with agent_base_memory=True")
         if isinstance(self._base, AgentBaseMemory):
             return BackendHandle(self._base)
         return self._bound(self._base, peer, BASE)
 
     async def open(self) -> None:
-        """Open what is the agent's to open, and check that the rest can be opened."""
+        """Open the agent's own memories, and check that borrowed ones can be opened."""
         self._stopped = False
         for place in self._places:
             if isinstance(place, AgentBaseMemory):
@@ -96,12 +97,12 @@ class Home:
                 await place.open()
 
     async def close(self) -> None:
-        """`release`, and refuse to open anything at a mere use until `open` is called."""
+        """`release` the memories and refuse to reopen them on use until `open` is called."""
         self._stopped = True
         await self.release()
 
     async def release(self) -> None:
-        """Close what is the agent's to close. May be called twice."""
+        """Close the agent's own memories. May be called twice."""
         for place in self._places:
             if isinstance(place, AgentBaseMemory):
                 await place.cleanup()
@@ -118,8 +119,12 @@ class Home:
             handle = owned_by(handle, files.identity(self._jid))
             return handle if handle.scope.collection is not None else handle.bind(collection=collection)
         if peer is None:
-            raise ScopeError("no conversation is running, so it is open whose memory this is")
+            raise ScopeError(
+                "no conversation is running, so the owner is unknown; use this while a message is answered"
+            )
         try:
             return owned_by(handle, peer if isinstance(self._owner, str) else self._owner(peer))
-        except LookupError as error:  # a stranger must not end a behaviour, as SPADE does after any other error
-            raise ScopeError(f"owner knows no user for {peer!r}") from error
+        except LookupError as error:  # an unknown peer must not end a behaviour, as other errors do in SPADE
+            raise ScopeError(
+                f"the owner function has no user for {peer!r}; add one to let this peer use memories"
+            ) from error

@@ -14,35 +14,35 @@ from memory_spade.memory.paths import IN_MEMORY, directory
 
 
 class Notes(Protocol):
-    """Where notes are kept."""
+    """A storage for notes."""
 
     def get(self, conversation_id: str, last: int | None = None) -> list[str]:
-        """The notes of a conversation, oldest first; only the `last` so many, if that is given (at least 1)."""
+        """Return the notes of a conversation, oldest first; with `last` (at least 1), only this many of the newest."""
         ...
 
     def conversations(self) -> list[str]:
-        """The conversations that have notes, in the order of their first one."""
+        """Return the conversations that have notes, in the order of their first note."""
         ...
 
     def add(self, conversation_id: str, information: str, now: datetime) -> None:
-        """Append a note; returns when it is safe."""
+        """Append a note; return when it is stored durably."""
         ...
 
     def clear(self, conversation_id: str) -> bool:
-        """Drop the notes of a conversation; `False` if there are none."""
+        """Delete the notes of a conversation; return `False` if there are none."""
         ...
 
 
 class AgentInteractionMemory:
-    """What an agent has noted in each of its conversations.
+    """The notes of an agent, by conversation.
 
-    Every method is synchronous and sees what other processes have written; the two that begin with `a` do the same
-    in a thread, for event loops.
+    Every method is synchronous and sees the changes of other processes; the two methods that begin with `a` run in a
+    thread, for use on event loops.
 
     Args:
-        agent_id: The agent, usually a JID; resource and case make no difference.
-        memory_path: A directory for `{agent}_interactions.json`, or `":memory:"`. Without it the environment variable
-            SPADE_LLM_MEMORY_PATH names the directory, else it is `spade_llm/data/agent_memory`.
+        agent_id: The agent, usually a JID; resource and case are ignored.
+        memory_path: A directory for `{agent}_interactions.json`, or `":memory:"`. The default is the directory in the
+            environment variable SPADE_LLM_MEMORY_PATH, else `spade_llm/data/agent_memory`.
     """
 
     def __init__(self, agent_id: str, memory_path: str | os.PathLike[str] | None = None) -> None:
@@ -54,16 +54,16 @@ class AgentInteractionMemory:
 
     @classmethod
     def over(cls, agent_id: str, notes: Notes) -> Self:
-        """The same door to notes that are kept elsewhere."""
+        """Create the same interface for notes in another storage."""
         memory = cls(agent_id, IN_MEMORY)
         memory._notes = notes
         return memory
 
     def add_information(self, conversation_id: str, information: str) -> str:
-        """Note something in a conversation; returns a confirmation once it is on disk.
+        """Add a note to a conversation; return a confirmation once it is on disk.
 
         Raises:
-            MemoryStorageError: An argument is empty or no text, or it cannot be written.
+            MemoryStorageError: An argument is empty or not a string, or the note cannot be written.
         """
         _check_text("conversation_id", conversation_id)
         _check_text("information", information)
@@ -72,22 +72,22 @@ class AgentInteractionMemory:
         return f"Remembered information about this interaction: {information}"
 
     def get_information(self, conversation_id: str) -> list[str]:
-        """The notes of a conversation, oldest first."""
+        """Return the notes of a conversation, oldest first."""
         with reported_as(MemoryStorageError):
             return self._notes.get(conversation_id)
 
     def get_context_summary(self, conversation_id: str) -> str | None:
-        """The notes of a conversation as one text, `None` if there are none."""
+        """Return the notes of a conversation as one text, or `None` if there are none."""
         notes = self.get_information(conversation_id)
         return "\n".join(["Previous interactions:", *(f"- {note}" for note in notes)]) if notes else None
 
     def clear_conversation(self, conversation_id: str) -> bool:
-        """Forget the notes of a conversation; `False` if there are none."""
+        """Delete all notes of a conversation; return `False` if there are none."""
         with reported_as(MemoryStorageError):
             return self._notes.clear(conversation_id)
 
     def get_all_conversations(self) -> list[str]:
-        """The conversations that have notes."""
+        """Return the conversations that have notes."""
         with reported_as(MemoryStorageError):
             return self._notes.conversations()
 
@@ -96,7 +96,7 @@ class AgentInteractionMemory:
         return await asyncio.to_thread(self.add_information, conversation_id, information)
 
     async def aget_information(self, conversation_id: str, *, last: int | None = None) -> list[str]:
-        """`get_information` without blocking the event loop; only the `last` so many notes, if that is given."""
+        """`get_information` without blocking the event loop; with `last`, only this many of the newest notes."""
         with reported_as(MemoryStorageError):
             return await asyncio.to_thread(self._notes.get, conversation_id, last)
 

@@ -1,4 +1,4 @@
-"""A memory that is opened when it is first used, and again after it was closed."""
+"""A memory that is opened on first use and can be reopened after it was closed."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from memory_spade.memory.paths import IN_MEMORY, base_file, directory
 
 
 class Opening:
-    """Whoever has this opens and closes one memory, as often as it likes.
+    """Opens and closes one memory any number of times.
 
     Args:
-        name: Of the file, for people.
-        make: Makes the memory, which opens nothing yet.
+        name: Name of the file for messages.
+        make: Creates the memory without opening it.
     """
 
     def __init__(self, name: str, make: Callable[[], Memory]) -> None:
@@ -28,12 +28,12 @@ class Opening:
 
     @classmethod
     def of_file(cls, path: str | os.PathLike[str]) -> Self:
-        """A file of ours, or `":memory:"`."""
+        """A core store file, or `":memory:"`."""
         return cls(os.fspath(path), lambda: Memory(path))
 
     @classmethod
     def of_database(cls, path: str | os.PathLike[str], *, stock: Path | None = None) -> Self:
-        """A file of long-term memories, which may be spade_llm's still (there, or as `stock`); or `":memory:"`."""
+        """A file of long-term memories, possibly still spade_llm's (at `path` or at `stock`); or `":memory:"`."""
         if os.fspath(path) == IN_MEMORY:
             return cls.of_file(IN_MEMORY)
         return cls(os.fspath(path), lambda: files.AgentMemories(Path(path), stock=stock))
@@ -47,24 +47,24 @@ class Opening:
         return cls.of_database(base_file(folder, files.identity(agent_id)), stock=base_file(folder, agent_id))
 
     def handle(self) -> BoundMemory:
-        """A handle of the memory, which is closed when `close` is called."""
+        """Return a handle of the memory, which `close` closes."""
         if self._memory is None:
             self._memory = self._make()
         return self._memory.bind()
 
     async def open(self) -> None:
-        """Open it now."""
+        """Open the memory now."""
         await on_core(self.handle().memory.ready)
 
     async def close(self) -> None:
-        """Let go of files; what was in `":memory:"` is gone. May be called twice."""
+        """Close the memory; contents of `":memory:"` are lost. May be called twice."""
         memory, self._memory = self._memory, None
         if memory is not None:
             await memory.close()
 
 
 class Borrowed:
-    """A memory, or a handle of one, that is somebody else's to close."""
+    """A memory, or a handle of one, that the application closes."""
 
     def __init__(self, memory: Memory | BoundMemory) -> None:
         self._handle = memory if isinstance(memory, BoundMemory) else memory.bind()
@@ -74,8 +74,8 @@ class Borrowed:
         return self._handle
 
     async def open(self) -> None:
-        """Check that it can be opened."""
+        """Check that the memory can be opened."""
         await on_core(self._handle.memory.ready)
 
     async def close(self) -> None:
-        """Leave it open."""
+        """Do nothing; the application closes the memory."""

@@ -1,4 +1,4 @@
-"""Where memories live when only a directory, or nothing, says so."""
+"""Default paths of memory files."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ IN_MEMORY: Final = ":memory:"
 
 
 def directory(given: str | os.PathLike[str] | None) -> str:
-    """The directory that was given, else that of the environment, else the default; or `":memory:"`."""
+    """The given directory, else that of the environment, else the default; or `":memory:"`."""
     named = os.fspath(given) if given is not None else os.environ.get(ENVIRONMENT, "").strip()
     return named or DEFAULT_DIRECTORY
 
 
 def base_file(folder: str, agent_id: str) -> Path:
-    """The file of long-term memories that a name of an agent leads to."""
+    """The file of long-term memories for an agent's name."""
     return Path(folder, f"{files.safe_name(agent_id)}_base_memory.db").expanduser()

@@ -1,1 +1,1 @@
-"""What tests, examples and demos of agents with memory need: an XMPP server and a scripted language model."""
+"""Helpers for tests, examples and demos of agents with memory: an XMPP server and a scripted language model."""

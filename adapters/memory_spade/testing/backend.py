@@ -1,4 +1,4 @@
-"""The smallest storage backend: what somebody else's `MemoryBackend` looks like."""
+"""A minimal custom `MemoryBackend`."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from memory_spade.memory import MemoryBackend, MemoryEntry
 
 
 class ListBackend(MemoryBackend):
-    """Keeps memories in a list, and knows whether it is open and on which event loops it was used."""
+    """Keeps memories in a list, and records whether it is open and on which event loops it was used."""
 
     def __init__(self) -> None:
         self.entries: list[MemoryEntry] = []
@@ -29,7 +29,7 @@ class ListBackend(MemoryBackend):
     async def search_memories(
         self, agent_id: str, query: str, limit: int = 10, category: str | None = None
     ) -> list[MemoryEntry]:
-        """See `MemoryBackend`; finds what contains the query."""
+        """See `MemoryBackend`; finds memories that contain the query."""
         return [entry for entry in self._of(agent_id, category) if query in entry.content][:limit]
 
     async def get_memories_by_category(self, agent_id: str, category: str, limit: int = 10) -> list[MemoryEntry]:
@@ -63,7 +63,7 @@ class ListBackend(MemoryBackend):
         self.opened -= 1
 
     def _of(self, agent_id: str, category: str | None) -> list[MemoryEntry]:
-        """The newest first."""
+        """Entries of an agent, newest first."""
         self.loops.add(asyncio.get_running_loop())
         return [
             entry

@@ -1,4 +1,4 @@
-"""A plain agent that says things to other agents and waits for their answers, one line each."""
+"""A plain agent that sends messages to other agents and waits for their answers, in one line each."""
 
 from __future__ import annotations
 
@@ -17,22 +17,22 @@ from typing import Final
 
 ANSWER_SECONDS: Final = 60.0
 FOR_MODELS: Final = MappingProxyType({"message_type": "llm"})
-"""What spade_llm listens to."""
+"""The metadata of messages that spade_llm receives."""
 
 
 class Peer(Agent):
-    """Somebody an agent talks to: `answer = await peer.ask("bot@localhost", "What do I drink?")`.
+    """A conversation partner for an agent: `answer = await peer.ask("bot@localhost", "What do I drink?")`.
 
-    Questions may run side by side in threads of their own; those without a thread are answered in the order asked.
+    Questions in different threads may run concurrently; those without a thread are answered in the order asked.
     """
 
-    def __init__(self, jid: str, password: str = "secret") -> None:  # noqa: S107  (any will do on a test server)
+    def __init__(self, jid: str, password: str = "secret") -> None:  # noqa: S107  (a test server accepts any)
         super().__init__(jid, password)
         self._mailbox: CyclicBehaviour | None = None
         self._waiting: defaultdict[str | None, deque[asyncio.Future[Message]]] = defaultdict(deque)
 
     async def setup(self) -> None:
-        """Listen; called by spade."""
+        """Start listening; called by SPADE."""
         self._mailbox = _Mailbox()  # type: ignore[no-untyped-call]  # spade does not annotate its constructor
         self.add_behaviour(self._mailbox)
 
@@ -45,17 +45,17 @@ class Peer(Agent):
         metadata: Mapping[str, str] = FOR_MODELS,
         seconds: float = ANSWER_SECONDS,
     ) -> Message:
-        """Say something to an agent, unless `metadata` says otherwise one with a language model; return its answer.
+        """Send a text to an agent and return its answer. The default `metadata` addresses a language model.
 
         Raises:
-            TimeoutError: No answer came within so many seconds.
+            TimeoutError: No answer arrived within `timeout` seconds.
             RuntimeError: This agent was not started.
         """
         if self._mailbox is None:
-            raise RuntimeError(f"{self.jid} cannot ask anything before it is started")
+            raise RuntimeError(f"{self.jid} is not started; start it before asking")
         answer: asyncio.Future[Message] = asyncio.get_running_loop().create_future()
         self._waiting[thread].append(answer)
-        # SPADE sends the thread only along with some metadata.
+        # SPADE sends the thread only together with metadata.
         message = Message(to=to, body=text, thread=thread, metadata=dict(metadata))
         await self._mailbox.send(message)
         try:
@@ -65,7 +65,7 @@ class Peer(Agent):
                 self._waiting[thread].remove(answer)
 
     def heard(self, message: Message) -> None:
-        """Hand an answer to whoever waits for it; what nobody waits for is dropped."""
+        """Pass an answer to the waiting caller; answers without a waiting caller are dropped."""
         waiting = self._waiting[message.thread if self._waiting.get(message.thread) else None]
         if waiting:
             waiting.popleft().set_result(message)

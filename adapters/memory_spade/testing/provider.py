@@ -1,4 +1,4 @@
-"""A language model whose answers are written down beforehand, for real agents without a model."""
+"""A scripted language model for real agents."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class ToolCall:
-    """What a model writes to use a tool."""
+    """A tool call of the model."""
 
     name: str
     arguments: Mapping[str, object] = field(default_factory=dict[str, object])
@@ -26,17 +26,17 @@ class ToolCall:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Request:
-    """One call of the model, as it would go over the network."""
+    """One call of the model, as it would be sent over the network."""
 
     conversation_id: str | None
     messages: Sequence[Mapping[str, Any]]
-    """The prompt: role, content and, after tool calls, their ids; in the framework's own shape."""
+    """The prompt in the framework's format: role, content and, after tool calls, their ids."""
     tools: Mapping[str, Mapping[str, Any]]
-    """Name and JSON schema of every tool on offer."""
+    """Name and JSON schema of every offered tool."""
 
     @property
     def system(self) -> str:
-        """All that system messages say."""
+        """The text of all system messages."""
         return "\n\n".join(str(message["content"]) for message in self.messages if message["role"] == "system")
 
     @property
@@ -47,7 +47,7 @@ class Request:
 
     @property
     def results(self) -> list[str]:
-        """What the tools called since that message have answered, in order."""
+        """The results of the tools called since that message, in order."""
         since: list[str] = []
         for message in reversed(self.messages):
             if message["role"] == "user":
@@ -58,11 +58,11 @@ class Request:
 
 
 Script = Callable[[Request], str | ToolCall | Sequence[ToolCall]]
-"""Decides what the model answers: a text, or tools to call first."""
+"""Returns the model's answer: a text, or tools to call first."""
 
 
 class ScriptedProvider(BaseLLMProvider):
-    """A provider for any number of agents and threads that answers by a script and keeps every request.
+    """A provider for any number of agents and threads that answers from a script and records every request.
 
     ```python
     def script(request: Request) -> str | ToolCall:
@@ -91,7 +91,7 @@ class ScriptedProvider(BaseLLMProvider):
         conversation_id: str | None = None,
         output_schema: type[Any] | None = None,
     ) -> dict[str, Any]:
-        """See `BaseLLMProvider`; with a schema the script's text is read as JSON of that schema."""
+        """See `BaseLLMProvider`; with a schema, the script's text is parsed as JSON of that schema."""
         request = Request(
             conversation_id=conversation_id,
             messages=context.get_prompt(conversation_id),

@@ -1,7 +1,7 @@
-"""SPADE's own XMPP server, pyjabber, alone in a process: `python -m memory_spade.testing.pyjabber_process DIRECTORY`.
+"""Runs SPADE's XMPP server in its own process: `python -m memory_spade.testing.pyjabber_process DIRECTORY`.
 
-It listens on one free port of the loopback interface, prints that port, and ends when its standard input does, so
-that it cannot outlive whoever started it.
+The server, pyjabber, listens on a free port of the loopback interface and prints that port. The process ends when its
+standard input is closed, so that it cannot outlive its parent.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ CERTIFICATES: Final = Path(pyjabber.server.SERVER_FILE_PATH, "network", "certs")
 
 
 async def serve(directory: Path) -> None:
-    """Serve until cancelled; accounts and certificates live in `directory`."""
+    """Serve until cancelled; accounts and certificates are stored in `directory`."""
     for name in ("ca_cert.pem", "ca_key.pem"):
         shutil.copy(CERTIFICATES / name, directory)
-    # Without these two it would listen on the LAN address too, and offer an open admin page on port 9090. Taking the
-    # upload plugin away instead, which starts that page, makes the server accept logins and deliver nothing.
-    module: Any = pyjabber.server  # there are no parameters for what is set on it and asked of it here
+    # Without these two settings the server would also listen on the LAN address and offer an open admin page on port
+    # 9090. Removing the upload plugin, which starts that page, makes the server accept logins but deliver no messages.
+    module: Any = pyjabber.server  # there are no parameters for these settings
     module.setup_query_local_ip = lambda: None
     server = module.Server(
         Parameters(
@@ -56,17 +56,17 @@ async def serve(directory: Path) -> None:
 
 
 def _end_with_parent() -> None:
-    # Not through `sys.stdin`: its lock, held here, would be copied into forked worker processes and never come free.
+    # Not `sys.stdin`: its lock would be copied, locked, into forked worker processes and never be released.
     while os.read(0, 4096):
         pass
-    os.killpg(os.getpgrp(), signal.SIGKILL)  # the pool of worker processes that pyjabber keeps as well
+    os.killpg(os.getpgrp(), signal.SIGKILL)  # includes pyjabber's pool of worker processes
 
 
 def main() -> None:
-    """Entry point. The process must lead a process group of its own."""
+    """Entry point. The process must be the leader of its process group."""
     logger.remove()
     threading.Thread(target=_end_with_parent, daemon=True).start()
-    # On the standard loop the next stanza can overtake the switch to TLS, and logins fail.
+    # On the standard loop, the next stanza can arrive before the switch to TLS, and logins fail.
     uvloop.run(serve(Path(sys.argv[1])))
 
 

@@ -23,14 +23,14 @@ START_SECONDS: Final = 60.0
 """How long a server may take to accept connections; it takes about one second on an idle machine."""
 
 STOP_SECONDS: Final = 2.0
-"""How long behaviours of a stopped agent may take to notice."""
+"""How long behaviours of a stopped agent may take to end."""
 
 
 class XmppServer:
-    """A server process on a free port of the loopback interface, with a fresh set of accounts.
+    """A server process on a free port of the loopback interface, without accounts.
 
-    As a context manager it starts and ends the process; `async with` also stops the agents it started. Accounts are
-    made at the first login (`auto_register`), any password will do.
+    The context manager starts and ends the process; `async with` also stops the agents that the server started.
+    Accounts are created at the first login (`auto_register`) with any password.
     """
 
     host: Final = "localhost"
@@ -43,20 +43,20 @@ class XmppServer:
 
     @property
     def port(self) -> int:
-        """Where clients connect.
+        """The port for clients.
 
         Raises:
-            RuntimeError: The server does not run.
+            RuntimeError: The server is not running.
         """
         if self._port is None:
             raise RuntimeError(
-                "the XMPP server does not run; use it as a context manager: with xmpp_server() as server"
+                "the XMPP server is not running; use it as a context manager: with xmpp_server() as server"
             )
         return self._port
 
     @property
     def process_group(self) -> int | None:
-        """The group of its processes, `None` when it does not run."""
+        """The group of the server's processes; `None` if it is not running."""
         return None if self._process is None else self._process.pid
 
     def jid(self, name: str) -> str:
@@ -67,33 +67,33 @@ class XmppServer:
         """Start an agent on this server.
 
         Args:
-            agent: Of any kind; its `xmpp_port` is set here.
-            over_the_wire: Let it be reached by stanzas only. SPADE hands messages between agents of one process
-                directly from one to the other, past the server, and both then hold the same message object.
+            agent: Any agent; its `xmpp_port` is set here.
+            over_the_wire: Deliver messages only as stanzas. By default SPADE passes messages between agents of one
+                process directly, without the server, and both agents then have the same message object.
         """
         agent.xmpp_port = self.port
         self._agents.append(agent)
         await agent.start()
-        # An account that logs in again is sent nothing by pyjabber unless its new presence has a priority.
-        assert agent.client is not None  # noqa: S101  (it has just connected)
+        # pyjabber sends nothing to an account that logs in again unless its new presence has a priority.
+        assert agent.client is not None  # noqa: S101  (the agent is connected)
         agent.client.send_presence(ppriority=1)
-        # Stanzas of a connection are worked off in order: once this is answered, messages are delivered.
+        # Stanzas of a connection are processed in order: after this answer, messages are delivered.
         plugin: Any = agent.client["xep_0199"]
         await plugin.ping(self.host)
-        # SPADE asks every 55 s whether the server is there, and connects anew when a busy machine takes long to answer.
+        # SPADE pings the server every 55 s and reconnects if a busy machine answers too slowly.
         plugin.disable_keepalive()
         if over_the_wire:
             container: Any = agent.container  # a decorator hides its class
             container.unregister(str(agent.jid))
 
     async def stop(self, agent: Agent) -> None:
-        """Stop an agent and wait for its behaviours: on their own, they notice at their next message or timeout."""
+        """Stop an agent and its behaviours, which otherwise end only at their next message or timeout."""
         if agent in self._agents:
             self._agents.remove(agent)
         await agent.stop()
         behaviours = [behaviour for behaviour in agent.behaviours if behaviour.is_running]
         for behaviour in behaviours:
-            behaviour.queue.put_nowait(None)  # what `receive` returns when its timeout passes
+            behaviour.queue.put_nowait(None)  # the result of `receive` after its timeout
         deadline = time.monotonic() + STOP_SECONDS
         while any(behaviour.is_running for behaviour in behaviours) and time.monotonic() < deadline:  # noqa: ASYNC110
             await asyncio.sleep(0.005)
@@ -104,7 +104,7 @@ class XmppServer:
             directory = Path(self._directory.name)
             self._process = self._launch(directory)
             self._port = self._wait_until_ready(self._process, directory)
-        except BaseException:  # Ctrl-C included: no server may outlive its test
+        except BaseException:  # including Ctrl-C: no server may outlive its test
             self._end()
             raise
         return self
@@ -139,11 +139,11 @@ class XmppServer:
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=log,
-                start_new_session=True,  # its process group is what is killed, worker processes included
+                start_new_session=True,  # the whole process group is killed, including worker processes
             )
 
     def _wait_until_ready(self, process: subprocess.Popen[bytes], directory: Path) -> int:
-        assert process.stdout is not None  # noqa: S101  (it was asked for)
+        assert process.stdout is not None  # noqa: S101  (a pipe was requested)
         with selectors.DefaultSelector() as selector:
             selector.register(process.stdout, selectors.EVENT_READ)
             line = process.stdout.readline() if selector.select(START_SECONDS) else b""
@@ -166,5 +166,5 @@ class XmppServer:
 
 
 def xmpp_server() -> XmppServer:
-    """SPADE's own server in a process of its own, not started yet: use it with `with` or `async with`."""
+    """Create SPADE's own server in a separate process; `with` or `async with` starts it."""
     return XmppServer()

@@ -245,7 +245,7 @@ def test_the_environment_chooses_the_embedding_model_and_a_typing_error_chooses_
     assert named("") == "all-MiniLM-L6-v2"
     with pytest.raises(ImportError, match="memory-core\\[sentence-transformers\\]"):
         named("sentence-transformers")
-    with pytest.raises(InvalidInputError, match="may be gemini or sentence-transformers"):
+    with pytest.raises(InvalidInputError, match="must be gemini or sentence-transformers"):
         named("gemni")
     with pytest.raises(InvalidInputError, match="makes vectors of 384 numbers, not 768"):
         named("", 768)
@@ -265,7 +265,7 @@ def test_a_service_connects_at_its_first_use_to_what_its_arguments_name(monkeypa
 
 
 def test_configuration_and_instructions_that_do_not_exist_are_refused(radbot: QdrantMemoryService) -> None:
-    with pytest.raises(InvalidInputError, match="knows detector_config, not 'detector'"):
+    with pytest.raises(InvalidInputError, match="accepts detector_config, not 'detector'"):
         create_enhanced_memory_agent(memory_service=radbot, memory_manager_config={"detector": {}})
     with pytest.raises(InvalidInputError, match="no instruction 'pirate'"):
         create_memory_enabled_agent(memory_service=radbot, instruction_name="pirate")

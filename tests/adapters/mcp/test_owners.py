@@ -103,7 +103,7 @@ async def test_a_handle_and_a_token_that_name_different_users_are_refused(ann: B
 
 
 async def test_a_server_without_an_owner_cannot_be_made(memory: Memory) -> None:
-    with pytest.raises(ScopeError, match="nothing says whose memories are served"):
+    with pytest.raises(ScopeError, match="the server has no owner"):
         memory_server(memory.bind(app="demo"))
     with pytest.raises(ScopeError, match="belongs to collection 'work'"):
         memory_server(memory.bind(user="ann", collection="work"), collection="sport")
@@ -124,10 +124,10 @@ async def test_a_token_that_names_no_user_reaches_nothing(memory: Memory) -> Non
 @pytest.mark.parametrize(
     ("text", "complaint"),
     [
-        ("{", "does not hold a JSON object"),
-        ("[1]", "does not hold a JSON object"),
-        ("{}", "no token is given"),
-        ('{"ann": 5}', "is no text"),
+        ("{", "does not contain a JSON object"),
+        ("[1]", "does not contain a JSON object"),
+        ("{}", "no tokens are given"),
+        ('{"ann": 5}', "is not a string"),
         ('{"ann": "short"}', "has 5 characters"),
         ('{"ann": "the-same-token-for-two", "bob": "the-same-token-for-two"}', "have the same token"),
     ],

@@ -149,10 +149,10 @@ async def test_the_largest_batch_in_any_script_passes_over_http_and_a_flood_does
     ("arguments", "complaint"),
     [
         ((), "--db"),
-        (("--db", "m.db"), "nothing says whose memories are served"),
+        (("--db", "m.db"), "the server has no owner"),
         (("--db", "m.db", "--user", " "), "user must not be empty"),
         (("--db", "m.db", "--user", "a", "--http", "0.0.0.0:0"), "open to other machines"),
-        (("--db", "m.db", "--user", "a", "--http", "web"), "is no [HOST:]PORT"),
+        (("--db", "m.db", "--user", "a", "--http", "web"), "is not [HOST:]PORT"),
         (("--db", "m.db", "--http", "0", "--tokens", "missing.json"), "cannot be read"),
         (("--db", "m.db", "--user", "a", "--tokens", "missing.json"), "cannot be read"),
         (("--db", "pyproject.toml", "--user", "a"), "pyproject.toml"),
@@ -180,4 +180,4 @@ def test_an_address_that_is_taken_is_refused_with_a_sentence(
 ) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken, pytest.raises(SystemExit):
         main(["--db", str(tmp_path / "m.db"), "--user", "ann", "--http", str(taken.getsockname()[1])])
-    assert "cannot be listened at" in capsys.readouterr().err
+    assert "cannot listen on" in capsys.readouterr().err

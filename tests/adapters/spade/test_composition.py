@@ -148,7 +148,7 @@ async def test_what_cannot_tell_owners_apart_is_refused_for_memories_of_peers(
     flags: dict[str, Any], provider: BaseLLMProvider
 ) -> None:
     """The documented file of notes and a backend of one's own belong to one agent; peers would share them."""
-    with pytest.raises(TypeError, match=f"{next(iter(flags))} cannot keep peers apart; .* memory="):
+    with pytest.raises(TypeError, match=f"{next(iter(flags))} cannot separate peers; .* memory="):
         MemoryLLMAgent("bot@localhost", "pw", provider, owner="peer", **flags)
 
 
@@ -157,7 +157,7 @@ async def test_a_peer_that_an_owner_function_does_not_know_has_no_memory(memory:
 
     agent = Plain("plain@localhost", "pw", memory=memory, owner={"ann@localhost": "ann"}.__getitem__)
     assert agent.memory_of(Message(sender="Ann@localhost/desk")).scope.user == "ann"
-    with pytest.raises(ScopeError, match="owner knows no user for 'bob@localhost'"):
+    with pytest.raises(ScopeError, match="the owner function has no user for 'bob@localhost'"):
         agent.memory_of(Message(sender="bob@localhost"))
 
 
@@ -270,7 +270,7 @@ async def test_each_flag_brings_its_own_tools(
 async def test_an_agent_without_flags_has_neither_tools_nor_memory(provider: BaseLLMProvider) -> None:
     agent = MemoryLLMAgent("bot@localhost", "pw", provider)
     assert agent.tools == []
-    with pytest.raises(ScopeError, match="make it with agent_base_memory=True"):
+    with pytest.raises(ScopeError, match="create it with agent_base_memory=True"):
         _ = agent.memory
 
 

@@ -85,7 +85,7 @@ async def test_an_agent_changes_and_deletes_and_hears_what_is_not_there(modules:
         assert not refused.success
         assert "not found" in refused.error
     assert "Unknown tool" in unknown.error
-    assert "this one is blank" in blank.error
+    assert "must not be blank" in blank.error
 
 
 async def test_what_an_agent_writes_is_of_its_owner_and_found_by_every_other_framework(tmp_path: Path) -> None:
@@ -100,10 +100,10 @@ async def test_what_an_agent_writes_is_of_its_owner_and_found_by_every_other_fra
 @pytest.mark.parametrize(
     ("modules", "complaint"),
     [
-        ("{module: memory_xaibo.CoreMemory, id: m}", "nothing says where the memories are"),
-        ("{module: memory_xaibo.CoreMemory, id: m, config: {path: a.db}}", "nothing says whose memories they are"),
-        ("{module: memory_xaibo.CoreMemory, id: m, config: {user: ann}}", "nothing says where the memories are"),
-        ("{module: memory_xaibo.CoreMemory, id: m, config: {path: a.db, usr: a}}", "no option 'usr'"),
+        ("{module: memory_xaibo.CoreMemory, id: m}", "the memory has no path"),
+        ("{module: memory_xaibo.CoreMemory, id: m, config: {path: a.db}}", "the memory has no user"),
+        ("{module: memory_xaibo.CoreMemory, id: m, config: {user: ann}}", "the memory has no path"),
+        ("{module: memory_xaibo.CoreMemory, id: m, config: {path: a.db, usr: a}}", "no config option 'usr'"),
         ("{module: memory_xaibo.CoreMemory, id: m, config: {path: a.db, user: a, ranking: best}}", "ranking is 'best'"),
         ("{module: memory_xaibo.CoreMemory, id: m, config: {path: a.db, user: ''}}", "user must not be empty"),
     ],

@@ -1,4 +1,4 @@
-"""A `MemoryBackend` of the user's own as the memory of tools, prompts and behaviours."""
+"""A custom `MemoryBackend` as the memory of tools, prompts and behaviours."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ EVERYTHING: Final = Where()
 
 
 class BackendHandle:
-    """The long-term memories of one agent, wherever its backend keeps them: an `AgentMemory`.
+    """An `AgentMemory` for the long-term memories of one agent in a custom backend.
 
     A backend keeps text, category, context and confidence; everything else of a draft is dropped. It filters by one
-    category; other conditions, modes and orders raise `UnsupportedError`. Everything happens on the caller's event
-    loop, for which a backend was made.
+    category; other conditions, modes and orders raise `UnsupportedError`. All calls run on the caller's event loop, for
+    which the backend was created.
     """
 
     def __init__(self, kept: AgentBaseMemory) -> None:
@@ -40,7 +40,7 @@ class BackendHandle:
         self._scope = Scope(app="default", user=files.identity(kept.agent_id))
 
     async def add(self, entry: str | Draft, *, embed: Literal["now", "later"] = "now") -> MemoryRecord:  # noqa: ARG002
-        """See `BoundMemory.add`; when a vector is made, if any is, is the backend's business."""
+        """See `BoundMemory.add`; the backend decides whether and when to compute a vector."""
         draft = entry if isinstance(entry, Draft) else Draft(entry)
         reason = draft.data.get("context")
         memory_id = await self._kept.store_memory(
@@ -58,20 +58,20 @@ class BackendHandle:
         floor: bool = True,  # noqa: ARG002  (the backend decides what is relevant)
         explain: bool = False,
     ) -> list[Hit]:
-        """See `BoundMemory.search`; the order is the backend's."""
+        """See `BoundMemory.search`; the backend determines the order."""
         if mode != "hybrid" or explain:
             raise UnsupportedError("a MemoryBackend searches in its own way: leave mode and explain out")
         found = await self._kept.search_memories(query, limit, _category(where))
         return [Hit(self._record(entry), 1 / rank, None) for rank, entry in enumerate(found, 1)]
 
     async def list(self, *, where: Where = EVERYTHING, order: Order = "newest", limit: int = 50) -> Page:
-        """See `BoundMemory.list`; one page."""
+        """See `BoundMemory.list`; returns a single page."""
         if order != "newest":
             raise UnsupportedError(f"a MemoryBackend lists the newest memories first, not in the order {order!r}")
         return Page(tuple(map(self._record, await self._listed(_category(where), limit))), None)
 
     async def update(self, id: str, patch: Patch) -> MemoryRecord:  # noqa: A002  (the core's word)
-        """See `BoundMemory.update`; only the text can be changed, and only id and text of the result are right."""
+        """See `BoundMemory.update`; only the text can be changed, and only id and text of the result are valid."""
         if not isinstance(patch.text, str) or replace(patch, text=Patch().text) != Patch():
             raise UnsupportedError("a MemoryBackend can only be given a new text for a memory: Patch(text=...)")
         if not await self._kept.update_memory(id, content=patch.text):

@@ -1,4 +1,4 @@
-"""What a storage backend of `AgentBaseMemory` has to be."""
+"""The interface of a storage backend of `AgentBaseMemory`."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def _now() -> datetime:
 
 @dataclass(kw_only=True)
 class MemoryEntry:
-    """A long-term memory. Build it with keywords; what is left out is filled in."""
+    """A long-term memory. Pass keywords; omitted fields get defaults."""
 
     agent_id: str
     category: str
@@ -32,11 +32,11 @@ class MemoryEntry:
 
 
 class MemoryBackend(ABC):
-    """Subclass it to keep memories elsewhere, and give an instance to `AgentBaseMemory(backend=...)`."""
+    """Subclass it to store memories elsewhere, and pass an instance to `AgentBaseMemory(backend=...)`."""
 
     @abstractmethod
     async def initialize(self) -> None:
-        """Make ready; may be called again, also after `cleanup`."""
+        """Open the storage; may be called repeatedly, also after `cleanup`."""
 
     @abstractmethod
     async def store_memory(self, entry: MemoryEntry) -> str:
@@ -46,28 +46,28 @@ class MemoryBackend(ABC):
     async def search_memories(
         self, agent_id: str, query: str, limit: int = 10, category: str | None = None
     ) -> list[MemoryEntry]:
-        """The entries of an agent that fit a query, best first."""
+        """Return the entries of an agent that match a query, best first."""
 
     @abstractmethod
     async def get_memories_by_category(self, agent_id: str, category: str, limit: int = 10) -> list[MemoryEntry]:
-        """The entries of a category, newest first."""
+        """Return the entries of a category, newest first."""
 
     @abstractmethod
     async def get_recent_memories(self, agent_id: str, limit: int = 10) -> list[MemoryEntry]:
-        """The entries used last, latest first."""
+        """Return the most recently used entries, latest first."""
 
     @abstractmethod
     async def update_memory(self, memory_id: str, **updates: Any) -> bool:  # the document's signature
-        """Change `content`, `category`, `context` or `confidence`; `False` if there is no such entry."""
+        """Change `content`, `category`, `context` or `confidence`; return `False` if there is no such entry."""
 
     @abstractmethod
     async def delete_memory(self, memory_id: str) -> bool:
-        """Delete an entry; `False` if there is none."""
+        """Delete an entry; return `False` if there is none."""
 
     @abstractmethod
     async def get_memory_stats(self, agent_id: str) -> dict[str, Any]:
-        """Counts and dates of an agent's entries."""
+        """Return counts and dates of an agent's entries."""
 
     @abstractmethod
     async def cleanup(self) -> None:
-        """Let go of files and connections."""
+        """Close files and connections."""

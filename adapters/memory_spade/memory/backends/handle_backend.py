@@ -1,4 +1,4 @@
-"""One agent's long-term memories behind a handle of the core."""
+"""A backend that stores one agent's long-term memories through a handle of the core."""
 
 from __future__ import annotations
 
@@ -42,14 +42,15 @@ UPDATABLE: Final = ("content", "category", "context", "confidence")
 
 
 class HandleBackend(MemoryBackend):
-    """A backend for the one agent whose memories a handle reaches.
+    """A backend for one agent on a handle of the core.
 
-    Reading by search or category counts as an access of what it returns, in one write; reading what is recent does
-    not, so that it gives the same list twice. A search is answered before its write, which later calls wait for.
+    Searches and reads by category count as accesses of the returned memories, recorded in one write. Reading recent
+    memories does not count, so that repeated calls return the same list. A search returns before its write; later calls
+    wait for that write.
 
     Args:
         agent_id: The agent.
-        handle: Returns its handle; called for every operation, so that a memory can be opened again.
+        handle: Returns the agent's handle; called for every operation, so that a memory can be reopened.
         opened: Awaited by `initialize`.
         closed: Awaited by `cleanup`.
     """
@@ -74,7 +75,7 @@ class HandleBackend(MemoryBackend):
             await self._open()
 
     async def store_memory(self, entry: MemoryEntry) -> str:
-        """See `MemoryBackend`; raises `MemoryStorageError`, also for an id that is taken."""
+        """See `MemoryBackend`; raises `MemoryStorageError`, also if the id is already in use."""
         with reported_as(MemoryStorageError):
             draft = Draft(
                 checked_content(entry.content),
@@ -144,7 +145,7 @@ class HandleBackend(MemoryBackend):
             return True
 
     async def get_memory_stats(self, agent_id: str) -> dict[str, Any]:
-        """The document's keys, and spade_llm's own `category_counts` with the same value as `categories`."""
+        """Return the document's keys, and spade_llm's own `category_counts` with the same value as `categories`."""
         with reported_as(MemorySearchError):
             stats = await self._of_agent(agent_id).stats()
         categories = {**dict.fromkeys(CATEGORIES, 0), **stats.by_kind}
@@ -164,7 +165,7 @@ class HandleBackend(MemoryBackend):
             await self._close()
 
     async def counted(self) -> None:
-        """Wait until the searches so far are counted; a count that fails is logged."""
+        """Wait until the accesses of earlier searches are recorded; failures are logged."""
         counting, self._counting = self._counting, None
         if counting is not None:
             try:
@@ -201,14 +202,14 @@ class HandleBackend(MemoryBackend):
 
 
 def checked_category(category: object, error: type[MemoryBackendError]) -> str:
-    """One of the four categories."""
+    """Return a category, or raise if it is not one of the four."""
     if not isinstance(category, str) or category not in CATEGORIES:
         raise error(f"category must be one of {', '.join(CATEGORIES)}, not {category!r}")
     return category
 
 
 def checked_content(content: object) -> str:
-    """A text with something in it."""
+    """Return a content, or raise if it is not a string or blank."""
     if not isinstance(content, str) or not content.strip():
         raise InvalidInputError(f"content must be a non-empty string, not {content!r}")
     return content

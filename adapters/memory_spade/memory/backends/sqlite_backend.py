@@ -16,8 +16,8 @@ from memory_spade.memory.opening import Opening
 class SqliteBackend(MemoryBackend):
     """Long-term memories of any number of agents in one file.
 
-    Calls that name a memory but no agent (update, delete) reach the agents this object was asked about before;
-    `AgentBaseMemory` confines itself to its own with `for_agent`.
+    Calls that name a memory but no agent (update, delete) apply to all agents for which this object was used before;
+    `AgentBaseMemory` restricts itself to its own agent with `for_agent`.
 
     Args:
         database_path: The file, or `":memory:"`.
@@ -28,7 +28,7 @@ class SqliteBackend(MemoryBackend):
         self._agents: dict[str, HandleBackend] = {}
 
     def for_agent(self, agent_id: str) -> HandleBackend:
-        """The backend of one agent in this file; it opens and closes the file for all."""
+        """Return the backend of one agent in this file; it opens and closes the file for all agents."""
         who = files.identity(agent_id)
         if who not in self._agents:
             self._agents[who] = own_backend(agent_id, self._opening)
@@ -76,7 +76,7 @@ class SqliteBackend(MemoryBackend):
         return await self.for_agent(agent_id).get_memory_stats(agent_id)
 
     async def cleanup(self) -> None:
-        """Close the file; the next call opens it again. What was in `":memory:"` is gone."""
+        """Close the file; the next call opens it again. Memories in `":memory:"` are lost."""
         for backend in self._agents.values():
             await backend.counted()
         with reported_as(MemoryBackendError):
@@ -84,7 +84,7 @@ class SqliteBackend(MemoryBackend):
 
 
 def own_backend(agent_id: str, opening: Opening) -> HandleBackend:
-    """The backend of one agent in a file that others may use too."""
+    """Create the backend of one agent in a file that other agents may share."""
     who = files.identity(agent_id)
 
     def handle() -> BoundMemory:

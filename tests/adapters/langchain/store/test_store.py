@@ -267,7 +267,7 @@ def test_fields_that_are_no_paths_are_refused(ann: BoundMemory, fields: Any) -> 
 def test_a_store_belongs_to_one_owner(memory: Memory, open_handle: BoundMemory, ann: BoundMemory) -> None:
     wrong: list[Any] = [memory, open_handle, None, ann.bind(collection="c")]
     for handle in wrong:
-        with pytest.raises(ScopeError, match=r"handle that fixes the user|bind none"):
+        with pytest.raises(ScopeError, match=r"handle that is bound to a user|manages collections"):
             MemoryStore(handle)
     bob = MemoryStore(open_handle.bind(user="bob"))
     MemoryStore(ann).put(("a",), "k", {"v": 1})
