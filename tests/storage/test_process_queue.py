@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from memory_core import Memory, run_sync
+from memory_core.storage.sqlite import process_queue
 from memory_core.storage.sqlite.process_queue import WriterQueue
 
 HOLDER = """

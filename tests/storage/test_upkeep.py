@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from memory_core import Draft, Memory, run_sync
+from memory_core.storage.sqlite import group_commit
 from tests.storage.embedders import WordEmbedder
 
 
