@@ -13,8 +13,7 @@ import pytest
 
 from memory_core import AnyOf, BoundMemory, ClosedError, DataCondition, Draft, FieldCondition, Memory, Patch, Where
 from memory_core.loop import core_loop, on_core
-from memory_core.storage.sqlite import owner_indexes as corpora
-from memory_core.storage.sqlite import readers
+from memory_core.storage.sqlite import owner_index_cache, readers
 from memory_core.storage.sqlite.owners import find
 from memory_core.storage.sqlite.readers import Readers
 from memory_core.storage.sqlite.store import SqliteStore
@@ -42,7 +41,7 @@ LONG: dict[str, Read] = {
 @pytest.fixture(autouse=True)
 def few_are_many(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(readers, "LONG_ROWS", RECORDS // 2)
-    monkeypatch.setattr(corpora, "LONG_LOAD", RECORDS // 2)
+    monkeypatch.setattr(owner_index_cache, "LONG_LOAD", RECORDS // 2)
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ import pytest
 
 from memory_core import BoundMemory, Memory
 from memory_core.loop import on_core
-from memory_core.storage.sqlite import owner_indexes as corpora
+from memory_core.storage.sqlite import owner_index_cache
 from memory_core.storage.sqlite.connection import Connection
 from memory_core.storage.sqlite.owner_index_cache import READY_CHANGES
 from memory_core.storage.sqlite.store import SqliteStore
@@ -62,7 +62,7 @@ async def test_an_owner_with_much_to_read_or_to_search_is_left_to_the_readers_th
     await ann.add_many(f"note {number}" for number in range(READY_CHANGES + 1))
     assert await threads_of_a_search(memory, ann) > {CORE}
     assert await threads_of_a_search(memory, ann) == {CORE}
-    monkeypatch.setattr(corpora, "READY_ROWS", READY_CHANGES)
+    monkeypatch.setattr(owner_index_cache, "READY_ROWS", READY_CHANGES)
     for _ in range(2):
         assert await threads_of_a_search(memory, ann) > {CORE}
 
