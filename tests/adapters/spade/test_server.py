@@ -78,7 +78,7 @@ def test_a_server_that_cannot_start_says_why() -> None:
 
 async def test_with_its_block_end_the_agents_it_started_its_processes_and_its_port(container: None) -> None:
     server = xmpp_server()
-    with pytest.raises(RuntimeError, match="does not run"):
+    with pytest.raises(RuntimeError, match="is not running"):
         _ = server.port
     async with server:
         port, group = server.port, server.process_group
@@ -97,7 +97,7 @@ async def test_with_its_block_end_the_agents_it_started_its_processes_and_its_po
 
 
 async def test_a_peer_cannot_ask_before_it_is_started(container: None) -> None:
-    with pytest.raises(RuntimeError, match="before it is started"):
+    with pytest.raises(RuntimeError, match="is not started"):
         await Peer("ann@localhost").ask("bob@localhost", "Hello?")
 
 
