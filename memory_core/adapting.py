@@ -18,6 +18,7 @@ from memory_core.drafts import complete
 from memory_core.errors import reason_for_log
 from memory_core.handle import owned_by
 from memory_core.ids import new_id
+from memory_core.importing import Found, Importer, Refused, database, file_at, json_of, time_of, word
 from memory_core.limits import MAX_TEXT_CHARS
 from memory_core.loop import core_loop, on_core
 from memory_core.models import Mode, Order
@@ -58,6 +59,14 @@ def __getattr__(name: str) -> Any:  # typed by the imports above
 
 
 __all__ = [
+    "word",
+    "time_of",
+    "json_of",
+    "file_at",
+    "database",
+    "Refused",
+    "Importer",
+    "Found",
     "FORGET_MEMORY",
     "LIST_MEMORIES",
     "MAX_TEXT_CHARS",

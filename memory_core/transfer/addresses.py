@@ -13,13 +13,18 @@ def is_server(address: str) -> bool:
     return address.startswith(("qdrant://", "qdrant+https://"))
 
 
+def exists(address: str) -> bool:
+    """Whether there is such a file; a server is assumed to be there, and opening it says otherwise."""
+    return is_server(address) or Path(address).expanduser().is_file()
+
+
 def insist_on_existing(address: str) -> None:
     """Refuse a file that does not exist, because opening it would create a file for a misspelt name.
 
     Raises:
         StoreUnavailableError: There is no such file.
     """
-    if not is_server(address) and not Path(address).expanduser().is_file():
+    if not exists(address):
         raise StoreUnavailableError(f"there is no memory file {address!r}; nothing was created")
 
 
