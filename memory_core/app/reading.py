@@ -104,8 +104,8 @@ async def why(
         said = "it has no word and no meaning in common with the question"
         return Answer({"expected": expect, "considered": [], "why": said}, Text(f"Not in the block: {said}."), 1)
     said = showing.REASONS[each.reason] + ("" if each.of is None else f" ({each.of})")
-    verdict = "In the block" if each.reason == "shown" else "Not in the block"
-    head = Text(f"{verdict}: {said}. Rank {each.rank}, score {each.hit.score:.2f}.")
+    verdict, shown = ("In the block", "") if each.reason == "shown" else ("Not in the block", f": {said}")
+    head = Text(f"{verdict}{shown}. Rank {each.rank}, score {each.hit.score:.2f}.")
     parts = each.hit.components or {}
     best = max((part.weighted for part in parts.values()), default=1.0)
     value = {"expected": expect, "considered": [_considered(each)], "why": said}
