@@ -1,4 +1,4 @@
-"""What an importer of another program's memories yields, and how it reads files; `memory-core import` stores and reports.
+"""What an importer of another program's memories yields, and how it reads files; `memory-core import` stores it.
 
 An importer is registered as an entry point of the group `memory_core.importers`, under the name of its format. It is
 called with the source, a path or an address, and the first line of its docstring says what that is. It only reads.
@@ -13,7 +13,7 @@ from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, cast
 
 from memory_core.errors import InvalidInputError
 from memory_core.models import Draft
@@ -115,3 +115,13 @@ def time_of(value: object) -> datetime | None:
 def word(value: object) -> str | None:
     """The value if it can be a name: a text that is not blank."""
     return value if isinstance(value, str) and value.strip() else None
+
+
+def fields_of(value: object) -> dict[str, Any]:
+    """The value if it is a JSON object; otherwise an empty one."""
+    return cast("dict[str, Any]", value) if isinstance(value, dict) else {}
+
+
+def items_of(value: object) -> list[Any]:
+    """The value if it is a JSON list; otherwise an empty one."""
+    return cast("list[Any]", value) if isinstance(value, list) else []

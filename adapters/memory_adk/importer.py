@@ -23,7 +23,7 @@ _NO_SESSION: Final = "__unknown_session_id__"
 """Session id of ADK's memory services for events that were added without a session."""
 
 _ROWS: Final[Mapping[str, str]] = {
-    "memory_events": "SELECT *, event_id AS name FROM memory_events ORDER BY app_name, user_id, session_id, timestamp, id",
+    "memory_events": "SELECT *, event_id AS name FROM memory_events ORDER BY app_name, user_id, session_id, timestamp",
     "events": "SELECT *, id AS name FROM events ORDER BY app_name, user_id, session_id, timestamp, rowid",
 }
 """The rows of each table, by owner and session: of a `SqliteMemoryService`, and of a service of sessions."""

@@ -6,9 +6,14 @@ import json
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime
 
+try:
+    from langgraph.store.base import InvalidNamespaceError
+except ImportError as error:
+    raise ImportError("`MemoryStore` needs langgraph: pip install 'memory-core[langgraph]'") from error
+
 from memory_core import Draft, InvalidInputError
 from memory_core.adapting import Found, Refused, database, file_at, time_of
-from memory_langchain.namespaces import InvalidNamespaceError, to_path
+from memory_langchain.namespaces import to_path
 from memory_langchain.store import ITEM_KIND, item_address, searched_text
 
 

@@ -46,7 +46,12 @@ def commands(path: Path, *, app: str, user: str) -> None:
     scene("Afterwards, your terminal", "the file stays; these commands look at what the agents wrote")
     owner = f"--file {shlex.quote(str(path))} --app {app} --user {user}"
     program = "memory-core" if which("memory-core") else f"{shlex.quote(sys.executable)} -m memory_core"
-    for rest in ("list", 'search "Where is the spare key?" --explain', 'why "What should we not cook for Mia?"', "stats"):
+    for rest in (
+        "list",
+        'search "Where is the spare key?" --explain',
+        'why "What should we not cook for Mia?"',
+        "stats",
+    ):
         console.print(f"  {program} {rest} {owner}", soft_wrap=True, markup=False)
 
 

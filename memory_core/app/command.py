@@ -11,6 +11,7 @@ import sys
 from collections.abc import Awaitable, Callable, Generator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Annotated, Any, Final, TypeVar
 
 import typer
@@ -56,6 +57,11 @@ class Door:
         self.settings = given
         self._memory: Memory | None = None
 
+    @property
+    def path(self) -> Path:
+        """The path of the memory, if it is a file."""
+        return Path(self.settings.file).expanduser()
+
     async def memory(self, *, create: bool = False, words_only: bool = False) -> Memory:
         """The open memory.
 
@@ -95,7 +101,10 @@ class Door:
 
     @contextmanager
     def progress(self, title: str) -> Generator[ProgressCallback]:
-        """A bar on standard error."""
+        """A bar on standard error, if that is a terminal."""
+        if not sys.stderr.isatty():
+            yield lambda _: None
+            return
         with progress_bar(showing.line(title)) as tell:
             yield tell
 

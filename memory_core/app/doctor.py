@@ -46,8 +46,7 @@ async def doctor(
     insist_on_existing(door.settings.file)
     found: list[Problem] = []
     if not is_server(door.settings.file):
-        path = Path(door.settings.file).expanduser()
-        found += [*_permissions(path, repair=repair), *_space(path)]
+        found += [*_permissions(door.path, repair=repair), *_space(door.path)]
     try:
         found += await _inside(door, repair=repair)
     except MemoryCoreError as error:
@@ -81,7 +80,7 @@ async def _inside(door: Door, *, repair: bool) -> list[Problem]:
     if damage and repair and not is_server(door.settings.file):
         from memory_core.storage.sqlite.repairing import repair as derive_again  # noqa: PLC0415  (for files only)
 
-        derive_again(Path(door.settings.file).expanduser())
+        derive_again(door.path)
         left = await _damage(door)
     found = [Problem(each, repaired=True) for each in damage if each not in left]
     found += [Problem(f"{each}; only a backup has what is lost (memory-core restore)") for each in left if repair]

@@ -108,11 +108,10 @@ async def restore(
     yes: Yes = False,
 ) -> Answer:
     """Make the memory file (--file) from a backup."""
-    file = Path(door.settings.file).expanduser()
-    if overwrite and file.exists():
+    if overwrite and door.path.exists():
         door.confirm(f"Replace {door.settings.file} and lose what is in it?", yes=yes)
     with door.progress("restoring") as tell:
-        made = await Memory.restore(source, file, overwrite=overwrite, progress=tell)
+        made = await Memory.restore(source, door.path, overwrite=overwrite, progress=tell)
     return Answer({"file": str(made)}, Text(showing.plain(str(made))))
 
 
@@ -136,7 +135,7 @@ async def sql_view(door: Door) -> Answer:
     insist_on_existing(door.settings.file)
     from memory_core.storage.sqlite.views import add_view  # noqa: PLC0415  (for files only)
 
-    name = add_view(Path(door.settings.file))
+    name = add_view(door.path)
     return Answer({"view": name}, Text(f"the file has the view {name} now"))
 
 

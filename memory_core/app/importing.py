@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import sys
 from collections.abc import AsyncIterator
-from contextlib import nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict, dataclass, field
 from importlib.metadata import entry_points
 from pathlib import Path
-from typing import Annotated, Any, Final
+from typing import IO, Annotated, Any, Final
 
 import typer
 from rich.console import Group
@@ -18,8 +18,8 @@ from memory_core.app import showing
 from memory_core.app.command import Answer, Door, DryRun
 from memory_core.drafts import check_draft
 from memory_core.errors import InvalidInputError
-from memory_core.importing import Found, Importer, Refused
 from memory_core.handle import BoundMemory
+from memory_core.importing import Found, Importer, Refused, fields_of, file_at
 from memory_core.models import STATES, Draft, MemoryRecord, Scope
 from memory_core.progress import Progress, ProgressCallback
 from memory_core.transfer.addresses import exists
@@ -91,12 +91,15 @@ async def import_(
     if format_ != LOSSLESS:
         return await _carried(door, [(source, importer_of(format_))], dry_run=dry_run)
     memory = await door.memory(create=True)
-    lines = nullcontext(sys.stdin.buffer) if source == "-" else Path(source).expanduser().open("rb")  # noqa: ASYNC230, SIM115
-    with lines as opened, door.progress("importing") as tell:
-        done = await import_jsonl(memory, opened, dry_run=dry_run, progress=tell)
+    with _opened(source) as lines, door.progress("importing") as tell:
+        done = await import_jsonl(memory, lines, dry_run=dry_run, progress=tell)
     said = "would be written" if dry_run else "written"
     view = Text(f"{done.records} memories read, {done.written} {said}, {done.kept} here already")
     return Answer({**asdict(done), "dry_run": dry_run}, view)
+
+
+def _opened(source: str) -> AbstractContextManager[IO[bytes]]:
+    return nullcontext(sys.stdin.buffer) if source == "-" else file_at(source).open("rb")
 
 
 async def ingest(
@@ -124,7 +127,7 @@ async def ingest(
         hits = await owner.search(question, limit=3, explain=True)
         answers.append({"question": question, "hits": [hit.to_dict() for hit in hits]})
         views += [Text(f"\n{showing.line(question)}", "bold"), showing.hits(hits, explain=True)]
-    value = {**answer.json, "answers": answers} if isinstance(answer.json, dict) else answer.json
+    value = {**fields_of(answer.json), "answers": answers}
     return Answer(value, Group(*(view for view in views if view is not None)), answer.code)
 
 

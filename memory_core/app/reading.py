@@ -14,6 +14,7 @@ from memory_core.app import showing
 from memory_core.app.command import Answer, Door
 from memory_core.errors import RecordNotFoundError
 from memory_core.handle import BoundMemory
+from memory_core.importing import fields_of
 from memory_core.limits import MAX_LIMIT
 from memory_core.models import STATES, Mode, Order
 from memory_core.recall.values import DEFAULT_CHARS, Considered
@@ -108,9 +109,9 @@ async def why(
     head = Text(f"{verdict}{shown}. Rank {each.rank}, score {each.hit.score:.2f}.")
     parts = each.hit.components or {}
     best = max((part.weighted for part in parts.values()), default=1.0)
-    value = {"expected": expect, "considered": [_considered(each)], "why": said}
+    found_ = {"expected": expect, "considered": [_considered(each)], "why": said}
     view = Group(head, Text(showing.line(record.text)), showing.about(record), *showing.bars(parts, best))
-    return Answer(value, view, 0 if each.reason == "shown" else 1)
+    return Answer(found_, view, 0 if each.reason == "shown" else 1)
 
 
 async def _beyond(owner: BoundMemory, query: str, id: str) -> Considered | None:  # noqa: A002  (the record's own word)
@@ -185,9 +186,9 @@ async def stats(
 
 
 def _counts(value: object) -> object:
-    if isinstance(value, dict):
-        return ", ".join(f"{count} {name}" for name, count in value.items())  # pyright: ignore[reportUnknownVariableType]
-    return value
+    return (
+        ", ".join(f"{count} {name}" for name, count in fields_of(value).items()) if isinstance(value, dict) else value
+    )
 
 
 async def _point_at_owners(door: Door, owner: BoundMemory) -> None:

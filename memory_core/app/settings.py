@@ -1,6 +1,6 @@
 """Which memory a command works on: from its options, the environment or a small file, in this order.
 
-The file is `memory-core.toml` in the user's configuration folder, or what `MEMORY_CORE_CONFIG` names, with any of the keys
+The file is `memory-core.toml` in the user's configuration folder, or what `MEMORY_CORE_CONFIG` names. Its keys are
 `file`, `app`, `user` and `words_only`.
 """
 
@@ -71,8 +71,8 @@ def _configured() -> dict[str, Any]:  # checked against KEYS
     for key, value in found.items():
         if key not in KEYS or not isinstance(value, KEYS[key]):
             raise InvalidInputError(
-                f"the configuration file {str(path)!r} sets {key} to {shown(value)}; it can set the texts file, app and "
-                "user, and words_only to true or false"
+                f"the configuration file {str(path)!r} sets {key} to {shown(value)}; it can set file, app and user "
+                "to texts, and words_only to true or false"
             )
     return found
 

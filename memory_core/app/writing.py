@@ -18,6 +18,7 @@ from memory_core.app.command import Answer, Door, DryRun, Yes
 from memory_core.app.reading import Id
 from memory_core.checks import shown
 from memory_core.errors import InvalidInputError, RecordNotFoundError
+from memory_core.importing import fields_of
 from memory_core.json_values import UNSET
 from memory_core.lifecycle import MaintainPolicy, Maintenance, Step, maintain, undo_maintenance
 from memory_core.models import STATES, Draft, Patch, Role, State
@@ -62,12 +63,12 @@ def _moment(text: str | None) -> datetime | None:
 
 def _object(text: str | None) -> dict[str, Any]:  # JSON, checked when it is stored
     try:
-        found = {} if text is None else json.loads(text)
+        found: object = {} if text is None else json.loads(text)
     except (ValueError, RecursionError) as error:
         raise InvalidInputError(f"--data must be a JSON object, not {shown(text)}") from error
-    if not isinstance(found, dict):
+    if found != fields_of(found):
         raise InvalidInputError(f"--data must be a JSON object, not {shown(text)}")
-    return dict(found)  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
+    return fields_of(found)
 
 
 async def update(  # noqa: PLR0913  (an option each)

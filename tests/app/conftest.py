@@ -65,6 +65,6 @@ def run(capsysbinary: pytest.CaptureFixture[bytes], monkeypatch: pytest.MonkeyPa
 
 def insist_on_schema(command: str, value: object) -> None:
     wanted = {**SCHEMA, "$ref": f"#/commands/{command}"}
-    jsonschema.Draft202012Validator(
-        wanted, format_checker=jsonschema.Draft202012Validator.FORMAT_CHECKER
-    ).validate(value)
+    jsonschema.Draft202012Validator(wanted, format_checker=jsonschema.Draft202012Validator.FORMAT_CHECKER).validate(
+        value
+    )

@@ -24,7 +24,7 @@ from qdrant_client import models
 from spade_llm.memory import AgentBaseMemory, AgentInteractionMemory
 
 from memory_core import Memory, run_sync
-from memory_core.app.importing import formats, importer_of
+from memory_core.app.importing import importer_of
 from memory_core.app.sources.document import PART_CHARS
 from memory_langchain import MemoryStore
 from tests.app.conftest import Run
@@ -54,7 +54,9 @@ def import_twice(run: Run, source: Path | str, format_: str, *, refused: int = 0
 def damaged(path: Path, table: str, column: str) -> None:
     """Half a value in the first row of a table."""
     with closing(sqlite3.connect(path)) as db, db:
-        db.execute(f"UPDATE {table} SET {column} = substr({column}, 1, 9) WHERE rowid = (SELECT min(rowid) FROM {table})")
+        db.execute(
+            f"UPDATE {table} SET {column} = substr({column}, 1, 9) WHERE rowid = (SELECT min(rowid) FROM {table})"
+        )
 
 
 def test_every_importer_is_found_and_says_what_its_source_is(run: Run) -> None:
@@ -78,11 +80,15 @@ def test_a_source_of_something_else_is_one_sentence(
 
 def event(text: str, author: str = "user", id_: str = "", **more: Any) -> Event:
     content = types.Content(role="user" if author == "user" else "model", parts=[types.Part(text=text)])
-    return Event(author=author, content=content, invocation_id=more.pop("invocation_id", "i1"), timestamp=1.7e9, id=id_, **more)
+    return Event(
+        author=author, content=content, invocation_id=more.pop("invocation_id", "i1"), timestamp=1.7e9, id=id_, **more
+    )
 
 
 def adk_sessions(kind: str, path: Path) -> SqliteSessionService | DatabaseSessionService:
-    return SqliteSessionService(str(path)) if kind == "sqlite" else DatabaseSessionService(f"sqlite+aiosqlite:///{path}")
+    return (
+        SqliteSessionService(str(path)) if kind == "sqlite" else DatabaseSessionService(f"sqlite+aiosqlite:///{path}")
+    )
 
 
 async def write_sessions(kind: str, path: Path) -> None:
@@ -125,7 +131,12 @@ def test_the_memory_of_adk(run: Run, tmp_path: Path) -> None:
 
     asyncio.run(write())
     records = import_twice(run, path, "adk")
-    assert sorted(record["text"] for record in records) == ["ann keeps bees", "ann sails", "tom keeps bees", "tom sails"]
+    assert sorted(record["text"] for record in records) == [
+        "ann keeps bees",
+        "ann sails",
+        "tom keeps bees",
+        "tom sails",
+    ]
     damaged(path, "memory_events", "content_json")
     refused = run("import", str(path), "--format", "adk", "--words-only", "--json", code=1).value["refused"]
     assert refused[0]["place"] == "event 'e1'"
@@ -190,7 +201,7 @@ def test_items_of_langgraph_are_found_by_our_store(run: Run, tmp_path: Path) -> 
         item = ours.get(("users", "ann"), "tea")
         assert item is not None
         assert item.value == {"text": "Ann drinks jasmine tea"}
-        assert [found.key for found in ours.search(("users",), query="Rome")] == ["home"]
+        assert [found.key for found in ours.search(("users",), query="Rome")][:1] == ["home"]
     damaged(path, "store", "value")
     refused = run("import", str(path), "--format", "langgraph", "--words-only", "--json", code=1).value["refused"]
     assert "not JSON" in refused[0]["reason"]
@@ -230,11 +241,24 @@ def test_a_folder_of_chroma_with_the_metadata_of_skynet(run: Run, tmp_path: Path
     peer = pytest.importorskip("chromadb", reason="chromadb is not installed")
     client = peer.PersistentClient(path=str(tmp_path / "chroma"))
     collection = client.get_or_create_collection("skynet_memories")
-    metadata = {"type": "fact", "user": "ann", "importance": 0.9, "emotion": "joy", "tags": "a, b", "timestamp": 1.7e12, "x": True}
+    metadata = {
+        "type": "fact",
+        "user": "ann",
+        "importance": 0.9,
+        "emotion": "joy",
+        "tags": "a, b",
+        "timestamp": 1.7e12,
+        "x": True,
+    }
     collection.add(ids=["mem_1", "mem_2"], documents=["Ann keeps bees", "wrong"], embeddings=[[1.0], [0.0]],
                    metadatas=[metadata, {"importance": 7}])  # fmt: skip
     (record,) = import_twice(run, tmp_path / "chroma", "chroma", refused=1)
-    assert (record["text"], record["user"], record["kind"], record["importance"]) == ("Ann keeps bees", "ann", "fact", 0.9)
+    assert (record["text"], record["user"], record["kind"], record["importance"]) == (
+        "Ann keeps bees",
+        "ann",
+        "fact",
+        0.9,
+    )
     assert (record["tags"], record["collection"], record["data"]) == (["a", "b"], "skynet_memories", {"x": True})
     assert record["occurred_at"].startswith("2023-11-14T22:13:20")
 
@@ -307,16 +331,16 @@ def test_pages_of_a_pdf(run: Run, tmp_path: Path) -> None:
     parts = [
         b"<< /Type /Catalog /Pages 2 0 R >>",
         b"<< /Type /Pages /Kids [3 0 R] /Count 1 >>",
-        b"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 612 792] /Contents 4 0 R"
-        b" /Resources << /Font << /F1 << /Type /Font /Subtype /Type1 /BaseFont /Helvetica >> >> >> >>",
+        b"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 612 792] /Contents 4 0 R /Resources 5 0 R >>",
         b"<< /Length %d >>\nstream\n%s\nendstream" % (len(text), text),
+        b"<< /Font << /F1 << /Type /Font /Subtype /Type1 /BaseFont /Helvetica >> >> >>",
     ]
     body, offsets = b"%PDF-1.4\n", []
     for number, part in enumerate(parts, 1):
         offsets.append(len(body))
         body += b"%d 0 obj\n%s\nendobj\n" % (number, part)
     table = b"".join(b"%010d 00000 n \n" % offset for offset in offsets)
-    head = b"xref\n0 5\n0000000000 65535 f \n%strailer << /Size 5 /Root 1 0 R >>\nstartxref\n%d\n%%%%EOF"
+    head = b"xref\n0 6\n0000000000 65535 f \n%strailer << /Size 6 /Root 1 0 R >>\nstartxref\n%d\n%%%%EOF"
     (tmp_path / "tide.pdf").write_bytes(body + head % (table, len(body)))
     assert run("ingest", "tide.pdf", "--words-only", "--json").value["new"] == 1
     (record,) = run("list", "--json").value["records"]
@@ -338,6 +362,9 @@ def test_what_was_forgotten_here_does_not_come_back(run: Run, tmp_path: Path) ->
     run("ingest", "talk.jsonl", "--words-only")
     (record,) = run("list", "--json").value["records"]
     run("forget", record["id"], "--yes")
-    assert run("ingest", "talk.jsonl", "--words-only").out == "1 lines read, 0 of them new, 0 known, 1 forgotten here before\n"
+    assert (
+        run("ingest", "talk.jsonl", "--words-only").out
+        == "1 lines read, 0 of them new, 0 known, 1 forgotten here before\n"
+    )
     with Memory("memory.db", embedder=None) as memory:
         assert run_sync(memory.bind(user="ann").stats).records == 0

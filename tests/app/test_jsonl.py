@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import os
-import resource
 import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import timedelta
 from pathlib import Path
 
@@ -17,7 +15,6 @@ import pytest
 
 from memory_core import Draft, ForgottenError, InvalidInputError, Link, Memory, Patch, Progress, Scope, Where, run_sync
 from memory_core.loop import on_core
-from memory_core.models import STATES
 from memory_core.storage.qdrant.store import QdrantStore
 from memory_core.storage.shared.transfer import Copyable, checksum
 from memory_core.testing import Ticks
@@ -145,7 +142,7 @@ def test_a_dry_run_checks_everything_and_writes_nothing(source: Memory, tmp_path
         assert state(target) == {}
 
 
-DAMAGE = {
+DAMAGE: dict[str, tuple[Callable[[Lines], Lines], str]] = {
     "no first line": (lambda lines: lines[1:], "not the first line of an export"),
     "empty": (lambda _: [], "line 1 is not JSON"),
     "a newer format": (lambda lines: [lines[0].replace(b'"version":1', b'"version":2'), *lines[1:]], "upgrade it"),

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator
 from urllib.parse import urlsplit, urlunsplit
 
 from memory_adk.radbot.importer import COLLECTION, draft_of
 from memory_core import InvalidInputError, QdrantServer
-from memory_core.adapting import Found, ForeignPoint, Refused, foreign_points, on_core
+from memory_core.adapting import ForeignPoint, Found, Refused, foreign_points, on_core
 
 
 async def radbot(source: str) -> AsyncIterator[Found | Refused]:
@@ -27,7 +27,13 @@ async def radbot(source: str) -> AsyncIterator[Found | Refused]:
                 except InvalidInputError as error:
                     yield Refused(f"point {point.id}", str(error))
     finally:
-        await on_core(pages.aclose)
+        await on_core(_closed, pages)
+
+
+async def _closed(pages: AsyncIterator[list[ForeignPoint]]) -> None:
+    """Close the connection also if not all pages were read."""
+    if isinstance(pages, AsyncGenerator):
+        await pages.aclose()
 
 
 def _server(source: str) -> tuple[QdrantServer, str]:

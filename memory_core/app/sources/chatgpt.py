@@ -6,10 +6,10 @@ import json
 import zipfile
 from collections.abc import AsyncIterator, Iterator, Mapping
 from pathlib import Path
-from typing import Any, Final, cast
+from typing import Any, Final
 
-from memory_core.importing import Found, Refused, file_at, json_of, time_of, word
 from memory_core.errors import InvalidInputError
+from memory_core.importing import Found, Refused, fields_of, file_at, items_of, json_of, time_of, word
 from memory_core.models import Draft, Role
 
 NAME: Final = "conversations.json"
@@ -18,17 +18,16 @@ _ROLES: Final[Mapping[str, Role]] = {"user": "user", "assistant": "assistant"}
 
 async def chatgpt(source: str) -> AsyncIterator[Found | Refused]:
     """ChatGPT's export: its .zip, its folder or conversations.json; what the user and the model said."""
-    for number, given in enumerate(_conversations(source), 1):
-        place = f"conversation {number}"
-        mapping = given.get("mapping") if isinstance(given, dict) else None
-        session = word(given.get("conversation_id") or given.get("id")) if isinstance(given, dict) else None
-        if not isinstance(mapping, dict) or session is None:
+    for number, value in enumerate(_conversations(source), 1):
+        place, given = f"conversation {number}", fields_of(value)
+        mapping, session = fields_of(given.get("mapping")), word(given.get("conversation_id") or given.get("id"))
+        if not mapping or session is None:
             yield Refused(place, "it has no messages or no id")
             continue
-        for found in _messages(cast("dict[str, Any]", mapping), given.get("current_node")):
-            draft = _draft(found, session, given)
+        for message in _messages(mapping, given.get("current_node")):
+            draft = _draft(message, session, given)
             if draft is not None:
-                yield Found(f"{place}, message {found.get('id')}", draft)
+                yield Found(f"{place}, message {message.get('id')}", draft)
 
 
 def _conversations(source: str) -> list[Any]:
@@ -37,32 +36,31 @@ def _conversations(source: str) -> list[Any]:
     if path.suffix == ".zip":
         try:
             with zipfile.ZipFile(path) as archive:
-                found = json.loads(archive.read(NAME))
+                found: object = json.loads(archive.read(NAME))
         except (zipfile.BadZipFile, KeyError, ValueError, RecursionError, OSError) as error:
             raise InvalidInputError(f"{source!r} is not ChatGPT's export, or is damaged: {error}") from error
     else:
         found = json_of(file_at(str(path)))
-    if not isinstance(found, list):
+    conversations = items_of(found)
+    if found != conversations:
         raise InvalidInputError(f"{source!r} is not ChatGPT's export: it is not a list of conversations")
-    return cast("list[Any]", found)
+    return conversations
 
 
-def _messages(mapping: dict[str, Any], last: Any) -> Iterator[dict[str, Any]]:
+def _messages(mapping: dict[str, Any], last: object) -> Iterator[dict[str, Any]]:
     """The messages from the first to the last one shown; branches that the user edited away are left out."""
     path: list[dict[str, Any]] = []
-    node = mapping.get(last) if isinstance(last, str) else None
-    while isinstance(node, dict) and len(path) <= len(mapping):
-        if isinstance(node.get("message"), dict):
-            path.append(node["message"])
-        node = mapping.get(cast("Any", node.get("parent")))
+    while isinstance(last, str) and last in mapping and len(path) <= len(mapping):
+        node = fields_of(mapping[last])
+        path.append(fields_of(node.get("message")))
+        last = node.get("parent")
     yield from reversed(path)
 
 
 def _draft(message: dict[str, Any], session: str, conversation: dict[str, Any]) -> Draft | None:
-    author, content = message.get("author"), message.get("content")
-    role = _ROLES.get(author.get("role", "")) if isinstance(author, dict) else None
-    parts = content.get("parts") if isinstance(content, dict) else None
-    said = "\n".join(part for part in parts if isinstance(part, str)).strip() if isinstance(parts, list) else ""
+    role = _ROLES.get(fields_of(message.get("author")).get("role", ""))
+    parts = items_of(fields_of(message.get("content")).get("parts"))
+    said = "\n".join(part for part in parts if isinstance(part, str)).strip()
     if role is None or not said:
         return None
     title = word(conversation.get("title"))

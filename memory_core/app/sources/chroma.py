@@ -28,17 +28,18 @@ ORDER BY c.name, e.id
 
 async def chroma(source: str) -> AsyncIterator[Found | Refused]:
     """A folder of Chroma's PersistentClient, or its chroma.sqlite3; understands Skynet's metadata."""
-    path = Path(source).expanduser()
-    with database(file_at(str(path / DATABASE if path.is_dir() else path)), "a database of Chroma") as db:
+    with database(_file(source), "a database of Chroma") as db:
         for (collection, id_), rows in groupby(db.execute(_ROWS), key=lambda row: (row["collection"], row["id"])):
             place, values = f"{collection}, {id_}", dict(_values(rows))
-            said = word(values.get(DOCUMENT))
             try:
-                if said is None:
-                    raise InvalidInputError("it has no document")
-                yield Found(place, _draft(collection, id_, said, values), user=word(values.get("user")))
+                yield Found(place, _draft(collection, id_, values), user=word(values.get("user")))
             except InvalidInputError as error:
                 yield Refused(place, str(error))
+
+
+def _file(source: str) -> Path:
+    folder = Path(source).expanduser()
+    return file_at(str(folder / DATABASE if folder.is_dir() else folder))
 
 
 def _values(rows: Iterator[sqlite3.Row]) -> Iterator[tuple[str, Any]]:
@@ -49,7 +50,10 @@ def _values(rows: Iterator[sqlite3.Row]) -> Iterator[tuple[str, Any]]:
             yield row["key"], found[0] if found else flag
 
 
-def _draft(collection: str, id_: str, said: str, values: Mapping[str, Any]) -> Draft:
+def _draft(collection: str, id_: str, values: Mapping[str, Any]) -> Draft:
+    said = word(values.get(DOCUMENT))
+    if said is None:
+        raise InvalidInputError("it has no document")
     importance, tags = values.get("importance", 0.5), values.get("tags")
     return Draft(
         said,

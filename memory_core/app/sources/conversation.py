@@ -9,8 +9,8 @@ from collections.abc import AsyncIterator
 from datetime import datetime
 from typing import Any, Final, cast
 
-from memory_core.importing import Found, Refused, lines_of
 from memory_core.errors import InvalidInputError
+from memory_core.importing import Found, Refused, lines_of
 from memory_core.models import Draft
 
 FIELDS: Final = ("at", "session", "author", "text")

@@ -11,19 +11,21 @@ from typing import Final
 
 from memory_core.errors import InvalidInputError
 from memory_core.importing import Found, Refused, file_at
-from memory_core.models import Draft
+from memory_core.models import Draft, Json
 
 PART_CHARS: Final = 8_000
 """Characters of a part; the core splits it further for its vectors."""
 KIND: Final = "document"
-_BLOCKS: Final = frozenset(
-    "address article blockquote br div dd dl dt h1 h2 h3 h4 h5 h6 hr li ol p pre section table td tr ul".split()
+_INLINE: Final = frozenset(
+    {"a", "abbr", "b", "bdi", "bdo", "cite", "code", "data", "dfn", "em", "i", "kbd", "mark", "q"}
+    | {"s", "samp", "small", "span", "strong", "sub", "sup", "time", "u", "var", "wbr", "font"}
 )
+"""Tags inside a line; all others end it."""
 _SILENT: Final = frozenset({"script", "style", "template", "noscript"})
 
 
 async def document(source: str) -> AsyncIterator[Found | Refused]:
-    """A text, Markdown, HTML or PDF file; a memory for each part of it, with its place (PDF: memory-core[documents])."""
+    """A text, Markdown, HTML or PDF file, in parts with their place; PDF needs memory-core[documents]."""
     path = file_at(source)
     changed = datetime.fromtimestamp(path.stat().st_mtime, UTC)
     empty = True
@@ -32,7 +34,7 @@ async def document(source: str) -> AsyncIterator[Found | Refused]:
             empty = False
             place = f"{path.name}, {label} {number}, from character {start}"
             digest = hashlib.sha256(f"{path.name}\0{label}\0{number}\0{start}\0{part}".encode()).hexdigest()
-            data = {"file": path.name, label: number, "start": start, "stop": start + len(part)}
+            data: dict[str, Json] = {"file": path.name, label: number, "start": start, "stop": start + len(part)}
             yield Found(place, Draft(part, kind=KIND, data=data, occurred_at=changed, source_key=f"document:{digest}"))
     if empty:
         yield Refused(path.name, "it has no text")
@@ -96,11 +98,11 @@ class _Html(HTMLParser):
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:  # noqa: ARG002  (the parser's)
         self._silent += tag in _SILENT
-        self.found += ["\n"] if tag in _BLOCKS else []
+        self.found += ["\n"] if tag not in _INLINE else []
 
     def handle_endtag(self, tag: str) -> None:
         self._silent = max(0, self._silent - (tag in _SILENT))
-        self.found += ["\n"] if tag in _BLOCKS else []
+        self.found += ["\n"] if tag not in _INLINE else []
 
     def handle_data(self, data: str) -> None:
         self.found += [] if self._silent else [data.replace("\n", " ")]

@@ -22,13 +22,17 @@ _LATEST: Final = (
 
 async def mem0(source: str) -> AsyncIterator[Found | Refused]:
     """mem0's local Qdrant folder, with users, or its history.db, without."""
-    path = Path(source).expanduser()
-    for place, memory_id, payload in _points(path) if path.is_dir() else _history(file_at(source)):
+    for place, memory_id, payload in _found(source):
         said = word(payload.get("data"))
         if said is None:
             yield Refused(place, "it has no text")
         else:
             yield Found(place, _draft(memory_id, said, payload), user=word(payload.get("user_id")))
+
+
+def _found(source: str) -> Iterator[tuple[str, str, Mapping[str, Any]]]:
+    folder = Path(source).expanduser()
+    return _points(folder) if folder.is_dir() else _history(file_at(source))
 
 
 def _draft(memory_id: str, said: str, payload: Mapping[str, Any]) -> Draft:
@@ -66,7 +70,7 @@ def _points(folder: Path) -> Iterator[tuple[str, str, Mapping[str, Any]]]:
                     break
     except InvalidInputError:
         raise
-    except Exception as error:  # noqa: BLE001  (its local mode raises whatever sqlite3, pickle and json raise)
+    except Exception as error:
         raise InvalidInputError(f"{str(folder)!r} cannot be read as mem0's folder, or is in use: {error}") from error
     finally:
         if client is not None:

@@ -60,7 +60,7 @@ def _faulty(db: sqlite3.Connection) -> Iterator[tuple[int, int, Any]]:
     """Whole records with something wrong in what is derived from them."""
     for *row, owner, key in db.execute(f"SELECT {COLUMNS}, owner, key FROM record ORDER BY key").fetchall():
         app, user = owner_names(db, owner)
-        if not is_whole(row, app, user):
+        if not is_whole(tuple(row), app, user):
             continue
         record = to_record(tuple(row), app, user)
         wanted = features(record)
