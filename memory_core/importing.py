@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import AsyncIterator, Callable, Generator, Iterator
+from collections.abc import AsyncIterator, Callable, Generator, Iterable, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -124,4 +124,4 @@ def fields_of(value: object) -> dict[str, Any]:
 
 def items_of(value: object) -> list[Any]:
     """The value if it is a JSON list; otherwise an empty one."""
-    return cast("list[Any]", value) if isinstance(value, list) else []
+    return list(cast("Iterable[Any]", value)) if isinstance(value, list) else []

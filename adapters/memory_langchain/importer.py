@@ -12,7 +12,7 @@ except ImportError as error:
     raise ImportError("`MemoryStore` needs langgraph: pip install 'memory-core[langgraph]'") from error
 
 from memory_core import Draft, InvalidInputError
-from memory_core.adapting import Found, Refused, database, file_at, time_of
+from memory_core.adapting import Found, Refused, database, fields_of, file_at, time_of
 from memory_langchain.namespaces import to_path
 from memory_langchain.store import ITEM_KIND, item_address, searched_text
 
@@ -36,10 +36,11 @@ async def langgraph(source: str) -> AsyncIterator[Found | Refused]:
 
 def _draft(prefix: str, key: str, stored: str | bytes, created: datetime | None, expires: datetime | None) -> Draft:
     try:
-        value = json.loads(stored)
+        found: object = json.loads(stored)
     except (ValueError, TypeError, RecursionError) as error:
         raise InvalidInputError(f"its value is not JSON: {error}") from error
-    if not isinstance(value, dict):
+    value = fields_of(found)
+    if found != value:
         raise InvalidInputError("its value is not a JSON object")
     namespace = tuple(prefix.split("."))  # a label contains no period
     return Draft(

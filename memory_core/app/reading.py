@@ -186,9 +186,8 @@ async def stats(
 
 
 def _counts(value: object) -> object:
-    return (
-        ", ".join(f"{count} {name}" for name, count in fields_of(value).items()) if isinstance(value, dict) else value
-    )
+    counts = fields_of(value)
+    return ", ".join(f"{count} {name}" for name, count in counts.items()) if counts or value == {} else value
 
 
 async def _point_at_owners(door: Door, owner: BoundMemory) -> None:
