@@ -25,6 +25,13 @@ COMMANDS = [str(info.name) for info in program().registered_commands]
 PROGRAM = [sys.executable, "-m", "memory_core"]
 
 
+@pytest.fixture
+def words_only(tmp_path: Path) -> None:
+    """Without the model, which takes a moment to load for each command."""
+    (tmp_path / "config").mkdir()
+    (tmp_path / "config" / "memory-core.toml").write_text("words_only = true\n")
+
+
 def remember(run: Run, *texts: str) -> list[str]:
     """The ids of new memories."""
     return [run("add", text, "--json").value["id"] for text in texts]
@@ -62,6 +69,7 @@ def invocations(folder: Path, id: str, other: str) -> dict[str, list[str]]:  # n
     }
 
 
+@pytest.mark.usefixtures("words_only")
 def test_every_command_prints_a_table_and_json_as_the_schema_says(run: Run, tmp_path: Path) -> None:
     key, home = remember(run, "The spare key is with Mrs Okafor", "Ann lives in Oslo")
     calls = invocations(tmp_path, key, home)
@@ -74,6 +82,7 @@ def test_every_command_prints_a_table_and_json_as_the_schema_says(run: Run, tmp_
             assert run(*arguments, *shown).out.strip()
 
 
+@pytest.mark.usefixtures("words_only")
 def test_every_command_works_in_a_terminal_which_a_hostile_memory_does_not_drive(run: Run, tmp_path: Path) -> None:
     hostile = "The spare key is with \x1b[2J\x1b]0;owned\x07Mrs Okafor [red]\u202e"
     key, home = remember(run, hostile, "Ann lives in Oslo")
@@ -96,16 +105,16 @@ SEPARATOR = "\x1e"
 IN_A_ROW = f"""
 import json, sys
 from memory_core.app.main import main
+codes = []
 for call in json.loads(sys.argv[1]):
-    code = main(call)
+    codes.append(main(call))
     print({SEPARATOR!r}, end="", flush=True)
-    if code:
-        sys.exit(code)
+sys.exit(max(codes))
 """
 
 
 def in_terminal(calls: list[list[str]], folder: Path, answer: str = "") -> tuple[int, str]:
-    """Run commands in a terminal of their own, until one fails; returns the exit code and all that was printed."""
+    """Run commands in a terminal of their own; returns the highest exit code and all that was printed."""
     child, terminal = pty.fork()
     if child == 0:
         os.chdir(folder)
@@ -129,19 +138,20 @@ def in_terminal(calls: list[list[str]], folder: Path, answer: str = "") -> tuple
     return os.waitstatus_to_exitcode(status), screen.decode()
 
 
+@pytest.mark.usefixtures("words_only")
 def test_what_cannot_be_undone_is_asked_first(run: Run, tmp_path: Path) -> None:
     (id_,) = remember(run, "Ann lives in Oslo")
     for arguments in (["erase"], ["forget", id_]):
         refused = run(*arguments, code=2)
         assert refused.err == "memory-core: this cannot be undone, and nobody is there to ask; confirm it with --yes\n"
-        code, screen = in_terminal([arguments], tmp_path, "n\n")
-        assert code == 2
-        assert "nothing was changed" in screen
         assert run(*arguments, "--dry-run", "--json").value["dry_run"]
         assert run("stats", "--json").value["records"] == 1
-    code, screen = in_terminal([["erase"]], tmp_path, "y\n")
-    assert code == 0
-    assert "1 memories of default/ann erased" in screen
+    code, screen = in_terminal([["erase"], ["forget", id_], ["erase"]], tmp_path, "n\nn\ny\n")
+    first, second, last, _ = screen.split(SEPARATOR)
+    assert code == 2
+    assert "nothing was changed" in first
+    assert "nothing was changed" in second
+    assert "1 memories of default/ann erased" in last
     assert run("stats", "--json").value["records"] == 0
 
 
@@ -205,6 +215,7 @@ def test_an_owner_without_memories_is_told_who_has_some(run: Run) -> None:
     assert "it has those of default/tom" in run("search", "tea").err
 
 
+@pytest.mark.usefixtures("words_only")
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
