@@ -20,6 +20,7 @@ from memory_core.drafts import check_draft
 from memory_core.errors import InvalidInputError
 from memory_core.handle import BoundMemory
 from memory_core.importing import Found, Importer, Refused, fields_of, file_at
+from memory_core.memory import Memory
 from memory_core.models import STATES, Draft, MemoryRecord, Scope
 from memory_core.progress import Progress, ProgressCallback
 from memory_core.transfer.addresses import exists
@@ -90,7 +91,13 @@ async def import_(
     """Bring in what `export`, or another program, has written. Importing twice adds nothing."""
     if format_ != LOSSLESS:
         return await _carried(door, [(source, importer_of(format_))], dry_run=dry_run)
-    memory = await door.memory(create=True)
+    if dry_run and not exists(door.settings.file):
+        async with Memory(":memory:", embedder=None) as nothing:
+            return await _lossless(door, nothing, source, dry_run=True)
+    return await _lossless(door, await door.memory(create=True), source, dry_run=dry_run)
+
+
+async def _lossless(door: Door, memory: Memory, source: str, *, dry_run: bool) -> Answer:
     with _opened(source) as lines, door.progress("importing") as tell:
         done = await import_jsonl(memory, lines, dry_run=dry_run, progress=tell)
     said = "would be written" if dry_run else "written"

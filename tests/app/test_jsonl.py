@@ -190,6 +190,7 @@ def test_progress_and_files_through_the_program(run: Run, tmp_path: Path) -> Non
     assert (tmp_path / "all.jsonl").stat().st_mode & 0o777 == 0o600
     assert "there is a file 'all.jsonl' already" in run("export", "all.jsonl", code=2).err
     assert run("import", "all.jsonl", "--file", "b.db", "--dry-run", "--json").value["written"] == 1
+    assert not (tmp_path / "b.db").exists()
     assert run("import", "all.jsonl", "--file", "b.db", "--json").value["written"] == 1
     text = (tmp_path / "all.jsonl").read_text()
     assert run("import", "-", "--file", "c.db", "--json", stdin=text).value["written"] == 1
