@@ -9,20 +9,18 @@ from __future__ import annotations
 import asyncio
 import os
 import sys
-import tempfile
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Final
 
 os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")  # keeps spade_llm's import off the network
 
 import typer
 
 from demo import transcript
-from demo.conversation import BadLine, ingest, read
-from memory_core import Draft, InvalidInputError, Memory, MemoryCoreError
+from memory_core import MemoryCoreError
+from memory_core.app.main import main as memory_core
 
-MAX_BAD_LINES = 10
-"""Maximum number of bad lines to report."""
+DEMO_FILE: Final = Path(".demo") / "ann.db"
 
 
 def main(
@@ -34,48 +32,20 @@ def main(
     if input is None:
         from demo import day  # noqa: PLC0415  (four frameworks take seconds to import; a conversation needs none)
 
-        with tempfile.TemporaryDirectory() as folder:
-            path = store or Path(folder) / "ann.db"
-            asyncio.run(day.stored_and_asked(path))
-            day.asked_at_four(path)
-            day.asked_at_six(path)
-            day.next_morning(path)
+        if store is None:  # begin without what an earlier demo has left
+            for left in DEMO_FILE.parent.glob(f"{DEMO_FILE.name}*"):
+                left.unlink()
+        path = store or DEMO_FILE
+        asyncio.run(day.stored_and_asked(path))
+        day.asked_at_four(path)
+        day.asked_at_six(path)
+        day.next_morning(path)
+        transcript.commands(path, app="demo", user="ann")
     else:
-        asked = [] if questions is None else read_questions(questions)
-        bad = asyncio.run(own_conversation(input, asked, store or Path(".demo") / f"{input.stem}.db"))
-        raise typer.Exit(1 if bad else 0)
-
-
-def read_questions(path: Path) -> list[str]:
-    """The non-blank lines of a file."""
-    try:
-        return [line for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
-    except UnicodeDecodeError as error:
-        raise InvalidInputError(f"{path} cannot be read as questions: it is not text in UTF-8 ({error})") from error
-
-
-async def own_conversation(path: Path, questions: list[str], store: Path) -> int:
-    """Store a conversation in a memory file, ask the questions, and return the number of bad lines."""
-    lines = list(read(path))
-    turns = [line for line in lines if isinstance(line, Draft)]
-    bad = [line for line in lines if isinstance(line, BadLine)]
-    async with Memory(store) as memory:
-        owner = memory.bind(app="demo", user="ann")
-        before = (await owner.stats()).records
-        with transcript.progress(f"remembering {path.name}", len(turns)) as advance:
-            async for done in ingest(owner, turns):
-                advance(done)
-        after = (await owner.stats()).records
-        transcript.note(f"{len(turns)} lines read, {after - before} of them new, {after} memories in {store}")
-        for question in questions:
-            transcript.why(question, await owner.search(question, limit=3, explain=True))
-    for line in bad[:MAX_BAD_LINES]:
-        transcript.error(f"{path.name}, line {line.number}: {line.reason}")
-    if len(bad) > MAX_BAD_LINES:
-        transcript.error(f"… and {len(bad) - MAX_BAD_LINES} more")
-    if bad:
-        transcript.error(f"{len(bad)} of {len(lines)} lines could not be used")
-    return len(bad)
+        file = store or Path(".demo") / f"{input.stem}.db"
+        asked = [] if questions is None else ["--questions", str(questions)]
+        owner = ["--file", str(file), "--app", "demo", "--user", "ann"]
+        raise typer.Exit(memory_core(["ingest", *owner, *asked, "--", str(input)]))
 
 
 if __name__ == "__main__":

@@ -18,6 +18,18 @@ from memory_core.drafts import complete
 from memory_core.errors import reason_for_log
 from memory_core.handle import owned_by
 from memory_core.ids import new_id
+from memory_core.importing import (
+    Found,
+    Importer,
+    Refused,
+    database,
+    fields_of,
+    file_at,
+    items_of,
+    json_of,
+    time_of,
+    word,
+)
 from memory_core.limits import MAX_TEXT_CHARS
 from memory_core.loop import core_loop, on_core
 from memory_core.models import Mode, Order
@@ -70,9 +82,12 @@ __all__ = [
     "Arguments",
     "Detection",
     "ForeignPoint",
+    "Found",
+    "Importer",
     "LastMessages",
     "Mode",
     "Order",
+    "Refused",
     "SqliteStore",
     "Tool",
     "ToolContext",
@@ -85,9 +100,14 @@ __all__ = [
     "continue_drafts",
     "core_loop",
     "cut_query",
+    "database",
+    "fields_of",
+    "file_at",
     "file_header",
     "file_problems_explained",
     "foreign_points",
+    "items_of",
+    "json_of",
     "known_messages",
     "new_id",
     "on_core",
@@ -99,5 +119,7 @@ __all__ = [
     "remembered_block",
     "said",
     "settled",
+    "time_of",
     "turn_drafts",
+    "word",
 ]

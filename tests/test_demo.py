@@ -115,3 +115,18 @@ def test_a_missing_conversation_is_one_sentence(tmp_path: Path) -> None:
     assert done.returncode == 2
     assert "No such file" in done.stderr
     assert "Traceback" not in done.stderr
+
+
+def test_the_commands_that_the_demo_prints_at_its_end_work(tmp_path: Path) -> None:
+    demo(tmp_path, "--input", str(CONVERSATION), "--store", "ann's.db")
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(EXAMPLES), os.environ.get("PYTHONPATH", "")])}
+    code = "import pathlib, demo.transcript as t; t.commands(pathlib.Path(\"ann's.db\"), app='demo', user='ann')"
+    said = subprocess.run(
+        [sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True
+    ).stdout
+    lines = [line for line in said.splitlines() if "--app demo" in line]
+    assert len(lines) == 4
+    script = "\n".join(["set -e", *lines]).replace("  memory-core ", f"  {sys.executable} -m memory_core ")
+    done = subprocess.run(["bash", "-c", script], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "berth 14" in done.stdout

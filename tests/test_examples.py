@@ -25,6 +25,7 @@ SAYS = {
         "chain  You once said: I prefer a window seat on trains",
         "assistant  You once said: The spare key is with Mrs Okafor",
         "secretary  You once said: My passport expires on 3 June 2027",
+        " list --file .demo/ann.db --app demo --user ann",
     ],
     "memory_bank.py": ["18 steps, all readable", "found again: Step 2 - shell"],
     "qdrant_move.py": ["0 behind", "qdrant: Ann sold the boat in autumn"],

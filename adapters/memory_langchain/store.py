@@ -133,7 +133,7 @@ class MemoryStore(BaseStore):
 
     def _writes(self, ops: Iterable[PutOp], now: datetime) -> tuple[list[Draft], list[str]]:
         """The drafts to put and the addresses to remove."""
-        latest = {_address(op.namespace, op.key): op for op in ops}
+        latest = {item_address(op.namespace, op.key): op for op in ops}
         drafts = [self._draft(address, op, now) for address, op in latest.items() if op.value is not None]
         return drafts, [address for address, op in latest.items() if op.value is None]
 
@@ -146,7 +146,7 @@ class MemoryStore(BaseStore):
             data["ttl"] = op.ttl
         paths = self._fields if op.index is None else () if op.index is False else _paths(op.index)
         return Draft(
-            _text(op.key, value, paths),
+            searched_text(op.key, value, paths),
             kind=ITEM_KIND,
             data=data,
             collection=to_path(op.namespace),
@@ -167,7 +167,7 @@ class _Reading:
 
     async def look_up(self, ops: Sequence[GetOp]) -> None:
         """Read the items for all gets of the batch at once."""
-        addresses = sorted({_address(op.namespace, op.key) for op in ops})
+        addresses = sorted({item_address(op.namespace, op.key) for op in ops})
         for start in range(0, len(addresses), MAX_REACH):
             some = addresses[start : start + MAX_REACH]
             page = await self._memory.list(where=_items(source_keys=tuple(some)), limit=len(some))
@@ -187,7 +187,7 @@ class _Reading:
         raise InvalidInputError(f"a store executes GetOp, PutOp, SearchOp and ListNamespacesOp, not {op!r:.80}")
 
     def _item(self, op: GetOp) -> Item | None:
-        record = self._known.get(_address(op.namespace, op.key))
+        record = self._known.get(item_address(op.namespace, op.key))
         if record is None:
             return None
         self._refresh(record, wanted=op.refresh_ttl)
@@ -264,14 +264,15 @@ def _paths(fields: object) -> tuple[str, ...]:
     return cast("tuple[str, ...]", paths)
 
 
-def _text(key: str, value: dict[str, Any], paths: Iterable[str]) -> str:
+def searched_text(key: str, value: dict[str, Any], paths: Iterable[str] = ("$",)) -> str:
+    """The text of an item that searches read: what is at these paths of its value."""
     try:
         return "\n".join(text for path in paths for text in get_text_at_path(value, path))
     except (TypeError, ValueError, RecursionError) as cause:
         raise InvalidInputError(f"the value of {key!r} is not JSON: {cause}") from cause
 
 
-def _address(namespace: Iterable[str], key: str) -> str:
+def item_address(namespace: Iterable[str], key: str) -> str:
     """The source key of an item: unique per namespace and key, of fixed length."""
     name = "\0".join([*namespace, key])  # labels contain no NUL, so the key is everything after the last label's NUL
     return f"item:{len(tuple(namespace))}:{hashlib.sha256(name.encode('utf-8', 'surrogatepass')).hexdigest()}"

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Sequence
-from contextlib import contextmanager
+import shlex
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from shutil import which
 
 from rich.console import Console
 from rich.markup import escape
 from rich.panel import Panel
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
 from memory_core import Hit, MemoryRecord
@@ -39,13 +41,18 @@ def error(text: str) -> None:
     Console(stderr=True, highlight=False).print(f"[red]{escape(text)}[/red]", soft_wrap=True)
 
 
-@contextmanager
-def progress(what: str, total: int) -> Generator[Callable[[int], None]]:
-    """A progress bar that the yielded function advances."""
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=console) as bars:
-        task = bars.add_task(escape(what), total=total)
-        yield lambda done: bars.advance(task, done)
+def commands(path: Path, *, app: str, user: str) -> None:
+    """Print the commands that look at what the agents have stored."""
+    scene("Afterwards, your terminal", "the file stays; these commands look at what the agents wrote")
+    owner = f"--file {shlex.quote(str(path))} --app {app} --user {user}"
+    program = "memory-core" if which("memory-core") else f"{shlex.quote(sys.executable)} -m memory_core"
+    for rest in (
+        "list",
+        'search "Where is the spare key?" --explain',
+        'why "What should we not cook for Mia?"',
+        "stats",
+    ):
+        console.print(f"  {program} {rest} {owner}", soft_wrap=True, markup=False)
 
 
 def stored(records: Sequence[MemoryRecord]) -> None:

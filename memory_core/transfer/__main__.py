@@ -10,12 +10,11 @@ import argparse
 import sys
 from contextlib import AbstractContextManager, nullcontext
 from importlib.util import find_spec
-from pathlib import Path
 
-from memory_core.errors import MemoryCoreError, StoreUnavailableError
+from memory_core.errors import MemoryCoreError
 from memory_core.loop import run_sync
-from memory_core.memory import Memory
 from memory_core.progress import Progress, ProgressCallback, progress_bar
+from memory_core.transfer.addresses import insist_on_existing, memory_at
 from memory_core.transfer.migrate import migrate
 
 
@@ -28,10 +27,10 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--words-only", action="store_true", help="the memories have no embedder, and so no vectors")
     given = parser.parse_args(arguments)
     try:
-        _insist_on_source(given.source)
+        insist_on_existing(given.source)
         with (
-            _opened(given.source, words_only=given.words_only) as source,
-            _opened(given.target, words_only=given.words_only) as target,
+            memory_at(given.source, words_only=given.words_only) as source,
+            memory_at(given.target, words_only=given.words_only) as target,
             _shown() as tell,
         ):
             report = run_sync(migrate, source, target, progress=tell)
@@ -46,25 +45,6 @@ def main(arguments: list[str] | None = None) -> int:
         return 2
     sys.stdout.write(f"{report.records} records of {len(report.owners)} owners agree {now}\n")
     return 0
-
-
-def _insist_on_source(name: str) -> None:
-    """Refuse a source that does not exist: opening it would create a file for a misspelt name."""
-    if not _is_server(name) and not Path(name).expanduser().is_file():
-        raise StoreUnavailableError(f"there is no memory file {name!r} to copy from; nothing was created")
-
-
-def _is_server(name: str) -> bool:
-    return name.startswith(("qdrant://", "qdrant+https://"))
-
-
-def _opened(name: str, *, words_only: bool) -> Memory:
-    if not _is_server(name):
-        return Memory(name, embedder=None) if words_only else Memory(name)
-    from memory_core.embedding.minilm import MiniLmEmbedder  # noqa: PLC0415  (numpy and onnxruntime)
-    from memory_core.storage.qdrant.store import QdrantStore  # noqa: PLC0415  (an extra)
-
-    return Memory(QdrantStore.from_uri(name, embedder=None if words_only else MiniLmEmbedder()))
 
 
 def _shown() -> AbstractContextManager[ProgressCallback]:

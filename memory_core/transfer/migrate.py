@@ -77,15 +77,20 @@ async def migrate(source: Memory, target: Memory, *, progress: ProgressCallback 
     """
 
     async def work() -> Report:
-        return await _Move(_port(await source.ready()), _port(await target.ready()), progress).carry()
+        return await _Move(port_of(await source.ready()), port_of(await target.ready()), progress).carry()
 
     return await on_core(work)
 
 
-def _port(store: object) -> Copyable:
+def port_of(store: object) -> Copyable:
+    """The records of a store as they are, in and out.
+
+    Raises:
+        InvalidInputError: The store does not support it.
+    """
     port = getattr(store, "port", None)
     if port is None:
-        raise InvalidInputError(f"a {type(store).__name__} does not support moves; use a SQLite file or a QdrantStore")
+        raise InvalidInputError(f"a {type(store).__name__} cannot be copied; use a SQLite file or a QdrantStore")
     found: Copyable = port()
     return found
 

@@ -59,7 +59,7 @@ async def _remember(memory: Memory, app: str, collection: str, page: list[Foreig
     by_user: dict[str, list[Draft]] = {}
     for point in page:
         try:
-            user, draft = _draft(f"radbot:{collection}:{point.id}", point.payload)
+            user, draft = draft_of(f"radbot:{collection}:{point.id}", point.payload)
             memory.bind(app=app, user=user)
         except InvalidInputError as error:
             done.refused[point.id] = str(error)
@@ -71,7 +71,7 @@ async def _remember(memory: Memory, app: str, collection: str, page: list[Foreig
         done.forgotten += stored.count(None)
 
 
-def _draft(source_key: str, payload: Mapping[str, Any]) -> tuple[str, Draft]:
+def draft_of(source_key: str, payload: Mapping[str, Any]) -> tuple[str, Draft]:
     text, user = payload.get("text"), payload.get("user_id")
     if not isinstance(text, str) or not text.strip():
         raise InvalidInputError("it has no text")

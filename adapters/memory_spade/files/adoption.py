@@ -175,7 +175,7 @@ async def _copy(db: sqlite3.Connection, path: Path) -> int:
     await store.open()
     try:
         rows = db.execute(f"SELECT {', '.join(COLUMNS)} FROM agent_memories ORDER BY agent_id, rowid")  # noqa: S608
-        records = (_record(dict(zip(COLUMNS, row, strict=True))) for row in rows)
+        records = (record_of(dict(zip(COLUMNS, row, strict=True))) for row in rows)
         count = 0
         for user, of_user in groupby(records, key=lambda record: record.user):
             while batch := list(islice(of_user, _BATCH)):
@@ -186,7 +186,7 @@ async def _copy(db: sqlite3.Connection, path: Path) -> int:
         await store.close()
 
 
-def _record(row: Row) -> MemoryRecord:
+def record_of(row: Row) -> MemoryRecord:
     """Convert a row to a record; a value that is invalid in a record is kept in `data` and replaced by a default."""
     original: dict[str, Json] = {}
 

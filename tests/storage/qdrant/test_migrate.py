@@ -240,5 +240,5 @@ def test_a_move_from_a_file_that_is_missing_fails_and_makes_nothing(
 ) -> None:
     assert main(["--words-only", str(tmp_path / "typo.db"), str(tmp_path / "b.db")]) == 1
     (line,) = capsys.readouterr().err.splitlines()
-    assert line == f"there is no memory file {str(tmp_path / 'typo.db')!r} to copy from; nothing was created"
+    assert line == f"there is no memory file {str(tmp_path / 'typo.db')!r}; nothing was created"
     assert list(tmp_path.iterdir()) == []

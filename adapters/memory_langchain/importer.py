@@ -1,0 +1,54 @@
+"""Import LangGraph's SqliteStore through `memory-core import --format langgraph`; `MemoryStore` finds the items."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator
+from datetime import UTC, datetime
+
+try:
+    from langgraph.store.base import InvalidNamespaceError
+except ImportError as error:
+    raise ImportError("`MemoryStore` needs langgraph: pip install 'memory-core[langgraph]'") from error
+
+from memory_core import Draft, InvalidInputError
+from memory_core.adapting import Found, Refused, database, fields_of, file_at, time_of
+from memory_langchain.namespaces import to_path
+from memory_langchain.store import ITEM_KIND, item_address, searched_text
+
+
+async def langgraph(source: str) -> AsyncIterator[Found | Refused]:
+    """The file of LangGraph's SqliteStore; expired items are left out."""
+    with database(file_at(source), "the file of a SqliteStore") as db:
+        columns = {row[1] for row in db.execute("PRAGMA table_info (store)")}
+        if not {"prefix", "key", "value"} <= columns:
+            raise InvalidInputError(f"{source!r} is not the file of a SqliteStore: it has no table of items")
+        for row in db.execute("SELECT * FROM store ORDER BY created_at, rowid"):
+            place = f"item {row['key']!r} of {row['prefix']!r}"
+            expires = time_of(row["expires_at"]) if "expires_at" in columns else None
+            if expires is not None and expires <= datetime.now(UTC):
+                continue
+            try:
+                yield Found(place, _draft(row["prefix"], row["key"], row["value"], time_of(row["created_at"]), expires))
+            except (InvalidInputError, InvalidNamespaceError) as error:
+                yield Refused(place, str(error))
+
+
+def _draft(prefix: str, key: str, stored: str | bytes, created: datetime | None, expires: datetime | None) -> Draft:
+    try:
+        found: object = json.loads(stored)
+    except (ValueError, TypeError, RecursionError) as error:
+        raise InvalidInputError(f"its value is not JSON: {error}") from error
+    value = fields_of(found)
+    if found != value:
+        raise InvalidInputError("its value is not a JSON object")
+    namespace = tuple(prefix.split("."))  # a label contains no period
+    return Draft(
+        searched_text(key, value),
+        kind=ITEM_KIND,
+        data={"key": key, "value": value},
+        collection=to_path(namespace),
+        source_key=item_address(namespace, key),
+        occurred_at=created,
+        expires_at=expires,
+    )

@@ -1,0 +1,158 @@
+"""How a command is declared: an async function of a `Door` and its own options, which returns an `Answer`.
+
+The decorator adds the options that every command has, opens and closes the memory, and prints the answer.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import sys
+from collections.abc import Awaitable, Callable, Generator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any, Final, TypeVar
+
+import typer
+from rich.console import RenderableType
+
+from memory_core.app import showing
+from memory_core.app.settings import Settings, settings
+from memory_core.errors import InvalidInputError
+from memory_core.handle import BoundMemory
+from memory_core.memory import Memory
+from memory_core.progress import ProgressCallback, progress_bar
+from memory_core.transfer.addresses import insist_on_existing, memory_at
+
+File = Annotated[
+    str | None,
+    typer.Option("--file", "-f", help="The memory: a file, or qdrant://host/collection. Default: memory.db."),
+]
+App = Annotated[str | None, typer.Option("--app", help="The app of the owner. Default: default.")]
+User = Annotated[str | None, typer.Option("--user", "-u", help="The user of the owner. Default: your login.")]
+WordsOnly = Annotated[bool, typer.Option("--words-only", help="Work without vectors: no model is loaded.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
+Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask before what cannot be undone.")]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Only say what would be done.")]
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a command prints, and its exit code."""
+
+    json: object
+    view: RenderableType | None
+    """`None` if the command wrote to standard output itself."""
+    code: int = 0
+    """0: done; 1: done, but not everything is as asked for, and the view says what."""
+
+
+class Door:
+    """The memory that a command works on, opened when the command first asks for it."""
+
+    def __init__(self, given: Settings) -> None:
+        self.settings = given
+        self._memory: Memory | None = None
+
+    @property
+    def path(self) -> Path:
+        """The path of the memory, if it is a file."""
+        return Path(self.settings.file).expanduser()
+
+    async def memory(self, *, create: bool = False, words_only: bool = False) -> Memory:
+        """The open memory.
+
+        Raises:
+            StoreUnavailableError: There is no such file, and the command does not create one.
+        """
+        if self._memory is None:
+            if not create:
+                insist_on_existing(self.settings.file)
+            self._memory = memory_at(self.settings.file, words_only=words_only or self.settings.words_only)
+            await self._memory.open()
+        return self._memory
+
+    async def owner(self, *, create: bool = False) -> BoundMemory:
+        """The handle of the owner."""
+        memory = await self.memory(create=create)
+        return memory.bind(app=self.settings.app, user=self.settings.user)
+
+    async def close(self) -> None:
+        """Close what is open."""
+        memory, self._memory = self._memory, None
+        if memory is not None:
+            await memory.close()
+
+    def confirm(self, question: str, *, yes: bool) -> None:
+        """Ask before something that cannot be undone.
+
+        Raises:
+            InvalidInputError: Nobody is there to ask.
+            Abort: The answer is no.
+        """
+        if yes:
+            return
+        if not sys.stdin.isatty():
+            raise InvalidInputError("this cannot be undone, and nobody is there to ask; confirm it with --yes")
+        typer.confirm(showing.line(question, 1_000), abort=True, err=True)
+
+    @contextmanager
+    def progress(self, title: str) -> Generator[ProgressCallback]:
+        """A bar on standard error, if that is a terminal."""
+        if not sys.stderr.isatty():
+            yield lambda _: None
+            return
+        with progress_bar(showing.line(title)) as tell:
+            yield tell
+
+
+Work = Callable[..., Awaitable[Answer]]
+_COMMON: Final[Mapping[str, tuple[Any, object]]] = {  # types of typer's annotations
+    "file": (File, None),
+    "app": (App, None),
+    "user": (User, None),
+    "words_only": (WordsOnly, False),
+    "as_json": (AsJson, False),
+}
+
+
+def add_command(program: typer.Typer, name: str, work: Work) -> None:
+    """Make a command of a coroutine function `work(door, *, ...)`; typer reads its signature and its docstring."""
+    own = list(inspect.signature(work, eval_str=True).parameters.values())[1:]
+    common = [
+        inspect.Parameter(key, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=kind)
+        for key, (kind, default) in _COMMON.items()
+    ]
+
+    def run(**given: Any) -> None:  # typer passes what the signature below declares
+        values = {key: given.pop(key) for key in _COMMON}
+        as_json = values.pop("as_json")
+        answer = asyncio.run(_answered(work, Door(settings(**values)), given))
+        _print(answer, as_json=as_json)
+        raise typer.Exit(answer.code)
+
+    parameters = [*own, *common]
+    run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]  # what `inspect` looks for
+    run.__annotations__ = {each.name: each.annotation for each in parameters}
+    run.__doc__ = work.__doc__
+    program.command(name)(run)
+
+
+async def _answered(work: Work, door: Door, given: Mapping[str, Any]) -> Answer:
+    try:
+        return await work(door, **given)
+    finally:
+        await door.close()
+
+
+def _print(answer: Answer, *, as_json: bool) -> None:
+    if answer.view is None:
+        return
+    if as_json:
+        sys.stdout.write(f"{showing.as_json(answer.json)}\n")
+    else:
+        showing.console().print(answer.view)
+    sys.stdout.flush()

@@ -1,0 +1,112 @@
+"""`doctor`: find what is wrong with a memory, and repair what can be repaired."""
+
+from __future__ import annotations
+
+import shutil
+import stat
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Annotated, Final
+
+import typer
+from rich.text import Text
+
+from memory_core.all_owners import Operator
+from memory_core.app import showing
+from memory_core.app.command import Answer, Door
+from memory_core.errors import MemoryCoreError
+from memory_core.progress import Progress
+from memory_core.settled import settled
+from memory_core.transfer.addresses import insist_on_existing, is_server
+
+LEAST_FREE_BYTES: Final = 64 * 1024 * 1024
+"""Free space below which writes may fail soon."""
+_BESIDE: Final = ("", "-wal", "-shm")
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """Something that is wrong."""
+
+    problem: str
+    """One sentence, with the way out if it cannot be repaired here."""
+    repaired: bool = False
+
+
+async def doctor(
+    door: Door,
+    *,
+    repair: Annotated[bool, typer.Option("--repair", help="Repair what can be repaired.")] = False,
+) -> Answer:
+    """Find what is wrong: permissions, disk space, a foreign or newer file, damage, stale indexes, pending vectors.
+
+    Exit code 1: something is wrong, and still is.
+    """
+    insist_on_existing(door.settings.file)
+    found: list[Problem] = []
+    if not is_server(door.settings.file):
+        found += [*_permissions(door.path, repair=repair), *_space(door.path)]
+    try:
+        found += await _inside(door, repair=repair)
+    except MemoryCoreError as error:
+        found.append(Problem(str(error)))
+    rows = [("repaired" if each.repaired else "wrong", each.problem) for each in found]
+    view = showing.table(("", "problem"), rows) if found else Text("nothing is wrong")
+    left = any(not each.repaired for each in found)
+    return Answer({"problems": [asdict(each) for each in found]}, view, 1 if left else 0)
+
+
+def _permissions(path: Path, *, repair: bool) -> Iterator[Problem]:
+    """Other users of the machine can read or change the file."""
+    for file in (path.with_name(path.name + end) for end in _BESIDE):
+        mode = stat.S_IMODE(file.stat().st_mode) if file.exists() else 0o600
+        if mode & 0o077:
+            if repair:
+                file.chmod(mode & 0o700)
+            yield Problem(f"other users can open {str(file)!r} (mode {mode:o}, and 600 is enough)", repaired=repair)
+
+
+def _space(path: Path) -> Iterator[Problem]:
+    free, size = shutil.disk_usage(path.resolve().parent).free, path.stat().st_size
+    if free < LEAST_FREE_BYTES:
+        yield Problem(f"the disk has {free >> 20} MiB left, so writes may fail soon; make room")
+    elif free < size:
+        yield Problem(f"the disk has {free >> 20} MiB left, too little for a backup of {size >> 20} MiB; make room")
+
+
+async def _inside(door: Door, *, repair: bool) -> list[Problem]:
+    damage = left = await _damage(door)
+    if damage and repair and not is_server(door.settings.file):
+        from memory_core.storage.sqlite.repairing import repair as derive_again  # noqa: PLC0415  (for files only)
+
+        derive_again(door.path)
+        left = await _damage(door)
+    found = [Problem(each, repaired=True) for each in damage if each not in left]
+    found += [Problem(f"{each}; only a backup has what is lost (memory-core restore)") for each in left if repair]
+    found += [Problem(each) for each in left if not repair]
+    return found + await _pending(door, repair=repair)
+
+
+async def _damage(door: Door) -> list[str]:
+    try:
+        return await Operator(await door.memory(words_only=True)).check()
+    finally:
+        await door.close()
+
+
+async def _pending(door: Door, *, repair: bool) -> list[Problem]:
+    """Vectors that are pending, computed if that is wanted."""
+    operator = Operator(await door.memory())
+    waiting = [(owner, stats.vectors_pending) for owner, stats in (await operator.stats()).items()]
+    waiting = [(owner, count) for owner, count in waiting if count]
+    if waiting and repair:
+        with door.progress("computing vectors") as tell:
+            for number, (owner, _) in enumerate(waiting):
+                tell(Progress(number, len(waiting)))
+                await settled(operator.handle(owner))
+    said = "{} vectors of {}/{} are pending, so some texts are found by their words only"
+    return [Problem(said.format(count, owner.app, owner.user), repaired=repair) for owner, count in waiting]
+
+
+COMMANDS: Final = {"doctor": doctor}

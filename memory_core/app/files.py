@@ -1,0 +1,150 @@
+"""Commands on whole memories: export, migrate, backup, restore, reembed, check, sql-view."""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+from collections.abc import Generator
+from contextlib import contextmanager
+from dataclasses import asdict
+from pathlib import Path
+from typing import IO, Annotated, Final
+
+import typer
+from rich.console import Group
+from rich.text import Text
+
+from memory_core.all_owners import Operator
+from memory_core.app import showing
+from memory_core.app.command import Answer, Door, Yes
+from memory_core.errors import InvalidInputError
+from memory_core.memory import Memory
+from memory_core.models import Scope
+from memory_core.settings import DEFAULT_EMBEDDER
+from memory_core.transfer.addresses import insist_on_existing, memory_at
+from memory_core.transfer.jsonl import export_jsonl
+from memory_core.transfer.migrate import migrate
+
+Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace an existing file.")]
+
+
+async def export(
+    door: Door,
+    *,
+    target: Annotated[str, typer.Argument(metavar="FILE", help="The new file; - writes to standard output.")],
+    only_owner: Annotated[bool, typer.Option("--only-owner", help="The owner's memories only.")] = False,
+    vectors: Annotated[bool, typer.Option(help="With vectors, so that an import needs no model.")] = True,
+    overwrite: Overwrite = False,
+) -> Answer:
+    """Write all memories to a text file, one JSON object a line, without loss."""
+    memory = await door.memory(words_only=not vectors)
+    owner = Scope(door.settings.app, door.settings.user) if only_owner else None
+    with _new_file(target, overwrite=overwrite) as out, door.progress("exporting") as tell:
+        done = await export_jsonl(memory, out.write, owner=owner, vectors=vectors, progress=tell)
+    said = f"{done.records} memories of {done.owners} owners, checksum {done.checksum}"
+    if target == "-":
+        showing.note(said)
+        return Answer(None, None)
+    return Answer(asdict(done), Text(said))
+
+
+@contextmanager
+def _new_file(name: str, *, overwrite: bool) -> Generator[IO[bytes]]:
+    """A file of mode 0600 that appears under its name when it is complete; `-` is standard output."""
+    if name == "-":
+        yield sys.stdout.buffer
+        return
+    path = Path(name).expanduser()
+    if path.exists() and not overwrite:
+        raise InvalidInputError(f"there is a file {name!r} already; give another name, or --overwrite")
+    with tempfile.NamedTemporaryFile(prefix=f".{path.name[:100]}.", dir=path.parent, delete=False) as out:
+        temporary = Path(out.name)
+        try:
+            yield out
+            out.flush()
+            temporary.replace(path)
+        except BaseException:  # an interrupted export leaves nothing behind
+            temporary.unlink(missing_ok=True)
+            raise
+
+
+async def migrate_(
+    door: Door,
+    *,
+    target: Annotated[str, typer.Argument(metavar="TARGET", help="A file, or qdrant://host/collection.")],
+) -> Answer:
+    """Make another store an exact copy of this one; run it again to copy what has changed since."""
+    source = await door.memory()
+    async with memory_at(target, words_only=door.settings.words_only) as there:
+        with door.progress("comparing") as tell:
+            done = await migrate(source, there, progress=tell)
+    rows = [(each.scope.app, each.scope.user, each.records, each.checksum) for each in done.owners]
+    said = f"{done.records} memories agree, {done.copied} copied and {done.removed} removed now"
+    if done.behind:
+        said += f"; {done.behind} changed meanwhile: run it again when nothing writes"
+    counts = {"records": done.records, "copied": done.copied, "removed": done.removed, "behind": done.behind}
+    view = Group(showing.table(("app", "user", "memories", "checksum"), rows), Text(said))
+    return Answer(counts, view, 1 if done.behind else 0)
+
+
+async def backup(
+    door: Door,
+    *,
+    target: Annotated[Path, typer.Argument(metavar="FILE", help="The backup.")],
+    overwrite: Overwrite = False,
+) -> Answer:
+    """Copy the memory file while it is in use, and check the copy."""
+    memory = await door.memory(words_only=True)
+    with door.progress("backing up") as tell:
+        made = await memory.backup(target, overwrite=overwrite, progress=tell)
+    return Answer({"file": str(made)}, Text(showing.plain(str(made))))
+
+
+async def restore(
+    door: Door,
+    *,
+    source: Annotated[Path, typer.Argument(metavar="BACKUP", help="A backup, or any memory file.")],
+    overwrite: Overwrite = False,
+    yes: Yes = False,
+) -> Answer:
+    """Make the memory file (--file) from a backup."""
+    if overwrite and door.path.exists():
+        door.confirm(f"Replace {door.settings.file} and lose what is in it?", yes=yes)
+    with door.progress("restoring") as tell:
+        made = await Memory.restore(source, door.path, overwrite=overwrite, progress=tell)
+    return Answer({"file": str(made)}, Text(showing.plain(str(made))))
+
+
+async def reembed(door: Door) -> Answer:
+    """Compute all vectors again with the model of this version, after one that cannot be used here."""
+    memory = await door.memory(words_only=True)
+    with door.progress("embedding") as tell:
+        count = await memory.reembed(DEFAULT_EMBEDDER, progress=tell)
+    return Answer({"vectors": count}, Text(f"{count} vectors computed"))
+
+
+async def check(door: Door) -> Answer:
+    """Read everything and list what is not as it was written. Exit code 1: something is wrong."""
+    found = await Operator(await door.memory(words_only=True)).check()
+    view = Group(*(Text(showing.line(each, 1_000)) for each in found)) if found else Text("nothing is wrong")
+    return Answer({"problems": found}, view, 1 if found else 0)
+
+
+async def sql_view(door: Door) -> Answer:
+    """Add a read-only view with readable columns to the file, for Datasette, sqlite-utils and sqlite3."""
+    insist_on_existing(door.settings.file)
+    from memory_core.storage.sqlite.views import add_view  # noqa: PLC0415  (for files only)
+
+    name = add_view(door.path)
+    return Answer({"view": name}, Text(f"the file has the view {name} now"))
+
+
+COMMANDS: Final = {
+    "export": export,
+    "migrate": migrate_,
+    "backup": backup,
+    "restore": restore,
+    "reembed": reembed,
+    "check": check,
+    "sql-view": sql_view,
+}

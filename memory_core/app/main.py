@@ -1,0 +1,91 @@
+"""The program: its commands, those of adapters, and every error as one sentence."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Sequence
+from importlib.metadata import EntryPoint, entry_points
+from typing import Final
+
+try:
+    import rich as _rich  # noqa: F401  # pyright: ignore[reportUnusedImport]  (both are of one extra)
+    import typer
+except ImportError as error:
+    raise ImportError("`memory-core` needs typer and rich: pip install 'memory-core[cli]'") from error
+
+from memory_core.app import doctor, files, importing, reading, showing, writing
+from memory_core.app.command import add_command
+from memory_core.app.settings import settings
+from memory_core.errors import InvalidInputError, MemoryCoreError, reason_for_log
+
+NAME: Final = "memory-core"
+GROUP: Final = "memory_core.commands"
+FAILED, INTERRUPTED, BROKEN = 2, 130, 70
+"""Exit codes besides 0 and 1: a request that cannot be carried out, Ctrl-C, and a defect of this program."""
+
+HELP: Final = """One durable, searchable memory for your agents.
+
+Start with: memory-core add "The spare key is with Mrs Okafor", then: memory-core search "Where is the key?"
+
+Every command takes the memory and its owner from --file, --app and --user, from MEMORY_CORE_FILE, MEMORY_CORE_APP and
+MEMORY_CORE_USER, or from the keys file, app and user of memory-core.toml in ~/.config. Exit codes: 0 done; 1 done, but
+something is not as it should be; 2 not done, and standard error says why.
+"""
+
+
+def program() -> typer.Typer:
+    """The commands of this package and of the installed adapters."""
+    made = typer.Typer(name=NAME, help=HELP, pretty_exceptions_enable=False, rich_markup_mode=None)
+    for module in (writing, reading, importing, files, doctor):
+        for name, work in module.COMMANDS.items():
+            add_command(made, name, work)
+    for point in sorted(entry_points(group=GROUP), key=lambda point: point.name):
+        _add_foreign(made, point)
+    return made
+
+
+def _add_foreign(made: typer.Typer, point: EntryPoint) -> None:
+    """The command of an adapter: a function of arguments, which get --db, --app and --user first."""
+
+    @made.command(
+        point.name,
+        help=f"Run {point.value.partition('.')[0]}; see `{NAME} {point.name} --help`.",
+        context_settings={"allow_extra_args": True, "ignore_unknown_options": True, "help_option_names": []},
+    )
+    def run(context: typer.Context) -> None:
+        try:
+            work: Callable[[Sequence[str]], object] = point.load()
+        except ImportError as error:
+            raise InvalidInputError(str(error)) from error
+        given = settings(file=None, app=None, user=None, words_only=False)
+        user = ["--user", given.user] if given.named_user else []
+        code = work(["--db", given.file, "--app", given.app, *user, *context.args])
+        raise typer.Exit(code if isinstance(code, int) else 0)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run a command; returns its exit code. Nothing that goes wrong is shown as a traceback."""
+    given = sys.argv[1:] if arguments is None else list(arguments)
+    try:
+        found = typer.main.get_command(program())
+        code = found.main(args=given or ["--help"], prog_name=NAME, standalone_mode=False)
+        return code if isinstance(code, int) else 0
+    except typer.Abort:
+        showing.complain("nothing was changed")
+        return FAILED
+    except (MemoryCoreError, OSError, ImportError) as error:
+        showing.complain(str(error))
+        return FAILED
+    except typer.TyperException as error:
+        showing.complain(f"{error.format_message()} See: {NAME} --help")
+        return FAILED
+    except KeyboardInterrupt:
+        return INTERRUPTED
+    except Exception as error:  # noqa: BLE001  (a defect: no text of a memory must be shown, nor a traceback)
+        showing.complain(f"a defect of memory-core, please report it: {reason_for_log(error)}")
+        return BROKEN
+
+
+def run() -> None:
+    """The script `memory-core`."""
+    sys.exit(main())

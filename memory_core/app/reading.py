@@ -1,0 +1,213 @@
+"""Commands that read: search, recall, why, list, show, history, stats."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Annotated, Any, Final
+
+import typer
+from rich.console import Group
+from rich.text import Text
+
+from memory_core.all_owners import Operator
+from memory_core.app import showing
+from memory_core.app.command import Answer, Door
+from memory_core.errors import RecordNotFoundError
+from memory_core.handle import BoundMemory
+from memory_core.importing import fields_of
+from memory_core.limits import MAX_LIMIT
+from memory_core.models import STATES, Mode, Order
+from memory_core.recall.values import DEFAULT_CHARS, Considered
+from memory_core.where.value import Where
+
+Id = Annotated[str, typer.Argument(metavar="ID", help="The id of a memory, as the other commands print it.")]
+Query = Annotated[str, typer.Argument(metavar="QUESTION", help="A question or some words.")]
+Limit = Annotated[int, typer.Option("--limit", "-n", min=1, max=MAX_LIMIT, help="How many at most.")]
+Kinds = Annotated[list[str] | None, typer.Option("--kind", help="Only this kind; can be repeated.")]
+Tags = Annotated[list[str] | None, typer.Option("--tag", help="Only with one of these tags; can be repeated.")]
+Session = Annotated[str | None, typer.Option("--session", help="Only this session.")]
+Collection = Annotated[str | None, typer.Option("--collection", help="Only this collection.")]
+AllStates = Annotated[bool, typer.Option("--all-states", help="Archived and compacted ones, too.")]
+_SCORED: Final = MAX_LIMIT
+
+
+def _where(
+    kinds: list[str] | None, tags: list[str] | None, session: str | None, collection: str | None, *, all_states: bool
+) -> Where:
+    where = Where(kinds=kinds or (), tags_any=tags or (), session=session, collection=collection)
+    return replace(where, states=STATES) if all_states else where
+
+
+async def search(  # noqa: PLR0913  (an option each)
+    door: Door,
+    *,
+    query: Query,
+    limit: Limit = 10,
+    mode: Annotated[Mode, typer.Option("--mode", help="How to compare.")] = "hybrid",
+    kinds: Kinds = None,
+    tags: Tags = None,
+    session: Session = None,
+    collection: Collection = None,
+    all_states: AllStates = False,
+    explain: Annotated[bool, typer.Option("--explain", help="Draw the parts of each score.")] = False,
+) -> Answer:
+    """Find memories by meaning and words, best first."""
+    owner = await door.owner()
+    where = _where(kinds, tags, session, collection, all_states=all_states)
+    found = await owner.search(query, limit=limit, where=where, mode=mode, explain=explain)
+    if not found:
+        await _point_at_owners(door, owner)
+    return Answer([hit.to_dict() for hit in found], showing.hits(found, explain=explain))
+
+
+async def recall(
+    door: Door,
+    *,
+    query: Query,
+    max_chars: Annotated[int, typer.Option("--max-chars", min=0, help="The budget of the block.")] = DEFAULT_CHARS,
+    explain: Annotated[bool, typer.Option("--explain", help="Say of each memory why it is there or not.")] = False,
+) -> Answer:
+    """Print the block of memories that an agent gets for a question."""
+    found = await (await door.owner()).recall(query, max_chars=max_chars, explain=explain)
+    block = Text(showing.plain(found.text) if found else "nothing relevant is remembered", "" if found else "dim")
+    considered = [_considered(each) for each in found.considered]
+    value = {"text": found.text, "records": [each.to_dict() for each in found.records], "considered": considered}
+    return Answer(value, Group(block, showing.considered(found.considered)) if explain else block)
+
+
+def _considered(each: Considered) -> dict[str, Any]:
+    return {"rank": each.rank, "reason": each.reason, "of": each.of, "hit": each.hit.to_dict()}
+
+
+async def why(
+    door: Door,
+    *,
+    query: Query,
+    expect: Annotated[str | None, typer.Option("--expect", metavar="ID", help="The memory to explain.")] = None,
+    max_chars: Annotated[int, typer.Option("--max-chars", min=0, help="The budget of the block.")] = DEFAULT_CHARS,
+) -> Answer:
+    """Say why a memory is, or is not, in the block for a question.
+
+    Without --expect, every memory that was considered is listed. Exit code 1: the expected one is not in the block.
+    """
+    owner = await door.owner()
+    found = (await owner.recall(query, max_chars=max_chars, explain=True)).considered
+    if expect is None:
+        value = {"expected": None, "considered": [_considered(each) for each in found]}
+        return Answer(value, showing.considered(found))
+    record = await owner.get(expect)
+    if record is None:
+        raise RecordNotFoundError(f"{owner.scope.app}/{owner.scope.user} has no memory {expect!r}, or it has expired")
+    each = next((each for each in found if each.hit.record.id == expect), None)
+    if each is None:
+        each = await _beyond(owner, query, expect)
+    if each is None:
+        said = "it has no word and no meaning in common with the question"
+        return Answer({"expected": expect, "considered": [], "why": said}, Text(f"Not in the block: {said}."), 1)
+    said = showing.REASONS[each.reason] + ("" if each.of is None else f" ({each.of})")
+    verdict, shown = ("In the block", "") if each.reason == "shown" else ("Not in the block", f": {said}")
+    head = Text(f"{verdict}{shown}. Rank {each.rank}, score {each.hit.score:.2f}.")
+    parts = each.hit.components or {}
+    best = max((part.weighted for part in parts.values()), default=1.0)
+    found_ = {"expected": expect, "considered": [_considered(each)], "why": said}
+    view = Group(head, Text(showing.line(record.text)), showing.about(record), *showing.bars(parts, best))
+    return Answer(found_, view, 0 if each.reason == "shown" else 1)
+
+
+async def _beyond(owner: BoundMemory, query: str, id: str) -> Considered | None:  # noqa: A002  (the record's own word)
+    """The place of a memory that ranks too low to be considered."""
+    everything = Where(states=STATES)
+    for rank, hit in enumerate(
+        await owner.search(query, limit=_SCORED, where=everything, floor=False, explain=True), 1
+    ):
+        if hit.record.id == id:
+            return Considered(hit, rank, "filter" if hit.record.state != "active" else "floor")
+    return None
+
+
+async def list_(  # noqa: PLR0913  (an option each)
+    door: Door,
+    *,
+    limit: Limit = 20,
+    order: Annotated[Order, typer.Option("--order", help="Which come first.")] = "newest",
+    kinds: Kinds = None,
+    tags: Tags = None,
+    session: Session = None,
+    collection: Collection = None,
+    all_states: AllStates = False,
+    cursor: Annotated[str | None, typer.Option("--cursor", help="Continue after the page that printed it.")] = None,
+) -> Answer:
+    """List memories, without ranking them."""
+    owner = await door.owner()
+    where = _where(kinds, tags, session, collection, all_states=all_states)
+    page = await owner.list(where=where, order=order, limit=limit, cursor=cursor)
+    if not page.records:
+        await _point_at_owners(door, owner)
+    more = Text("" if page.cursor is None else f"more: --cursor {showing.line(page.cursor)}", "dim")
+    return Answer(page.to_dict(), Group(showing.records(page.records), *([more] if page.cursor else [])))
+
+
+async def show(door: Door, id: Id) -> Answer:  # noqa: A002  (the record's own word)
+    """Print everything about one memory."""
+    record = await (await door.owner()).get(id)
+    if record is None:
+        raise RecordNotFoundError(f"there is no memory {id!r}, or it has expired")
+    return Answer(record.to_dict(), showing.details(record))
+
+
+async def history(door: Door, id: Id) -> Answer:  # noqa: A002
+    """Print what a memory said before, and what replaced it."""
+    found = await (await door.owner()).history(id)
+    rows = [(each.since, each.until or "now", each.text, each.id) for each in found]
+    return Answer([each.to_dict() for each in found], showing.table(("since", "until", "text", "id"), rows))
+
+
+async def stats(
+    door: Door,
+    *,
+    all_owners: Annotated[bool, typer.Option("--all", help="All owners, one line each.")] = False,
+) -> Answer:
+    """Count the memories of the owner, or of all owners."""
+    memory = await door.memory()
+    if all_owners:
+        every = await Operator(memory).stats()
+        rows = [
+            (scope.app, scope.user, s.records, s.sessions, s.newest, s.vectors_pending) for scope, s in every.items()
+        ]
+        value = [{"app": scope.app, "user": scope.user, "stats": each.to_dict()} for scope, each in every.items()]
+        return Answer(value, showing.table(("app", "user", "memories", "sessions", "newest", "pending vectors"), rows))
+    owner = await door.owner()
+    found = await owner.stats()
+    if not found.records:
+        await _point_at_owners(door, owner)
+    named = {name: value for name, value in found.to_dict().items() if value is not None}
+    rows_ = [(name.replace("_", " "), _counts(value)) for name, value in named.items()]
+    return Answer(found.to_dict(), showing.table(("", f"{owner.scope.app}/{owner.scope.user}"), rows_))
+
+
+def _counts(value: object) -> object:
+    counts = fields_of(value)
+    return ", ".join(f"{count} {name}" for name, count in counts.items()) if counts or value == {} else value
+
+
+async def _point_at_owners(door: Door, owner: BoundMemory) -> None:
+    """Name the owners that have memories, if this one has none: the usual reason to find nothing."""
+    if (await owner.stats()).records:
+        return
+    others = [f"{scope.app}/{scope.user}" for scope in await Operator(await door.memory()).owners()][:5]
+    if others:
+        showing.note(
+            f"{owner.scope.app}/{owner.scope.user} has no memories in {door.settings.file}; it has those of "
+            f"{', '.join(others)} (choose with --app and --user)"
+        )
+
+
+COMMANDS: Final = {
+    "search": search,
+    "recall": recall,
+    "why": why,
+    "list": list_,
+    "show": show,
+    "history": history,
+    "stats": stats,
+}

@@ -1,0 +1,165 @@
+"""What commands print: tables for people, with every stored text made harmless for their terminal."""
+
+from __future__ import annotations
+
+import os
+import sys
+import unicodedata
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
+from typing import Final
+
+from rich.console import Console, Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from memory_core.encoding import encode_json
+from memory_core.models import Component, Hit, MemoryRecord
+from memory_core.recall.values import Considered, Reason
+
+PIPE_WIDTH: Final = 200
+"""Columns of a table that no terminal shows."""
+MAX_SHOWN_CHARS: Final = 300
+"""Characters of a memory in a table; `show` prints all of them."""
+BAR: Final = 24
+"""Columns of the longest bar."""
+_HARMLESS: Final = frozenset("\n\t")
+_UNSAFE: Final = frozenset({"Cc", "Cf", "Cs", "Co", "Zl", "Zp"})
+_JOINERS: Final = frozenset("\u200c\u200d")  # parts of words and of emoji, without an effect on a terminal
+
+REASONS: Final[Mapping[Reason, str]] = {
+    "shown": "it is in the block",
+    "question": "it only asks the same, or is a question without a known answer",
+    "duplicate": "another memory in the block says the same",
+    "echo": "it is the model's repetition of what a user said",
+    "superseded": "it is no longer true",
+    "excluded": "the prompt shows it already",
+    "score": "it is less relevant than --min-score asks for",
+    "no text": "it has no text",
+    "budget": "the block was full before its turn",
+    "filter": "it is archived, compacted, or outside the conditions",
+    "floor": "it is not more relevant than an unrelated memory would be",
+}
+"""Why a memory is in the block, or is not, as a clause."""
+
+
+def plain(text: str) -> str:
+    """The text with every character escaped that could move the cursor, colour, reorder or hide what is printed."""
+    return "".join(_escaped(char) for char in text)
+
+
+def _escaped(char: str) -> str:
+    if char in _HARMLESS or char in _JOINERS or unicodedata.category(char) not in _UNSAFE:
+        return char
+    return repr(char)[1:-1] if ord(char) > 0xFF else f"\\x{ord(char):02x}"
+
+
+def line(text: str, most: int = MAX_SHOWN_CHARS) -> str:
+    """The text as one line of at most so many characters."""
+    joined = " ".join(plain(text).split())
+    return joined if len(joined) <= most else joined[: most - 1] + "…"
+
+
+def console(*, errors: bool = False) -> Console:
+    """The terminal, or a pipe with room for long lines."""
+    stream = sys.stderr if errors else sys.stdout
+    width = None if stream.isatty() or "COLUMNS" in os.environ else PIPE_WIDTH
+    return Console(file=stream, width=width, highlight=False, markup=False, emoji=False, soft_wrap=errors)
+
+
+def complain(text: str) -> None:
+    """Print a sentence on standard error."""
+    console(errors=True).print(Text(f"memory-core: {line(text, 2_000)}", "red" if sys.stderr.isatty() else ""))
+
+
+def note(text: str) -> None:
+    """Print an aside on standard error, so that it is not part of what a pipe receives."""
+    console(errors=True).print(Text(line(text, 2_000), "dim"))
+
+
+def as_json(value: object) -> str:
+    """One line of JSON in ASCII, in which no character can drive a terminal."""
+    return encode_json(value).replace("\x7f", "\\u007f")
+
+
+def text(value: object, style: str = "") -> Text:
+    """A cell."""
+    if value is None:
+        return Text("")
+    if isinstance(value, datetime):
+        return Text(moment(value), style)
+    shown = f"{value:.2f}" if isinstance(value, float) else str(value)
+    return Text(line(shown), style)
+
+
+def moment(value: datetime | None) -> str:
+    """A time for people."""
+    return "" if value is None else value.strftime("%Y-%m-%d %H:%M")
+
+
+def table(head: Sequence[str], rows: Iterable[Sequence[object]]) -> Table:
+    """A table without lines; cells that do not fit are folded, not cut."""
+    found = Table(box=None, header_style="dim", padding=(0, 2, 0, 0))
+    for title in head:
+        found.add_column(Text(title), overflow="fold")
+    for row in rows:
+        found.add_row(*(text(value) for value in row))
+    return found
+
+
+def records(found: Sequence[MemoryRecord]) -> RenderableType:
+    """Records, two lines each."""
+    if not found:
+        return Text("no memories", "dim")
+    return Group(*(part for record in found for part in (Text(line(record.text)), about(record))))
+
+
+def about(record: MemoryRecord) -> Text:
+    """The line below the text of a record."""
+    parts = [record.kind, record.author, moment(record.occurred_at), record.state, *(f"#{tag}" for tag in record.tags)]
+    shown = [line(part) for part in parts if part and part != "active"]
+    return Text(f"   {record.id}  {' · '.join(shown)}" if record.id.isprintable() else f"   {line(record.id)}", "dim")
+
+
+def details(record: MemoryRecord) -> RenderableType:
+    """Every field that is set; the text last, whole."""
+    rows: list[tuple[object, object]] = []
+    for name, value in record.to_dict().items():
+        if name != "text" and value not in (None, [], {}):
+            rows.append((name, value if isinstance(value, str | int | float) else encode_json(value)))
+    return Group(table(("field", "value"), rows), Text(""), Text(plain(record.text)))
+
+
+def hits(found: Sequence[Hit], *, explain: bool) -> RenderableType:
+    """Hits, best first, with the parts of their scores as bars if they are explained."""
+    if not found:
+        return Text("nothing relevant is remembered", "dim")
+    best = max((part.weighted for hit in found for part in (hit.components or {}).values()), default=1.0)
+    lines: list[RenderableType] = []
+    for rank, hit in enumerate(found, 1):
+        passage = hit.record.text if hit.passage is None else hit.passage.text
+        lines += [Text(f"{rank}. {line(passage)}"), about(hit.record)]
+        if explain:
+            lines += bars(hit.components or {}, best)
+    return Group(*lines)
+
+
+def bars(parts: Mapping[str, Component], best: float) -> list[RenderableType]:
+    """A bar for each part of a score, the largest first; parts of less than a twentieth are left out."""
+    ordered = sorted(parts.items(), key=lambda item: -item[1].weighted)
+    return [
+        Text.assemble(
+            (f"   {line(name):>18} {part.weighted:5.2f} ", "dim"),
+            ("█" * max(1, round(BAR * part.weighted / max(best, 0.05))), "green"),
+        )
+        for name, part in ordered
+        if part.weighted >= 0.05
+    ]
+
+
+def considered(found: Sequence[Considered]) -> RenderableType:
+    """What a recall considered, and why each memory is in the block or not."""
+    if not found:
+        return Text("no memory has a word or a meaning in common with the question", "dim")
+    rows = [(each.rank, each.hit.score, each.reason, each.hit.record.text, each.hit.record.id) for each in found]
+    return table(("rank", "score", "why", "text", "id"), rows)

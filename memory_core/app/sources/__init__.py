@@ -1,0 +1,1 @@
+"""Importers that need no framework; those of a framework are in its adapter."""

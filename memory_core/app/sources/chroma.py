@@ -1,0 +1,74 @@
+"""Chroma's folder: documents and metadata of every collection, with Skynet's metadata as fields of a memory."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import AsyncIterator, Iterator, Mapping
+from itertools import groupby
+from pathlib import Path
+from typing import Any, Final
+
+from memory_core.checks import check_unit
+from memory_core.errors import InvalidInputError
+from memory_core.importing import Found, Refused, database, file_at, time_of, word
+from memory_core.models import Draft
+
+DATABASE: Final = "chroma.sqlite3"
+DOCUMENT: Final = "chroma:document"
+_KNOWN: Final = frozenset({DOCUMENT, "type", "user", "importance", "emotion", "tags", "timestamp"})
+_ROWS: Final = """
+SELECT c.name AS collection, e.embedding_id AS id, m.key, m.string_value, m.int_value, m.float_value, m.bool_value
+FROM embeddings e
+JOIN segments s ON s.id = e.segment_id AND s.scope = 'METADATA'
+JOIN collections c ON c.id = s.collection
+LEFT JOIN embedding_metadata m ON m.id = e.id
+ORDER BY c.name, e.id
+"""
+
+
+async def chroma(source: str) -> AsyncIterator[Found | Refused]:
+    """A folder of Chroma's PersistentClient, or its chroma.sqlite3; understands Skynet's metadata."""
+    with database(_file(source), "a database of Chroma") as db:
+        for (collection, id_), rows in groupby(db.execute(_ROWS), key=lambda row: (row["collection"], row["id"])):
+            place, values = f"{collection}, {id_}", dict(_values(rows))
+            try:
+                yield Found(place, _draft(collection, id_, values), user=word(values.get("user")))
+            except InvalidInputError as error:
+                yield Refused(place, str(error))
+
+
+def _file(source: str) -> Path:
+    folder = Path(source).expanduser()
+    return file_at(str(folder / DATABASE if folder.is_dir() else folder))
+
+
+def _values(rows: Iterator[sqlite3.Row]) -> Iterator[tuple[str, Any]]:
+    for row in rows:
+        if row["key"] is not None:
+            found = [row[name] for name in ("string_value", "int_value", "float_value") if row[name] is not None]
+            flag = None if row["bool_value"] is None else bool(row["bool_value"])
+            yield row["key"], found[0] if found else flag
+
+
+def _draft(collection: str, id_: str, values: Mapping[str, Any]) -> Draft:
+    said = word(values.get(DOCUMENT))
+    if said is None:
+        raise InvalidInputError("it has no document")
+    importance, tags = values.get("importance", 0.5), values.get("tags")
+    return Draft(
+        said,
+        kind=word(values.get("type")) or "note",
+        importance=check_unit("importance", importance),
+        emotion=word(values.get("emotion")),
+        tags=[tag.strip() for tag in tags.split(",") if tag.strip()] if isinstance(tags, str) else (),
+        collection=collection,
+        occurred_at=_moment(values.get("timestamp")),
+        data={name: value for name, value in values.items() if name not in _KNOWN},
+        source_key=f"chroma:{collection}:{id_}",
+    )
+
+
+def _moment(value: object) -> Any:  # a datetime, if it is a time
+    """Skynet writes ISO texts; its document speaks of milliseconds."""
+    is_millis = isinstance(value, int | float) and value > 1e11
+    return time_of(value / 1000 if is_millis and isinstance(value, int | float) else value)

@@ -1,0 +1,189 @@
+"""Commands that write: add, update, supersede, forget, erase, maintain."""
+
+from __future__ import annotations
+
+import json
+import sys
+from dataclasses import fields, replace
+from datetime import datetime
+from pathlib import Path
+from typing import Annotated, Any, Final, Literal
+
+import typer
+from rich.console import Group
+from rich.text import Text
+
+from memory_core.app import showing
+from memory_core.app.command import Answer, Door, DryRun, Yes
+from memory_core.app.reading import Id
+from memory_core.checks import shown
+from memory_core.errors import InvalidInputError, RecordNotFoundError
+from memory_core.importing import fields_of
+from memory_core.json_values import UNSET
+from memory_core.lifecycle import MaintainPolicy, Maintenance, Step, maintain, undo_maintenance
+from memory_core.models import STATES, Draft, Patch, Role, State
+from memory_core.where.value import Where
+
+Kind = Annotated[str | None, typer.Option("--kind", help="What it is: fact, preference, message, or any word.")]
+Author = Annotated[str | None, typer.Option("--author", help="Who said or wrote it.")]
+Tag = Annotated[list[str] | None, typer.Option("--tag", help="A tag; can be repeated.")]
+Importance = Annotated[float | None, typer.Option("--importance", help="From 0 to 1.")]
+
+
+async def add(  # noqa: PLR0913  (an option each)
+    door: Door,
+    *,
+    text: Annotated[str, typer.Argument(metavar="TEXT", help="What to remember; - reads it from standard input.")],
+    kind: Kind = None,
+    author: Author = None,
+    role: Annotated[Role | None, typer.Option("--role", help="Who spoke, in a conversation.")] = None,
+    tag: Tag = None,
+    importance: Importance = None,
+    at: Annotated[str | None, typer.Option("--at", help="When it happened, such as 2026-03-02T09:12+01:00.")] = None,
+    session: Annotated[str | None, typer.Option("--session", help="The conversation it belongs to.")] = None,
+    collection: Annotated[str | None, typer.Option("--collection", help="The collection it belongs to.")] = None,
+    key: Annotated[str | None, typer.Option("--key", help="Its source key: adding it again changes it.")] = None,
+    data: Annotated[str | None, typer.Option("--data", help="A JSON object to keep with it.")] = None,
+) -> Answer:
+    """Remember a text. The memory file is created if it is missing."""
+    draft = Draft(sys.stdin.read() if text == "-" else text, source_key=key, session=session, collection=collection)
+    draft = replace(draft, author=author, role=role, tags=tag or (), data=_object(data), occurred_at=_moment(at))
+    draft = replace(draft, kind=kind or draft.kind, importance=draft.importance if importance is None else importance)
+    record = await (await door.owner(create=True)).add(draft)
+    return Answer(record.to_dict(), showing.records([record]))
+
+
+def _moment(text: str | None) -> datetime | None:
+    try:
+        found = None if text is None else datetime.fromisoformat(text)
+    except ValueError as error:
+        raise InvalidInputError(f"--at must be a time such as 2026-03-02T09:12+01:00, not {shown(text)}") from error
+    return found.astimezone() if found is not None and found.tzinfo is None else found
+
+
+def _object(text: str | None) -> dict[str, Any]:  # JSON, checked when it is stored
+    try:
+        found: object = {} if text is None else json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise InvalidInputError(f"--data must be a JSON object, not {shown(text)}") from error
+    if found != fields_of(found):
+        raise InvalidInputError(f"--data must be a JSON object, not {shown(text)}")
+    return fields_of(found)
+
+
+async def update(  # noqa: PLR0913  (an option each)
+    door: Door,
+    *,
+    id: Id,  # noqa: A002  (the record's own word)
+    text: Annotated[str | None, typer.Option("--text", help="The new text.")] = None,
+    kind: Kind = None,
+    author: Author = None,
+    tag: Tag = None,
+    importance: Importance = None,
+    state: Annotated[State | None, typer.Option("--state", help="Archive a memory, or bring it back.")] = None,
+) -> Answer:
+    """Correct a memory; what is not given stays as it is. Earlier texts are in `history`."""
+    given = {"text": text, "kind": kind, "author": author, "tags": tag, "importance": importance, "state": state}
+    patch = Patch(**{name: UNSET if value is None else value for name, value in given.items()})  # type: ignore[arg-type]
+    if all(getattr(patch, each.name) is UNSET for each in fields(patch)):
+        raise InvalidInputError("nothing to change: give --text, --kind, --author, --tag, --importance or --state")
+    record = await (await door.owner()).update(id, patch)
+    return Answer(record.to_dict(), showing.records([record]))
+
+
+async def supersede(
+    door: Door,
+    *,
+    id: Id,  # noqa: A002
+    text: Annotated[str, typer.Argument(metavar="TEXT", help="What is true now.")],
+) -> Answer:
+    """Replace a memory that is no longer true; the old one is archived and stays in `history`."""
+    record = await (await door.owner()).supersede(id, text)
+    return Answer(record.to_dict(), showing.records([record]))
+
+
+async def forget(
+    door: Door,
+    *,
+    ids: Annotated[list[str], typer.Argument(metavar="ID...", help="The ids of memories.")],
+    yes: Yes = False,
+    dry_run: DryRun = False,
+) -> Answer:
+    """Delete memories for good, so that no import brings them back."""
+    owner = await door.owner()
+    where = Where(ids=ids, states=STATES)
+    found = (await owner.list(where=where, limit=len(ids))).records
+    if missing := set(ids) - {record.id for record in found}:
+        raise RecordNotFoundError(f"there is no memory {min(missing)!r}; nothing was deleted")
+    if not dry_run:
+        door.confirm(f"Delete {len(found)} memories of {owner.scope.app}/{owner.scope.user} for good?", yes=yes)
+        await owner.delete_where(where)
+    said = "would be deleted" if dry_run else "deleted"
+    value = {"deleted": [record.id for record in found], "dry_run": dry_run}
+    return Answer(value, Group(showing.records(found), Text(f"{len(found)} memories {said}")))
+
+
+async def erase(door: Door, *, yes: Yes = False, dry_run: DryRun = False) -> Answer:
+    """Delete everything of the owner, to the last byte in the files."""
+    owner = await door.owner()
+    count, name = (await owner.stats()).records, f"{owner.scope.app}/{owner.scope.user}"
+    if dry_run:
+        value = {"records": count, "sessions": None, "at": None, "files_clean": None, "dry_run": True}
+        return Answer(value, Text(f"{count} memories of {showing.line(name)} would be erased"))
+    door.confirm(f"Erase all {count} memories of {name}?", yes=yes)
+    receipt = await owner.erase()
+    view = Text(f"{receipt.records} memories of {showing.line(name)} erased")
+    if not receipt.files_clean:
+        view.append("; a reader still needs an older state of the file: erase again later")
+    return Answer({**receipt.to_dict(), "dry_run": False}, view, 0 if receipt.files_clean else 1)
+
+
+async def maintain_(
+    door: Door,
+    *,
+    duplicates: Annotated[
+        Literal["merge", "propose", "keep"], typer.Option("--duplicates", help="Memories that say the same.")
+    ] = "merge",
+    contradictions: Annotated[
+        Literal["supersede", "propose", "keep"], typer.Option("--contradictions", help="Memories that others correct.")
+    ] = "propose",
+    undo: Annotated[
+        Path | None, typer.Option("--undo", metavar="FILE", help="Revert what an earlier --json output says was done.")
+    ] = None,
+    dry_run: DryRun = False,
+) -> Answer:
+    """Merge what says the same and find what is no longer true. Keep the --json output to undo it."""
+    owner = await door.owner()
+    if undo is not None:
+        left = await undo_maintenance(owner, _maintenance(undo))
+        value = {**Maintenance().to_dict(), "not_undone": [each.to_dict() for each in left]}
+        return Answer(value, Text(f"undone, except {len(left)} memories that have been changed since"), bool(left))
+    policy = MaintainPolicy(duplicates=duplicates, contradictions=contradictions)
+    with door.progress("maintaining") as tell:
+        done = await maintain(owner, policy, dry_run=dry_run, progress=tell)
+    groups = (("would be done" if dry_run else "done", done.steps), ("proposed", done.proposed))
+    rows = [(said, *_step(step)) for said, steps in (*groups, ("skipped", done.skipped)) for step in steps]
+    view = showing.table(("", "why", "stays", "goes"), rows) if rows else Text("nothing to do", "dim")
+    return Answer({**done.to_dict(), "not_undone": []}, view)
+
+
+def _step(step: Step) -> tuple[str, str, str]:
+    return step.reason, step.kept, " / ".join(step.gone)
+
+
+def _maintenance(path: Path) -> Maintenance:
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+        return Maintenance.from_dict({name: value for name, value in found.items() if name != "not_undone"})
+    except (ValueError, AttributeError, RecursionError) as error:
+        raise InvalidInputError(f"{str(path)!r} is not what `maintain --json` printed: {error}") from error
+
+
+COMMANDS: Final = {
+    "add": add,
+    "update": update,
+    "supersede": supersede,
+    "forget": forget,
+    "erase": erase,
+    "maintain": maintain_,
+}

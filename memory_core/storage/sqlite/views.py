@@ -1,0 +1,69 @@
+"""A view of a file for other programs that read SQLite: readable columns, times in ISO 8601, the owner of each record.
+
+Nothing in this package reads it. The tables behind it are internal; the view keeps its columns.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+from typing import Final
+
+from memory_core.storage.sqlite.files import BUSY_MS, file_problems_explained, prepare_file
+
+VIEW: Final = "memories"
+_TEXTS: Final = (
+    "id",
+    "text",
+    "role",
+    "kind",
+    "tier",
+    "author",
+    "state",
+    "agent",
+    "session",
+    "collection",
+    "source_key",
+)
+_TIMES: Final = ("occurred_at", "created_at", "updated_at", "accessed_at", "expires_at", "valid_from", "valid_to")
+_REST: Final = ("tags", "data", "links", "importance", "confidence", "emotion", "access_count", "rev", "version")
+
+
+def _time(column: str) -> str:
+    """Microseconds since 1970 as ISO 8601 in UTC; before 1970 the remainder is negative."""
+    micros = f"((record.{column} % 1000000 + 1000000) % 1000000)"
+    seconds = f"((record.{column} - {micros}) / 1000000)"
+    return f"strftime('%Y-%m-%dT%H:%M:%S', {seconds}, 'unixepoch') || printf('.%06dZ', {micros}) AS {column}"
+
+
+_SELECT: Final = ",\n    ".join(
+    [
+        "owner.app",
+        "owner.user",
+        *(f"record.{name}" for name in _TEXTS),
+        *map(_time, _TIMES),
+        *(f"record.{name}" for name in _REST),
+    ]
+)
+_VIEW: Final = f"CREATE VIEW {VIEW} AS SELECT\n    {_SELECT}\nFROM record JOIN owner ON owner.id = record.owner"
+
+
+def add_view(path: Path) -> str:
+    """Add the view to a memory file, or replace an older one; returns the name of the view.
+
+    Raises:
+        NotAStoreError, NewerStoreError, StoreUnavailableError: The file cannot be used.
+    """
+    real = prepare_file(path)
+    with (
+        file_problems_explained(f"the memory file {real!r}"),
+        closing(sqlite3.connect(real, isolation_level=None, timeout=BUSY_MS / 1000)) as db,
+    ):
+        known = db.execute("SELECT sql FROM sqlite_schema WHERE name = ?", (VIEW,)).fetchone()
+        if known is None or known[0] != _VIEW:
+            db.execute("BEGIN IMMEDIATE")
+            db.execute(f"DROP VIEW IF EXISTS {VIEW}")
+            db.execute(_VIEW)
+            db.execute("COMMIT")
+    return VIEW

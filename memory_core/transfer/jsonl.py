@@ -1,0 +1,376 @@
+"""Lossless export and import as JSON Lines: a text file that survives this library.
+
+The first line names the format, then every record of an owner has a line, in the order of arrival, then come the
+forgotten source keys (as keyed hashes), and the last line counts the records and has a checksum of all lines before it.
+Memory use does not depend on the number of records in a SQLite file; for other stores it grows by some hundred bytes
+for each record of an owner.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from base64 import b64decode, b64encode
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, fields
+from datetime import datetime
+from hashlib import blake2b
+from typing import Any, Final, Protocol, cast, runtime_checkable
+
+from memory_core.checks import check_time
+from memory_core.drafts import check_draft
+from memory_core.encoding import encode_json
+from memory_core.errors import InvalidInputError
+from memory_core.loop import on_core
+from memory_core.memory import Memory
+from memory_core.models import STATES, Draft, Fingerprint, MemoryRecord, Scope
+from memory_core.progress import Progress, ProgressCallback
+from memory_core.storage.shared.transfer import Carried, Copyable, Position, Tombstones
+from memory_core.transfer.migrate import port_of
+
+FORMAT: Final = "memory-core"
+VERSION: Final = 1
+BATCH: Final = 512
+"""Records read, encoded and written at a time."""
+HASHES: Final = 1_000
+"""Forgotten source keys in a line."""
+MAX_LINE_BYTES: Final = 1 << 28
+"""Longer than the line of any record."""
+_DRAFT: Final = tuple(each.name for each in fields(Draft))
+
+Json = dict[str, Any]  # one line
+
+
+@dataclass(frozen=True, slots=True)
+class Exported:
+    """The result of an export."""
+
+    owners: int
+    records: int
+    checksum: str
+    """Of all lines but the last one, which contains it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Imported:
+    """The result of an import."""
+
+    records: int
+    """Records in the export."""
+    written: int
+    """Records that the target did not have, or in an earlier version."""
+    kept: int
+    """Records that the target had in the same or a later version; they were not changed."""
+
+
+@runtime_checkable
+class _Numbered(Protocol):
+    """A port that reads records by their place in the order of arrival, which takes no list of all ids."""
+
+    async def position(self, scope: Scope) -> Position | None: ...
+
+    async def take_at(self, scope: Scope, seqs: Sequence[int]) -> list[Carried]: ...
+
+
+async def export_jsonl(
+    memory: Memory,
+    write: Callable[[bytes], object],
+    *,
+    owner: Scope | None = None,
+    vectors: bool = True,
+    progress: ProgressCallback | None = None,
+) -> Exported:
+    """Write all records of a memory as lines of JSON, in every state, with their earlier texts and their vectors.
+
+    Args:
+        write: Receives complete lines, in order, in a thread.
+        owner: Export only this owner, without the forgotten source keys; by default all owners with them.
+        vectors: Include vectors; without them an import computes them again.
+        progress: Called for each owner and after each batch.
+
+    Raises:
+        InvalidInputError: The store does not support it.
+        StorageError: The store failed.
+    """
+
+    async def work() -> Exported:
+        port = port_of(await memory.ready())
+        owners = [owner] if owner is not None else await port.owners()
+        out = _Writer(write)
+        known = await port.tombstones()
+        made_with = await port.fingerprint() if vectors else None
+        head = {"format": FORMAT, "version": VERSION, "store": known.secret.hex()}
+        await asyncio.to_thread(out.line, {**head, "fingerprint": None if made_with is None else asdict(made_with)})
+        for number, scope in enumerate(owners, 1):
+            async for done, total, items in _batches(port, scope):
+                await asyncio.to_thread(out.records, items, vectors=vectors)
+                if progress is not None:
+                    progress(Progress(done, total, f"owner {number} of {len(owners)}"))
+        if owner is None:
+            hashes = sorted(digest.hex() for digest in (await port.tombstones()).digests)
+            for start in range(0, len(hashes), HASHES):
+                await asyncio.to_thread(out.line, {"forgotten": hashes[start : start + HASHES]})
+        checksum = out.checksum()
+        await asyncio.to_thread(out.line, {"end": {"records": out.count, "checksum": checksum}})
+        return Exported(len(owners), out.count, checksum)
+
+    return await on_core(work)
+
+
+async def _batches(port: Copyable, scope: Scope) -> AsyncIterator[tuple[int, int, list[Carried]]]:
+    """The records of an owner in the order of arrival, with how far that is of what total."""
+    if isinstance(port, _Numbered):
+        position = await port.position(scope)
+        last = 0 if position is None else position.next
+        for start in range(0, last, BATCH):
+            stop = min(start + BATCH, last)
+            yield stop, last, await port.take_at(scope, range(start, stop))
+        return
+    ids = [entry.id for entry in await port.manifest(scope)]
+    for start in range(0, len(ids), BATCH):
+        yield min(start + BATCH, len(ids)), len(ids), await port.take(scope, ids[start : start + BATCH])
+
+
+class _Writer:
+    """Lines on their way out, counted and digested."""
+
+    def __init__(self, write: Callable[[bytes], object]) -> None:
+        self._write = write
+        self._digest = blake2b(digest_size=16)
+        self.count = 0
+
+    def line(self, value: Json) -> None:
+        line = f"{encode_json(value)}\n".encode()
+        self._digest.update(line)
+        self._write(line)
+
+    def records(self, items: Iterable[Carried], *, vectors: bool) -> None:
+        for item in items:
+            self.count += 1
+            self.line(_to_json(item, vectors=vectors))
+
+    def checksum(self) -> str:
+        return self._digest.hexdigest()
+
+
+def _to_json(item: Carried, *, vectors: bool) -> Json:
+    found: Json = {"record": item.record.to_dict()}
+    if item.revisions:
+        found["earlier"] = [[rev, text, until.isoformat()] for rev, text, until in item.revisions]
+    if vectors and item.vectors:
+        found["vectors"] = [b64encode(vector).decode() for vector in item.vectors]
+    return found
+
+
+async def import_jsonl(
+    memory: Memory,
+    lines: Iterable[bytes],
+    *,
+    dry_run: bool = False,
+    progress: ProgressCallback | None = None,
+) -> Imported:
+    """Write the records of an export unchanged, with their ids, times, counts and earlier texts.
+
+    The target has to be empty, or to have begun as a copy of the same store; then a record that it has in a later
+    version is kept. If a call is interrupted in any way, the next one completes it.
+
+    Args:
+        lines: The lines of the export, such as a file that is open for reading bytes.
+        dry_run: Check everything and write nothing.
+        progress: Called after each batch with the number of records; the total is not known before the end.
+
+    Raises:
+        InvalidInputError: A line is not as it was exported, or the target has other memories. Records of earlier lines
+            are stored already.
+        StorageError: The store failed.
+    """
+
+    async def work() -> Imported:
+        reader = _Reader(lines)
+        head = await asyncio.to_thread(reader.head)
+        port = port_of(await memory.ready())
+        import_ = _Import(port, fresh=await _claim(port, head.secret, dry_run=dry_run), dry_run=dry_run)
+        has_vectors = head.fingerprint is not None and head.fingerprint == await port.fingerprint()
+        vector_bytes = 2 * head.fingerprint.dimensions if has_vectors and head.fingerprint is not None else None
+        while batch := await asyncio.to_thread(reader.batch, vector_bytes):
+            await import_.store(batch)
+            if progress is not None:
+                progress(Progress(reader.records, reader.records))
+        await import_.settle()
+        if not dry_run:
+            await port.adopt(Tombstones(head.secret, frozenset(reader.forgotten)))
+        return Imported(reader.records, import_.written, import_.kept)
+
+    return await on_core(work)
+
+
+async def _claim(port: Copyable, secret: bytes, *, dry_run: bool) -> bool:
+    """Make sure that the target may take the records; returns whether it is empty."""
+    is_empty = not await port.owners()
+    known = await port.tombstones()
+    if known.secret != secret:
+        if known.digests or not is_empty:
+            raise InvalidInputError(
+                "the target has memories of another store, which an import would mix up; import into a new file or "
+                "collection"
+            )
+        if not dry_run:
+            await port.adopt(Tombstones(secret, frozenset()))
+    return is_empty
+
+
+@dataclass(frozen=True, slots=True)
+class _Head:
+    secret: bytes
+    fingerprint: Fingerprint | None
+
+
+class _Reader:
+    """Lines on their way in: numbered, digested and checked."""
+
+    def __init__(self, lines: Iterable[bytes]) -> None:
+        self._lines = _numbered(lines)
+        self._digest = blake2b(digest_size=16)
+        self._end: Json | None = None
+        self._waiting: list[tuple[Scope, Carried]] = []
+        self.records = 0
+        self.forgotten: list[bytes] = []
+
+    def head(self) -> _Head:
+        number, line = next(self._lines, (1, b""))
+        found = _parsed(number, line)
+        if found.get("format") != FORMAT or not isinstance(found.get("version"), int):
+            raise InvalidInputError(
+                f"line {number} is not the first line of an export of memory-core; for other formats give --format"
+            )
+        if found["version"] > VERSION:
+            raise InvalidInputError(
+                f"the export has format {found['version']}, this version of memory-core knows {VERSION}; upgrade it"
+            )
+        self._digest.update(line)
+        made_with = found.get("fingerprint")
+        try:
+            return _Head(bytes.fromhex(found["store"]), None if made_with is None else Fingerprint(**made_with))
+        except (KeyError, TypeError, ValueError) as error:
+            raise InvalidInputError(f"line {number} is damaged: {error}") from error
+
+    def batch(self, vector_bytes: int | None) -> list[tuple[Scope, Carried]]:
+        """The next records, all of one owner; none at the end."""
+        found, self._waiting = self._waiting, []
+        for number, line in self._lines:
+            item = self._record(number, line, vector_bytes)
+            if item is None:
+                continue
+            if found and item[0] != found[0][0]:
+                self._waiting = [item]
+                return found
+            found.append(item)
+            if len(found) == BATCH:
+                return found
+        if not found and self._end is None:
+            raise InvalidInputError(
+                f"the export is incomplete: it ends after {self.records} records without its last line; export again"
+            )
+        return found
+
+    def _record(self, number: int, line: bytes, vector_bytes: int | None) -> tuple[Scope, Carried] | None:
+        value = _parsed(number, line)
+        if self._end is not None:
+            raise InvalidInputError(f"line {number} follows the last line of the export; remove it")
+        if "end" in value:
+            self._finish(number, value["end"])
+            return None
+        self._digest.update(line)
+        try:
+            if "forgotten" in value:
+                self.forgotten += [bytes.fromhex(digest) for digest in value["forgotten"]]
+                return None
+            item = _carried(value, self.records, vector_bytes)
+        except (InvalidInputError, KeyError, TypeError, ValueError) as error:
+            raise InvalidInputError(f"line {number} is not a record of an export: {error}") from error
+        self.records += 1
+        return Scope(item.record.app, item.record.user), item
+
+    def _finish(self, number: int, end: object) -> None:
+        wanted = {"records": self.records, "checksum": self._digest.hexdigest()}
+        if end != wanted:
+            raise InvalidInputError(f"line {number} does not fit the lines before it: the export was changed or cut")
+        self._end = wanted
+
+
+def _numbered(lines: Iterable[bytes]) -> Iterator[tuple[int, bytes]]:
+    read = getattr(lines, "readline", None)
+    found = iter(lambda: cast("bytes", read(MAX_LINE_BYTES)), b"") if read is not None else iter(lines)
+    for number, line in enumerate(found, 1):
+        if len(line) >= MAX_LINE_BYTES:
+            raise InvalidInputError(f"line {number} is longer than any line of an export")
+        yield number, line
+
+
+def _parsed(number: int, line: bytes) -> Json:
+    try:
+        value = json.loads(line)
+    except (ValueError, RecursionError) as error:
+        raise InvalidInputError(f"line {number} is not JSON, so the file is no export or a damaged one") from error
+    if not isinstance(value, dict):
+        raise InvalidInputError(f"line {number} is not a JSON object, so the file is no export or a damaged one")
+    return cast("Json", value)
+
+
+def _carried(value: Mapping[str, Any], seq: int, vector_bytes: int | None) -> Carried:
+    """The record of a line, with every field checked as if it were added."""
+    record = MemoryRecord.from_dict(value["record"])
+    check_draft(Draft(**{name: getattr(record, name) for name in _DRAFT}))
+    Scope(record.app, record.user)
+    for name in ("created_at", "updated_at", "accessed_at"):
+        if getattr(record, name) is not None:
+            check_time(name, getattr(record, name))
+    if record.state not in STATES or min(record.rev, record.version) < 1 or record.access_count < 0:
+        raise InvalidInputError("its state, rev, version or access_count is out of range")
+    earlier = tuple((int(rev), str(text), _moment(until)) for rev, text, until in value.get("earlier", ()))
+    vectors = tuple(b64decode(each, validate=True) for each in value.get("vectors", ()))
+    if vector_bytes is None or any(len(vector) != vector_bytes for vector in vectors):
+        vectors = ()
+    return Carried(record, seq, earlier, vectors)
+
+
+def _moment(text: str) -> datetime:
+    return check_time("the time of an earlier text", datetime.fromisoformat(text))
+
+
+@dataclass(slots=True)
+class _Import:
+    port: Copyable
+    fresh: bool
+    """The target was empty, so nothing has to be compared."""
+    dry_run: bool
+    written: int = 0
+    kept: int = 0
+    scope: Scope | None = None
+
+    async def store(self, batch: Sequence[tuple[Scope, Carried]]) -> None:
+        scope, items = batch[0][0], [item for _, item in batch]
+        if scope != self.scope:
+            await self.settle()
+            self.scope = scope
+        wanted = items if self.fresh else await self._missing(scope, items)
+        self.written += len(wanted)
+        self.kept += len(items) - len(wanted)
+        if wanted and not self.dry_run:
+            await self.port.restore(scope, wanted)
+
+    async def _missing(self, scope: Scope, items: Sequence[Carried]) -> list[Carried]:
+        known = {item.record.id: item for item in await self.port.take(scope, [item.record.id for item in items])}
+        return [item for item in items if _is_wanted(item, known.get(item.record.id))]
+
+    async def settle(self) -> None:
+        if self.scope is not None and not self.dry_run:
+            await self.port.settle(self.scope)
+
+
+def _is_wanted(item: Carried, known: Carried | None) -> bool:
+    if known is None:
+        return True
+    if known.record.version != item.record.version:
+        return known.record.version < item.record.version
+    return bool(item.vectors) and not known.vectors and known.digest() == item.digest()

@@ -1,0 +1,358 @@
+"""Every command, through a pipe and through a terminal."""
+
+from __future__ import annotations
+
+import errno
+import io
+import json
+import os
+import pty
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import memory_core.app
+from memory_core.app.main import program
+from tests.app.conftest import Run, insist_on_schema
+
+ROOT = Path(__file__).parents[2]
+COMMANDS = [str(info.name) for info in program().registered_commands]
+PROGRAM = [sys.executable, "-m", "memory_core"]
+
+
+@pytest.fixture
+def words_only(tmp_path: Path) -> None:
+    """Without the model, which takes a moment to load for each command."""
+    (tmp_path / "config").mkdir()
+    (tmp_path / "config" / "memory-core.toml").write_text("words_only = true\n")
+
+
+def remember(run: Run, *texts: str) -> list[str]:
+    """The ids of new memories."""
+    return [run("add", text, "--json").value["id"] for text in texts]
+
+
+def invocations(folder: Path, id: str, other: str) -> dict[str, list[str]]:  # noqa: A002
+    """A call of every command on a memory with two records, in an order in which all of them work."""
+    lines = json.dumps({"at": "2026-03-02T09:12:00+01:00", "session": "s", "author": "Nadia", "text": "The tide turns"})
+    (folder / "talk.jsonl").write_text(f"{lines}\n")
+    return {
+        "add": ["add", "Ann drinks green tea", "--kind", "preference", "--tag", "tea", "--importance", "0.7"],
+        "search": ["search", "Where is the key?", "--explain"],
+        "recall": ["recall", "Where is the key?", "--explain"],
+        "why": ["why", "Where is the key?", "--expect", id],
+        "list": ["list", "--limit", "1"],
+        "show": ["show", id],
+        "update": ["update", id, "--text", "The spare key is with Mrs Okafor, second floor"],
+        "supersede": ["supersede", other, "Ann lives in Rome"],
+        "history": ["history", id],
+        "stats": ["stats", "--all"],
+        "maintain": ["maintain", "--dry-run"],
+        "ingest": ["ingest", "talk.jsonl"],
+        "export": ["export", "all.jsonl", "--overwrite"],
+        "import": ["import", "all.jsonl"],
+        "formats": ["formats"],
+        "backup": ["backup", "copy.db", "--overwrite"],
+        "restore": ["restore", "copy.db", "--file", "restored.db", "--overwrite", "--yes"],
+        "migrate": ["migrate", "moved.db"],
+        "reembed": ["reembed"],
+        "check": ["check"],
+        "doctor": ["doctor"],
+        "sql-view": ["sql-view"],
+        "forget": ["forget", id, "--yes"],
+        "erase": ["erase", "--yes"],
+    }
+
+
+@pytest.mark.usefixtures("words_only")
+def test_every_command_prints_a_table_and_json_as_the_schema_says(run: Run, tmp_path: Path) -> None:
+    key, home = remember(run, "The spare key is with Mrs Okafor", "Ann lives in Oslo")
+    calls = invocations(tmp_path, key, home)
+    assert {*calls, "mcp"} == set(COMMANDS)
+    for arguments in calls.values():
+        for shown in ([], ["--json"]):
+            if shown and arguments[0] in {"supersede", "forget"}:  # the first call has done it
+                home = remember(run, f"{arguments[0]} {len(arguments)}")[0]
+                arguments = [arguments[0], home, *arguments[2:]]  # noqa: PLW2901
+            assert run(*arguments, *shown).out.strip()
+
+
+@pytest.mark.usefixtures("words_only")
+def test_every_command_works_in_a_terminal_which_a_hostile_memory_does_not_drive(run: Run, tmp_path: Path) -> None:
+    hostile = "The spare key is with \x1b[2J\x1b]0;owned\x07Mrs Okafor [red]\u202e"
+    key, home = remember(run, hostile, "Ann lives in Oslo")
+    calls = invocations(tmp_path, key, home)
+    for name in ("search", "show", "list"):  # the rest of JSON is tested through a pipe
+        calls[f"{name} --json"] = [*calls[name], "--json"]
+    ordered = sorted(calls.values(), key=lambda call: (call[0] in {"forget", "erase"}, call[0] == "erase"))
+    code, screen = in_terminal(ordered, tmp_path)
+    assert code == 0, screen
+    for harmful in ("Traceback", "\x1b[2J", "\x1b]0", "\x07", "\u202e"):
+        assert harmful not in screen
+    assert "Mrs Okafor [red]\\u202e" in screen
+    for call, shown in zip(ordered, screen.split(SEPARATOR), strict=False):
+        assert shown.strip(), call
+        if "--json" in call:
+            insist_on_schema(call[0], json.loads(shown))
+
+
+SEPARATOR = "\x1e"
+IN_A_ROW = f"""
+import json, sys
+from memory_core.app.main import main
+codes = []
+for call in json.loads(sys.argv[1]):
+    codes.append(main(call))
+    print({SEPARATOR!r}, end="", flush=True)
+sys.exit(max(codes))
+"""
+
+
+def in_terminal(calls: list[list[str]], folder: Path, answer: str = "") -> tuple[int, str]:
+    """Run commands in a terminal of their own; returns the highest exit code and all that was printed."""
+    child, terminal = pty.fork()
+    if child == 0:
+        os.chdir(folder)
+        os.environ.update(COLUMNS="100", TERM="xterm-256color")
+        os.execv(sys.executable, [sys.executable, "-c", IN_A_ROW, json.dumps(calls)])
+    screen = b""
+    if answer:
+        os.write(terminal, answer.encode())
+    while True:
+        try:
+            chunk = os.read(terminal, 65_536)
+        except OSError as error:
+            if error.errno != errno.EIO:  # Linux: the other side is closed
+                raise
+            break
+        if not chunk:
+            break
+        screen += chunk
+    os.close(terminal)
+    _, status = os.waitpid(child, 0)
+    return os.waitstatus_to_exitcode(status), screen.decode()
+
+
+@pytest.mark.usefixtures("words_only")
+def test_what_cannot_be_undone_is_asked_first(run: Run, tmp_path: Path) -> None:
+    (id_,) = remember(run, "Ann lives in Oslo")
+    for arguments in (["erase"], ["forget", id_]):
+        refused = run(*arguments, code=2)
+        assert refused.err == "memory-core: this cannot be undone, and nobody is there to ask; confirm it with --yes\n"
+        assert run(*arguments, "--dry-run", "--json").value["dry_run"]
+        assert run("stats", "--json").value["records"] == 1
+    code, screen = in_terminal([["erase"], ["forget", id_], ["erase"]], tmp_path, "n\nn\ny\n")
+    first, second, last, _ = screen.split(SEPARATOR)
+    assert code == 2
+    assert "nothing was changed" in first
+    assert "nothing was changed" in second
+    assert "1 memories of default/ann erased" in last
+    assert run("stats", "--json").value["records"] == 0
+
+
+def test_a_search_explains_its_scores(run: Run) -> None:
+    remember(run, "The spare key is with Mrs Okafor", "Ann drinks jasmine tea")
+    shown = run("search", "Where is the spare key?", "--explain").out
+    assert "█" in shown
+    assert "bm25" in shown
+    (hit,) = run("search", "Where is the spare key?", "--explain", "--json").value
+    assert sum(part["weighted"] for part in hit["components"].values()) == pytest.approx(hit["score"])
+
+
+def test_why_says_where_a_memory_was_lost(run: Run) -> None:
+    key, tea, gone = remember(run, "The spare key is with Mrs Okafor", "Ann drinks jasmine tea", "The key is at home")
+    run("supersede", gone, "The key is with the neighbours now")
+    question = "Where is the spare key?"
+    assert run("why", question, "--expect", key).out.startswith("In the block.")
+    assert "not more relevant than an unrelated memory" in run("why", question, "--expect", tea, code=1).out
+    assert "no longer true" in run("why", question, "--expect", gone, code=1).out
+    small = run("why", question, "--expect", key, "--max-chars", "10", "--json", code=1).value
+    assert small["considered"][0]["reason"] == "budget"
+    assert run("why", question).out.count("\n") >= 3
+    assert run("why", question, "--expect", "nope", code=2).err == (
+        "memory-core: default/ann has no memory 'nope', or it has expired\n"
+    )
+
+
+def test_maintenance_can_be_undone_from_its_json(run: Run, tmp_path: Path) -> None:
+    remember(run, "Ann drinks jasmine tea", "Ann drinks jasmine tea.")
+    assert len(run("maintain", "--dry-run", "--json").value["steps"]) == 1
+    done = run("maintain", "--json")
+    assert len(run("list", "--json").value["records"]) == 1
+    (tmp_path / "done.json").write_text(done.out)
+    run("maintain", "--undo", "done.json")
+    assert len(run("list", "--json").value["records"]) == 2
+
+
+def test_the_owner_comes_from_options_or_the_environment_or_a_file(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run("add", "of the login")
+    run("add", "of the option", "--user", "tom", "--app", "demo")
+    (tmp_path / "config").mkdir()
+    config = tmp_path / "config" / "memory-core.toml"
+    config.write_text('user = "tom"\napp = "demo"\nwords_only = true\n')
+    assert run("list", "--json").value["records"][0]["text"] == "of the option"
+    monkeypatch.setenv("MEMORY_CORE_USER", "ann")
+    monkeypatch.setenv("MEMORY_CORE_APP", "default")
+    assert run("list", "--json").value["records"][0]["text"] == "of the login"
+    assert run("list", "--user", "tom", "--app", "demo", "--json").value["records"][0]["text"] == "of the option"
+    monkeypatch.setenv("MEMORY_CORE_FILE", "elsewhere.db")
+    assert "there is no memory file 'elsewhere.db'" in run("list", code=2).err
+    config.write_text("users = 3\n")
+    assert "sets users to 3; it can set" in run("list", code=2).err
+    monkeypatch.setenv("MEMORY_CORE_CONFIG", "nowhere.toml")
+    assert "there is no such file" in run("list", code=2).err
+
+
+def test_an_owner_without_memories_is_told_who_has_some(run: Run) -> None:
+    run("add", "tea", "--user", "tom")
+    assert "it has those of default/tom" in run("search", "tea").err
+
+
+@pytest.mark.usefixtures("words_only")
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["nope"], "No such command 'nope'"),
+        (["search"], "Missing argument"),
+        (["search", "tea", "--limit", "none"], "Invalid value for '--limit'"),
+        (["list", "--file", "typo.db"], "there is no memory file 'typo.db'; nothing was created"),
+        (["show", "x", "--file", "talk.txt"], "is not a memory store"),
+        (["add", "tea", "--at", "yesterday"], "--at must be a time"),
+        (["add", "tea", "--data", "[1]"], "--data must be a JSON object"),
+        (["add", "tea", "--importance", "7"], "importance must be a number from 0 to 1"),
+        (["add", " "], "nothing to remember"),
+        (["import", "talk.txt", "--file", "new.db"], "line 1 is not JSON"),
+        (["import", "talk.txt", "--format", "nope"], "there is no importer for 'nope'; the formats are adk"),
+        (["import", "nowhere.jsonl"], "No such file"),
+        (["maintain", "--undo", "talk.txt"], "is not what `maintain --json` printed"),
+        (["add", "tea", "--user", " "], "user must not be empty"),
+    ],
+)
+def test_every_error_is_one_sentence(run: Run, tmp_path: Path, arguments: list[str], said: str) -> None:
+    run("add", "something")
+    (tmp_path / "talk.txt").write_text("hello\n")
+    failed = run(*arguments, code=2)
+    assert failed.out == ""
+    (line,) = failed.err.splitlines()
+    assert line.startswith("memory-core: ")
+    assert said in line
+    assert not (tmp_path / "typo.db").exists()
+
+
+def test_a_defect_is_one_sentence_without_the_text_of_a_memory(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(text: str) -> str:
+        raise RuntimeError(text)
+
+    monkeypatch.setattr("memory_core.app.showing.plain", broken)
+    monkeypatch.setattr("memory_core.app.showing.complain", lambda text: sys.stderr.write(f"{text}\n"))
+    failed = run("add", "a secret", code=70)
+    assert "a defect of memory-core" in failed.err
+    assert "secret" not in failed.err
+
+
+def test_text_comes_from_a_pipe_and_goes_to_one(tmp_path: Path) -> None:
+    """A pipe that closes early ends the program quietly."""
+    add = subprocess.run(
+        [*PROGRAM, "add", "-"], input="The tide turns at noon", text=True, check=True, capture_output=True
+    )
+    assert "The tide turns at noon" in add.stdout
+    code = f"{sys.executable} -m memory_core export - | head -c 10"
+    cut = subprocess.run(["bash", "-c", code], capture_output=True, text=True, check=False)
+    assert cut.stdout == '{"format":'
+    assert "Traceback" not in cut.stderr
+
+
+def test_interrupting_is_no_error(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Interrupted(io.StringIO):
+        def read(self, size: int | None = -1, /) -> str:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(io, "TextIOWrapper", lambda _: Interrupted())
+    assert run("add", "-", code=130).err == ""
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_completion_is_there_for_every_shell(shell: str, tmp_path: Path) -> None:
+    words = {"bash": "bash_source", "zsh": "zsh_source", "fish": "fish_source"}
+    kind, _, _ = words[shell].partition("_")
+    environment = {**os.environ, "_MEMORY_CORE_COMPLETE": f"source_{kind}"}
+    code = "import sys; from memory_core.app.main import main; sys.exit(main())"
+    made = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=False)
+    assert "memory-core" in made.stdout
+    script = tmp_path / f"complete.{shell}"
+    script.write_text(made.stdout)
+    if found := shutil.which(shell):
+        subprocess.run([found, "-n", script], check=True)
+
+
+def test_bash_completes_commands_and_options(tmp_path: Path) -> None:
+    program_ = tmp_path / "memory-core"
+    program_.write_text(f'#!/bin/sh\nexec {sys.executable} -c "from memory_core.app.main import run; run()" "$@"\n')
+    program_.chmod(0o755)
+    script = subprocess.run(
+        [program_],
+        env={**os.environ, "_MEMORY_CORE_COMPLETE": "source_bash"},
+        capture_output=True,
+        text=True,
+        check=False,
+    ).stdout
+    (tmp_path / "complete.bash").write_text(script)
+    ask = f"""
+        source {tmp_path}/complete.bash
+        function=$(complete -p memory-core | sed 's/.*-F \\([^ ]*\\) .*/\\1/')
+        COMP_WORDS=(memory-core se); COMP_CWORD=1; $function memory-core; echo "${{COMPREPLY[@]}}"
+        COMP_WORDS=(memory-core search --exp); COMP_CWORD=2; $function memory-core; echo "${{COMPREPLY[@]}}"
+        COMP_WORDS=(memory-core import x --format ch); COMP_CWORD=4; $function memory-core; echo "${{COMPREPLY[@]}}"
+    """
+    path = f"{tmp_path}{os.pathsep}{os.environ['PATH']}"
+    said = subprocess.run(
+        ["bash", "-c", ask], env={**os.environ, "PATH": path}, capture_output=True, text=True, check=True
+    )
+    assert said.stdout.splitlines() == ["search", "--explain", "chatgpt chroma"]
+
+
+def test_a_new_user_finds_a_memory_with_nothing_but_the_help(run: Run) -> None:
+    """What the first page says is tried as it stands there."""
+    page = run("--help").out
+    assert run().out == page
+    joined = " ".join(page.split())
+    add = joined.partition('memory-core add "')[2].partition('"')[0]
+    question = joined.partition('memory-core search "')[2].partition('"')[0]
+    assert run("add", add).code == 0
+    assert add in run("search", question).out
+    for name in COMMANDS:
+        if name != "mcp":
+            assert "Show this message" in run(name, "--help").out
+
+
+def test_the_schema_names_every_command_that_prints_json() -> None:
+    schema = json.loads((Path(memory_core.app.__file__).parent / "schema.json").read_text())
+    assert {*schema["commands"], "mcp"} == set(COMMANDS)
+
+
+def test_the_command_of_an_adapter_gets_the_memory_and_its_owner(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MEMORY_CORE_USER", "ann")
+    event = json.dumps({"hook_event_name": "UserPromptSubmit", "session_id": "s", "prompt": "Where is the key?"})
+    run("add", "The spare key is with Mrs Okafor")
+    assert "Mrs Okafor" in run("mcp", "hook", stdin=event).out
+
+
+def test_the_page_on_the_command_line_shows_what_the_commands_print(run: Run) -> None:
+    """Every line below a command is part of what it prints."""
+    page = (ROOT / "docs" / "cli.md").read_text(encoding="utf-8")
+    lines = [line for block in re.findall(r"(?s)```console\n(.*?)```", page) for line in block.splitlines()]
+    printed = ""
+    for line in lines:
+        if line.startswith("$ memory-core "):
+            printed = run(*shlex.split(line)[2:]).out
+        else:
+            assert line.strip() in printed
+    assert set(re.findall(r"^\$ memory-core (\S+)", "\n".join(lines), re.MULTILINE)) <= set(COMMANDS)
+    assert all(f"`{name}" in page or f" {name}" in page for name in COMMANDS)

@@ -1,0 +1,370 @@
+"""What other programs have written comes in: once, with a report, and whatever is wrong with it is named."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sqlite3
+import sys
+import zipfile
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+from google.adk.events.event import Event
+from google.adk.events.event_actions import EventActions
+from google.adk.memory import _sqlite_memory_service
+from google.adk.sessions.database_session_service import DatabaseSessionService
+from google.adk.sessions.session import Session
+from google.adk.sessions.sqlite_session_service import SqliteSessionService
+from google.genai import types
+from qdrant_client import models
+from spade_llm.memory import AgentBaseMemory, AgentInteractionMemory
+
+from memory_core import Memory, run_sync
+from memory_core.app.importing import importer_of
+from memory_core.app.sources.document import PART_CHARS
+from memory_langchain import MemoryStore
+from tests.app.conftest import Run
+from tests.storage.qdrant.loopback import Loopback
+
+
+def import_twice(run: Run, source: Path | str, format_: str, *, refused: int = 0) -> list[dict[str, Any]]:
+    """The records of all owners after a dry run and two imports, of which the second adds nothing."""
+    arguments = ["import", str(source), "--format", format_, "--words-only", "--json"]
+    code = 1 if refused else 0
+    wanted = run(*arguments, "--dry-run", code=code).value
+    first = run(*arguments, code=code).value
+    assert len(first["refused"]) == refused, first
+    assert (wanted["new"], wanted["read"]) == (first["new"], first["read"])
+    assert first["known"] == 0
+    second = run(*arguments, code=code).value
+    assert (second["new"], second["known"], second["read"]) == (0, first["new"], first["read"])
+    owners = run("stats", "--all", "--json").value
+    found: list[dict[str, Any]] = []
+    for each in owners:
+        page = run("list", "--app", each["app"], "--user", each["user"], "--order", "oldest", "--json").value
+        found += page["records"]
+    assert len(found) == first["new"]
+    return found
+
+
+def damaged(path: Path, table: str, column: str) -> None:
+    """Half a value in the first row of a table."""
+    with closing(sqlite3.connect(path)) as db, db:
+        db.execute(
+            f"UPDATE {table} SET {column} = substr({column}, 1, 9) WHERE rowid = (SELECT min(rowid) FROM {table})"
+        )
+
+
+def test_every_importer_is_found_and_says_what_its_source_is(run: Run) -> None:
+    for each in run("formats", "--json").value:
+        assert each["source"][:1].isupper() or each["format"] in {"jsonl", "mem0"}
+
+
+@pytest.mark.parametrize("format_", ["adk", "chatgpt", "chroma", "document", "langgraph", "mem0", "spade-llm"])
+@pytest.mark.parametrize("content", [None, b"", b"SQLite format 3\0" + bytes(200), b"\xff" * 5_000, b"[" * 50_000])
+def test_a_source_of_something_else_is_one_sentence(
+    run: Run, tmp_path: Path, format_: str, content: bytes | None
+) -> None:
+    path = tmp_path / "source.dat"
+    if content is not None:
+        path.write_bytes(content)
+    if format_ == "document" and content in {b"", b"[" * 50_000}:
+        pytest.skip("a text")
+    failed = run("import", str(path), "--format", format_, "--words-only", code=2)
+    assert sum(line.startswith("memory-core: ") for line in failed.err.splitlines()) == 1
+
+
+def event(text: str, author: str = "user", id_: str = "", **more: Any) -> Event:
+    content = types.Content(role="user" if author == "user" else "model", parts=[types.Part(text=text)])
+    return Event(
+        author=author, content=content, invocation_id=more.pop("invocation_id", "i1"), timestamp=1.7e9, id=id_, **more
+    )
+
+
+def adk_sessions(kind: str, path: Path) -> SqliteSessionService | DatabaseSessionService:
+    return (
+        SqliteSessionService(str(path)) if kind == "sqlite" else DatabaseSessionService(f"sqlite+aiosqlite:///{path}")
+    )
+
+
+async def write_sessions(kind: str, path: Path) -> None:
+    service = adk_sessions(kind, path)
+    session = await service.create_session(app_name="helper", user_id="ann", session_id="noon")
+    said = [event("I keep bees"), event("Noted.", "helper"), event("My hat is blue", invocation_id="i2")]
+    undo = Event(author="user", invocation_id="i3", actions=EventActions(rewind_before_invocation_id="i2"))
+    for second, each in enumerate([*said, undo, event("My hat is red", invocation_id="i4")]):
+        each.timestamp = 1.7e9 + second
+        await service.append_event(session, each)
+    if isinstance(service, DatabaseSessionService):
+        await service.close()
+
+
+@pytest.mark.parametrize("kind", ["sqlite", "database"])
+def test_sessions_of_adk(run: Run, tmp_path: Path, kind: str) -> None:
+    path = tmp_path / "sessions.db"
+    asyncio.run(write_sessions(kind, path))
+    records = import_twice(run, path, "adk")
+    assert sorted(record["text"] for record in records) == ["I keep bees", "My hat is red", "Noted."]
+    assert {(record["app"], record["user"], record["session"]) for record in records} == {("helper", "ann", "noon")}
+    assert {record["role"] for record in records} == {"user", "assistant"}
+
+
+def test_half_written_events_of_adk_are_named_and_the_rest_comes_in(run: Run, tmp_path: Path) -> None:
+    path = tmp_path / "sessions.db"
+    asyncio.run(write_sessions("sqlite", path))
+    damaged(path, "events", "event_data")
+    assert len(import_twice(run, path, "adk", refused=1)) == 2
+
+
+def test_the_memory_of_adk(run: Run, tmp_path: Path) -> None:
+    path = tmp_path / "memory.sqlite"
+
+    async def write() -> None:
+        service = _sqlite_memory_service.SqliteMemoryService(str(path))
+        for user in ("ann", "tom"):
+            events = [event(f"{user} keeps bees", id_="e1"), event(f"{user} sails", id_="e2")]
+            await service.add_session_to_memory(Session(id="s", app_name="helper", user_id=user, events=events))
+
+    asyncio.run(write())
+    records = import_twice(run, path, "adk")
+    assert sorted(record["text"] for record in records) == [
+        "ann keeps bees",
+        "ann sails",
+        "tom keeps bees",
+        "tom sails",
+    ]
+    damaged(path, "memory_events", "content_json")
+    refused = run("import", str(path), "--format", "adk", "--words-only", "--json", code=1).value["refused"]
+    assert refused[0]["place"] == "event 'e1'"
+
+
+def test_files_of_spade_llm(run: Run, tmp_path: Path) -> None:
+    folder = tmp_path / "agents"
+    folder.mkdir()
+
+    async def write() -> None:
+        memory = AgentBaseMemory("bot@localhost", memory_path=str(folder))
+        await memory.store_memory("fact", "Ann keeps bees", "she said so")
+        await memory.store_memory("preference", "Ann prefers tea")
+
+    asyncio.run(write())
+    notes = AgentInteractionMemory("bot@localhost", str(folder))
+    notes.add_information("ann_session", "Ann is in a hurry")
+    records = import_twice(run, folder, "spade-llm")
+    assert {record["text"] for record in records} == {"Ann keeps bees", "Ann prefers tea", "Ann is in a hurry"}
+    assert {record["user"] for record in records} == {"bot@localhost"}
+    (half,) = folder.glob("*_interactions.json")
+    half.write_bytes(half.read_bytes()[:-9])
+    assert "is not JSON, or was cut" in run("import", str(half), "--format", "spade-llm", "--words-only", code=2).err
+    (tmp_path / "empty").mkdir()
+    assert "no file of spade_llm" in run("import", "empty", "--format", "spade-llm", "--words-only", code=2).err
+
+
+@pytest.fixture
+def loopback() -> Iterator[Loopback]:
+    with Loopback() as server:
+        yield server
+
+
+def test_a_collection_of_radbot(run: Run, loopback: Loopback) -> None:
+    payloads = [
+        {"text": "the gate has code 4711", "user_id": "ann", "timestamp": "2026-03-02T09:00:00", "memory_type": "fact"},
+        {"text": "no user", "timestamp": "2026-03-02T09:00:00"},
+    ]
+    points = [models.PointStruct(id=n, vector=[1.0, 0.0], payload=each) for n, each in enumerate(payloads, 1)]
+
+    def make() -> None:
+        vectors = models.VectorParams(size=2, distance=models.Distance.COSINE)
+        loopback.engine.client.create_collection("agent_memory", vectors_config=vectors)
+        loopback.engine.client.upsert("agent_memory", points)
+
+    loopback.on_loop(make)
+    (record,) = import_twice(run, loopback.url, "radbot", refused=1)
+    assert (record["text"], record["user"], record["kind"]) == ("the gate has code 4711", "ann", "fact")
+    assert "is not the address" in run("import", "nowhere", "--format", "radbot", "--words-only", code=2).err
+
+
+def test_items_of_langgraph_are_found_by_our_store(run: Run, tmp_path: Path) -> None:
+    peer = pytest.importorskip("langgraph.store.sqlite", reason="langgraph-checkpoint-sqlite is not installed")
+    path = tmp_path / "store.db"
+    with peer.SqliteStore.from_conn_string(str(path)) as store:
+        store.setup()
+        store.put(("users", "ann"), "tea", {"text": "Ann drinks jasmine tea"})
+        store.put(("users", "ann"), "home", {"text": "Ann lives in Rome"})
+    assert len(import_twice(run, path, "langgraph")) == 2
+    with Memory("memory.db", embedder=None) as memory:
+        ours = MemoryStore(memory.bind(user="ann"), mode="lexical")
+        item = ours.get(("users", "ann"), "tea")
+        assert item is not None
+        assert item.value == {"text": "Ann drinks jasmine tea"}
+        assert [found.key for found in ours.search(("users",), query="Rome")][:1] == ["home"]
+    damaged(path, "store", "value")
+    refused = run("import", str(path), "--format", "langgraph", "--words-only", "--json", code=1).value["refused"]
+    assert "not JSON" in refused[0]["reason"]
+
+
+def test_points_of_mem0(run: Run, tmp_path: Path) -> None:
+    """Its folder is a local Qdrant, and mem0's own class for it writes without a model."""
+    peer = pytest.importorskip("mem0.vector_stores.qdrant", reason="mem0ai is not installed")
+    folder = tmp_path / "qdrant"
+    store = peer.Qdrant(collection_name="mem0", embedding_model_dims=2, path=str(folder), on_disk=True)
+    payloads = [
+        {"data": "Ann keeps bees", "user_id": "ann", "created_at": "2026-03-02T09:00:00+00:00", "topic": "bees"},
+        {"user_id": "ann"},
+    ]
+    ids = ["6f1c1a52-8f0f-4c7e-9d4c-000000000001", "6f1c1a52-8f0f-4c7e-9d4c-000000000002"]
+    store.insert(vectors=[[1.0, 0.0], [0.0, 1.0]], payloads=payloads, ids=ids)
+    store.client.close()
+    (record,) = import_twice(run, folder, "mem0", refused=1)
+    assert (record["text"], record["user"], record["data"]) == ("Ann keeps bees", "ann", {"topic": "bees"})
+
+
+def test_the_history_of_mem0(run: Run, tmp_path: Path) -> None:
+    peer = pytest.importorskip("mem0.memory.storage", reason="mem0ai is not installed")
+    path = tmp_path / "history.db"
+    storage = peer.SQLiteManager(str(path))
+    storage.add_history("m1", None, "Ann lives in Oslo", "ADD", created_at="2026-03-02T09:00:00+00:00")
+    storage.add_history("m1", "Ann lives in Oslo", "Ann lives in Rome", "UPDATE")
+    storage.add_history("m2", None, "Ann has a boat", "ADD")
+    storage.add_history("m2", "Ann has a boat", None, "DELETE", is_deleted=1)
+    storage.close()
+    (record,) = import_twice(run, path, "mem0")
+    assert record["text"] == "Ann lives in Rome"
+    assert record["occurred_at"] == "2026-03-02T09:00:00+00:00"
+
+
+def test_a_folder_of_chroma_with_the_metadata_of_skynet(run: Run, tmp_path: Path) -> None:
+    peer = pytest.importorskip("chromadb", reason="chromadb is not installed")
+    client = peer.PersistentClient(path=str(tmp_path / "chroma"))
+    collection = client.get_or_create_collection("skynet_memories")
+    metadata = {
+        "type": "fact",
+        "user": "ann",
+        "importance": 0.9,
+        "emotion": "joy",
+        "tags": "a, b",
+        "timestamp": 1.7e12,
+        "x": True,
+    }
+    collection.add(ids=["mem_1", "mem_2"], documents=["Ann keeps bees", "wrong"], embeddings=[[1.0], [0.0]],
+                   metadatas=[metadata, {"importance": 7}])  # fmt: skip
+    (record,) = import_twice(run, tmp_path / "chroma", "chroma", refused=1)
+    assert (record["text"], record["user"], record["kind"], record["importance"]) == (
+        "Ann keeps bees",
+        "ann",
+        "fact",
+        0.9,
+    )
+    assert (record["tags"], record["collection"], record["data"]) == (["a", "b"], "skynet_memories", {"x": True})
+    assert record["occurred_at"].startswith("2023-11-14T22:13:20")
+
+
+def conversation_of_chatgpt() -> dict[str, Any]:
+    """As its export has it: a tree of messages, in which an edited question is another branch."""
+
+    def node(id_: str, parent: str | None, role: str, *parts: Any) -> dict[str, Any]:
+        content = {"content_type": "text", "parts": list(parts)}
+        message = {"id": id_, "author": {"role": role}, "create_time": 1.7e9, "content": content}
+        return {"id": id_, "parent": parent, "children": [], "message": message}
+
+    nodes = [
+        {"id": "root", "parent": None, "children": ["1"], "message": None},
+        node("1", "root", "system", ""),
+        node("2", "1", "user", "What is the capital of Frence?"),
+        node("3", "1", "user", "What is the capital of France?", {"content_type": "image_asset_pointer"}),
+        node("4", "3", "assistant", "Paris."),
+    ]
+    return {
+        "conversation_id": "c1",
+        "title": "Capitals",
+        "create_time": 1.7e9,
+        "current_node": "4",
+        "mapping": {each["id"]: each for each in nodes},
+    }
+
+
+@pytest.mark.parametrize("kind", ["file", "folder", "zip"])
+def test_an_export_of_chatgpt(run: Run, tmp_path: Path, kind: str) -> None:
+    (tmp_path / "export").mkdir()
+    path = tmp_path / "export" / "conversations.json"
+    path.write_text(json.dumps([conversation_of_chatgpt(), {"no": "messages"}, 3]))
+    with zipfile.ZipFile(tmp_path / "export.zip", "w") as archive:
+        archive.write(path, "conversations.json")
+    source = {"file": path, "folder": path.parent, "zip": tmp_path / "export.zip"}[kind]
+    records = import_twice(run, source, "chatgpt", refused=2)
+    assert [(record["role"], record["text"]) for record in records] == [
+        ("user", "What is the capital of France?"),
+        ("assistant", "Paris."),
+    ]
+    assert {(record["session"], record["data"]["title"]) for record in records} == {("c1", "Capitals")}
+    half = tmp_path / "half.json"
+    half.write_bytes(path.read_bytes()[:-5])
+    assert "is not JSON, or was cut" in run("import", str(half), "--format", "chatgpt", "--words-only", code=2).err
+
+
+def test_documents_keep_the_place_of_every_part(run: Run, tmp_path: Path) -> None:
+    paragraphs = [f"Paragraph {n}. " + "The harbour was built in stone. " * 40 for n in range(20)]
+    (tmp_path / "harbour.md").write_text("\n\n".join(paragraphs))
+    page = "<html><style>p {}</style><p>The <b>tide</b>\nturns</p><script>x()</script><ul><li>at noon</ul>&amp; at six"
+    (tmp_path / "tide.html").write_text(page)
+    records = run("ingest", "harbour.md", "tide.html", "--words-only", "--json").value
+    assert records["new"] == records["read"] > 3
+    found = run("list", "-n", "99", "--json").value["records"]
+    text = (tmp_path / "harbour.md").read_text()
+    for record in found:
+        start, stop = record["data"]["start"], record["data"]["stop"]
+        assert stop - start <= PART_CHARS
+        if record["data"]["file"] == "harbour.md":
+            assert text[start:stop] == record["text"]
+        else:
+            assert record["text"] == "The tide turns\nat noon\n& at six"
+    assert run("ingest", "harbour.md", "tide.html", "--words-only", "--json").value["new"] == 0
+
+
+def test_pages_of_a_pdf(run: Run, tmp_path: Path) -> None:
+    pytest.importorskip("pypdf", reason="the extra `documents` is not installed")
+    text = b"BT /F1 24 Tf 72 700 Td (The tide turns at noon) Tj ET"
+    parts = [
+        b"<< /Type /Catalog /Pages 2 0 R >>",
+        b"<< /Type /Pages /Kids [3 0 R] /Count 1 >>",
+        b"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 612 792] /Contents 4 0 R /Resources 5 0 R >>",
+        b"<< /Length %d >>\nstream\n%s\nendstream" % (len(text), text),
+        b"<< /Font << /F1 << /Type /Font /Subtype /Type1 /BaseFont /Helvetica >> >> >>",
+    ]
+    body, offsets = b"%PDF-1.4\n", []
+    for number, part in enumerate(parts, 1):
+        offsets.append(len(body))
+        body += b"%d 0 obj\n%s\nendobj\n" % (number, part)
+    table = b"".join(b"%010d 00000 n \n" % offset for offset in offsets)
+    head = b"xref\n0 6\n0000000000 65535 f \n%strailer << /Size 6 /Root 1 0 R >>\nstartxref\n%d\n%%%%EOF"
+    (tmp_path / "tide.pdf").write_bytes(body + head % (table, len(body)))
+    assert run("ingest", "tide.pdf", "--words-only", "--json").value["new"] == 1
+    (record,) = run("list", "--json").value["records"]
+    assert (record["text"], record["data"]["page"]) == ("The tide turns at noon", 1)
+    (tmp_path / "cut.pdf").write_bytes(body[:300])
+    assert "is not a PDF that can be read" in run("ingest", "cut.pdf", "--words-only", code=2).err
+
+
+def test_an_importer_that_needs_a_missing_package_says_so(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "memory_langchain.importer", None)
+    assert "cannot be loaded" in run("import", "x", "--format", "langgraph", "--words-only", code=2).err
+    assert "cannot be loaded" in run("formats").out
+    assert callable(importer_of("chatgpt"))
+
+
+def test_what_was_forgotten_here_does_not_come_back(run: Run, tmp_path: Path) -> None:
+    line = {"at": "2026-03-02T09:12:00+01:00", "session": "s", "author": "Nadia", "text": "The tide turns"}
+    (tmp_path / "talk.jsonl").write_text(json.dumps(line))
+    run("ingest", "talk.jsonl", "--words-only")
+    (record,) = run("list", "--json").value["records"]
+    run("forget", record["id"], "--yes")
+    assert (
+        run("ingest", "talk.jsonl", "--words-only").out
+        == "1 lines read, 0 of them new, 0 known, 1 forgotten here before\n"
+    )
+    with Memory("memory.db", embedder=None) as memory:
+        assert run_sync(memory.bind(user="ann").stats).records == 0
