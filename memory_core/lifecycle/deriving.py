@@ -37,8 +37,6 @@ MAX_SOURCES: Final = 100
 IMPORTANT: Final = 0.8
 """Turns of this importance are not compacted."""
 
-_DERIVED: Final = frozenset({EXTRACTION, SUMMARY, REFLECTION, INSIGHT})
-
 
 class _Identity(TypedDict):
     id: str
@@ -91,7 +89,7 @@ def _unfinished(records: Iterable[MemoryRecord]) -> Iterator[Step]:
 
 
 async def _extractions(records: Sequence[MemoryRecord], extractor: Extractor) -> AsyncIterator[Step]:
-    """A step for each batch of turns that this extractor has not read: what they say, and a note that they were read."""
+    """A step for each batch of turns that this extractor has not read: what they say, and a note of what was read."""
     notes = [each for each in records if each.kind == EXTRACTION and each.data.get("by") == extractor.name]
     read = {link.id for note in notes for link in note.links}
     unread = (each for each in records if each.id not in read and each.role in ("user", None) and each.text.strip())
@@ -102,7 +100,7 @@ async def _extractions(records: Sequence[MemoryRecord], extractor: Extractor) ->
 
 
 async def _summaries(records: Sequence[MemoryRecord], summarizer: Summarizer, now: datetime) -> AsyncIterator[Step]:
-    """A step for each part of a session that no summary covers: full batches, and the rest of a session that is over."""
+    """A step for each part of a session that no summary covers: full batches, and the rest of one that is over."""
     covered = {link.id for each in records if each.kind == SUMMARY for link in each.links}
     for turns in _batches(each for each in records if each.id not in covered and each.text.strip()):
         is_over = (now - turns[-1].occurred_at) / DAY >= QUIET_DAYS and len(turns) >= LEAST_SUMMARIZED
@@ -161,7 +159,7 @@ async def _reflections(records: Sequence[MemoryRecord], reflector: Reflector) ->
     """One step with the patterns that a reflector finds once there are enough new memories; patterns that it found
     before get the new text."""
     notes = [each for each in records if each.kind == REFLECTION and each.data.get("by") == reflector.name]
-    sources = [each for each in records if each.kind not in _DERIVED and each.text.strip()]
+    sources = [each for each in records if not _is_derived(each) and each.text.strip()]
     if len(sources) < LEAST_NEW + max((int(str(note.data.get("read", 0))) for note in notes), default=0):
         return []
     known = {record.source_key: record for record in records}
@@ -207,7 +205,7 @@ def _fact(turn: MemoryRecord, said: Extracted, by: str) -> Draft:
     )
 
 
-def _with_note(  # noqa: PLR0913, PLR0917  (private)
+def _with_note(
     kind: str, by: str, reason: Reason, drafts: Sequence[Draft], read: Sequence[MemoryRecord], data: dict[str, Json]
 ) -> Step:
     """A step that adds drafts together with an archived note of what was read, so that it is read once."""
@@ -248,6 +246,10 @@ def _identity(kind: str, *parts: str) -> _Identity:
     """The same id and source key for the same derivation, whoever makes it and however often."""
     digest = hashlib.sha256("\0".join([kind, *parts]).encode()).hexdigest()[:32]
     return {"id": f"{kind}-{digest}", "source_key": f"{kind}:{digest}"}
+
+
+def _is_derived(record: MemoryRecord) -> bool:
+    return record.tier == "summary" or any(link.relation == "derived_from" for link in record.links)
 
 
 def _linked(relation: Relation, records: Sequence[MemoryRecord]) -> list[Link]:

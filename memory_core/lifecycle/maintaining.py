@@ -8,7 +8,6 @@ from dataclasses import replace
 from typing import Final, Literal
 
 from memory_core.all_owners import Operator
-from memory_core.checks import check_one_of
 from memory_core.drafts import complete
 from memory_core.errors import ConflictError, DuplicateIdError, RecordNotFoundError
 from memory_core.handle import BoundMemory
@@ -94,30 +93,17 @@ async def maintain_all(  # noqa: PLR0913  (one optional keyword per setting)
 
 
 async def add_once(
-    handle: BoundMemory, entry: str | Draft, *, on_duplicate: Literal["merge", "refuse"] = "merge"
+    handle: BoundMemory, entry: str | Draft, *, embed: Literal["now", "later"], on_duplicate: str
 ) -> MemoryRecord:
-    """Add an entry unless a memory of the same kind says the same; returns the record that represents it.
-
-    Args:
-        handle: The memory to add to.
-        entry: As for `BoundMemory.add`.
-        on_duplicate: `"merge"` stores a duplicate as well and merges both as `maintain` would; `"refuse"` stores
-            nothing and returns the existing record.
-
-    Raises:
-        InvalidInputError: As for `BoundMemory.add`.
-    """
-    check_one_of("on_duplicate", on_duplicate, ("merge", "refuse"))
+    """`BoundMemory.add` for `on_duplicate="merge"` and `"refuse"`."""
     draft = complete(entry, handle.scope, handle.memory.clock())
     query = cut_query(draft.text)
     hits = await handle.search(query, limit=MAX_LIKE, mode="lexical", floor=False, where=Where(kinds=[draft.kind]))
     like = [hit.record for hit in hits if merge_of(hit.record, draft) is not None]
-    if not like:
-        return await handle.add(entry)
-    if on_duplicate == "refuse":
+    if like and on_duplicate == "refuse":
         return like[0]
-    added = await handle.add(entry)
-    step = merge_of(like[0], added)
+    added = await handle.add(entry, embed=embed)
+    step = merge_of(like[0], added) if like else None
     if step is None or added.id == like[0].id:  # the same source key
         return added
     await apply_steps(handle, [step])

@@ -9,16 +9,17 @@ from __future__ import annotations
 
 import asyncio
 import math
-from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
 from itertools import combinations
 from typing import Final
 
 from memory_core.lifecycle.proposals import Insight
+from memory_core.lifecycle.sameness import statement_of
 from memory_core.models import MemoryRecord
-from memory_core.retrieval.analysis import analyse, ascii_words
+from memory_core.retrieval.analysis import analyse
 
 LEAST_DAYS: Final = 5
 """Fewest days on which a subject, or two together, come up."""
@@ -30,7 +31,8 @@ MAX_SUBJECTS: Final = 400
 """Most frequent subjects of a person that are compared."""
 MAX_INSIGHTS: Final = 20
 """Most insights about one person: those least likely by chance."""
-_PARTS: Final = ("night", "morning", "afternoon", "evening")
+LEAST_CHARS: Final = 3
+_PARTS: Final = ("at night", "in the morning", "in the afternoon", "in the evening")
 _HOURS: Final = 6
 _WEEKDAYS: Final = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 
@@ -68,47 +70,54 @@ def patterns(records: Sequence[MemoryRecord]) -> list[Insight]:
 
 
 def _of_person(person: str, places: Sequence[int], records: Sequence[MemoryRecord]) -> Iterator[_Found]:
-    subjects, names = _subjects(places, records)
-    when = {place: records[place].occurred_at for place in places}
-    days = {word: frozenset(when[place].date() for place in said) for word, said in subjects.items()}
+    said, names = _subjects(places, records)
+    days = {word: frozenset(records[place].occurred_at.date() for place in where) for word, where in said.items()}
     often = sorted((word for word in days if len(days[word]) >= LEAST_DAYS), key=lambda word: (-len(days[word]), word))
     often = often[:MAX_SUBJECTS]
-    everything = frozenset(moment.date() for moment in when.values())
-    pairs = [(one, other) for one, other in combinations(often, 2) if len(days[one] & days[other]) >= LEAST_DAYS]
+    pairs = [pair for pair in combinations(often, 2) if _may_go_together(pair, said, days, names)]
     least = CHANCE / max(1, len(often) * (len(_WEEKDAYS) + len(_PARTS)) + len(pairs))
     who = f"{person} mentions" if person else "Mentioned:"
-    usual = _times(when.values())
+    usual = _times(records[place].occurred_at for place in places)
+    total = len({records[place].occurred_at.date() for place in places})
+    known: set[tuple[str, tuple[int, ...]]] = set()
     for word in often:
-        times = _times(when[place] for place in subjects[word])
-        for time, on in times.items():
-            count, of = len(on), len(days[word])
-            chance = _by_chance(count, of, len(usual[time]) / len(everything))
-            if count >= LEAST_SHARE * of and chance <= least:
-                text = f"{who} {names[word]!r} on {of} days, {count} of them {time}"
-                yield _Found(chance, text, f"{person}\0{word}\0{time}", tuple(subjects[word]))
-    for one, other in pairs:
-        both, fewer = days[one] & days[other], min((one, other), key=lambda word: len(days[word]))
-        more = other if fewer == one else one
-        chance = _by_chance(len(both), len(days[fewer]), len(days[more]) / len(everything))
+        for time, on in _times(records[place].occurred_at for place in said[word]).items():
+            count, of, where = len(on), len(days[word]), tuple(said[word])
+            chance = _by_chance(count, of, len(usual[time]) / total)
+            if count >= LEAST_SHARE * of and chance <= least and (time, where) not in known:
+                known.add((time, where))
+                text = f"{who} {word!r} on {of} days, {count} of them {time}"
+                yield _Found(chance, text, f"{person}\0{word}\0{time}", where)
+    for pair in pairs:
+        fewer, more = sorted(pair, key=lambda word: len(days[word]))
+        both, where = len(days[fewer] & days[more]), tuple(sorted({*said[fewer], *said[more]}))
+        chance = _by_chance(both, len(days[fewer]), len(days[more]) / total)
         if chance <= least:
-            shared = tuple(sorted({*subjects[one], *subjects[other]}))
-            text = f"{who} {names[fewer]!r} and {names[more]!r} together: on {len(both)} of {len(days[fewer])} days"
-            yield _Found(chance, text, f"{person}\0{one}\0{other}", shared)
+            text = f"{who} {fewer!r} and {more!r} on the same days: {both} of {len(days[fewer])}"
+            yield _Found(chance, text, f"{person}\0{fewer}\0{more}", where)
 
 
-def _subjects(places: Sequence[int], records: Sequence[MemoryRecord]) -> tuple[dict[str, list[int]], dict[str, str]]:
-    """For each term, the memories with it, and its most frequent spelling."""
+def _may_go_together(
+    pair: tuple[str, str], said: Mapping[str, Sequence[int]], days: Mapping[str, Days], names: Collection[str]
+) -> bool:
+    """Whether two subjects are worth comparing: on one day often enough, and not merely words of one phrase."""
+    one, other = pair
+    is_phrase = bool(set(said[one]) & set(said[other])) and not ({one, other} & set(names))
+    return len(days[one] & days[other]) >= LEAST_DAYS and not is_phrase
+
+
+def _subjects(places: Sequence[int], records: Sequence[MemoryRecord]) -> tuple[dict[str, list[int]], set[str]]:
+    """For each word, the memories with it, without stop words and numbers; and the words that are names."""
     said: dict[str, list[int]] = defaultdict(list)
-    spelt: dict[str, Counter[str]] = defaultdict(Counter)
+    names: set[str] = set()
     for place in places:
-        words = dict.fromkeys(ascii_words(records[place].text))
-        terms = {word: analyse(word) for word in words if len(word) > 2 and not word.isdigit()}  # noqa: PLR2004
-        for word, found in terms.items():
-            for term in found[:1]:
-                spelt[term][word] += 1
-                if said[term][-1:] != [place]:
-                    said[term].append(place)
-    return said, {term: min(each, key=lambda word: (-each[word], word)) for term, each in spelt.items()}
+        statement = statement_of(records[place].text)
+        of_names = {word for word, is_name in zip(statement.words, statement.is_name, strict=True) if is_name}
+        for word in dict.fromkeys(statement.words):
+            if len(word) >= LEAST_CHARS and word.isalpha() and analyse(word):
+                said[word].append(place)
+        names |= of_names
+    return said, names
 
 
 def _times(moments: Iterable[datetime]) -> Mapping[str, Days]:
@@ -116,7 +125,7 @@ def _times(moments: Iterable[datetime]) -> Mapping[str, Days]:
     found: dict[str, set[date]] = defaultdict(set)
     for moment in moments:
         found[f"on a {_WEEKDAYS[moment.weekday()]}"].add(moment.date())
-        found[f"in the {_PARTS[moment.hour // _HOURS]}"].add(moment.date())
+        found[_PARTS[moment.hour // _HOURS]].add(moment.date())
     return {time: frozenset(days) for time, days in found.items()}
 
 
