@@ -122,7 +122,7 @@ async def _summary(turns: Sequence[MemoryRecord], summarizer: Summarizer) -> Dra
     return Draft(
         text[:MAX_TEXT_CHARS],
         kind=SUMMARY,
-        tags=[PINNED] if any(map(is_pinned, turns)) else [],
+        tags=(PINNED,) if any(map(is_pinned, turns)) else (),
         importance=max(turn.importance for turn in turns),
         occurred_at=last.occurred_at,
         data={"by": by, "from": first.occurred_at.isoformat(), "until": last.occurred_at.isoformat()},
@@ -198,7 +198,7 @@ def _fact(turn: MemoryRecord, said: Extracted, by: str) -> Draft:
         confidence=CONFIDENCE,
         occurred_at=turn.occurred_at,
         expires_at=turn.expires_at,
-        links=[Link("derived_from", turn.id)],
+        links=_linked("derived_from", [turn]),
         **_identity(EXTRACTION, by, turn.id, said.text),
         agent=turn.agent,
         collection=turn.collection,
@@ -252,8 +252,8 @@ def _is_derived(record: MemoryRecord) -> bool:
     return record.tier == "summary" or any(link.relation == "derived_from" for link in record.links)
 
 
-def _linked(relation: Relation, records: Sequence[MemoryRecord]) -> list[Link]:
-    return [Link(relation, record.id) for record in records]
+def _linked(relation: Relation, records: Sequence[MemoryRecord]) -> tuple[Link, ...]:
+    return tuple(Link(relation, record.id) for record in records)
 
 
 def _shared(values: Iterable[str | None]) -> str | None:

@@ -23,7 +23,7 @@ def strength(record: MemoryRecord, policy: MaintainPolicy, now: datetime) -> flo
 
 
 def fading(records: Iterable[MemoryRecord], policy: MaintainPolicy, now: datetime) -> Iterator[Step]:
-    """Steps that archive records beyond their lifetime, faded ones and, among the others, the weakest beyond the budget.
+    """Steps that archive records beyond their lifetime, faded ones and, of the others, the weakest beyond the budget.
 
     Args:
         records: Active records.

@@ -26,7 +26,7 @@ MAX_LIKE: Final = 20
 """Number of most similar records that a new one is compared with."""
 
 
-async def maintain(  # noqa: PLR0913  (one optional keyword per setting)
+async def maintain(
     handle: BoundMemory,
     policy: MaintainPolicy = DEFAULT_POLICY,
     *,
@@ -69,7 +69,7 @@ async def maintain(  # noqa: PLR0913  (one optional keyword per setting)
     return replace(await apply_steps(handle, wanted, progress=progress), proposed=proposed)
 
 
-async def maintain_all(  # noqa: PLR0913  (one optional keyword per setting)
+async def maintain_all(
     operator: Operator,
     policy: MaintainPolicy = DEFAULT_POLICY,
     *,
