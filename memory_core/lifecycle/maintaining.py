@@ -140,9 +140,9 @@ async def undo_maintenance(handle: BoundMemory, maintenance: Maintenance) -> tup
             else:
                 versions[change.id] = record.version
         for draft in step.added:
-            record = await handle.get(str(draft.id))
-            if record is not None and record.version == versions.get(record.id, 1):
-                await handle.delete_where(Where(ids=[record.id], states=STATES), forget=False)
+            added = await handle.get(str(draft.id))
+            if added is not None and added.version == versions.get(added.id, 1):
+                await handle.delete_where(Where(ids=[added.id], states=STATES), forget=False)
     return tuple(left)
 
 

@@ -10,7 +10,8 @@ from __future__ import annotations
 import asyncio
 import math
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from datetime import date, datetime
 from itertools import combinations
@@ -98,12 +99,12 @@ def _of_person(person: str, places: Sequence[int], records: Sequence[MemoryRecor
 
 
 def _may_go_together(
-    pair: tuple[str, str], said: Mapping[str, Sequence[int]], days: Mapping[str, Days], names: Collection[str]
+    pair: tuple[str, str], said: Mapping[str, Sequence[int]], days: Mapping[str, Days], names: AbstractSet[str]
 ) -> bool:
     """Whether two subjects are worth comparing: on one day often enough, and not merely words of one phrase."""
-    one, other = pair
-    is_phrase = bool(set(said[one]) & set(said[other])) and not ({one, other} & set(names))
-    return len(days[one] & days[other]) >= LEAST_DAYS and not is_phrase
+    one, other = set(said[pair[0]]), set(said[pair[1]])
+    is_phrase = one == other or (bool(one & other) and names.isdisjoint(pair))
+    return len(days[pair[0]] & days[pair[1]]) >= LEAST_DAYS and not is_phrase
 
 
 def _subjects(places: Sequence[int], records: Sequence[MemoryRecord]) -> tuple[dict[str, list[int]], set[str]]:

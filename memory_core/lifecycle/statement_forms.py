@@ -21,8 +21,8 @@ _NOT_A_NAME: Final = (
 _RELATIVE: Final = (
     r"(?:(?:step|half-|grand|great-?grand|god|foster )?(?:mother|mom|mum|father|dad|parents?|sisters?|brothers?|sons?"
     r"|daughters?|child|children|kids?|ma|pa)(?:-in-law)?|wife|husband|partner|girlfriend|boyfriend|fianc[e\u00e9]e?"
-    r"|spouse|aunt|uncle|cousins?|nieces?|nephews?|twins?|in-laws|(?:best |close )?friend|roommate|flatmate|neighbou?r|boss"
-    r"|manager|supervisor|colleague|coworker|co-worker|mentor|coach|teacher|tutor|therapist|doctor|dentist|landlord"
+    r"|spouse|aunt|uncle|cousins?|nieces?|nephews?|twins?|in-laws|(?:best |close )?friend|roommate|flatmate|neighbou?r"
+    r"|boss|manager|supervisor|colleague|coworker|co-worker|mentor|coach|teacher|tutor|therapist|doctor|dentist|landlord"
     r"|landlady|lawyer|accountant|advisor|dogs?|cats?|pupp(?:y|ies)|kittens?|parrot|hamster|guinea pigs?|rabbit|horse"
     r"|turtle|pets?)"
 )
@@ -165,8 +165,8 @@ _FACTS: Final = (
     ),
     r"i (?:grew up (?:in|on|with|near) [\w' -]+|was (?:born|raised) (?:in|on) [\w' -]+|come from [\w' -]+)",
     (
-        rf"i (?:studied|majored in|graduated (?:from|in|with)|went to (?:college|university|school) (?:in|at)) (?!it"
-        rf"|this|hard|a lot|for|all|the)[\w' -]+"
+        r"i (?:studied|majored in|graduated (?:from|in|with)|went to (?:college|university|school) (?:in|at)) (?!it"
+        r"|this|hard|a lot|for|all|the)[\w' -]+"
     ),
     (
         rf"(?:i|we) (?:recently |just |finally )?(?:moved|relocated|emigrated|immigrated) (?:here )?(?:to|from) "
@@ -225,8 +225,8 @@ _FACTS: Final = (
         r"|working)\b)[\w' ,.\"&/%-]+"
     ),
     (
-        rf"(?:i|we) (?:started|began) (?:playing|learning|working (?:as|at|for)|taking|running|painting|volunteering"
-        rf"|teaching|collecting|studying|dancing|writing|training|practi[cs]ing|doing) (?:[\w' -]+)"
+        r"(?:i|we) (?:started|began) (?:playing|learning|working (?:as|at|for)|taking|running|painting|volunteering"
+        r"|teaching|collecting|studying|dancing|writing|training|practi[cs]ing|doing) (?:[\w' -]+)"
     ),
     (
         rf"(?:i|we) {_ADVERB}(?:mentor|foster|raise|run|manage|lead|host|organi[sz]e) (?:an?|two|three|my|our"
@@ -250,10 +250,10 @@ _PREFERENCES: Final = (
         r"(?!much|enough|so|any of)[\w' -]+"
     ),
     (
-        rf"(?:my|our)(?: all[- ]time| absolute)? (?:favou?rites?|preferred)(?: [\w'-]+){{1,5}} (?:is|are|has always "
-        rf"been|would be|was) (?!the (?:first|last|second|one)|when|how|getting|seeing|what)[\w' \"-]+"
+        r"(?:my|our)(?: all[- ]time| absolute)? (?:favou?rites?|preferred)(?: [\w'-]+){1,5} (?:is|are|has always "
+        r"been|would be|was) (?!the (?:first|last|second|one)|when|how|getting|seeing|what)[\w' \"-]+"
     ),
-    rf"(?-i:[A-Z])[\w' -]+ (?:is|are) my (?:all[- ]time |absolute )?favou?rite(?: [\w -]+)?[.!]*$",
+    r"(?-i:[A-Z])[\w' -]+ (?:is|are) my (?:all[- ]time |absolute )?favou?rite(?: [\w -]+)?[.!]*$",
     rf"{_I}prefer {_BAD_LIKE}(?:\w+ing\b )?{_BAD_LIKE}[\w' -]+",
     (
         r"i(?:'d| would)(?: much| always)? rather (?:sit|stay|travel|work|have|eat|drink|live|walk|take|fly|drive"

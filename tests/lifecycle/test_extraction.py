@@ -20,12 +20,13 @@ My landlord is Mr Novak
 On Sundays I visit my grandmother|I take vitamin D every morning|I keep my passport in the top drawer|My boss is Karen
 My doctor says I should walk more|I studied physics at Delft|I moved to Rotterdam in 2019|I used to smoke a pipe
 I'm moving to Porto|I broke my leg in 2020|I retire in 2030|My car is a Fiat|I need glasses to read|I'm left-handed
-Hi, I'm Tessa.|Well, I'm a vegan.|I'm learning Finnish|I'm training for a triathlon|My doctor is Dr. Osei
+Hi, I'm Tessa.|Well, I'm a vegan.|I'm learning Finnish|I don't eat meat|I'm training for a triathlon
+My doctor is Dr. Osei
 """
 LIKED = """
 Call me Fitz|You can call me Lou.|I prefer tea over coffee|I love hiking in the Alps|I can't stand cilantro
 My favorite color is teal|I hate flying
-Chess is my favourite game|I only drink decaf|I don't eat meat|I'm a big fan of Miles Davis
+Chess is my favourite game|I only drink decaf|I'm a big fan of Miles Davis
 I'd rather fly in the morning
 My kids love dinosaurs
 """
