@@ -73,20 +73,19 @@ def patterns(records: Sequence[MemoryRecord]) -> list[Insight]:
 def _of_person(person: str, places: Sequence[int], records: Sequence[MemoryRecord]) -> Iterator[_Found]:
     said, names = _subjects(places, records)
     days = {word: frozenset(records[place].occurred_at.date() for place in where) for word, where in said.items()}
-    often = sorted((word for word in days if len(days[word]) >= LEAST_DAYS), key=lambda word: (-len(days[word]), word))
+    once = {tuple(said[word]): word for word in sorted(days, key=lambda word: (len(word), word))}  # one of a phrase
+    often = sorted((word for word in once.values() if len(days[word]) >= LEAST_DAYS), key=lambda word: -len(days[word]))
     often = often[:MAX_SUBJECTS]
     pairs = [pair for pair in combinations(often, 2) if _may_go_together(pair, said, days, names)]
     least = CHANCE / max(1, len(often) * (len(_WEEKDAYS) + len(_PARTS)) + len(pairs))
     who = f"{person} mentions" if person else "Mentioned:"
     usual = _times(records[place].occurred_at for place in places)
     total = len({records[place].occurred_at.date() for place in places})
-    known: set[tuple[str, tuple[int, ...]]] = set()
     for word in often:
         for time, on in _times(records[place].occurred_at for place in said[word]).items():
             count, of, where = len(on), len(days[word]), tuple(said[word])
             chance = _by_chance(count, of, len(usual[time]) / total)
-            if count >= LEAST_SHARE * of and chance <= least and (time, where) not in known:
-                known.add((time, where))
+            if count >= LEAST_SHARE * of and chance <= least:
                 text = f"{who} {word!r} on {of} days, {count} of them {time}"
                 yield _Found(chance, text, f"{person}\0{word}\0{time}", where)
     for pair in pairs:
@@ -103,7 +102,7 @@ def _may_go_together(
 ) -> bool:
     """Whether two subjects are worth comparing: on one day often enough, and not merely words of one phrase."""
     one, other = set(said[pair[0]]), set(said[pair[1]])
-    is_phrase = one == other or (bool(one & other) and names.isdisjoint(pair))
+    is_phrase = bool(one & other) and names.isdisjoint(pair)
     return len(days[pair[0]] & days[pair[1]]) >= LEAST_DAYS and not is_phrase
 
 
