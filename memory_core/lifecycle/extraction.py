@@ -7,6 +7,7 @@ hour and clauses with a dangling "it" or "that" are left out. English only.
 
 from __future__ import annotations
 
+import asyncio
 import re
 import unicodedata
 from collections.abc import Iterator, Sequence
@@ -66,11 +67,12 @@ class PatternExtractor:
 
     async def extract(self, turns: Sequence[MemoryRecord]) -> list[Extracted]:
         """The statements of lasting facts and preferences in these turns, in order."""
-        return [
-            Extracted(text=clause, turn=place, kind=kind)
-            for place, turn in enumerate(turns)
-            for kind, clause in statements(turn.text)
-        ]
+        return await asyncio.to_thread(_extracted, [turn.text for turn in turns])
+
+
+def _extracted(texts: Sequence[str]) -> list[Extracted]:
+    said = ((place, kind, clause) for place, text in enumerate(texts) for kind, clause in statements(text))
+    return [Extracted(text=clause, turn=place, kind=kind) for place, kind, clause in said]
 
 
 def statements(text: str) -> Iterator[tuple[str, str]]:
