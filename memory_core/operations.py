@@ -6,7 +6,8 @@ import asyncio
 from collections.abc import Callable, Collection, Coroutine, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
-from typing import Final, Literal, TypeVar, get_args
+from importlib import import_module
+from typing import Final, Literal, TypeVar, cast, get_args
 
 from memory_core.checks import check_key, check_limit, check_one_of, check_query, check_unit, is_later
 from memory_core.conversation import Conversing
@@ -59,15 +60,24 @@ class Operations(Conversing):
         """The `Memory` behind the handle, for closing it."""
         return self._memory
 
-    async def add(self, entry: str | Draft, *, embed: Literal["now", "later"] = "now") -> MemoryRecord:
+    async def add(
+        self,
+        entry: str | Draft,
+        *,
+        embed: Literal["now", "later"] = "now",
+        on_duplicate: Literal["keep", "merge", "refuse"] = "keep",
+    ) -> MemoryRecord:
         """Store one record; returns when it is on disk.
 
         Args:
             entry: The text, or a `Draft` with everything known about it.
             embed: `"later"` returns before the vector is computed (the record is found by words at once).
+            on_duplicate: For an entry that says the same as a memory of its kind: `"keep"` stores it beside that,
+                `"merge"` stores it and merges both as `maintain` would, `"refuse"` stores nothing.
 
         Returns:
-            The stored record; for a known `source_key` the existing record, with text, author, data and tags updated.
+            The stored record; for a known `source_key` the existing record, with text, author, data and tags updated;
+            for a duplicate that is merged or refused the record that represents it.
 
         Raises:
             InvalidInputError: A field cannot be stored; the message names it.
@@ -75,6 +85,11 @@ class Operations(Conversing):
             DuplicateIdError: The owner already has a record with the draft's id.
             QuotaExceededError: The owner would exceed the quota; also raised by `add_many` and `put_many`.
         """
+        check_one_of("on_duplicate", on_duplicate, ("keep", "merge", "refuse"))
+        if on_duplicate != "keep":
+            # `lifecycle` is a layer above, where duplicates are recognised.
+            add_once = import_module("memory_core.lifecycle.maintaining").add_once
+            return cast("MemoryRecord", await add_once(self, entry, embed=embed, on_duplicate=on_duplicate))
         record = await off_loop(is_long([entry]), complete, entry, self._scope, self._memory.clock())
         stored = await self._memory.add_one(self._scope, record, embed_later=is_later(embed))
         if stored is None:

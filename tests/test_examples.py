@@ -14,6 +14,12 @@ SAYS = {
     "adk_migration.py": ["here: ['I go sailing in June']", "here: ['My sister lives in Bergen']"],
     "adk_radbot.py": ["agent: I know: important: the garden gate has code 4711"],
     "adk_two_sessions.py": ["helper: You told me: My favourite tea is jasmine"],
+    "facts_from_chats.py": [
+        "  I moved to Bergen.\nPatterns:",
+        "Ann mentions 'authentication' on 8 days, 8 of them on a Monday",
+        'Ann: "I\'m allergic to peanuts."',
+        "Taken back: 88 memories",
+    ],
     "langchain_agent.py": ["agent: The window seat.", "agent: I do not know."],
     "langchain_chat.py": ["tuesday  ann:   Which tea do I like best?", "  ann: My favourite tea is jasmine"],
     "langchain_migrate.py": ["1 item: {'text': 'Ann drinks jasmine tea'}", "recalled: 'I live in Oslo'"],

@@ -1,14 +1,26 @@
-"""Maintain stored records: merge, correct and archive them in steps that are planned first and can be undone."""
+"""Maintain stored records: merge, correct, archive and derive them, by plans that can be shown and undone."""
 
-from memory_core.lifecycle.maintaining import add_once, apply_steps, maintain, maintain_all, undo_maintenance
+from memory_core.lifecycle.extraction import PatternExtractor
+from memory_core.lifecycle.language_model import LanguageModel
+from memory_core.lifecycle.maintaining import apply_steps, maintain, maintain_all, undo_maintenance
 from memory_core.lifecycle.plan import Change, MaintainPolicy, Maintenance, Step
+from memory_core.lifecycle.proposals import Extracted, Extractor, Insight, Reflector
+from memory_core.lifecycle.reflection import PatternReflector
+from memory_core.lifecycle.summaries import ExtractiveSummarizer
 
 __all__ = [
     "Change",
+    "Extracted",
+    "ExtractiveSummarizer",
+    "Extractor",
+    "Insight",
+    "LanguageModel",
     "MaintainPolicy",
     "Maintenance",
+    "PatternExtractor",
+    "PatternReflector",
+    "Reflector",
     "Step",
-    "add_once",
     "apply_steps",
     "maintain",
     "maintain_all",

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime, timedelta
-from typing import Final
 
-from memory_core.lifecycle.plan import FADED, PINNED, Change, MaintainPolicy, Reason, Step
+from memory_core.encoding import encode_json
+from memory_core.lifecycle.plan import DAY, FADED, PINNED, Change, MaintainPolicy, Reason, Step
 from memory_core.models import MemoryRecord, Patch
-
-_DAY: Final = timedelta(days=1)
 
 
 def strength(record: MemoryRecord, policy: MaintainPolicy, now: datetime) -> float:
@@ -20,44 +18,59 @@ def strength(record: MemoryRecord, policy: MaintainPolicy, now: datetime) -> flo
     half_life = policy.half_lives.get(record.kind)
     if half_life is None:
         return record.importance
-    days = max(timedelta(0), now - _last_used(record)) / _DAY
+    days = max(timedelta(0), now - last_used(record)) / DAY
     return float(record.importance * 0.5 ** (days / half_life))
 
 
 def fading(records: Iterable[MemoryRecord], policy: MaintainPolicy, now: datetime) -> Iterator[Step]:
-    """Steps that archive faded records and, among the others, the weakest beyond the budget.
+    """Steps that archive records beyond their lifetime, faded ones and, of the others, the weakest beyond the budget.
 
     Args:
         records: Active records.
     """
-    by_strength = sorted(records, key=lambda each: (strength(each, policy, now), _last_used(each), each.id))
-    fade = [record for record in by_strength if record.kind in policy.half_lives and _may_be_archived(record)]
-    faded = [record for record in fade if strength(record, policy, now) < FADED]
-    yield from (_archived(record, "faded") for record in faded)
-    gone = {record.id for record in faded}
-    left = [record for record in by_strength if record.id not in gone]
+    left: list[MemoryRecord] = []
+    for record in sorted(records, key=lambda each: (strength(each, policy, now), last_used(each), each.id)):
+        reason = _end_of(record, policy, now)
+        if reason is None or is_pinned(record):
+            left.append(record)
+        else:
+            yield _archived(record, reason)
     yield from (_archived(record, "budget") for record in _beyond_budget(left, policy))
 
 
+def is_pinned(record: MemoryRecord) -> bool:
+    """Whether a record stays active."""
+    return PINNED in record.tags
+
+
+def last_used(record: MemoryRecord) -> datetime:
+    """When a record was last read or, if it never was, said."""
+    return record.occurred_at if record.accessed_at is None else max(record.accessed_at, record.occurred_at)
+
+
+def _end_of(record: MemoryRecord, policy: MaintainPolicy, now: datetime) -> Reason | None:
+    lifetime = policy.lifetimes.get(record.kind)
+    if lifetime is not None and (now - record.occurred_at) / DAY > lifetime:
+        return "expired"
+    return "faded" if record.kind in policy.half_lives and strength(record, policy, now) < FADED else None
+
+
 def _beyond_budget(records: Sequence[MemoryRecord], policy: MaintainPolicy) -> Iterator[MemoryRecord]:
-    count, chars = len(records), sum(len(record.text) for record in records)
+    count, size = len(records), sum(map(_bytes, records))
     most_records = count if policy.most_records is None else policy.most_records
-    most_chars = chars if policy.most_chars is None else policy.most_chars
-    for record in filter(_may_be_archived, records):
-        if count <= most_records and chars <= most_chars:
+    most_bytes = size if policy.most_bytes is None else policy.most_bytes
+    for record in records:
+        if count <= most_records and size <= most_bytes:
             return
-        count, chars = count - 1, chars - len(record.text)
-        yield record
+        if not is_pinned(record):
+            count, size = count - 1, size - _bytes(record)
+            yield record
 
 
-def _may_be_archived(record: MemoryRecord) -> bool:
-    return PINNED not in record.tags
+def _bytes(record: MemoryRecord) -> int:
+    return len(record.text.encode()) + (len(encode_json(record.data)) if record.data else 0)
 
 
 def _archived(record: MemoryRecord, reason: Reason) -> Step:
     change = Change(id=record.id, version=record.version, patch=Patch(state="archived"), undo=Patch(state=record.state))
     return Step(reason=reason, kept="", gone=(record.text,), changes=(change,))
-
-
-def _last_used(record: MemoryRecord) -> datetime:
-    return record.occurred_at if record.accessed_at is None else max(record.accessed_at, record.occurred_at)

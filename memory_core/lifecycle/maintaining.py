@@ -8,15 +8,17 @@ from dataclasses import replace
 from typing import Final, Literal
 
 from memory_core.all_owners import Operator
-from memory_core.checks import check_one_of
 from memory_core.drafts import complete
-from memory_core.errors import ConflictError, RecordNotFoundError
+from memory_core.errors import ConflictError, DuplicateIdError, RecordNotFoundError
 from memory_core.handle import BoundMemory
+from memory_core.lifecycle.deriving import Helpers, derived
 from memory_core.lifecycle.plan import DEFAULT_POLICY, Change, MaintainPolicy, Maintenance, Step
 from memory_core.lifecycle.planning import merge_of, plan
+from memory_core.lifecycle.proposals import Extractor, Reflector
 from memory_core.limits import MAX_LIMIT
 from memory_core.models import STATES, Draft, MemoryRecord, Scope
 from memory_core.progress import Progress, ProgressCallback
+from memory_core.protocols import Summarizer
 from memory_core.recall.prompt import cut_query
 from memory_core.where.value import Where
 
@@ -28,10 +30,14 @@ async def maintain(
     handle: BoundMemory,
     policy: MaintainPolicy = DEFAULT_POLICY,
     *,
+    extractor: Extractor | None = None,
+    summarizer: Summarizer | None = None,
+    reflector: Reflector | None = None,
     dry_run: bool = False,
     progress: ProgressCallback | None = None,
 ) -> Maintenance:
-    """Merge records that say the same, find statements that later ones correct, and archive records that fade.
+    """Merge records that say the same, find statements that later ones correct, and archive records that fade; derive
+    facts, summaries and patterns before that, if asked to.
 
     Every change is its own transaction and applies only to the version of the record that it was planned for. So this
     can run beside writers and other processes, can be interrupted at any point, and continues when it is called again.
@@ -40,11 +46,21 @@ async def maintain(
     Args:
         handle: The records to maintain, limited by its agent, session and collection.
         policy: What to do with the findings.
-        dry_run: Only report what would be done.
+        extractor: Extracts facts from the turns of people: `PatternExtractor()`, or one that asks a model.
+        summarizer: Summarises sessions: `ExtractiveSummarizer()`, or one that asks a model, of which the former takes
+            the place where it fails.
+        reflector: Finds patterns in many memories: `PatternReflector()`, or one that asks a model.
+        dry_run: Only report what would be done; models are asked all the same.
         progress: Called with the number of steps taken.
     """
+    now = handle.memory.clock()
     records = await _records(handle, replace(policy.where, states=STATES))
-    steps = await asyncio.to_thread(plan, records, policy, handle.memory.clock())
+    helpers = Helpers(extractor=extractor, summarizer=summarizer, reflector=reflector)
+    additions = await derived(records, helpers, now)
+    known = {record.id for record in records}
+    new = [draft for step in additions for draft in step.added if draft.id not in known]
+    expected = [*records, *(complete(draft, handle.scope, now) for draft in new)]
+    steps = [*additions, *await asyncio.to_thread(plan, expected, policy, now)]
     wishes = {"duplicate": policy.duplicates, "correction": policy.contradictions}
     proposed = tuple(step for step in steps if wishes.get(step.reason) == "propose")
     wanted = [step for step in steps if wishes.get(step.reason) != "propose"]
@@ -54,38 +70,40 @@ async def maintain(
 
 
 async def maintain_all(
-    operator: Operator, policy: MaintainPolicy = DEFAULT_POLICY, *, dry_run: bool = False
+    operator: Operator,
+    policy: MaintainPolicy = DEFAULT_POLICY,
+    *,
+    extractor: Extractor | None = None,
+    summarizer: Summarizer | None = None,
+    reflector: Reflector | None = None,
+    dry_run: bool = False,
 ) -> Mapping[Scope, Maintenance]:
     """`maintain` for every owner in turn; returns the result for each owner."""
-    owners = await operator.owners()
-    return {owner: await maintain(operator.handle(owner), policy, dry_run=dry_run) for owner in owners}
+    done: dict[Scope, Maintenance] = {}
+    for owner in await operator.owners():
+        done[owner] = await maintain(
+            operator.handle(owner),
+            policy,
+            extractor=extractor,
+            summarizer=summarizer,
+            reflector=reflector,
+            dry_run=dry_run,
+        )
+    return done
 
 
 async def add_once(
-    handle: BoundMemory, entry: str | Draft, *, on_duplicate: Literal["merge", "refuse"] = "merge"
+    handle: BoundMemory, entry: str | Draft, *, embed: Literal["now", "later"], on_duplicate: str
 ) -> MemoryRecord:
-    """Add an entry unless a memory of the same kind says the same; returns the record that represents it.
-
-    Args:
-        handle: The memory to add to.
-        entry: As for `BoundMemory.add`.
-        on_duplicate: `"merge"` stores a duplicate as well and merges both as `maintain` would; `"refuse"` stores
-            nothing and returns the existing record.
-
-    Raises:
-        InvalidInputError: As for `BoundMemory.add`.
-    """
-    check_one_of("on_duplicate", on_duplicate, ("merge", "refuse"))
+    """`BoundMemory.add` for `on_duplicate="merge"` and `"refuse"`."""
     draft = complete(entry, handle.scope, handle.memory.clock())
     query = cut_query(draft.text)
     hits = await handle.search(query, limit=MAX_LIKE, mode="lexical", floor=False, where=Where(kinds=[draft.kind]))
     like = [hit.record for hit in hits if merge_of(hit.record, draft) is not None]
-    if not like:
-        return await handle.add(entry)
-    if on_duplicate == "refuse":
+    if like and on_duplicate == "refuse":
         return like[0]
-    added = await handle.add(entry)
-    step = merge_of(like[0], added)
+    added = await handle.add(entry, embed=embed)
+    step = merge_of(like[0], added) if like else None
     if step is None or added.id == like[0].id:  # the same source key
         return added
     await apply_steps(handle, [step])
@@ -109,7 +127,7 @@ async def apply_steps(
 
 async def undo_maintenance(handle: BoundMemory, maintenance: Maintenance) -> tuple[Change, ...]:
     """Revert what `maintain` did, the last step first; returns the changes that were not reverted because their records
-    have been changed since."""
+    have been changed since. Records that it added are deleted, unless they have been changed since."""
     versions: dict[str, int] = {}
     left: list[Change] = []
     for step in reversed((*maintenance.steps, *maintenance.skipped)):
@@ -121,10 +139,20 @@ async def undo_maintenance(handle: BoundMemory, maintenance: Maintenance) -> tup
                 left.append(change)
             else:
                 versions[change.id] = record.version
+        for draft in step.added:
+            added = await handle.get(str(draft.id))
+            if added is not None and added.version == versions.get(added.id, 1):
+                await handle.delete_where(Where(ids=[added.id], states=STATES), forget=False)
     return tuple(left)
 
 
 async def _apply(handle: BoundMemory, step: Step) -> bool:
+    """Whether the whole step could be applied."""
+    if step.added:
+        try:
+            await handle.add_many(step.added)  # without those whose source key is forgotten
+        except DuplicateIdError:  # another caller was faster
+            return False
     for change in step.changes:
         try:
             await handle.update(change.id, change.patch, expected_version=change.version)

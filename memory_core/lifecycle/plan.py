@@ -4,19 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import timedelta
 from typing import Final, Literal
 
 from memory_core.errors import InvalidInputError
 from memory_core.json_values import Value
-from memory_core.models import Patch
+from memory_core.models import Draft, Patch
 from memory_core.where.value import Where
 
 FADED: Final = 0.05
 """Records with less strength than this are archived: an importance of 0.5 falls below it after 3.3 half-lives."""
 PINNED: Final = "pinned"
-"""Records with this tag never fade."""
+"""Records with this tag stay active."""
+DAY: Final = timedelta(days=1)
 
-Reason = Literal["duplicate", "correction", "faded", "budget"]
+Reason = Literal["extracted", "summary", "reflection", "duplicate", "correction", "faded", "expired", "budget"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -24,8 +26,7 @@ class MaintainPolicy(Value):
     """What `maintain` does with its findings.
 
     Turns of conversations, steps of a bank and summaries are neither merged nor corrected, because they document what
-    was said and done.
-    Records with the tag `pinned` never fade.
+    was said and done. Records with the tag `pinned` stay active.
 
     Raises:
         InvalidInputError: A number is out of range.
@@ -38,18 +39,24 @@ class MaintainPolicy(Value):
     half_lives: Mapping[str, float] = field(default_factory=dict[str, float])
     """For each kind, the days after which an unread record has half its strength; other kinds do not fade. A record
     whose strength is below `FADED` is archived."""
+    lifetimes: Mapping[str, float] = field(default_factory=dict[str, float])
+    """For each kind, the days after which a record is archived, read or not."""
+    compact_after: float | None = None
+    """Days after which a turn that a summary covers becomes `compacted`, unless it was read since or is as important as
+    `IMPORTANT`; `None` keeps all turns active."""
     most_records: int | None = None
     """Most active records of an owner; the weakest beyond that are archived."""
-    most_chars: int | None = None
-    """Most characters of their texts together."""
+    most_bytes: int | None = None
+    """Most bytes of their texts and data together, in UTF-8."""
     where: Where = field(default_factory=Where)
     """The records to maintain."""
 
     def __post_init__(self) -> None:
-        for kind, days in self.half_lives.items():
-            if not 0 < days < float("inf"):
-                raise InvalidInputError(f"the half-life of {kind!r} must be a number of days above 0, not {days!r}")
-        for name in ("most_records", "most_chars"):
+        for name, times in (("half-life", self.half_lives), ("lifetime", self.lifetimes)):
+            for kind, days in times.items():
+                if not 0 < days < float("inf"):
+                    raise InvalidInputError(f"the {name} of {kind!r} must be a number of days above 0, not {days!r}")
+        for name in ("most_records", "most_bytes", "compact_after"):
             value = getattr(self, name)
             if value is not None and value < 0:
                 raise InvalidInputError(f"{name} must be 0 or more, or None for no limit, not {value!r}")
@@ -68,14 +75,16 @@ class Change(Value):
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Step(Value):
-    """Changes that belong together: one record that stays, and those that it replaces."""
+    """What belongs together: records that are added in one transaction, then changes of records, one by one."""
 
     reason: Reason
     kept: str
-    """The text that stays; empty if nothing replaces the others."""
+    """The text that stays or is new; empty if nothing replaces the others."""
     gone: tuple[str, ...]
     """The texts that are no longer found, except through `history`, `as_of` or their state."""
     changes: tuple[Change, ...]
+    added: tuple[Draft, ...] = ()
+    """New records, with ids, so that the step can be reverted."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)

@@ -10,6 +10,7 @@ from datetime import datetime
 from memory_core.drafts import patched
 from memory_core.json_values import UNSET
 from memory_core.lifecycle.corrections import corrections
+from memory_core.lifecycle.deriving import compacted, is_note, is_turn
 from memory_core.lifecycle.fading import fading
 from memory_core.lifecycle.plan import Change, MaintainPolicy, Step
 from memory_core.lifecycle.sameness import groups_of_same, statement_of
@@ -19,8 +20,8 @@ from memory_core.models import Link, MemoryRecord, Patch, Relation
 
 def is_statement(record: MemoryRecord) -> bool:
     """Whether a record is a statement: neither a turn of a conversation nor a step nor a summary."""
-    is_turn = record.kind in {"message", "user_query", "conversation_turn"} or bool(record.session and record.role)
-    return not is_turn and record.kind != "step" and record.tier != "summary" and bool(record.text.strip())
+    documents = is_turn(record) or record.kind in {"conversation_turn", "step"} or record.tier == "summary"
+    return not documents and bool(record.text.strip())
 
 
 def plan(records: Iterable[MemoryRecord], policy: MaintainPolicy, now: datetime) -> list[Step]:
@@ -30,7 +31,7 @@ def plan(records: Iterable[MemoryRecord], policy: MaintainPolicy, now: datetime)
         records: Records in all states; compacted ones still show how words are spelt.
         now: The time at which the strength of records is computed.
     """
-    everything = sorted(records, key=_age)
+    everything = sorted((record for record in records if not is_note(record)), key=_age)
     texts = {record.text for record in everything if is_statement(record)}
     counts = Counter(word for text in texts for word in set(statement_of(text).words))
     active = [record for record in everything if record.state == "active"]
@@ -40,6 +41,10 @@ def plan(records: Iterable[MemoryRecord], policy: MaintainPolicy, now: datetime)
         corrected = list(_supersessions(list(filter(is_statement, left))))
         left = _after(corrected, left) if policy.contradictions == "supersede" else left
         steps += corrected
+    if policy.compact_after is not None:
+        replaced = list(compacted(left, policy.compact_after, now))
+        left = _after(replaced, left)
+        steps += replaced
     return [*steps, *fading(left, policy, now)]
 
 

@@ -12,7 +12,7 @@ from memory_core.recall.prompt import BLOCK_END, BLOCK_START, printable
 from memory_core.recall.values import MAX_LINE_CHARS, RecallOptions
 
 if TYPE_CHECKING:
-    from memory_core.recall.selection import Candidate
+    from memory_core.recall.candidates import Candidate
 
 Format = Callable[[MemoryRecord, str], str]
 

@@ -17,7 +17,8 @@ from memory_core.recall.values import Considered, Reason, Recalled, RecallOption
 from memory_core.where.value import Where
 
 if TYPE_CHECKING:
-    from memory_core.recall.selection import Candidate, Selection
+    from memory_core.recall.candidates import Candidate
+    from memory_core.recall.selection import Selection
 
 MAX_QUERY_CHARS: Final = 2_000
 """Most characters of a question that are searched for, from its beginning and its end; embedders read less."""

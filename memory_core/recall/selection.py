@@ -9,6 +9,8 @@ from datetime import datetime
 from typing import Final
 
 from memory_core.models import Hit, MemoryRecord
+from memory_core.recall.candidates import Candidate
+from memory_core.recall.levels import at_one_level
 from memory_core.recall.statements import (
     SAME_QUESTION,
     asks_the_same,
@@ -35,36 +37,6 @@ MOST_ASKED: Final = 8
 """Number of earlier questions whose answers are read."""
 
 _NOWHERE: Final[Sequence[int]] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Candidate:
-    """A hit that may get a line in the block."""
-
-    hit: Hit
-    text: str
-    """The text to show: the best passage, or all of a short text."""
-    words: str
-    """The text to show, normalised for case and punctuation."""
-    terms: frozenset[str]
-    is_request: bool
-    """Whether it only asks a question, so that it gets a line only with its answer."""
-    before: MemoryRecord | None = None
-    """The question before it, if it is a short reply."""
-    after: MemoryRecord | None = None
-    """The answer after it, if it is a question."""
-    since: datetime | None = None
-    """If it is the latest of several values of one thing, the time from which that value is valid."""
-
-    @property
-    def record(self) -> MemoryRecord:
-        """The record of the hit."""
-        return self.hit.record
-
-    @property
-    def records(self) -> tuple[MemoryRecord, ...]:
-        """Every record whose text is shown, in order."""
-        return tuple(record for record in (self.before, self.record, self.after) if record is not None)
 
 
 @dataclass(slots=True)
@@ -137,7 +109,7 @@ def select(query: str, hits: Sequence[Hit], options: RecallOptions, *, longest: 
             candidates.append(candidate)
         else:
             selection.leave_out(hit.record, reason)
-    once = _without_echoes(_once(candidates, selection), wanted, selection)
+    once = _without_echoes(_once(at_one_level(candidates, wanted, selection.leave_out), selection), wanted, selection)
     if options.diversity:
         by_id = {candidate.record.id: candidate for candidate in once}
         chosen = diversified([candidate.hit for candidate in once], len(once), options.diversity)
@@ -200,10 +172,10 @@ def latest_first(candidates: Sequence[Candidate]) -> list[Candidate]:
     """Order the lines: as given, but among statements about as relevant as the best the latest comes first, and
     likewise among several values of one thing, where the latest gets the date since when it is valid.
 
-    Answers of the model keep their positions, and mere questions with their answers come last.
+    Answers of the model and summaries keep their positions, and mere questions with their answers come last.
     """
     lines = [line for line in candidates if not line.is_request]
-    stated = [place for place, line in enumerate(lines) if line.record.role != "assistant"]
+    stated = [n for n, line in enumerate(lines) if line.record.role != "assistant" and line.record.tier != "summary"]
     score = max((lines[place].hit.score for place in stated), default=0.0)
     likeness = max((lines[place].hit.similarity or 0.0 for place in stated), default=0.0)
     near = [place for place in stated if _is_near(lines[place], score, likeness)]

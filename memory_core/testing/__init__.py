@@ -24,6 +24,7 @@ for _module in (
     "chunker",
     "conditions",
     "conversations",
+    "deriving",
     "embedder",
     "items",
     "listings",
@@ -42,6 +43,7 @@ for _module in (
 
 from memory_core.testing.base import Ticks  # noqa: E402
 from memory_core.testing.chunker import ChunkerContract  # noqa: E402
+from memory_core.testing.deriving import ExtractorContract, ReflectorContract  # noqa: E402
 from memory_core.testing.embedder import EmbedderContract  # noqa: E402
 from memory_core.testing.reembedding import ReembeddingContract  # noqa: E402
 from memory_core.testing.reopening import ReopeningContract  # noqa: E402
@@ -50,7 +52,9 @@ from memory_core.testing.store import StoreContract  # noqa: E402
 __all__ = [
     "ChunkerContract",
     "EmbedderContract",
+    "ExtractorContract",
     "ReembeddingContract",
+    "ReflectorContract",
     "ReopeningContract",
     "StoreContract",
     "Ticks",

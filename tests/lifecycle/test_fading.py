@@ -61,7 +61,7 @@ async def test_a_budget_keeps_what_matters_most_and_what_is_pinned(ann: BoundMem
     ]
     await ann.add_many(drafts)
     assert await gone(ann, MaintainPolicy(most_records=4)) == [("budget", "note 3"), ("budget", "note 2")]
-    assert await gone(ann, MaintainPolicy(most_chars=3 * 6)) == [("budget", "note 1")]
+    assert await gone(ann, MaintainPolicy(most_bytes=3 * 6)) == [("budget", "note 1")]
     assert await gone(ann, MaintainPolicy(most_records=0)) == [("budget", "note 0"), ("budget", "note 4")]
     assert [record.text for record in (await ann.list()).records] == ["note 5"]
 
@@ -83,7 +83,7 @@ async def test_what_is_merged_or_corrected_does_not_count_for_the_budget(ann: Bo
     assert [reason for reason, _ in await gone(ann, policy)] == ["duplicate", "correction"]
 
 
-@pytest.mark.parametrize("wrong", [{"half_lives": {"note": 0}}, {"most_records": -1}, {"most_chars": -1}])
+@pytest.mark.parametrize("wrong", [{"half_lives": {"note": 0}}, {"most_records": -1}, {"most_bytes": -1}])
 def test_a_policy_that_means_nothing_is_refused(wrong: dict[str, Any]) -> None:
     with pytest.raises(InvalidInputError, match="must be"):
         MaintainPolicy(**wrong)

@@ -19,7 +19,6 @@ from memory_core import BoundMemory, Draft, Link, Memory, MemoryRecord, Patch, W
 from memory_core.lifecycle import (
     MaintainPolicy,
     Maintenance,
-    add_once,
     apply_steps,
     maintain,
     maintain_all,
@@ -275,21 +274,21 @@ def test_two_processes_maintain_while_one_writes_and_another_is_killed(tmp_path:
 
 
 async def test_an_entry_that_is_known_is_merged_or_refused_on_write(ann: BoundMemory) -> None:
-    first = await add_once(ann, fact("Ann drinks jasmine tea"))
-    again = await add_once(ann, fact("Ann drinks jasmin tea", 1, importance=0.9))
+    first = await ann.add(fact("Ann drinks jasmine tea"), on_duplicate="merge")
+    again = await ann.add(fact("Ann drinks jasmin tea", 1, importance=0.9), on_duplicate="merge")
     assert (again.id, again.importance) == (first.id, 0.9)
     assert len(again.links) == 1
-    refused = await add_once(ann, fact("ann drinks JASMINE tea.", 2), on_duplicate="refuse")
+    refused = await ann.add(fact("ann drinks JASMINE tea.", 2), on_duplicate="refuse")
     assert refused.id == first.id
     assert (await ann.stats()).records == 2
     for other in (fact("Ann drinks mint tea"), fact("Ann drinks jasmine tea", author="Tom")):
-        assert (await add_once(ann, other, on_duplicate="refuse")).text == other.text
+        assert (await ann.add(other, on_duplicate="refuse")).text == other.text
     assert (await ann.stats()).records == 4
 
 
 async def test_an_entry_under_a_known_source_key_is_no_duplicate_of_itself(ann: BoundMemory) -> None:
-    one = await add_once(ann, fact("Ann drinks tea", source_key="k"))
-    two = await add_once(ann, fact("Ann drinks tea", source_key="k"))
+    one = await ann.add(fact("Ann drinks tea", source_key="k"), on_duplicate="merge")
+    two = await ann.add(fact("Ann drinks tea", source_key="k"), on_duplicate="merge")
     assert (one.id, two.links) == (two.id, ())
 
 

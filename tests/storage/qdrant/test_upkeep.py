@@ -14,7 +14,7 @@ from memory_core import (
     run_sync,
     undo_maintenance,
 )
-from memory_core.lifecycle import Maintenance, add_once
+from memory_core.lifecycle import Maintenance
 from tests.storage.qdrant.conftest import Open
 
 MAY = datetime(2026, 5, 1, tzinfo=UTC)
@@ -47,5 +47,5 @@ def test_maintenance_merges_corrects_and_takes_back_on_a_server(connect: Open) -
     assert run_sync(maintain, ann, policy) == Maintenance()
     assert run_sync(undo_maintenance, ann, done) == ()
     assert len(run_sync(ann.list).records) == 4
-    again = run_sync(add_once, ann, fact("I live in OSLO", 9), on_duplicate="refuse")
+    again = run_sync(ann.add, fact("I live in OSLO", 9), on_duplicate="refuse")
     assert again.text == "I live in Oslo"

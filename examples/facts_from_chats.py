@@ -1,0 +1,69 @@
+"""Facts, a summary and a pattern from weeks of conversations, without a model; shown first, and taken back at the end.
+
+python examples/facts_from_chats.py
+"""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import UTC, datetime, timedelta
+
+from memory_core import BoundMemory, Draft, MaintainPolicy, Memory, Where, maintain, undo_maintenance
+from memory_core.lifecycle import ExtractiveSummarizer, PatternExtractor, PatternReflector
+
+MONDAY = datetime(2026, 1, 5, 9, tzinfo=UTC)
+SAID = (
+    ("user", "How should authentication with tokens work?"),
+    ("assistant", "Sign the tokens, and let them expire after an hour."),
+    ("user", "Good. By the way, I'm allergic to peanuts. What can I cook tonight?"),
+    ("assistant", "Try rice with lentils, carrots and ginger."),
+)
+
+
+def week(number: int) -> list[Draft]:
+    """A conversation on Monday, and a remark on every other day."""
+    home = "I live in Oslo." if number < 4 else "I moved to Bergen."
+    said = [(minute, role, text) for minute, (role, text) in enumerate((*SAID, ("user", home)))]
+    said += [(24 * 60 * day, "user", "The build is green.") for day in range(1, 7)]
+    return [
+        Draft(
+            text,
+            kind="message",
+            role="user" if role == "user" else "assistant",
+            author="Ann" if role == "user" else "bot",
+            session=f"week {number}",
+            occurred_at=MONDAY + timedelta(days=7 * number, minutes=minute),
+        )
+        for minute, role, text in said
+    ]
+
+
+async def show(ann: BoundMemory, title: str, *kinds: str) -> None:
+    """Print the active memories of some kinds."""
+    page = await ann.list(where=Where(kinds=kinds), order="oldest")
+    print(f"{title}:", *(f"  {line}" for record in page.records for line in record.text.splitlines()[:3]), sep="\n")
+
+
+async def main() -> None:
+    """Derive, show, recall, undo."""
+    async with Memory(":memory:", embedder=None) as memory:
+        ann = memory.bind(app="demo", user="ann")
+        for number in range(8):
+            await ann.add_many(week(number))
+        done = await maintain(
+            ann,
+            MaintainPolicy(contradictions="supersede"),
+            extractor=PatternExtractor(),
+            summarizer=ExtractiveSummarizer(),
+            reflector=PatternReflector(),
+        )
+        await show(ann, "Facts", "fact", "preference", "event")
+        await show(ann, "Patterns", "insight")
+        print("Summaries:", len((await ann.list(where=Where(kinds=["summary"]))).records))
+        print((await ann.recall("What is Ann allergic to?", limit=1)).text.splitlines()[2])
+        await undo_maintenance(ann, done)
+        print("Taken back:", (await ann.stats()).records, "memories")
+
+
+if __name__ == "__main__":
+    asyncio.run(main())

@@ -1,0 +1,266 @@
+"""Plan the records that are derived from others: facts from turns, summaries of sessions, patterns in many memories."""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+from collections import defaultdict
+from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Final, TypedDict
+
+from memory_core.errors import InvalidInputError, reason_for_log
+from memory_core.lifecycle.fading import is_pinned, last_used
+from memory_core.lifecycle.plan import DAY, PINNED, Change, Reason, Step
+from memory_core.lifecycle.proposals import Extracted, Extractor, Insight, Reflector
+from memory_core.lifecycle.summaries import ExtractiveSummarizer
+from memory_core.limits import MAX_TEXT_CHARS
+from memory_core.models import Draft, Json, Link, MemoryRecord, Patch, Relation, State
+from memory_core.protocols import Summarizer
+
+logger = logging.getLogger(__name__)
+
+READ_AT_ONCE: Final = 100
+"""Turns of a session that an extractor reads, or a summary covers, at once."""
+LEAST_SUMMARIZED: Final = 10
+"""Fewest turns that are summarised."""
+QUIET_DAYS: Final = 1
+"""A session without a turn for so many days is over, and its rest is summarised."""
+LEAST_NEW: Final = 20
+"""New memories after which a reflector is called again."""
+EXTRACTION, SUMMARY, REFLECTION, INSIGHT = "extraction", "summary", "reflection", "insight"
+CONFIDENCE: Final = 0.9
+"""Of derived statements: somebody's words, found by a pattern or by a model."""
+MAX_SOURCES: Final = 100
+"""Most memories that an insight links to, the latest."""
+IMPORTANT: Final = 0.8
+"""Turns of this importance are not compacted."""
+
+
+class _Identity(TypedDict):
+    id: str
+    source_key: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Helpers:
+    """Who derives records; `None` derives none."""
+
+    extractor: Extractor | None = None
+    summarizer: Summarizer | None = None
+    reflector: Reflector | None = None
+
+
+def is_turn(record: MemoryRecord) -> bool:
+    """Whether a record is a turn of a conversation: somebody's message, not something derived from one."""
+    is_said = record.kind in {"message", "user_query"} or bool(record.session and record.role)
+    return is_said and not any(link.relation == "derived_from" for link in record.links)
+
+
+def is_note(record: MemoryRecord) -> bool:
+    """Whether a record only notes what was read, so that it is read once."""
+    return record.kind in {EXTRACTION, REFLECTION} and not record.text
+
+
+async def derived(records: Sequence[MemoryRecord], helpers: Helpers, now: datetime) -> list[Step]:
+    """The steps that add derived records, in order.
+
+    Args:
+        records: An owner's records in all states.
+    """
+    oldest_first = sorted(records, key=lambda record: (record.occurred_at, record.id))
+    steps = list(_unfinished(oldest_first))
+    if helpers.extractor is not None:
+        steps += [step async for step in _extractions(oldest_first, helpers.extractor)]
+    if helpers.summarizer is not None:
+        steps += [step async for step in _summaries(oldest_first, helpers.summarizer, now)]
+    if helpers.reflector is not None:
+        steps += await _reflections(oldest_first, helpers.reflector)
+    return steps
+
+
+def _unfinished(records: Iterable[MemoryRecord]) -> Iterator[Step]:
+    """Archive the notes of runs that were interrupted before they did so."""
+    for record in records:
+        if is_note(record) and record.state == "active":
+            change = _changed(record.id, record.version, "archived")
+            yield Step(reason="extracted", kept="", gone=(), changes=(change,))
+
+
+async def _extractions(records: Sequence[MemoryRecord], extractor: Extractor) -> AsyncIterator[Step]:
+    """A step for each batch of turns that this extractor has not read: what they say, and a note of what was read."""
+    notes = [each for each in records if each.kind == EXTRACTION and each.data.get("by") == extractor.name]
+    read = {link.id for note in notes for link in note.links}
+    unread = (each for each in records if each.id not in read and each.role in ("user", None) and each.text.strip())
+    for turns in _batches(unread):
+        said = await extractor.extract(turns)
+        facts = [_fact(_among(turns, each.turn, extractor.name), each, extractor.name) for each in said]
+        yield _with_note(EXTRACTION, extractor.name, "extracted", _new(facts, records), turns, {})
+
+
+async def _summaries(records: Sequence[MemoryRecord], summarizer: Summarizer, now: datetime) -> AsyncIterator[Step]:
+    """A step for each part of a session that no summary covers: full batches, and the rest of one that is over."""
+    covered = {link.id for each in records if each.kind == SUMMARY for link in each.links}
+    for turns in _batches(each for each in records if each.id not in covered and each.text.strip()):
+        is_over = (now - turns[-1].occurred_at) / DAY >= QUIET_DAYS and len(turns) >= LEAST_SUMMARIZED
+        if len(turns) == READ_AT_ONCE or is_over:
+            draft = await _summary(turns, summarizer)
+            yield Step(reason="summary", kept=draft.text, gone=(), changes=(), added=(draft,))
+
+
+async def _summary(turns: Sequence[MemoryRecord], summarizer: Summarizer) -> Draft:
+    texts = [f"{turn.author or turn.role or ''}: {turn.text}".removeprefix(": ") for turn in turns]
+    by, text = type(summarizer).__name__, ""
+    try:
+        text = (await summarizer.summarize(texts)).strip()
+    except Exception as error:  # noqa: BLE001  (whatever a model's client raises: there is a summary without it)
+        logger.warning("a session is summarised without its summarizer: %s", reason_for_log(error))
+    if not text:
+        by, text = ExtractiveSummarizer.__name__, await ExtractiveSummarizer().summarize(texts)
+    first, last = turns[0], turns[-1]
+    return Draft(
+        text[:MAX_TEXT_CHARS],
+        kind=SUMMARY,
+        tags=(PINNED,) if any(map(is_pinned, turns)) else (),
+        importance=max(turn.importance for turn in turns),
+        occurred_at=last.occurred_at,
+        data={"by": by, "from": first.occurred_at.isoformat(), "until": last.occurred_at.isoformat()},
+        links=_linked("summarizes", turns),
+        **_identity(SUMMARY, *(turn.id for turn in turns)),
+        agent=_shared(turn.agent for turn in turns),
+        session=first.session,
+        collection=_shared(turn.collection for turn in turns),
+    )
+
+
+def compacted(records: Iterable[MemoryRecord], days: float, now: datetime) -> Iterator[Step]:
+    """A step for each summary that replaces old turns which nobody reads: they become `compacted`.
+
+    Args:
+        records: Active records.
+        days: Age from which on turns are compacted.
+    """
+    by_id = {record.id: record for record in records}
+    for summary in [record for record in by_id.values() if record.kind == SUMMARY]:
+        turns = [by_id[link.id] for link in summary.links if link.relation == "summarizes" and link.id in by_id]
+        old = [turn for turn in turns if _is_old(turn, days, now)]
+        if old:
+            changes = tuple(_changed(turn.id, turn.version, "compacted") for turn in old)
+            yield Step(reason="summary", kept=summary.text, gone=tuple(turn.text for turn in old), changes=changes)
+
+
+def _is_old(turn: MemoryRecord, days: float, now: datetime) -> bool:
+    unread = (now - last_used(turn)) / DAY > days
+    return is_turn(turn) and unread and turn.importance < IMPORTANT and not is_pinned(turn)
+
+
+async def _reflections(records: Sequence[MemoryRecord], reflector: Reflector) -> list[Step]:
+    """One step with the patterns that a reflector finds once there are enough new memories; patterns that it found
+    before get the new text."""
+    notes = [each for each in records if each.kind == REFLECTION and each.data.get("by") == reflector.name]
+    sources = [each for each in records if not _is_derived(each) and each.text.strip()]
+    if len(sources) < LEAST_NEW + max((int(str(note.data.get("read", 0))) for note in notes), default=0):
+        return []
+    known = {record.source_key: record for record in records}
+    drafts: list[Draft] = []
+    changes: list[Change] = []
+    for insight in await reflector.reflect(sources):
+        draft = _insight(insight, [_among(sources, place, reflector.name) for place in insight.sources], reflector.name)
+        old = known.get(draft.source_key)
+        if old is None:
+            drafts.append(draft)
+        elif old.text != draft.text:
+            patch, undo = Patch(text=draft.text, links=draft.links), Patch(text=old.text, links=old.links)
+            changes.append(Change(id=old.id, version=old.version, patch=patch, undo=undo))
+    step = _with_note(REFLECTION, reflector.name, "reflection", drafts, sources[-1:], {"read": len(sources)})
+    return [replace(step, changes=(*changes, *step.changes))]
+
+
+def _insight(insight: Insight, sources: Sequence[MemoryRecord], by: str) -> Draft:
+    return Draft(
+        insight.text,
+        kind=INSIGHT,
+        confidence=CONFIDENCE,
+        occurred_at=max((source.occurred_at for source in sources), default=None),
+        data={"by": by},
+        links=_linked("derived_from", sources[-MAX_SOURCES:]),
+        **_identity(INSIGHT, by, insight.about or insight.text),
+    )
+
+
+def _fact(turn: MemoryRecord, said: Extracted, by: str) -> Draft:
+    return Draft(
+        said.text,
+        role=turn.role,
+        kind=said.kind,
+        author=turn.author,
+        confidence=CONFIDENCE,
+        occurred_at=turn.occurred_at,
+        expires_at=turn.expires_at,
+        links=_linked("derived_from", [turn]),
+        **_identity(EXTRACTION, by, turn.id, said.text),
+        agent=turn.agent,
+        collection=turn.collection,
+    )
+
+
+def _with_note(
+    kind: str, by: str, reason: Reason, drafts: Sequence[Draft], read: Sequence[MemoryRecord], data: dict[str, Json]
+) -> Step:
+    """A step that adds drafts together with an archived note of what was read, so that it is read once."""
+    links = _linked("derived_from", read)
+    note = Draft(kind=kind, data={"by": by, **data}, links=links, **_identity(kind, by, *(each.id for each in read)))
+    return Step(
+        reason=reason,
+        kept="\n".join(draft.text for draft in drafts),
+        gone=(),
+        changes=(_changed(str(note.id), 1, "archived"),),
+        added=(*drafts, note),
+    )
+
+
+def _batches(records: Iterable[MemoryRecord]) -> Iterator[list[MemoryRecord]]:
+    """Turns in batches, in order, each of one session."""
+    sessions: dict[str | None, list[MemoryRecord]] = defaultdict(list)
+    for record in records:
+        if is_turn(record):
+            sessions[record.session].append(record)
+    for turns in sessions.values():
+        yield from (turns[at : at + READ_AT_ONCE] for at in range(0, len(turns), READ_AT_ONCE))
+
+
+def _new(drafts: Iterable[Draft], records: Iterable[MemoryRecord]) -> list[Draft]:
+    """The drafts that are not stored, each once."""
+    known = {record.source_key for record in records}
+    return list({draft.source_key: draft for draft in drafts if draft.source_key not in known}.values())
+
+
+def _among(records: Sequence[MemoryRecord], place: int, by: str) -> MemoryRecord:
+    if not 0 <= place < len(records):
+        raise InvalidInputError(f"{by!r} names memory {place} of {len(records)}; positions are counted from 0")
+    return records[place]
+
+
+def _identity(kind: str, *parts: str) -> _Identity:
+    """The same id and source key for the same derivation, whoever makes it and however often."""
+    digest = hashlib.sha256("\0".join([kind, *parts]).encode()).hexdigest()[:32]
+    return {"id": f"{kind}-{digest}", "source_key": f"{kind}:{digest}"}
+
+
+def _is_derived(record: MemoryRecord) -> bool:
+    return record.tier == "summary" or any(link.relation == "derived_from" for link in record.links)
+
+
+def _linked(relation: Relation, records: Sequence[MemoryRecord]) -> tuple[Link, ...]:
+    return tuple(Link(relation, record.id) for record in records)
+
+
+def _shared(values: Iterable[str | None]) -> str | None:
+    """The value that all have."""
+    distinct = set(values)
+    return distinct.pop() if len(distinct) == 1 else None
+
+
+def _changed(id: str, version: int, state: State) -> Change:  # noqa: A002  (the record's own word)
+    return Change(id=id, version=version, patch=Patch(state=state), undo=Patch(state="active"))

@@ -1,0 +1,344 @@
+"""Records derived from others: facts, summaries, insights; planned first, linked, done once, and taken back."""
+
+from __future__ import annotations
+
+import logging
+import random
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+import pytest
+import pytest_asyncio
+
+from memory_core import BoundMemory, Draft, InvalidInputError, Link, Memory, MemoryRecord, Patch, Where
+from memory_core.drafts import complete
+from memory_core.lifecycle import (
+    Extracted,
+    ExtractiveSummarizer,
+    Insight,
+    LanguageModel,
+    MaintainPolicy,
+    Maintenance,
+    PatternExtractor,
+    PatternReflector,
+    Reflector,
+    apply_steps,
+    maintain,
+    maintain_all,
+    undo_maintenance,
+)
+from memory_core.lifecycle.reflection import patterns
+from memory_core.lifecycle.summaries import telling_sentences
+from memory_core.models import STATES
+from memory_core.testing import ReflectorContract
+
+NOW = datetime(2026, 6, 1, tzinfo=UTC)
+MONDAY = datetime(2026, 3, 2, 9, tzinfo=UTC)
+SAID = (
+    ("user", "How does authentication with tokens work?"),
+    ("assistant", "I am a service, and I keep my tokens in a safe."),
+    ("user", "I'm allergic to peanuts. What can I cook tonight?"),
+    ("assistant", "Try rice with lentils, carrots and a little ginger."),
+    ("user", "Thanks! My sister Rosa visits us on Sunday."),
+    ("assistant", "Then cook for three."),
+)
+SUPERSEDE = MaintainPolicy(contradictions="supersede")
+
+
+@pytest_asyncio.fixture
+async def memory() -> AsyncIterator[Memory]:
+    async with Memory(":memory:", embedder=None, clock=lambda: NOW) as memory:
+        yield memory
+
+
+@pytest.fixture
+def ann(memory: Memory) -> BoundMemory:
+    return memory.bind(user="ann")
+
+
+async def talk(handle: BoundMemory, weeks: int = 4) -> None:
+    """One session a week: a talk on Monday, and where Ann lives on Tuesday."""
+    drafts: list[Draft] = []
+    for week in range(weeks):
+        home = "I live in Oslo." if week < weeks / 2 else "I moved to Bergen."
+        said = [*SAID, ("user", home), ("assistant", "Good to know."), *SAID[2:4]]
+        for number, (role, text) in enumerate(said):
+            at = MONDAY + timedelta(days=7 * week + number // len(SAID), minutes=number)
+            author = "Ann" if role == "user" else "bot"
+            key = f"{week}.{number}"
+            drafts.append(
+                Draft(text, kind="message", role=role, author=author, session=f"week {week}", occurred_at=at, id=key)  # type: ignore[arg-type]
+            )
+    await handle.add_many(drafts)
+
+
+async def everything(handle: BoundMemory) -> dict[str, MemoryRecord]:
+    page = await handle.list(where=Where(states=STATES), limit=10_000)
+    return {record.id: replace(record, updated_at=NOW, version=0) for record in page.records}
+
+
+async def of_kind(handle: BoundMemory, *kinds: str) -> list[MemoryRecord]:
+    return list((await handle.list(where=Where(kinds=kinds), order="oldest", limit=1_000)).records)
+
+
+async def test_nothing_is_derived_unless_asked_for(ann: BoundMemory) -> None:
+    await talk(ann)
+    assert await maintain(ann) == Maintenance()
+
+
+async def test_facts_are_linked_to_their_turns_and_go_through_the_same_consolidation(ann: BoundMemory) -> None:
+    await talk(ann)
+    done = await maintain(ann, SUPERSEDE, extractor=PatternExtractor())
+    assert {step.reason for step in done.steps} == {"extracted", "duplicate", "correction"}
+    facts = await of_kind(ann, "fact", "preference", "event")
+    assert sorted(fact.text for fact in facts) == [
+        "I moved to Bergen.",
+        "I'm allergic to peanuts.",
+        "My sister Rosa visits us on Sunday.",
+    ]
+    allergic = next(fact for fact in facts if "allergic" in fact.text)
+    assert (allergic.role, allergic.author, allergic.session) == ("user", "Ann", None)
+    assert Link("derived_from", "0.2") in allergic.links
+    in_march = Where(as_of=MONDAY + timedelta(days=5), kinds=["fact"], keywords=["Oslo"])
+    assert [record.text for record in (await ann.list(where=in_march)).records] == ["I live in Oslo."]
+
+
+async def test_what_the_model_says_about_itself_is_not_extracted(ann: BoundMemory) -> None:
+    await talk(ann, weeks=1)
+    await maintain(ann, extractor=PatternExtractor())
+    assert all("service" not in fact.text for fact in await of_kind(ann, "fact", "event"))
+
+
+async def test_a_dry_run_shows_what_is_done_a_second_run_does_nothing_and_all_is_taken_back(ann: BoundMemory) -> None:
+    await talk(ann, weeks=12)
+    before = await everything(ann)
+    extractor, summarizer, reflector = PatternExtractor(), ExtractiveSummarizer(), PatternReflector()
+    policy = replace(SUPERSEDE, compact_after=30)
+    derive = {"extractor": extractor, "summarizer": summarizer, "reflector": reflector}
+    shown = await maintain(ann, policy, dry_run=True, **derive)  # type: ignore[arg-type]
+    assert await everything(ann) == before
+    done = await maintain(ann, policy, **derive)  # type: ignore[arg-type]
+    assert done.steps == shown.steps == Maintenance.from_dict(done.to_dict()).steps
+    assert {step.reason for step in done.steps} == {"extracted", "summary", "reflection", "duplicate", "correction"}
+    assert await maintain(ann, policy, **derive) == Maintenance()  # type: ignore[arg-type]
+    assert await undo_maintenance(ann, done) == ()
+    assert await everything(ann) == before
+
+
+async def test_it_ends_in_the_same_state_wherever_it_was_interrupted(memory: Memory) -> None:
+    chance = random.Random(3)
+    policy = replace(SUPERSEDE, compact_after=30)
+
+    async def run(handle: BoundMemory, *, dry_run: bool = False) -> Maintenance:
+        return await maintain(
+            handle, policy, extractor=PatternExtractor(), summarizer=ExtractiveSummarizer(), dry_run=dry_run
+        )
+
+    whole = memory.bind(user="whole")
+    await talk(whole)
+    writes = sum(len(step.changes) + bool(step.added) for step in (await run(whole)).steps)
+    expected = shape(await everything(whole))
+    for number in range(20):
+        handle = memory.bind(user=f"killed {number}")
+        await talk(handle)
+        left = chance.randrange(writes)
+        for step in (await run(handle, dry_run=True)).steps:
+            if left > 0:
+                await apply_steps(handle, [replace(step, changes=step.changes[: left - bool(step.added)])])
+            left -= len(step.changes) + bool(step.added)
+        await run(handle)
+        assert shape(await everything(handle)) == expected
+        assert await run(handle) == Maintenance()
+
+
+def shape(records: dict[str, MemoryRecord]) -> dict[str, object]:
+    return {
+        record.id: (record.text, record.state, record.tags, record.valid_to, sorted(map(str, record.links)))
+        for record in records.values()
+    }
+
+
+async def test_a_deleted_fact_is_not_extracted_again(ann: BoundMemory) -> None:
+    await talk(ann, weeks=1)
+    await maintain(ann, extractor=PatternExtractor())
+    fact = (await of_kind(ann, "fact"))[0]
+    await ann.delete(fact.id)
+    await ann.delete_where(Where(kinds=["extraction"], states=STATES), forget=False)
+    await maintain(ann, extractor=PatternExtractor())
+    assert fact.text not in {each.text for each in await of_kind(ann, "fact")}
+
+
+async def test_a_changed_fact_is_not_taken_back(ann: BoundMemory) -> None:
+    await talk(ann, weeks=1)
+    done = await maintain(ann, extractor=PatternExtractor())
+    fact = (await of_kind(ann, "fact"))[0]
+    await ann.update(fact.id, Patch(importance=1.0))
+    await undo_maintenance(ann, done)
+    assert [each.id for each in await of_kind(ann, "fact", "event")] == [fact.id]
+
+
+async def test_a_model_reads_each_turn_once_and_what_it_makes_up_is_left_out(ann: BoundMemory) -> None:
+    prompts: list[str] = []
+
+    def ask(prompt: str) -> str:
+        prompts.append(prompt)
+        return (
+            "2 fact: Ann is allergic to peanuts\n7 fact: Ann owns the bank\nignore this\n1 preference: Ann likes tokens"
+        )
+
+    await talk(ann, weeks=1)
+    model = LanguageModel(ask)
+    await maintain(ann, extractor=model)
+    facts = await of_kind(ann, "fact", "preference")
+    assert {(fact.kind, fact.text) for fact in facts} == {
+        ("fact", "Ann is allergic to peanuts"),
+        ("preference", "Ann likes tokens"),
+    }
+    assert await maintain(ann, extractor=model) == Maintenance()
+    assert len(prompts) == 1
+    assert "authentication" in prompts[0]
+    assert "lentils" not in prompts[0]
+
+
+async def test_an_extractor_that_names_a_turn_that_it_was_not_given_is_refused(ann: BoundMemory) -> None:
+    class Wrong:
+        name = "wrong"
+
+        async def extract(self, turns: Sequence[MemoryRecord]) -> list[Extracted]:
+            return [Extracted(text="x", turn=len(turns))]
+
+    await talk(ann, weeks=1)
+    with pytest.raises(InvalidInputError, match="'wrong' names memory 5 of 5"):
+        await maintain(ann, extractor=Wrong())
+
+
+async def test_sessions_that_are_over_are_summarised_in_their_own_words(ann: BoundMemory) -> None:
+    await talk(ann, weeks=2)
+    await ann.add(Draft("Hello again!", kind="message", role="user", session="today", occurred_at=NOW))
+    await maintain(ann, summarizer=ExtractiveSummarizer(200))
+    summaries = await of_kind(ann, "summary")
+    assert [summary.session for summary in summaries] == ["week 0", "week 1"]
+    assert len(summaries[0].links) == 10
+    assert len(summaries[0].text) <= 200
+    said = " ".join([*(text for _, text in SAID), "I live in Oslo.", "Good to know."])
+    lines = [line.removeprefix("Ann: ").removeprefix("bot: ") for line in summaries[0].text.splitlines()]
+    assert lines
+    assert all(line in said for line in lines)
+
+
+async def test_a_long_session_is_summarised_in_parts_while_it_goes_on(ann: BoundMemory) -> None:
+    said = (f"Today I planted apple tree number {n} behind the house of my neighbour." for n in range(250))
+    await ann.remember([("user", text) for text in said], session="s")
+    await maintain(ann, summarizer=ExtractiveSummarizer())
+    assert [len(summary.links) for summary in await of_kind(ann, "summary")] == [100, 100]
+
+
+@pytest.mark.parametrize("answer", ["", "raises"])
+async def test_a_summarizer_that_fails_is_replaced(
+    ann: BoundMemory, answer: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    def ask(_prompt: str) -> str:
+        if answer == "raises":
+            raise ConnectionError("secret")
+        return answer
+
+    await talk(ann, weeks=1)
+    with caplog.at_level(logging.WARNING):
+        await maintain(ann, summarizer=LanguageModel(ask))
+    assert "secret" not in caplog.text
+    assert ("ConnectionError" in caplog.text) == (answer == "raises")
+    assert [summary.data["by"] for summary in await of_kind(ann, "summary")] == ["ExtractiveSummarizer"]
+
+
+async def test_summarised_turns_are_compacted_when_nobody_needs_them(ann: BoundMemory) -> None:
+    await talk(ann, weeks=2)
+    await ann.update("0.0", Patch(tags=["pinned"]))
+    await ann.update("0.2", Patch(importance=0.9))
+    await ann.list(where=Where(ids=["0.4"]), touch=True)
+    policy = MaintainPolicy(compact_after=85)  # week 1 ended 83 days ago
+    await maintain(ann, policy, summarizer=ExtractiveSummarizer())
+    active = {record.id for record in await of_kind(ann, "message")}
+    assert {key for key in active if key.startswith("0.")} == {"0.0", "0.2", "0.4"}
+    assert len(active) == 3 + 10
+    assert (await ann.recall("What can Ann cook with lentils?", links=["summarizes"])).text
+
+
+async def days_of(handle: BoundMemory, first: int, count: int) -> None:
+    """Authentication every Monday, and the same small talk every day; rowing with Rosa on some days."""
+    drafts: list[Draft] = []
+    for day in range(first, first + count):
+        at = MONDAY + timedelta(days=day)
+        said = ["The weather is fine", *(["How does authentication work?"] if day % 7 == 0 else [])]
+        said += ["rowing", "Rosa was there"] if day % 5 == 0 else []
+        drafts += [
+            Draft(text, role="user", author="Ann", occurred_at=at + timedelta(minutes=n)) for n, text in enumerate(said)
+        ]
+    await handle.add_many(drafts)
+
+
+async def test_reflection_finds_when_somebody_asks_and_what_goes_together(ann: BoundMemory) -> None:
+    await days_of(ann, 0, 70)
+    await maintain(ann, reflector=PatternReflector())
+    assert {insight.text for insight in await of_kind(ann, "insight")} == {
+        "Ann mentions 'authentication' on 10 days, 10 of them on a Monday",
+        "Ann mentions 'rosa' and 'rowing' on the same days: 14 of 14",
+    }
+    assert await maintain(ann, reflector=PatternReflector()) == Maintenance()
+    await days_of(ann, 70, 14)
+    await maintain(ann, reflector=PatternReflector())
+    after = {insight.text: insight for insight in await of_kind(ann, "insight")}
+    assert "Ann mentions 'authentication' on 12 days, 12 of them on a Monday" in after
+    assert len(after) == 2
+    asked = after["Ann mentions 'authentication' on 12 days, 12 of them on a Monday"]
+    assert [version.text[30:37] for version in await ann.history(asked.id)] == ["on 10 d", "on 12 d"]
+
+
+def test_random_memories_show_no_pattern(memory: Memory) -> None:
+    chance = random.Random(5)
+    words = [f"w{letter}{other}x" for letter in "abcdefgh" for other in "abcdefgh"]
+    drafts = (
+        Draft(" ".join(chance.sample(words, 6)), occurred_at=MONDAY + timedelta(hours=chance.randrange(24 * 90)))
+        for _ in range(300)
+    )
+    assert patterns([complete(draft, memory.bind(user="ann").scope, NOW) for draft in drafts]) == []
+
+
+async def test_every_owner_is_maintained_alone(memory: Memory) -> None:
+    for user in ("ann", "tom"):
+        await talk(memory.bind(user=user), weeks=1)
+    done = await maintain_all(memory.operator(), extractor=PatternExtractor())
+    assert {owner.user: len(one.steps) for owner, one in done.items()} == {"ann": 2, "tom": 2}
+
+
+def test_a_summary_says_as_much_as_fits() -> None:
+    texts = [
+        "Ann: Okay. I planted roses near the gate.",
+        "Bob: I planted roses near the gate.",
+        "Ann: Is pi 3.14 or more?",
+    ]
+    assert telling_sentences(texts, 1_000) == ["Bob: I planted roses near the gate.", "Ann: Is pi 3.14 or more?"]
+    assert telling_sentences(texts, 40) == ["Ann: Is pi 3.14 or more?"]
+    assert telling_sentences(["Okay."], 100) == []
+
+
+class TestPatterns(ReflectorContract):
+    @pytest.fixture
+    def reflector(self) -> Reflector:
+        return PatternReflector()
+
+
+class TestModel(ReflectorContract):
+    @pytest.fixture
+    def reflector(self) -> Reflector:
+        async def ask(prompt: str) -> str:
+            return "1, 3, 9999: Ann drinks tea in the morning\n0: nothing" if "tea" in prompt else "none"
+
+        return LanguageModel(ask)
+
+
+async def test_the_insight_of_a_model_is_linked_to_its_memories(ann: BoundMemory) -> None:
+    await talk(ann, weeks=2)
+    await maintain(ann, reflector=LanguageModel(lambda _: "1, 3, 9999: Ann asks on Mondays"))
+    assert [(each.text, len(each.links)) for each in await of_kind(ann, "insight")] == [("Ann asks on Mondays", 2)]
+    assert Insight(text="x", sources=(1,)).to_dict() == {"text": "x", "sources": [1], "about": ""}
