@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Final
 from memory_core import BoundMemory, Memory, RecallOptions
 from memory_core.adapting import core_loop
 from memory_spade.arguments import check_arguments
-from memory_spade.conversation import MESSAGE_ID, identified, invented_thread, sender_of
+from memory_spade.conversation import MESSAGE_ID, Received, identified, invented_thread, received, sender_of
 from memory_spade.memory import MemoryBackend
 from memory_spade.memory.flags import Flag, StrPath, read_flags
 from memory_spade.memory.home import Home, Owner
@@ -120,6 +120,18 @@ class MemoryMixin(Agent):
     def memory_of(self, message: Message) -> BoundMemory:
         """Return the long-term memories that are available in the conversation of a message."""
         return self.home.handle(sender_of(message))
+
+    def is_own_nick(self, message: Message) -> bool:
+        """Whether a room has sent the agent's own message back to it."""
+        if self.client is None or not isinstance(message, Received) or not message.is_of_room:
+            return False
+        rooms: Any = self.client.plugin.get("xep_0045", None)
+        nicks = () if rooms is None else rooms.our_nicks.values()
+        return any(of_room.get(str(message.sender.bare)) == message.sender.resource for of_room in nicks)
+
+    def _message_received(self, msg: Any) -> list[Task[None]]:  # SPADE's callback for stanzas
+        """Deliver a stanza with its id, its time and whether it is of a room, which SPADE's own callback leaves out."""
+        return self.dispatch(received(msg))
 
     def dispatch(self, msg: Message) -> list[Task[None]]:
         """Deliver a message like `Agent.dispatch`; a message for the model gets a thread if it has none."""

@@ -13,7 +13,6 @@ from typing import Any, Final
 from memory_core import (
     BoundMemory,
     Draft,
-    InvalidInputError,
     Json,
     MemoryCoreError,
     MemoryRecord,
@@ -26,6 +25,7 @@ from memory_core import (
 from memory_core.adapting import core_loop, cut_query, reason_for_log
 from memory_spade import files
 from memory_spade.memory.backends.base import MemoryBackend, MemoryEntry
+from memory_spade.memory.checks import CATEGORIES, checked_category, checked_content
 from memory_spade.memory.exceptions import (
     MemoryBackendError,
     MemoryInitializationError,
@@ -35,8 +35,6 @@ from memory_spade.memory.exceptions import (
 )
 
 logger = logging.getLogger(__name__)
-
-CATEGORIES: Final = ("fact", "pattern", "preference", "capability")
 
 UPDATABLE: Final = ("content", "category", "context", "confidence")
 
@@ -199,20 +197,6 @@ class HandleBackend(MemoryBackend):
             last_accessed=record.accessed_at or record.created_at,
             access_count=record.access_count,
         )
-
-
-def checked_category(category: object, error: type[MemoryBackendError]) -> str:
-    """Return a category, or raise if it is not one of the four."""
-    if not isinstance(category, str) or category not in CATEGORIES:
-        raise error(f"category must be one of {', '.join(CATEGORIES)}, not {category!r}")
-    return category
-
-
-def checked_content(content: object) -> str:
-    """Return a content, or raise if it is not a string or blank."""
-    if not isinstance(content, str) or not content.strip():
-        raise InvalidInputError(f"content must be a non-empty string, not {content!r}")
-    return content
 
 
 def _of(category: str | None) -> Where:
