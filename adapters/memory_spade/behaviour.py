@@ -83,7 +83,7 @@ class MemoryBehaviour(CyclicBehaviour):
         return message
 
     async def send(self, msg: Message) -> None:
-        """See `CyclicBehaviour.send`; what was sent is in the memory when this returns."""
+        """See `CyclicBehaviour.send`; the message is in the memory before it is sent."""
         await self._send_by(super().send, msg)
 
     async def _run(self) -> None:  # SPADE's own hook for behaviours of behaviours
@@ -98,9 +98,10 @@ class MemoryBehaviour(CyclicBehaviour):
 
     async def _send_by(self, send: Callable[[Message], Awaitable[None]], msg: Message) -> None:
         sent = identified(msg)
+        # First, so that no answer can be older than what it answers.
+        await self._remember(sent, peer=str(msg.to.bare), author=self._owner().address)
         await send(sent)
         msg.sender, msg.sent = sent.sender, sent.sent
-        await self._remember(sent, peer=str(msg.to.bare), author=self._owner().address)
 
     def _owner(self) -> MemoryMixin:
         if not isinstance(self.agent, MemoryMixin):

@@ -57,11 +57,13 @@ async def _copy(memory: BoundMemory, draft: Draft, receiver: str, message_id: st
     since = None if draft.occurred_at is None else draft.occurred_at - COPIES_WITHIN
     where = Where(kinds=(draft.kind,), session=draft.session, author=draft.author, since=since)
     page = await memory.list(where=where, limit=_MOST_COPIES)
-    for record in page.records:
-        is_equal = record.text == draft.text and record.data.get("metadata") == draft.data.get("metadata")
-        if is_equal and _receivers(record).get(receiver, message_id) == message_id:
-            return record
-    return None
+    metadata = draft.data.get("metadata")
+    equal = [each for each in page.records if each.text == draft.text and each.data.get("metadata") == metadata]
+    known = [record for record in equal if _receivers(record).get(receiver) == message_id]
+    missing = [record for record in reversed(equal) if receiver not in _receivers(record)]
+    return next(
+        iter(known or missing), None
+    )  # the oldest that misses it: a receiver hears a sender's messages in order
 
 
 async def _note(memory: BoundMemory, known: MemoryRecord, draft: Draft, receiver: str, message_id: str) -> None:
