@@ -33,6 +33,8 @@ from memory_core.tools import (
     Tool,
     ToolContext,
     ToolResult,
+    with_context,
+    without_context,
 )
 
 if TYPE_CHECKING:
@@ -98,4 +100,6 @@ __all__ = [
     "remembered_block",
     "said",
     "turn_drafts",
+    "with_context",
+    "without_context",
 ]

@@ -18,14 +18,14 @@ except ImportError as error:
 
 import copy
 import logging
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from typing import Any, Final, Protocol
 
 from slixmpp import JID
 
-from memory_core import MemoryCoreError, MemoryRecord, RecallOptions
+from memory_core import BoundMemory, MemoryCoreError, MemoryRecord, RecallOptions, Where
 from memory_core.adapting import (
     FORGET_MEMORY,
     LIST_MEMORIES,
@@ -33,9 +33,11 @@ from memory_core.adapting import (
     SEARCH_MEMORIES,
     STORE_MEMORY,
     UPDATE_MEMORY,
+    AgentMemory,
     Arguments,
     Tool,
     ToolContext,
+    ToolResult,
     reason_for_log,
     remembered_block,
 )
@@ -172,11 +174,20 @@ def _as_tool(agent: Remembering, tool: Tool) -> LLMTool:
                 return await notes.aadd_information(turn.session, Arguments(arguments).text("information"))
             memory = agent.home.base(turn.peer)
             context = ToolContext(memory=memory, agent=turn.agent, session=turn.session, author=turn.peer)
-            return (await tool(context, arguments)).text
+            return await _counted(memory, await tool(context, arguments))
         except MemoryCoreError as error:
             return f"{tool.name} failed: {error}"
 
     return LLMTool(tool.name, tool.description, dict(tool.parameters), run)
+
+
+async def _counted(memory: AgentMemory, result: ToolResult) -> str:
+    """The text of a result, once the reads of its memories are counted; a custom backend counts in its own way."""
+    shown = result.data.get("memories")
+    ids = [str(each["id"]) for each in shown if isinstance(each, Mapping)] if isinstance(shown, list) else []
+    if ids and isinstance(memory, BoundMemory):
+        await memory.list(where=Where(ids=ids), limit=len(ids), touch=True)
+    return result.text
 
 
 class RecallingProvider(BaseLLMProvider):

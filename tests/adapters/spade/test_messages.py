@@ -183,7 +183,7 @@ async def test_messages_are_searched_by_performative_protocol_ontology_and_conve
     ):
         where = Where(matching=[DataCondition(("metadata", key), "eq", value)])
         assert {hit.record.text for hit in await bot.memory.search("crates", where=where)} == texts
-    named = DataCondition(("receivers", jid("bot")), "exists", True)
+    named = DataCondition(("receivers", jid("bot")), "exists", value=True)
     assert len((await bot.memory.list(where=Where(session="c7", matching=[named]))).records) == 2
 
 

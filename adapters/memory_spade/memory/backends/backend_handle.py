@@ -19,7 +19,7 @@ from memory_core import (
     Where,
     utc_now,
 )
-from memory_core.adapting import Mode, Order, complete
+from memory_core.adapting import Mode, Order, complete, with_context, without_context
 from memory_spade import files
 from memory_spade.memory.agent_base_memory import AgentBaseMemory
 from memory_spade.memory.backends.base import MemoryEntry
@@ -49,10 +49,10 @@ class BackendHandle:
                 f"a MemoryBackend keeps {', '.join(CATEGORIES)}, not a {draft.kind!r}; to remember messages, too, give "
                 "the agent memory="
             )
-        reason = draft.data.get("context")
-        memory_id = await self._kept.store_memory(
-            draft.text, draft.kind, reason if isinstance(reason, str) else None, draft.confidence
-        )
+        noted = draft.data.get("context")
+        context = noted if isinstance(noted, str) else None
+        content = without_context(draft.text, context)
+        memory_id = await self._kept.store_memory(content, draft.kind, context, draft.confidence)
         return complete(replace(draft, id=memory_id), self._scope, utc_now())
 
     async def search(
@@ -102,7 +102,7 @@ class BackendHandle:
     def _record(self, entry: MemoryEntry) -> MemoryRecord:
         created = entry.created_at.astimezone(UTC)
         draft = Draft(
-            entry.content,
+            with_context(entry.content, entry.context),
             id=entry.id,
             kind=entry.category,
             data={} if entry.context is None else {"context": entry.context},
