@@ -7,12 +7,15 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from spade.agent import Agent
 from spade.behaviour import FSMBehaviour, OneShotBehaviour, State
 from spade.message import Message
 
-from memory_core import BoundMemory, DataCondition, Memory, Where
+from memory_core import BoundMemory, DataCondition, Draft, Memory, Where, utc_now
 from memory_spade import MemoryBehaviour, MemoryMixin
+from memory_spade.messages import keep
 from memory_spade.testing.peer import Peer
 
 Start = Callable[[Agent], Awaitable[None]]
@@ -185,6 +188,23 @@ async def test_messages_are_searched_by_performative_protocol_ontology_and_conve
         assert {hit.record.text for hit in await bot.memory.search("crates", where=where)} == texts
     named = DataCondition(("receivers", jid("bot")), "exists", value=True)
     assert len((await bot.memory.list(where=Where(session="c7", matching=[named]))).records) == 2
+
+
+@given(st.lists(st.tuples(st.sampled_from(["yes", "no", "Which tea?"]), st.integers(0, 5)), max_size=12))
+def test_every_message_said_is_kept_and_none_twice(deliveries: list[tuple[str, int]]) -> None:
+    """A person may say the same thing again at any time: only the id tells a message from another delivery of it."""
+
+    async def hear() -> list[str]:
+        async with Memory(":memory:", embedder=None) as opened:
+            ann = opened.bind(user="ann")
+            await ann.remember([("user", "yes"), ("user", "Which tea?"), ("user", "yes")], session="t1")
+            for text, id in deliveries:  # noqa: A001
+                draft = Draft(text, role="user", kind="message", author="ann", session="t1", occurred_at=utc_now())
+                await keep(ann, draft, receiver="bot", message_id=str(id))
+            return sorted(record.text for record in (await ann.list(limit=100)).records)
+
+    said = [text for text, _ in set(deliveries)]
+    assert asyncio.run(hear()) == sorted([*said, "yes", "Which tea?", "yes"])
 
 
 async def joined(start: Start, agent: Agent, room: str, nick: str, history: int = 0) -> Any:
