@@ -228,8 +228,8 @@ async def test_what_an_agent_heard_and_said_the_other_frameworks_do_not_keep_aga
 async def test_what_an_agent_hears_of_a_conversation_that_is_stored_already_is_kept_as_said_again(
     memory: Memory, server: XmppServer, container: None
 ) -> None:
-    """A message that is heard has an id of its own, and Ann may really ask the same in the same thread again: to drop it
-    could lose what was said. A conversation that is handed over whole is recognised."""
+    """A message that is heard has an id of its own, and Ann may really ask the same in the same thread again: to drop
+    it could lose what was said. A conversation that is handed over whole is recognised."""
     ann = memory.bind(app="demo", user="ann")
     await by_remember(ann)
     await by_spade(ann, server)
