@@ -31,9 +31,17 @@ class Entry(Protocol):
 class BaseMemory(Protocol):
     """The methods of an `AgentBaseMemory` that the tools call."""
 
-    store_memory: Callable[..., Awaitable[str]]
-    search_memories: Callable[..., Awaitable[Sequence[Entry]]]
-    get_memories_by_category: Callable[..., Awaitable[Sequence[Entry]]]
+    def store_memory(self, category: str, content: str, context: str | None, confidence: float) -> Awaitable[str]:
+        """Store a memory and return its id."""
+        ...
+
+    def search_memories(self, query: str, limit: int) -> Awaitable[Sequence[Entry]]:
+        """Return the memories that match a query."""
+        ...
+
+    def get_memories_by_category(self, category: str, limit: int) -> Awaitable[Sequence[Entry]]:
+        """Return the memories of a category."""
+        ...
 
 
 class NotesMemory(Protocol):

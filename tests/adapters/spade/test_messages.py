@@ -139,7 +139,7 @@ async def test_what_the_states_of_a_machine_send_is_remembered(start: Start, jid
             self.answer, self.following = answer, following
 
         async def run(self) -> None:
-            offer = await self.receive(timeout=20)
+            offer: Any = await self.receive(timeout=20)
             reply = offer.make_reply()
             reply.body = self.answer
             await self.send(reply)

@@ -134,7 +134,7 @@ def test_names_and_signatures_are_those_of_the_code(name: str) -> None:
 
 def test_entries_and_backends_have_the_fields_and_methods_of_the_code() -> None:
     assert parameters(MemoryEntry) == parameters(OriginalEntry)
-    assert MemoryBackend.__abstractmethods__ == OriginalBackend.__abstractmethods__  # type: ignore[attr-defined]
+    assert MemoryBackend.__abstractmethods__ == OriginalBackend.__abstractmethods__
     entry = MemoryEntry(AGENT, "fact", "x")
     assert entry.id != MemoryEntry(AGENT, "fact", "x").id
     assert isinstance(entry.created_at, datetime)
