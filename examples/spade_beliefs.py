@@ -1,6 +1,6 @@
 """An agent with beliefs (spade_bdi): beliefs are remembered as facts, and facts are recalled as beliefs.
 
-`pip install spade_bdi` beside `memory-core[spade]`. The plans are in AgentSpeak; `.remember` is an action of this program.
+`pip install spade_bdi` beside `memory-core[spade]`. The plans are in AgentSpeak; this program adds two actions.
 """
 
 from __future__ import annotations
