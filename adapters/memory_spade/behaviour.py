@@ -15,7 +15,15 @@ from typing import Any, Final
 
 from memory_core import BoundMemory, Draft, MemoryCoreError, Recalled, utc_now
 from memory_core.adapting import reason_for_log
-from memory_spade.conversation import MESSAGE_ID, Received, author_of, identified, sender_of, session_of_message
+from memory_spade.conversation import (
+    MESSAGE_ID,
+    Received,
+    author_of,
+    identified,
+    is_of_room,
+    sender_of,
+    session_of_message,
+)
 from memory_spade.messages import keep
 from memory_spade.mixin import MemoryMixin
 from memory_spade.recalling import recalled
@@ -97,7 +105,7 @@ class MemoryBehaviour(CyclicBehaviour):
             state.send = functools.partial(self._send_by, state.send)
 
     async def _send_by(self, send: Callable[[Message], Awaitable[None]], msg: Message) -> None:
-        sent = identified(msg)
+        sent = identified(msg, self._owner().address)
         # First, so that no answer can be older than what it answers.
         await self._remember(sent, peer=str(msg.to.bare), author=self._owner().address)
         await send(sent)
@@ -112,14 +120,16 @@ class MemoryBehaviour(CyclicBehaviour):
         self._peer, agent = peer, self._owner()
         if not (message.body or "").strip():
             return
-        is_own = author == agent.address or agent.is_own_nick(message)
+        is_sent = author == agent.address and not is_of_room(message)
         try:
             memory = agent.home.base(peer)
-            draft = _draft(message, agent=agent.address, peer=peer, author=author, is_own=is_own)
+            draft = _draft(
+                message, agent=agent.address, peer=peer, author=author, is_own=is_sent or agent.is_own_nick(message)
+            )
             if not isinstance(memory, BoundMemory):
                 await memory.add(draft)
                 return
-            receiver = str(message.to.bare) if author == agent.address else agent.address
+            receiver = str(message.to.bare) if is_sent else agent.address
             await keep(memory, draft, receiver=receiver, message_id=message.get_metadata(MESSAGE_ID) or "")
         except MemoryCoreError as error:
             reason = reason_for_log(error)  # without the traceback, whose messages may quote

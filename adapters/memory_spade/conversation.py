@@ -32,7 +32,7 @@ def received(stanza: Any) -> Message:  # slixmpp's stanzas have no useful types
     message.is_of_room = stanza["type"] == "groupchat"
     delay = stanza.xml.find(_DELAY)
     message.said_at = None if delay is None else _moment(delay.get("stamp"))
-    if stanza["id"] and message.get_metadata(MESSAGE_ID) is None:
+    if stanza["id"] and not is_identified(message):
         message.set_metadata(MESSAGE_ID, stanza["id"])
     return message  # type: ignore[no-any-return]
 
@@ -42,7 +42,7 @@ def _moment(stamp: str | None) -> datetime | None:
         moment = datetime.fromisoformat(stamp or "")
     except ValueError:
         return None
-    return moment.astimezone(UTC) if moment.tzinfo else None
+    return moment.astimezone(UTC) if moment.tzinfo and moment <= datetime.now(UTC) else None
 
 
 def sender_of(message: Message) -> str | None:
@@ -52,19 +52,30 @@ def sender_of(message: Message) -> str | None:
 
 
 def author_of(message: Message) -> str | None:
-    """Who said a message: a nick in a room, otherwise the sender."""
-    if isinstance(message, Received) and message.is_of_room:
-        return str(message.sender.resource) or sender_of(message)
-    return sender_of(message)
+    """Who said a message: a nick in a room (in full if it looks like a JID), otherwise the sender."""
+    if not is_of_room(message):
+        return sender_of(message)
+    nick = str(message.sender.resource)
+    return str(message.sender) if "@" in nick or not nick else nick
 
 
-def identified(message: Message) -> Message:
+def is_of_room(message: Message) -> bool:
+    """Whether a message was said in a room."""
+    return isinstance(message, Received) and message.is_of_room
+
+
+def identified(message: Message, sender: str | None) -> Message:
     """Copy a message and give the copy a new id. A copy is needed because a sender in the same process uses the same
     object, and a new id because a reply starts as a copy of the message it answers."""
     made = copy.copy(message)
     made._metadata = dict(message._metadata)  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]  (only single keys are public)
-    made.set_metadata(MESSAGE_ID, uuid.uuid4().hex)
+    made.set_metadata(MESSAGE_ID, f"{sender}#{uuid.uuid4().hex}")
     return made
+
+
+def is_identified(message: Message) -> bool:
+    """Whether a message has an id that its sender made; a reply of a plain agent has the id of what it answers."""
+    return (message.get_metadata(MESSAGE_ID) or "").startswith(f"{sender_of(message)}#")
 
 
 def invented_thread(peer: str) -> str:
@@ -90,6 +101,6 @@ def session_of(thread: str | None, peer: str | None) -> str:
 
 def session_of_message(message: Message, thread: str | None, peer: str | None) -> str:
     """The session of a message: one for everything said in a room, otherwise that of its thread or peer."""
-    if isinstance(message, Received) and message.is_of_room:
+    if is_of_room(message):
         return f"room:{peer}"
     return session_of(thread, peer)

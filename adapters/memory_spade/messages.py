@@ -25,9 +25,9 @@ _locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 async def keep(memory: BoundMemory, draft: Draft, *, receiver: str, message_id: str) -> None:
     """Store a message, or note the receiver on its record if another behaviour or agent has stored it already.
 
-    A message is recognised by its author, text and id. Copies of a broadcast have different ids and receivers; they
-    have their author, text, metadata and conversation in common. A message that reaches the same receiver again with
-    another id was said again and gets a record of its own.
+    A message is recognised by its author (a nick in a room), text and id. Copies of a broadcast have different ids and
+    receivers; they have their author, text, metadata and conversation in common. A message that reaches the same
+    receiver again with another id was said again and gets a record of its own.
 
     Args:
         memory: Where to store it; several agents may share it.
@@ -36,7 +36,8 @@ async def keep(memory: BoundMemory, draft: Draft, *, receiver: str, message_id: 
         message_id: Id of the message; that of a copy is different.
     """
     bounds = (memory.scope.agent, memory.scope.collection)
-    key = "spade:" + _digest(*bounds, draft.author, draft.text, message_id)
+    room = draft.session if (draft.session or "").startswith("room:") else None
+    key = "spade:" + _digest(*bounds, room, draft.author, draft.text, message_id)
     lock = _locks.setdefault(f"{id(asyncio.get_running_loop())}:{_digest(draft.author, draft.text)}", asyncio.Lock())
     async with lock:  # agents of one process hear a broadcast at the same moment
         known = await _by_key(memory, key) or await _copy(memory, draft, receiver, message_id)
@@ -61,9 +62,8 @@ async def _copy(memory: BoundMemory, draft: Draft, receiver: str, message_id: st
     equal = [each for each in page.records if each.text == draft.text and each.data.get("metadata") == metadata]
     known = [record for record in equal if _receivers(record).get(receiver) == message_id]
     missing = [record for record in reversed(equal) if receiver not in _receivers(record)]
-    return next(
-        iter(known or missing), None
-    )  # the oldest that misses it: a receiver hears a sender's messages in order
+    # The oldest that misses it, because a receiver hears the messages of a sender in order.
+    return next(iter(known or missing), None)
 
 
 async def _note(memory: BoundMemory, known: MemoryRecord, draft: Draft, receiver: str, message_id: str) -> None:

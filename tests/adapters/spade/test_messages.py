@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from spade.agent import Agent
-from spade.behaviour import FSMBehaviour, OneShotBehaviour, State
+from spade.behaviour import CyclicBehaviour, FSMBehaviour, OneShotBehaviour, State
 from spade.message import Message
 
 from memory_core import BoundMemory, DataCondition, Draft, Memory, Where, utc_now
@@ -132,6 +132,26 @@ async def test_a_stanza_that_arrives_again_is_the_same_message_and_an_id_used_ag
     assert [text for text, _ in await heard(bot.memory)] == ["yes", "no", "done"]
 
 
+async def test_replies_of_a_plain_agent_are_two_messages_though_they_copy_the_id_of_what_they_answer(
+    start: Start, jid: Jid, memory: Memory
+) -> None:
+    class Twice(CyclicBehaviour):
+        async def run(self) -> None:
+            asked: Any = await self.receive(timeout=10)
+            for _ in range(2 if asked else 0):
+                reply = asked.make_reply()
+                reply.body = "ok"
+                await self.send(reply)
+
+    bot, ann = Listener(jid("bot"), "pw", memory=memory), Agent(jid("ann"), "pw")
+    ann.add_behaviour(Twice())  # type: ignore[no-untyped-call]
+    await start(bot)
+    await start(ann)
+    await bot.first.send(message(jid("ann"), "Are you there?", performative="query-if"))
+    await until(bot.memory, lambda found: len(found) == 3)
+    assert [text for text, _ in await heard(bot.memory)] == ["Are you there?", "ok", "ok"]
+
+
 async def test_what_the_states_of_a_machine_send_is_remembered(start: Start, jid: Jid, memory: Memory) -> None:
     class Answer(State):
         def __init__(self, answer: str, following: str | None) -> None:
@@ -247,3 +267,10 @@ async def test_a_room_is_one_session_whose_authors_are_nicks(start: Start, jid: 
     await until(team, lambda found: all("eve" in names for _, names in found))
     assert [(text, len(names)) for text, names in await heard(team)] == [(text, 3) for text, _ in budgets]
     assert [record.occurred_at for record in (await team.list(order="oldest")).records] == times
+
+    posing = Agent(jid("posing"), "pw")
+    client = await joined(start, posing, room, jid("cat"))
+    client.send_message(mto=room, mbody="I am cat", mtype="groupchat")
+    await until(team, lambda found: len(found) == 5)
+    (claim,) = (await team.list(limit=1)).records
+    assert (claim.author, claim.role) == (f"{room}/{jid('cat')}", "user")
