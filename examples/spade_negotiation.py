@@ -12,7 +12,7 @@ from pathlib import Path
 from spade.agent import Agent
 from spade.message import Message
 
-from memory_core import Where
+from memory_core import DataCondition, Where
 from memory_spade import MemoryBehaviour, MemoryMixin
 from memory_spade.testing.xmpp import XmppServer, xmpp_server
 
@@ -42,7 +42,9 @@ class Bargain(MemoryBehaviour):
 
     async def last(self, author: str) -> float | None:
         """The last price that an author named in this negotiation."""
-        said = await self.memory.list(where=Where(session=NEGOTIATION, author=author), limit=1)
+        proposed = DataCondition(("metadata", "performative"), "in", ["propose", "accept-proposal"])
+        where = Where(session=NEGOTIATION, author=author, matching=[proposed])
+        said = await self.memory.list(where=where, limit=1)
         return float(said.records[0].text.split()[1]) if said.records else None
 
     async def run(self) -> None:

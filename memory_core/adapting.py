@@ -46,6 +46,8 @@ from memory_core.tools import (
     Tool,
     ToolContext,
     ToolResult,
+    with_context,
+    without_context,
 )
 
 if TYPE_CHECKING:
@@ -121,5 +123,7 @@ __all__ = [
     "settled",
     "time_of",
     "turn_drafts",
+    "with_context",
+    "without_context",
     "word",
 ]

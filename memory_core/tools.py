@@ -104,7 +104,7 @@ async def _store(context: ToolContext, given: Arguments) -> ToolResult:
         raise ToolInputError(f"'category' is missing; it is one of {', '.join(CATEGORIES)}")
     reason = given.optional_text("context")
     draft = Draft(
-        given.text("content"),
+        with_context(given.text("content"), reason),
         kind=category,
         data={} if reason is None else {"context": reason},
         author=context.author,
@@ -153,7 +153,9 @@ def _nearest(query: str, records: Sequence[MemoryRecord]) -> ToolResult:
 async def _list(context: ToolContext, given: Arguments) -> ToolResult:
     page = await context.memory.list(where=_of_category(given), limit=given.count("limit", 10))
     if not page.records:
-        return ToolResult("ok", "No memories stored yet.", {"memories": []})
+        category = given.choice("category", CATEGORIES)
+        nothing = "No memories stored yet." if category is None else f"No memories in the category {category}."
+        return ToolResult("ok", nothing, {"memories": []})
     return _listing(page.records, f"{len(page.records)} memories, newest first")
 
 
@@ -166,6 +168,16 @@ async def _forget(context: ToolContext, given: Arguments) -> ToolResult:
     memory_id = given.text("memory_id")
     await context.memory.delete(memory_id)
     return ToolResult("ok", f"Forgot {_name(memory_id)}.", {"id": memory_id})
+
+
+def with_context(content: str, context: str | None) -> str:
+    """The text of a memory with the context in which it was learned, so that it is found and shown by both."""
+    return f"{content} (context: {context})" if context else content
+
+
+def without_context(text: str, context: str | None) -> str:
+    """The content of a memory whose text `with_context` made; any other text unchanged."""
+    return text.removesuffix(with_context("", context))
 
 
 def _of_category(given: Arguments) -> Where:

@@ -41,6 +41,7 @@ SAYS = {
         "elsewhere: The passport expires on 3 June 2027",
     ],
     "spade_agent.py": ['ann@localhost: "I like JSON better than XML"'],
+    "spade_beliefs.py": ["the foreman says: crate7 at pier4"],
     "spade_negotiation.py": ["seller offers  87.50"],
     "spade_team.py": [
         "Boss: Looked up: high tide is at noon on Friday",
@@ -53,6 +54,8 @@ NOWHERE = "http://127.0.0.1:9"  # the discard port: an HTTP client that heeds a 
 
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.name)
 def test_an_example_ends_well_and_says_what_it_remembers(example: Path, tmp_path: Path) -> None:
+    if example.name == "spade_beliefs.py":
+        pytest.importorskip("spade_bdi", reason="the example of beliefs needs spade_bdi: make install")
     home, folder = tmp_path / "home", tmp_path / "cwd"
     home.mkdir()
     folder.mkdir()

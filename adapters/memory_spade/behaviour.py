@@ -3,18 +3,30 @@
 from __future__ import annotations
 
 try:
-    from spade.behaviour import CyclicBehaviour
+    from spade.behaviour import CyclicBehaviour, FSMBehaviour
     from spade.message import Message
 except ImportError as error:
     raise ImportError("`memory_spade` needs SPADE: pip install 'memory-core[spade]'") from error
 
+import functools
 import logging
+from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any, Final
 
-from memory_core import BoundMemory, Draft, MemoryCoreError, Recalled
-from memory_core.adapting import append_drafts, reason_for_log, recall_with
-from memory_spade.conversation import MESSAGE_ID, identified, sender_of, session_of, source_key_of
+from memory_core import BoundMemory, Draft, MemoryCoreError, Recalled, utc_now
+from memory_core.adapting import reason_for_log
+from memory_spade.conversation import (
+    MESSAGE_ID,
+    Received,
+    author_of,
+    identified,
+    is_of_room,
+    sender_of,
+    session_of_message,
+)
+from memory_spade.messages import keep
 from memory_spade.mixin import MemoryMixin
+from memory_spade.recalling import recalled
 
 logger = logging.getLogger(__name__)
 
@@ -22,6 +34,8 @@ CONVERSATION_ID: Final = "conversation-id"
 """FIPA's metadata key for the conversation of a message."""
 MAX_TEXT_CHARS: Final = 1_000_000
 """Longer bodies are cut, so that no message is too long to be remembered."""
+
+_Run = Callable[[Any], Coroutine[Any, Any, None]]
 
 
 class MemoryBehaviour(CyclicBehaviour):
@@ -33,9 +47,16 @@ class MemoryBehaviour(CyclicBehaviour):
     which all states receive their messages. The agent must have `MemoryMixin`.
 
     The author of a record is the bare JID of the sender, its role is `assistant` for the agent itself and `user` for
-    any other sender, its session is the thread, else FIPA's conversation id, else `peer:<bare JID>`, and its
-    `data["metadata"]` is the metadata of the message. Errors of the memory are logged and do not delay messages.
+    any other sender, its session is the thread, else FIPA's conversation id, else `peer:<bare JID>`. In a room, the
+    author is the nick and the session `room:<JID of the room>`. Its `data["metadata"]` is the metadata of the message,
+    its `data["receivers"]` names the agents that received it. Errors of the memory are logged: they delay no message
+    and end no behaviour, only the call of `run` in which they were raised.
     """
+
+    def __init_subclass__(cls, **kwargs: object) -> None:
+        super().__init_subclass__(**kwargs)
+        if "run" in vars(cls):
+            cls.run = _without_memory_errors(cls.run)  # type: ignore[assignment]  # a method, as before
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:  # arguments of the behaviour class behind it
         super().__init__(*args, **kwargs)  # type: ignore[no-untyped-call]  # spade's have no annotations
@@ -53,10 +74,10 @@ class MemoryBehaviour(CyclicBehaviour):
     async def recall(self, message: Message) -> Recalled:
         """Recall memories for the answer to a message, with the agent's `recall=` options; `str` of it is the block.
 
-        The message itself and earlier questions similar to it are left out.
+        The message itself and earlier questions similar to it are left out. Errors are logged, and nothing is recalled.
         """
-        options = self._owner().recall_options
-        return await recall_with(self._owner().home.base(sender_of(message)), message.body or "", options)
+        agent = self._owner()
+        return await recalled(lambda: agent.home.base(sender_of(message)), message.body or "", agent.recall_options)
 
     async def run(self) -> None:
         """Listen."""
@@ -66,15 +87,29 @@ class MemoryBehaviour(CyclicBehaviour):
         """See `CyclicBehaviour.receive`; the message is in the memory when this returns."""
         message = await super().receive(timeout)
         if message is not None:
-            await self._remember(message, peer=sender_of(message), author=sender_of(message))
+            await self._remember(message, peer=sender_of(message), author=author_of(message))
         return message
 
     async def send(self, msg: Message) -> None:
-        """See `CyclicBehaviour.send`; what was sent is in the memory when this returns."""
-        sent = identified(msg)
-        await super().send(sent)
-        msg.sender, msg.sent = sent.sender, sent.sent
+        """See `CyclicBehaviour.send`; the message is in the memory before it is sent."""
+        await self._send_by(super().send, msg)
+
+    async def _run(self) -> None:  # SPADE's own hook for behaviours of behaviours
+        if isinstance(self, FSMBehaviour):
+            self._listen_to(self.get_state(self.current_state))
+        await super()._run()
+
+    def _listen_to(self, state: Any) -> None:  # spade does not annotate its states
+        """Let a state send through this behaviour, as it receives through it."""
+        if not isinstance(state, MemoryBehaviour) and "send" not in vars(state):
+            state.send = functools.partial(self._send_by, state.send)
+
+    async def _send_by(self, send: Callable[[Message], Awaitable[None]], msg: Message) -> None:
+        sent = identified(msg, self._owner().address)
+        # First, so that no answer can be older than what it answers.
         await self._remember(sent, peer=str(msg.to.bare), author=self._owner().address)
+        await send(sent)
+        msg.sender, msg.sent = sent.sender, sent.sent
 
     def _owner(self) -> MemoryMixin:
         if not isinstance(self.agent, MemoryMixin):
@@ -85,25 +120,47 @@ class MemoryBehaviour(CyclicBehaviour):
         self._peer, agent = peer, self._owner()
         if not (message.body or "").strip():
             return
-        metadata: dict[str, str] = dict(message._metadata)  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]  (only single keys are public)
-        session = session_of(message.thread or metadata.get(CONVERSATION_ID), peer)
-        metadata.pop(MESSAGE_ID, None)
-        draft = Draft(
-            str(message.body)[:MAX_TEXT_CHARS],
-            role="assistant" if author == agent.address else "user",
-            kind="message",
-            author=author,
-            agent=agent.address,
-            session=session,
-            source_key=source_key_of(message, author, session),
-            data={"metadata": metadata} if metadata else {},
-        )
+        is_sent = author == agent.address and not is_of_room(message)
         try:
-            kept = agent.home.base(peer)
-            if isinstance(kept, BoundMemory):
-                await append_drafts(kept, [draft], embed="later")
-            else:
-                await kept.add(draft)
+            memory = agent.home.base(peer)
+            draft = _draft(
+                message, agent=agent.address, peer=peer, author=author, is_own=is_sent or agent.is_own_nick(message)
+            )
+            if not isinstance(memory, BoundMemory):
+                await memory.add(draft)
+                return
+            receiver = str(message.to.bare) if is_sent else agent.address
+            await keep(memory, draft, receiver=receiver, message_id=message.get_metadata(MESSAGE_ID) or "")
         except MemoryCoreError as error:
             reason = reason_for_log(error)  # without the traceback, whose messages may quote
             logger.error("an agent goes on without remembering a message: %s", reason)  # noqa: TRY400
+
+
+def _draft(message: Message, *, agent: str, peer: str | None, author: str | None, is_own: bool) -> Draft:
+    metadata: dict[str, str] = dict(message._metadata)  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]  (only single keys are public)
+    metadata.pop(MESSAGE_ID, None)
+    return Draft(
+        str(message.body)[:MAX_TEXT_CHARS],
+        role="assistant" if is_own else "user",
+        kind="message",
+        author=author,
+        agent=agent,
+        session=session_of_message(message, message.thread or metadata.get(CONVERSATION_ID), peer),
+        occurred_at=(message.said_at if isinstance(message, Received) else None) or utc_now(),
+        data={"metadata": metadata} if metadata else {},
+    )
+
+
+def _without_memory_errors(
+    run: Callable[[Any], Coroutine[Any, Any, None]],
+) -> Callable[[Any], Coroutine[Any, Any, None]]:
+    """A `run` that logs errors of the memory, because SPADE ends a behaviour that raises."""
+
+    @functools.wraps(run)
+    async def guarded(self: Any) -> None:
+        try:
+            await run(self)
+        except MemoryCoreError as error:
+            logger.error("a behaviour's run ended early: %s", reason_for_log(error))  # noqa: TRY400  (may quote)
+
+    return guarded

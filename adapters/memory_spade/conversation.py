@@ -5,38 +5,77 @@ from __future__ import annotations
 import copy
 import hashlib
 import uuid
-from typing import Final
+from datetime import UTC, datetime
+from typing import Any, Final
 
 from spade.message import Message
 
 MESSAGE_ID: Final = "memory-message-id"
 """Metadata key of a message for an id that is unique across all messages. Behaviours that remember set it, so that all
-agents that share a memory store only one record of the message."""
+agents that share a memory store only one record of the message. A message from elsewhere has the id of its stanza."""
 MAX_THREAD_CHARS: Final = 256
 """Longer threads are replaced by a hash: senders choose threads freely, but the session of a record has a limit."""
+_PREFIXES: Final = ("peer:", "room:", "thread:")
+_DELAY: Final = "{urn:xmpp:delay}delay"
+
+
+class Received(Message):
+    """A message from the server, with what SPADE's class leaves out: whether it was said in a room, and when."""
+
+    is_of_room: bool = False
+    said_at: datetime | None = None
+
+
+def received(stanza: Any) -> Message:  # slixmpp's stanzas have no useful types
+    """Convert a stanza as SPADE does, and keep its id, its time if it was delayed, and whether it is of a room."""
+    message: Any = Received.from_node(stanza)
+    message.is_of_room = stanza["type"] == "groupchat"
+    delay = stanza.xml.find(_DELAY)
+    message.said_at = None if delay is None else _moment(delay.get("stamp"))
+    if stanza["id"] and not is_identified(message):
+        message.set_metadata(MESSAGE_ID, stanza["id"])
+    return message  # type: ignore[no-any-return]
+
+
+def _moment(stamp: str | None) -> datetime | None:
+    try:
+        moment = datetime.fromisoformat(stamp or "")
+    except ValueError:
+        return None
+    return moment.astimezone(UTC) if moment.tzinfo and moment <= datetime.now(UTC) else None
 
 
 def sender_of(message: Message) -> str | None:
-    """The bare JID of the sender of a message; the resource may change with every login."""
+    """The bare JID of the sender of a message, or of the room it was said in; the resource may change with every
+    login."""
     return str(message.sender.bare) or None
 
 
-def identified(message: Message) -> Message:
+def author_of(message: Message) -> str | None:
+    """Who said a message: a nick in a room (in full if it looks like a JID), otherwise the sender."""
+    if not is_of_room(message):
+        return sender_of(message)
+    nick = str(message.sender.resource)
+    return str(message.sender) if "@" in nick or not nick else nick
+
+
+def is_of_room(message: Message) -> bool:
+    """Whether a message was said in a room."""
+    return isinstance(message, Received) and message.is_of_room
+
+
+def identified(message: Message, sender: str | None) -> Message:
     """Copy a message and give the copy a new id. A copy is needed because a sender in the same process uses the same
     object, and a new id because a reply starts as a copy of the message it answers."""
     made = copy.copy(message)
     made._metadata = dict(message._metadata)  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]  (only single keys are public)
-    made.set_metadata(MESSAGE_ID, uuid.uuid4().hex)
+    made.set_metadata(MESSAGE_ID, f"{sender}#{uuid.uuid4().hex}")
     return made
 
 
-def source_key_of(message: Message, author: str | None, session: str) -> str | None:
-    """The source key of a message; `None` if it has no id. The key includes the author, because a reply may have copied
-    the metadata of the message it answers."""
-    identity = message.get_metadata(MESSAGE_ID)
-    if identity is None:
-        return None
-    return f"spade:{hashlib.sha256(chr(0).join((session, author or '', identity)).encode()).hexdigest()}"
+def is_identified(message: Message) -> bool:
+    """Whether a message has an id that its sender made; a reply of a plain agent has the id of what it answers."""
+    return (message.get_metadata(MESSAGE_ID) or "").startswith(f"{sender_of(message)}#")
 
 
 def invented_thread(peer: str) -> str:
@@ -57,4 +96,11 @@ def session_of(thread: str | None, peer: str | None) -> str:
         return f"peer:{peer}"
     if len(thread) > MAX_THREAD_CHARS:
         return f"thread:{hashlib.sha256(thread.encode()).hexdigest()}"
-    return f"thread:{thread}" if thread.startswith(("peer:", "thread:")) else thread
+    return f"thread:{thread}" if thread.startswith(_PREFIXES) else thread
+
+
+def session_of_message(message: Message, thread: str | None, peer: str | None) -> str:
+    """The session of a message: one for everything said in a room, otherwise that of its thread or peer."""
+    if is_of_room(message):
+        return f"room:{peer}"
+    return session_of(thread, peer)

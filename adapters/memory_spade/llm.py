@@ -6,6 +6,7 @@ try:
     from spade_llm import __version__ as spade_llm_version
     from spade_llm.agent import LLMAgent
     from spade_llm.behaviour import LLMBehaviour
+    from spade_llm.behaviour.llm_behaviour import ConversationState
     from spade_llm.context import ContextManager
     from spade_llm.providers.base_provider import BaseLLMProvider
     from spade_llm.tools import LLMTool
@@ -17,14 +18,14 @@ except ImportError as error:
 
 import copy
 import logging
-from collections.abc import Collection
+from collections.abc import Callable, Collection, Mapping
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from typing import Any, Final, Protocol
 
 from slixmpp import JID
 
-from memory_core import MemoryCoreError, MemoryRecord, RecallOptions
+from memory_core import BoundMemory, MemoryCoreError, MemoryRecord, RecallOptions, Where
 from memory_core.adapting import (
     FORGET_MEMORY,
     LIST_MEMORIES,
@@ -32,16 +33,17 @@ from memory_core.adapting import (
     SEARCH_MEMORIES,
     STORE_MEMORY,
     UPDATE_MEMORY,
+    AgentMemory,
     Arguments,
     Tool,
     ToolContext,
-    cut_query,
+    ToolResult,
     reason_for_log,
-    recall_with,
     remembered_block,
 )
 from memory_spade.conversation import session_of
 from memory_spade.memory.home import Home
+from memory_spade.recalling import recalled
 
 if not spade_llm_version.startswith("0.3."):
     # On unsupported Python versions, pip silently installs 0.2, whose agents have a different structure.
@@ -112,6 +114,25 @@ def attach(agent: Remembering, behaviour: object) -> None:
     # messages addresses repeat, and the agent ignores more and more messages.
     if hasattr(behaviour, "_processed_messages"):
         behaviour._processed_messages = _Forgetful()  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
+    if not isinstance(behaviour.on_conversation_end, _Reviving):
+        behaviour.on_conversation_end = _Reviving(behaviour, behaviour.on_conversation_end)
+
+
+class _Reviving:
+    """Called when a conversation ends: one that an error has ended goes on with its next message.
+
+    spade_llm would ignore its thread for ever, although a provider may fail once and work again.
+    """
+
+    def __init__(self, behaviour: LLMBehaviour, then: Callable[[str, str], None] | None) -> None:
+        self._behaviour, self._then = behaviour, then
+
+    def __call__(self, conversation_id: str, reason: str) -> None:
+        state = self._behaviour.get_conversation_state(conversation_id)
+        if reason == ConversationState.ERROR and state is not None:
+            state["state"] = ConversationState.ACTIVE
+        if self._then is not None:
+            self._then(conversation_id, reason)
 
 
 def offer(agent: Remembering, tool: LLMTool) -> None:
@@ -153,11 +174,20 @@ def _as_tool(agent: Remembering, tool: Tool) -> LLMTool:
                 return await notes.aadd_information(turn.session, Arguments(arguments).text("information"))
             memory = agent.home.base(turn.peer)
             context = ToolContext(memory=memory, agent=turn.agent, session=turn.session, author=turn.peer)
-            return (await tool(context, arguments)).text
+            return await _counted(memory, await tool(context, arguments))
         except MemoryCoreError as error:
             return f"{tool.name} failed: {error}"
 
     return LLMTool(tool.name, tool.description, dict(tool.parameters), run)
+
+
+async def _counted(memory: AgentMemory, result: ToolResult) -> str:
+    """The text of a result, once the reads of its memories are counted; a custom backend counts in its own way."""
+    shown = result.data.get("memories")
+    ids = [str(each["id"]) for each in shown if isinstance(each, Mapping)] if isinstance(shown, list) else []
+    if ids and isinstance(memory, BoundMemory):
+        await memory.list(where=Where(ids=ids), limit=len(ids), touch=True)
+    return result.text
 
 
 class RecallingProvider(BaseLLMProvider):
@@ -202,7 +232,7 @@ async def begin(agent: Remembering, context: ContextManager, conversation_id: st
     """
     history: list[Any] = context.get_conversation_history(conversation_id)
     message: Any = next((said for said in reversed(history) if said["role"] == "user"), {})
-    sender, said = message.get("sender"), cut_query(str(message.get("content") or ""))
+    sender, said = message.get("sender"), str(message.get("content") or "")
     peer = str(JID(sender).bare) or None if isinstance(sender, str) else None
     session = session_of(conversation_id, peer)
     noted: list[str] = []
@@ -211,12 +241,11 @@ async def begin(agent: Remembering, context: ContextManager, conversation_id: st
         notes = agent.home.notes(peer) if agent.inject_memories else None
         if notes is not None:
             noted = await notes.aget_information(session, last=MAX_NOTES)
-        if agent.agent_base_memory is not None and agent.inject_memories:
-            options = recall_options(agent, noted)
-            memories = (await recall_with(agent.home.base(peer), said, options)).text
     except MemoryCoreError as error:
         reason = reason_for_log(error)  # without the traceback, whose messages may quote
-        logger.error("an agent answers without its memory: %s", reason)  # noqa: TRY400
+        logger.error("an agent answers without its notes: %s", reason)  # noqa: TRY400
+    if agent.agent_base_memory is not None and agent.inject_memories:
+        memories = (await recalled(lambda: agent.home.base(peer), said, recall_options(agent, noted))).text
     block = "\n".join(filter(None, (remembered_block(noted, []), memories)))
     return Turn(agent=agent.address, conversation_id=conversation_id, session=session, peer=peer, block=block)
 

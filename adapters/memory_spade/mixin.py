@@ -18,7 +18,16 @@ from typing import TYPE_CHECKING, Any, Final
 from memory_core import BoundMemory, Memory, RecallOptions
 from memory_core.adapting import core_loop
 from memory_spade.arguments import check_arguments
-from memory_spade.conversation import MESSAGE_ID, identified, invented_thread, sender_of
+from memory_spade.conversation import (
+    MESSAGE_ID,
+    Received,
+    identified,
+    invented_thread,
+    is_identified,
+    is_of_room,
+    received,
+    sender_of,
+)
 from memory_spade.memory import MemoryBackend
 from memory_spade.memory.flags import Flag, StrPath, read_flags
 from memory_spade.memory.home import Home, Owner
@@ -121,11 +130,23 @@ class MemoryMixin(Agent):
         """Return the long-term memories that are available in the conversation of a message."""
         return self.home.handle(sender_of(message))
 
+    def is_own_nick(self, message: Message) -> bool:
+        """Whether a room has sent the agent's own message back to it."""
+        if self.client is None or not is_of_room(message):
+            return False
+        rooms: Any = self.client.plugin.get("xep_0045", None)
+        nicks = () if rooms is None else rooms.our_nicks.values()
+        return any(of_room.get(str(message.sender.bare)) == message.sender.resource for of_room in nicks)
+
+    def _message_received(self, msg: Any) -> list[Task[None]]:  # SPADE's callback for stanzas
+        """Deliver a stanza with its id, its time and whether it is of a room, which SPADE's own callback leaves out."""
+        return self.dispatch(received(msg))
+
     def dispatch(self, msg: Message) -> list[Task[None]]:
         """Deliver a message like `Agent.dispatch`; a message for the model gets a thread if it has none."""
         peer = sender_of(msg)
-        if msg.get_metadata(MESSAGE_ID) is None:
-            msg = identified(msg)  # so that two behaviours that receive it store it once
+        if not (is_identified(msg) or (isinstance(msg, Received) and msg.get_metadata(MESSAGE_ID))):
+            msg = identified(msg, peer)  # so that two behaviours that receive it store it once
         blank = not (msg.thread or "").strip()
         if peer and blank and self._has_model() and msg.get_metadata("message_type") == "llm":
             from memory_spade.llm import forget_conversation  # noqa: PLC0415

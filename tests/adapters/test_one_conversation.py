@@ -159,6 +159,7 @@ class Answers(MemoryBehaviour):
 
 async def by_spade(handle: BoundMemory, server: XmppServer) -> None:
     """Heard by two behaviours of the agent, one of which answers."""
+    known = (await handle.stats()).records
     ann, helper = Agent(server.jid("ann"), "pw"), Listener(server.jid("helper"), "pw", memory=handle)
     helper.add_behaviour(MemoryBehaviour())
     helper.add_behaviour(Answers())
@@ -168,7 +169,7 @@ async def by_spade(handle: BoundMemory, server: XmppServer) -> None:
         said = SpadeMessage(to=server.jid("helper"), body=question, thread=SESSION, metadata={"performative": "inform"})
         ann.add_behaviour(behaviour := Says(said))
         await behaviour.join()
-        while (await handle.stats()).records < 2 * n:  # noqa: ASYNC110  (a message has no receipt to wait for)
+        while (await handle.stats()).records < known + 2 * n:  # noqa: ASYNC110  (a message has no receipt to wait for)
             await asyncio.sleep(0.005)
     for agent in (ann, helper):
         await server.stop(agent)
@@ -222,6 +223,20 @@ async def test_what_an_agent_heard_and_said_the_other_frameworks_do_not_keep_aga
     for by in AFTER.values():
         await by(ann)
         assert await stored(ann) == list(SAID)
+
+
+async def test_what_an_agent_hears_of_a_conversation_that_is_stored_already_is_kept_as_said_again(
+    memory: Memory, server: XmppServer, container: None
+) -> None:
+    """A message that is heard has an id of its own, and Ann may really ask the same in the same thread again: to drop
+    it could lose what was said. A conversation that is handed over whole is recognised."""
+    ann = memory.bind(app="demo", user="ann")
+    await by_remember(ann)
+    await by_spade(ann, server)
+    assert sorted(await stored(ann)) == sorted([*SAID, *SAID])
+    for by in AFTER.values():
+        await by(ann)
+        assert len(await stored(ann)) == 2 * len(SAID)
 
 
 async def test_two_processes_at_once_keep_a_conversation_once(tmp_path: Path) -> None:

@@ -28,7 +28,7 @@ from memory_core import (
     StoreUnavailableError,
     utc_now,
 )
-from memory_core.adapting import MAX_TEXT_CHARS, check_key, check_unit, complete, new_id
+from memory_core.adapting import MAX_TEXT_CHARS, check_key, check_unit, complete, new_id, with_context
 from memory_spade.files.durable import sync_directory
 from memory_spade.files.names import BASE_COLLECTION, identity
 from memory_spade.files.tables import COLUMNS, ORIGINAL, is_stock, show_agent_memories
@@ -200,12 +200,13 @@ def record_of(row: Row) -> MemoryRecord:
     accessed = fitting("last_accessed", _moment, created)
     count = fitting("access_count", _count, 0)
     agent = fitting("agent_id", _key, "unknown")
+    context = None if row["context"] is None else fitting("context", _content, "")
     draft = Draft(
-        fitting("content", _content, ""),
+        with_context(fitting("content", _content, ""), context),
         id=fitting("id", _key, new_id()),
         kind=fitting("category", _key, "fact"),
         confidence=fitting("confidence", _unit, 1.0),
-        data={} if row["context"] is None else {"context": fitting("context", _content, "")},
+        data={} if context is None else {"context": context},
         occurred_at=created,
         agent=agent,
         collection=BASE_COLLECTION,

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from memory_core import BoundMemory, InvalidInputError, Json, MemoryRecord
+from memory_core.adapting import without_context
 from memory_spade.files.names import BASE_COLLECTION
 
 COLUMNS: Final = (
@@ -41,13 +42,18 @@ _SCHEMA: Final = (
     "CREATE INDEX idx_agent_content ON agent_memories (agent_id, content)",
 )
 
+_SUFFIX: Final = "' (context: ' || json_extract(record.data, '$.context') || ')'"
+"""What the text of a record has after its content; the same as `with_context` of the core."""
+_LENGTH: Final = f"length({_SUFFIX})"
+
 _VIEW: Final = f"""
 CREATE VIEW agent_memories ({", ".join(COLUMNS)}) AS
 SELECT
     record.id,
     coalesce(record.agent, owner.user),
     record.kind,
-    record.text,
+    CASE WHEN substr(record.text, -{_LENGTH}) = {_SUFFIX}
+        THEN substr(record.text, 1, length(record.text) - {_LENGTH}) ELSE record.text END,
     json_extract(record.data, '$.context'),
     record.confidence,
     strftime('%Y-%m-%dT%H:%M:%S', record.occurred_at / 1000000.0, 'unixepoch')
@@ -124,12 +130,13 @@ def _write(path: Path, rows: Sequence[tuple[Any, ...]]) -> None:
 
 
 def _row(record: MemoryRecord, agent_id: str) -> tuple[Any, ...]:
+    context = record.data.get("context")
     values: dict[str, object] = {
         "id": record.id,
         "agent_id": agent_id,
         "category": record.kind,
-        "content": record.text,
-        "context": record.data.get("context"),
+        "content": without_context(record.text, context if isinstance(context, str) else None),
+        "context": context,
         "confidence": record.confidence,
         "created_at": _local(record.occurred_at),
         "last_accessed": _local(record.accessed_at or record.created_at),

@@ -3,17 +3,28 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from typing import Any
 
 from memory_spade.memory.backends.base import MemoryBackend, MemoryEntry
 from memory_spade.memory.backends.sqlite_backend import SqliteBackend, own_backend
+from memory_spade.memory.checks import check_fields, check_search, checked_category
+from memory_spade.memory.exceptions import (
+    MemoryBackendError,
+    MemoryInitializationError,
+    MemorySearchError,
+    MemoryStorageError,
+    foreign,
+)
 from memory_spade.memory.opening import Opening
+from memory_spade.memory.summaries import formatted, summary
 
 
 class AgentBaseMemory:
     """Facts, patterns, preferences and capabilities that an agent has learned in all its conversations.
 
-    The storage is opened by the first call or by `initialize`. After `cleanup` the object can be used again.
+    Arguments are checked before a backend receives them, and whatever a backend raises becomes one of the documented
+    errors. The storage is opened by the first call or by `initialize`. After `cleanup` the object can be used again.
 
     Args:
         agent_id: The agent, usually a JID; resource and case are ignored.
@@ -45,7 +56,8 @@ class AgentBaseMemory:
         Raises:
             MemoryInitializationError: It cannot be opened.
         """
-        await self.backend.initialize()
+        with foreign(MemoryInitializationError, self._name):
+            await self.backend.initialize()
         self._initialized = True
 
     async def store_memory(
@@ -62,10 +74,13 @@ class AgentBaseMemory:
         Raises:
             MemoryStorageError: An argument cannot be stored, or the storage failed.
         """
+        check_fields({"content": content, "category": category, "context": context, "confidence": confidence})
         entry = MemoryEntry(
             agent_id=self.agent_id, category=category, content=content, context=context, confidence=confidence
         )
-        return await (await self._ready()).store_memory(entry)
+        await self._ready()
+        with foreign(MemoryStorageError, self._name):
+            return await self.backend.store_memory(entry)
 
     async def search_memories(self, query: str, limit: int = 10, category: str | None = None) -> list[MemoryEntry]:
         """Return the memories that match a question or some words, best first; a blank query finds nothing.
@@ -73,15 +88,39 @@ class AgentBaseMemory:
         Raises:
             MemorySearchError: The limit or the category is invalid, or the search failed.
         """
-        return await (await self._ready()).search_memories(self.agent_id, query, limit, category)
+        check_search(limit, category)
+        await self._ready()
+        with foreign(MemorySearchError, self._name):
+            return await self.backend.search_memories(self.agent_id, query, limit, category)
 
     async def get_memories_by_category(self, category: str, limit: int = 10) -> list[MemoryEntry]:
         """Return the memories of a category, newest first; raises like `search_memories`."""
-        return await (await self._ready()).get_memories_by_category(self.agent_id, category, limit)
+        checked_category(category, MemorySearchError)
+        check_search(limit)
+        await self._ready()
+        with foreign(MemorySearchError, self._name):
+            return await self.backend.get_memories_by_category(self.agent_id, category, limit)
 
     async def get_recent_memories(self, limit: int = 10) -> list[MemoryEntry]:
         """Return the memories that were stored, found or listed most recently first; raises like `search_memories`."""
-        return await (await self._ready()).get_recent_memories(self.agent_id, limit)
+        check_search(limit)
+        await self._ready()
+        with foreign(MemorySearchError, self._name):
+            return await self.backend.get_recent_memories(self.agent_id, limit)
+
+    async def get_relevant_memories(self, context: str | None = None, limit: int = 10) -> list[MemoryEntry]:
+        """Return the memories that match a context, or recent ones if it is blank; raises like `search_memories`."""
+        if context and context.strip():
+            return await self.search_memories(context, limit)
+        return await self.get_recent_memories(limit)
+
+    async def format_for_context(self, memories: Sequence[MemoryEntry]) -> str:
+        """Format memories for a system message, grouped by category. The texts are not escaped."""
+        return formatted(memories)
+
+    def get_context_summary(self, memories: Sequence[MemoryEntry]) -> str | None:
+        """Format memories for a system message as a plain list, or `None` if there are none. Texts are not escaped."""
+        return summary(memories)
 
     async def update_memory(
         self,
@@ -98,22 +137,33 @@ class AgentBaseMemory:
         """
         updates = {"content": content, "category": category, "context": context, "confidence": confidence}
         given = {name: value for name, value in updates.items() if value is not None}
-        return await (await self._ready()).update_memory(memory_id, **given)
+        check_fields(given)
+        await self._ready()
+        with foreign(MemoryStorageError, self._name):
+            return await self.backend.update_memory(memory_id, **given)
 
     async def delete_memory(self, memory_id: str) -> bool:
         """Delete a memory; return `False` if this agent has no such memory."""
-        return await (await self._ready()).delete_memory(memory_id)
+        await self._ready()
+        with foreign(MemoryStorageError, self._name):
+            return await self.backend.delete_memory(memory_id)
 
     async def get_memory_stats(self) -> dict[str, Any]:
         """Return `total_memories`, `categories`, `avg_confidence`, `oldest_memory` and `newest_memory`."""
-        return await (await self._ready()).get_memory_stats(self.agent_id)
+        await self._ready()
+        with foreign(MemorySearchError, self._name):
+            return await self.backend.get_memory_stats(self.agent_id)
 
     async def cleanup(self) -> None:
         """Close files and connections."""
         self._initialized = False
-        await self.backend.cleanup()
+        with foreign(MemoryBackendError, self._name):
+            await self.backend.cleanup()
 
-    async def _ready(self) -> MemoryBackend:
+    async def _ready(self) -> None:
         if not self._initialized:
             await self.initialize()
-        return self.backend
+
+    @property
+    def _name(self) -> str:
+        return type(self.backend).__name__

@@ -35,3 +35,14 @@ def reported_as(kind: type[MemoryBackendError]) -> Generator[None]:
         raise
     except MemoryCoreError as error:
         raise kind(str(error)) from error
+
+
+@contextmanager
+def foreign(kind: type[MemoryBackendError], name: str) -> Generator[None]:
+    """Convert whatever the code of an application raises to a documented error, so that it never ends a behaviour."""
+    try:
+        yield
+    except MemoryBackendError:
+        raise
+    except Exception as error:
+        raise kind(f"{name} raised {type(error).__name__}: {error}") from error

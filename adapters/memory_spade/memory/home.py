@@ -122,9 +122,16 @@ class Home:
             raise ScopeError(
                 "no conversation is running, so the owner is unknown; use this while a message is answered"
             )
-        try:
-            return owned_by(handle, peer if isinstance(self._owner, str) else self._owner(peer))
-        except LookupError as error:  # an unknown peer must not end a behaviour, as other errors do in SPADE
-            raise ScopeError(
-                f"the owner function has no user for {peer!r}; add one to let this peer use memories"
-            ) from error
+        return owned_by(handle, peer if isinstance(self._owner, str) else _user_of(peer, self._owner))
+
+
+def _user_of(peer: str, owner: Callable[[str], str]) -> str:
+    """The user that the owner function returns; whatever it raises costs this call its memory and nothing else."""
+    try:
+        return owner(peer)
+    except LookupError as error:
+        raise ScopeError(
+            f"the owner function has no user for {peer!r}; add one to let this peer use memories"
+        ) from error
+    except Exception as error:
+        raise ScopeError(f"the owner function raised {type(error).__name__} for {peer!r}: {error}") from error

@@ -24,6 +24,8 @@ from pathlib import Path
 from typing import Any, Final
 
 CERTIFICATES: Final = Path(pyjabber.server.SERVER_FILE_PATH, "network", "certs")
+IDLE_SECONDS: Final = 24 * 60 * 60
+"""How long a client may be silent; by default pyjabber drops clients that are silent for a minute."""
 
 
 async def serve(directory: Path) -> None:
@@ -39,6 +41,7 @@ async def serve(directory: Path) -> None:
             host="localhost",
             client_port=0,
             server_port=0,
+            connection_timeout=IDLE_SECONDS,
             # A database in memory is lost as soon as a client disconnects during a query.
             database_path=str(directory / "accounts.db"),
             cert_path=str(directory),

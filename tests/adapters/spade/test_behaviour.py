@@ -75,7 +75,7 @@ async def test_what_a_template_lets_through_is_remembered_with_author_conversati
         ("by its id", "c7", jid("ann"), jid("scribe"), "message"),
         ("on its own", f"peer:{jid('ann')}", jid("ann"), jid("scribe"), "message"),
     ]
-    assert page.records[0].data == {"metadata": {"performative": "inform", "ontology": "harbour"}}
+    assert page.records[0].data["metadata"] == {"performative": "inform", "ontology": "harbour"}
 
 
 class Clerk(MemoryBehaviour):
@@ -296,7 +296,7 @@ async def test_agents_that_share_a_memory_keep_one_record_of_each_message(
     await until(team, 4)
     page = await team.list(order="oldest")
     assert [record.text for record in page.records] == ["The bid is 42", "The bid is 42", "Accepted", "Bye"]
-    assert page.records[0].data == {"metadata": {"performative": "propose"}}
+    assert page.records[0].data["metadata"] == {"performative": "propose"}
 
 
 def test_it_goes_before_any_kind_of_behaviour_and_needs_an_agent_with_memory() -> None:

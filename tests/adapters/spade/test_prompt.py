@@ -219,7 +219,8 @@ async def test_an_agent_answers_without_its_memory_when_that_is_out_of_order(
     agent = MemoryLLMAgent("bot@localhost", "pw", ScriptedProvider(lambda request: "fine"), memory=memory)
     await memory.close()
     assert await Conversation(agent).say("What does the API need?") == "fine"
-    assert "an agent answers without its memory: MemoryStorageError, caused by ClosedError" in caplog.text
+    assert "an agent answers without its notes: MemoryStorageError, caused by ClosedError" in caplog.text
+    assert "an agent answers without its memory: ClosedError" in caplog.text
 
 
 async def test_a_message_in_between_does_not_change_whose_memory_an_answer_reaches(memory: Memory) -> None:

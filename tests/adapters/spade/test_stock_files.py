@@ -82,7 +82,7 @@ async def test_what_was_taken_over_is_found_by_meaning_as_soon_as_its_vectors_ar
         while (await handle.stats()).vectors_pending:  # noqa: ASYNC110  (nothing tells)
             await asyncio.sleep(0.005)
         hits = await handle.search("what do they prefer for the API format?")
-    assert hits[0].record.text == "User prefers JSON responses over XML"
+    assert hits[0].record.text == "User prefers JSON responses over XML (context: a chat)"
 
 
 async def test_taking_over_keeps_ids_times_and_counts(tmp_path: Path) -> None:

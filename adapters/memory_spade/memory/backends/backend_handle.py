@@ -19,10 +19,12 @@ from memory_core import (
     Where,
     utc_now,
 )
-from memory_core.adapting import Mode, Order, complete
+from memory_core.adapting import Mode, Order, complete, with_context, without_context
 from memory_spade import files
 from memory_spade.memory.agent_base_memory import AgentBaseMemory
 from memory_spade.memory.backends.base import MemoryEntry
+from memory_spade.memory.checks import CATEGORIES
+from memory_spade.memory.exceptions import MemorySearchError, foreign
 
 EVERYTHING: Final = Where()
 
@@ -42,10 +44,15 @@ class BackendHandle:
     async def add(self, entry: str | Draft, *, embed: Literal["now", "later"] = "now") -> MemoryRecord:  # noqa: ARG002
         """See `BoundMemory.add`; the backend decides whether and when to compute a vector."""
         draft = entry if isinstance(entry, Draft) else Draft(entry)
-        reason = draft.data.get("context")
-        memory_id = await self._kept.store_memory(
-            draft.text, draft.kind, reason if isinstance(reason, str) else None, draft.confidence
-        )
+        if draft.kind not in CATEGORIES:
+            raise UnsupportedError(
+                f"a MemoryBackend keeps {', '.join(CATEGORIES)}, not a {draft.kind!r}; to remember messages, too, give "
+                "the agent memory="
+            )
+        noted = draft.data.get("context")
+        context = noted if isinstance(noted, str) else None
+        content = without_context(draft.text, context)
+        memory_id = await self._kept.store_memory(content, draft.kind, context, draft.confidence)
         return complete(replace(draft, id=memory_id), self._scope, utc_now())
 
     async def search(
@@ -62,13 +69,13 @@ class BackendHandle:
         if mode != "hybrid" or explain:
             raise UnsupportedError("a MemoryBackend searches in its own way: leave mode and explain out")
         found = await self._kept.search_memories(query, limit, _category(where))
-        return [Hit(self._record(entry), 1 / rank, None) for rank, entry in enumerate(found, 1)]
+        return [Hit(record, 1 / rank, None) for rank, record in enumerate(self._records(found), 1)]
 
     async def list(self, *, where: Where = EVERYTHING, order: Order = "newest", limit: int = 50) -> Page:
         """See `BoundMemory.list`; returns a single page."""
         if order != "newest":
             raise UnsupportedError(f"a MemoryBackend lists the newest memories first, not in the order {order!r}")
-        return Page(tuple(map(self._record, await self._listed(_category(where), limit))), None)
+        return Page(tuple(self._records(await self._listed(_category(where), limit))), None)
 
     async def update(self, id: str, patch: Patch) -> MemoryRecord:  # noqa: A002  (the core's word)
         """See `BoundMemory.update`; only the text can be changed, and only id and text of the result are valid."""
@@ -88,10 +95,14 @@ class BackendHandle:
             return await self._kept.get_recent_memories(limit)
         return await self._kept.get_memories_by_category(category, limit)
 
+    def _records(self, entries: Sequence[MemoryEntry]) -> Sequence[MemoryRecord]:
+        with foreign(MemorySearchError, "reading the entries of the MemoryBackend"):
+            return [self._record(entry) for entry in entries]
+
     def _record(self, entry: MemoryEntry) -> MemoryRecord:
         created = entry.created_at.astimezone(UTC)
         draft = Draft(
-            entry.content,
+            with_context(entry.content, entry.context),
             id=entry.id,
             kind=entry.category,
             data={} if entry.context is None else {"context": entry.context},

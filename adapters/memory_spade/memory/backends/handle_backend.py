@@ -13,7 +13,6 @@ from typing import Any, Final
 from memory_core import (
     BoundMemory,
     Draft,
-    InvalidInputError,
     Json,
     MemoryCoreError,
     MemoryRecord,
@@ -23,9 +22,10 @@ from memory_core import (
     Where,
     utc_now,
 )
-from memory_core.adapting import core_loop, cut_query, reason_for_log
+from memory_core.adapting import core_loop, cut_query, reason_for_log, with_context, without_context
 from memory_spade import files
 from memory_spade.memory.backends.base import MemoryBackend, MemoryEntry
+from memory_spade.memory.checks import CATEGORIES, checked_category, checked_content
 from memory_spade.memory.exceptions import (
     MemoryBackendError,
     MemoryInitializationError,
@@ -35,8 +35,6 @@ from memory_spade.memory.exceptions import (
 )
 
 logger = logging.getLogger(__name__)
-
-CATEGORIES: Final = ("fact", "pattern", "preference", "capability")
 
 UPDATABLE: Final = ("content", "category", "context", "confidence")
 
@@ -78,7 +76,7 @@ class HandleBackend(MemoryBackend):
         """See `MemoryBackend`; raises `MemoryStorageError`, also if the id is already in use."""
         with reported_as(MemoryStorageError):
             draft = Draft(
-                checked_content(entry.content),
+                with_context(checked_content(entry.content), entry.context),
                 kind=checked_category(entry.category, MemoryStorageError),
                 data={} if entry.context is None else {"context": entry.context},
                 confidence=entry.confidence,
@@ -120,11 +118,11 @@ class HandleBackend(MemoryBackend):
             record = await self._handle().get(memory_id)
             if record is None:
                 return False
-            data: dict[str, Json] = {**record.data}
-            if "context" in given:
-                data["context"] = given["context"]
+            known = self._entry(record)
+            context = given.get("context", known.context)
+            data: dict[str, Json] = {**record.data, **({} if context is None else {"context": context})}
             patch = Patch(
-                text=checked_content(given.get("content", record.text)),
+                text=with_context(checked_content(given.get("content", known.content)), context),
                 kind=checked_category(given["category"], MemoryStorageError) if "category" in given else record.kind,
                 confidence=given.get("confidence", record.confidence),
                 data=data,
@@ -187,32 +185,19 @@ class HandleBackend(MemoryBackend):
         return [self._entry(record) for record in counted]
 
     def _entry(self, record: MemoryRecord) -> MemoryEntry:
-        context = record.data.get("context")
+        noted = record.data.get("context")
+        context = noted if isinstance(noted, str) else None
         return MemoryEntry(
             id=record.id,
             agent_id=self._agent_id,
             category=record.kind,
-            content=record.text,
-            context=context if isinstance(context, str) else None,
+            content=without_context(record.text, context),
+            context=context,
             confidence=record.confidence,
             created_at=record.occurred_at,
             last_accessed=record.accessed_at or record.created_at,
             access_count=record.access_count,
         )
-
-
-def checked_category(category: object, error: type[MemoryBackendError]) -> str:
-    """Return a category, or raise if it is not one of the four."""
-    if not isinstance(category, str) or category not in CATEGORIES:
-        raise error(f"category must be one of {', '.join(CATEGORIES)}, not {category!r}")
-    return category
-
-
-def checked_content(content: object) -> str:
-    """Return a content, or raise if it is not a string or blank."""
-    if not isinstance(content, str) or not content.strip():
-        raise InvalidInputError(f"content must be a non-empty string, not {content!r}")
-    return content
 
 
 def _of(category: str | None) -> Where:

@@ -1,0 +1,25 @@
+"""Recall for a prompt, whatever goes wrong: an agent answers without memories rather than not at all."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from typing import Final
+
+from memory_core import Recalled, RecallOptions
+from memory_core.adapting import AgentMemory, cut_query, reason_for_log, recall_with
+
+logger = logging.getLogger(__name__)
+
+NOTHING: Final = Recalled("", (), ())
+
+
+async def recalled(memory: Callable[[], AgentMemory], query: str, options: RecallOptions) -> Recalled:
+    """Recall memories for a prompt; errors, also those of functions in the options, are logged, and nothing is
+    recalled."""
+    try:
+        return await recall_with(memory(), cut_query(query), options)
+    except Exception as error:  # noqa: BLE001  (a function of the application may raise anything)
+        reason = reason_for_log(error)  # without the traceback, whose messages may quote
+        logger.error("an agent answers without its memory: %s", reason)  # noqa: TRY400
+        return NOTHING

@@ -1,0 +1,276 @@
+"""A message is one record: by its id, across behaviours, agents that share a memory, rooms and copies."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from spade.agent import Agent
+from spade.behaviour import CyclicBehaviour, FSMBehaviour, OneShotBehaviour, State
+from spade.message import Message
+
+from memory_core import BoundMemory, DataCondition, Draft, Memory, Where, utc_now
+from memory_spade import MemoryBehaviour, MemoryMixin
+from memory_spade.messages import keep
+from memory_spade.testing.peer import Peer
+
+Start = Callable[[Agent], Awaitable[None]]
+Jid = Callable[[str], str]
+
+
+class Listener(MemoryMixin, Agent):
+    """Remembers everything it hears by two behaviours."""
+
+    async def setup(self) -> None:
+        self.first = MemoryBehaviour()
+        self.add_behaviour(self.first)
+        self.add_behaviour(MemoryBehaviour())
+
+
+class Say(OneShotBehaviour):
+    def __init__(self, *messages: Message) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]  # spade's have no annotations
+        self.messages = messages
+
+    async def run(self) -> None:
+        for message in self.messages:
+            await self.send(message)
+
+
+async def say(agent: Agent, *messages: Message) -> None:
+    behaviour = Say(*messages)
+    agent.add_behaviour(behaviour)
+    await behaviour.join()
+
+
+def message(to: str, body: str, thread: str | None = None, **metadata: str) -> Message:
+    return Message(to=to, body=body, thread=thread, metadata=metadata)
+
+
+async def until(memory: BoundMemory, is_done: Callable[[list[tuple[str, set[str]]]], bool]) -> None:
+    while not is_done(await heard(memory)):  # noqa: ASYNC110  (a message has no receipt to wait for)
+        await asyncio.sleep(0.01)
+
+
+async def heard(memory: BoundMemory) -> list[tuple[str, set[str]]]:
+    """The text of every message, oldest first, and the names of its receivers."""
+    page = await memory.list(order="oldest", limit=1_000)
+    found: list[Any] = [(record.text, record.data.get("receivers", {})) for record in page.records]
+    return [(text, {name.partition("@")[0].rstrip("0123456789") for name in names}) for text, names in found]
+
+
+@pytest.mark.parametrize("sender", ["remembers", "does not"])
+async def test_a_broadcast_is_one_record_that_names_every_receiver(
+    start: Start, jid: Jid, memory: Memory, sender: str
+) -> None:
+    team = memory.bind(app="mas", user="team")
+    names = ["ann", "bob", "cat", "dan"]
+    crowd = [Listener(jid(name), "pw", memory=team) for name in names]
+    caller = Listener(jid("caller"), "pw", memory=team) if sender == "remembers" else Agent(jid("caller"), "pw")
+    for agent in (*crowd, caller):
+        await start(agent)
+    cfp = {"performative": "cfp", "protocol": "fipa-contract-net", "conversation-id": "cnet-1"}
+    for text in ("move 3 pallets", "move 3 pallets", "thanks"):  # the second is said again
+        calls = [message(str(agent.jid), text, **cfp) for agent in crowd]
+        if isinstance(caller, Listener):
+            for call in calls:
+                await caller.first.send(call)
+        else:
+            await say(caller, *calls)
+    said = [("move 3 pallets", set(names)), ("move 3 pallets", set(names)), ("thanks", set(names))]
+    await until(team, lambda found: found == said)
+    await asyncio.sleep(0.1)
+    assert await heard(team) == said
+
+
+async def test_two_agents_that_share_a_memory_keep_a_message_without_a_thread_once(
+    start: Start, jid: Jid, memory: Memory
+) -> None:
+    team = memory.bind(app="mas", user="pair")
+    ann, bob = (Listener(jid(name), "pw", memory=team) for name in ("ann", "bob"))
+    await start(ann)
+    await start(bob)
+    for text in ("The bid is 42", "yes", "yes"):
+        await ann.first.send(message(jid("bob"), text, performative="propose"))
+    await until(team, lambda found: len(found) >= 3)
+    await asyncio.sleep(0.1)
+    page = await team.list(order="oldest")
+    assert [(r.text, r.role, r.author, r.session) for r in page.records] == [
+        (text, "assistant", jid("ann"), f"peer:{jid('bob')}") for text in ("The bid is 42", "yes", "yes")
+    ]
+
+
+async def test_the_same_text_to_two_people_in_their_own_conversations_is_two_messages(
+    start: Start, jid: Jid, memory: Memory
+) -> None:
+    bot, ann, bob = Listener(jid("bot"), "pw", memory=memory), Agent(jid("ann"), "pw"), Agent(jid("bob"), "pw")
+    for agent in (bot, ann, bob):
+        await start(agent)
+    for name in ("ann", "bob"):
+        await bot.first.send(message(jid(name), "Noted", performative="inform"))
+    page = await bot.memory.list(order="oldest")
+    assert [(r.text, r.session) for r in page.records] == [("Noted", f"peer:{jid(n)}") for n in ("ann", "bob")]
+
+
+async def test_a_stanza_that_arrives_again_is_the_same_message_and_an_id_used_again_is_not(
+    start: Start, jid: Jid, memory: Memory
+) -> None:
+    bot, ann = Listener(jid("bot"), "pw", memory=memory), Agent(jid("ann"), "pw")
+    await start(bot)
+    await start(ann)
+    client: Any = ann.client
+    for text in ("yes", "yes", "no"):
+        stanza = client.make_message(mto=jid("bot"), mbody=text, mtype="chat")
+        stanza["id"] = "1"
+        stanza.send()
+    await say(ann, message(jid("bot"), "done"))
+    await until(bot.memory, lambda found: ("done", {"bot"}) in found)
+    assert [text for text, _ in await heard(bot.memory)] == ["yes", "no", "done"]
+
+
+async def test_replies_of_a_plain_agent_are_two_messages_though_they_copy_the_id_of_what_they_answer(
+    start: Start, jid: Jid, memory: Memory
+) -> None:
+    class Twice(CyclicBehaviour):
+        async def run(self) -> None:
+            asked: Any = await self.receive(timeout=10)
+            for _ in range(2 if asked else 0):
+                reply = asked.make_reply()
+                reply.body = "ok"
+                await self.send(reply)
+
+    bot, ann = Listener(jid("bot"), "pw", memory=memory), Agent(jid("ann"), "pw")
+    ann.add_behaviour(Twice())  # type: ignore[no-untyped-call]
+    await start(bot)
+    await start(ann)
+    await bot.first.send(message(jid("ann"), "Are you there?", performative="query-if"))
+    await until(bot.memory, lambda found: len(found) == 3)
+    assert [text for text, _ in await heard(bot.memory)] == ["Are you there?", "ok", "ok"]
+
+
+async def test_what_the_states_of_a_machine_send_is_remembered(start: Start, jid: Jid, memory: Memory) -> None:
+    class Answer(State):
+        def __init__(self, answer: str, following: str | None) -> None:
+            super().__init__()  # type: ignore[no-untyped-call]
+            self.answer, self.following = answer, following
+
+        async def run(self) -> None:
+            offer: Any = await self.receive(timeout=20)
+            reply = offer.make_reply()
+            reply.body = self.answer
+            await self.send(reply)
+            if self.following is not None:
+                self.set_next_state(self.following)
+
+    class Machine(MemoryBehaviour, FSMBehaviour):
+        def setup(self) -> None:
+            self.add_state("first", Answer("one", "first again"), initial=True)
+            self.add_state("first again", Answer("two", None))
+            self.add_transition("first", "first again")
+
+    class Keeper(MemoryMixin, Agent):
+        async def setup(self) -> None:
+            self.add_behaviour(Machine())
+
+    keeper, ann = Keeper(jid("keeper"), "pw", memory=memory), Peer(jid("ann"))
+    await start(keeper)
+    await start(ann)
+    assert (await ann.ask(jid("keeper"), "offer 10")).body == "one"
+    assert (await ann.ask(jid("keeper"), "offer 20")).body == "two"
+    assert [text for text, _ in await heard(keeper.memory)] == ["offer 10", "one", "offer 20", "two"]
+
+
+async def test_messages_are_searched_by_performative_protocol_ontology_and_conversation(
+    start: Start, jid: Jid, memory: Memory
+) -> None:
+    bot, ann = Listener(jid("bot"), "pw", memory=memory), Agent(jid("ann"), "pw")
+    await start(bot)
+    await start(ann)
+    fipa = {"protocol": "fipa-contract-net", "ontology": "harbour", "conversation-id": "c7"}
+    await say(
+        ann,
+        message(jid("bot"), "crates for 40", performative="propose", **fipa),
+        message(jid("bot"), "crates for 50", performative="propose", protocol="fipa-request", ontology="market"),
+        message(jid("bot"), "crates arrive", performative="inform", **fipa),
+    )
+    await until(bot.memory, lambda found: len(found) == 3)
+    for key, value, texts in (
+        ("performative", "propose", {"crates for 40", "crates for 50"}),
+        ("protocol", "fipa-contract-net", {"crates for 40", "crates arrive"}),
+        ("ontology", "market", {"crates for 50"}),
+        ("conversation-id", "c7", {"crates for 40", "crates arrive"}),
+    ):
+        where = Where(matching=[DataCondition(("metadata", key), "eq", value)])
+        assert {hit.record.text for hit in await bot.memory.search("crates", where=where)} == texts
+    named = DataCondition(("receivers", jid("bot")), "exists", value=True)
+    assert len((await bot.memory.list(where=Where(session="c7", matching=[named]))).records) == 2
+
+
+@given(st.lists(st.tuples(st.sampled_from(["yes", "no", "Which tea?"]), st.integers(0, 5)), max_size=12))
+def test_every_message_said_is_kept_and_none_twice(deliveries: list[tuple[str, int]]) -> None:
+    """A person may say the same thing again at any time: only the id tells a message from another delivery of it."""
+
+    async def hear() -> list[str]:
+        async with Memory(":memory:", embedder=None) as opened:
+            ann = opened.bind(user="ann")
+            await ann.remember([("user", "yes"), ("user", "Which tea?"), ("user", "yes")], session="t1")
+            for text, id in deliveries:  # noqa: A001
+                draft = Draft(text, role="user", kind="message", author="ann", session="t1", occurred_at=utc_now())
+                await keep(ann, draft, receiver="bot", message_id=str(id))
+            return sorted(record.text for record in (await ann.list(limit=100)).records)
+
+    said = [text for text, _ in set(deliveries)]
+    assert asyncio.run(hear()) == sorted([*said, "yes", "Which tea?", "yes"])
+
+
+async def joined(start: Start, agent: Agent, room: str, nick: str, history: int = 0) -> Any:
+    await start(agent)
+    client: Any = agent.client
+    client.register_plugin("xep_0045")
+    joining = asyncio.create_task(client["xep_0045"].join_muc_wait(room, nick, maxstanzas=history))
+    await client["xep_0199"].ping("localhost")  # the server has read what was sent before
+    joining.cancel()  # it waits for a presence that SPADE handles itself
+    return client
+
+
+@pytest.mark.parametrize("server", ["prosody"], indirect=True)
+async def test_a_room_is_one_session_whose_authors_are_nicks(start: Start, jid: Jid, memory: Memory) -> None:
+    team, room = memory.bind(app="mas", user="team"), f"{jid('team').partition('@')[0]}@rooms.localhost"
+    ann, cat, dan = (
+        Agent(jid("ann"), "pw"),
+        Listener(jid("cat"), "pw", memory=team),
+        Listener(jid("dan"), "pw", memory=team),
+    )
+    clients = {agent: await joined(start, agent, room, str(agent.jid)[:3]) for agent in (ann, cat, dan)}
+    budgets = []
+    for agent, text in ((ann, "The budget is 300"), (cat, "The budget is 400"), (ann, "Yes"), (ann, "Yes")):
+        clients[agent].send_message(mto=room, mbody=text, mtype="groupchat")
+        budgets.append((text, {"cat", "dan"}))
+        await until(team, lambda found: found == budgets)
+
+    page = await team.list(order="oldest")
+    assert [(r.author, r.role) for r in page.records] == [
+        ("ann", "user"),
+        ("cat", "assistant"),
+        ("ann", "user"),
+        ("ann", "user"),
+    ]
+    assert {record.session for record in page.records} == {f"room:{room}"}
+    times = [record.occurred_at for record in page.records]
+
+    eve = Listener(jid("eve"), "pw", memory=team)
+    await joined(start, eve, room, "eve", history=10)  # and hears what was said before
+    await until(team, lambda found: all("eve" in names for _, names in found))
+    assert [(text, len(names)) for text, names in await heard(team)] == [(text, 3) for text, _ in budgets]
+    assert [record.occurred_at for record in (await team.list(order="oldest")).records] == times
+
+    posing = Agent(jid("posing"), "pw")
+    client = await joined(start, posing, room, jid("cat"))
+    client.send_message(mto=room, mbody="I am cat", mtype="groupchat")
+    await until(team, lambda found: len(found) == 5)
+    (claim,) = (await team.list(limit=1)).records
+    assert (claim.author, claim.role) == (f"{room}/{jid('cat')}", "user")
