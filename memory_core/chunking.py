@@ -1,7 +1,8 @@
 """Splitting a long text into pieces, so that every part of it gets its own vector.
 
 A chunker returns offsets, so a piece can be shown exactly as it is in the text. Pieces may overlap; together they
-cover the whole text except white space between them.
+cover the whole text except white space between them. A form feed ends a piece, whatever the chunker: so every passage
+of a draft (`Draft.passages`) has pieces, and vectors, of its own, and they stay with the text wherever it is copied.
 """
 
 from __future__ import annotations
@@ -19,6 +20,11 @@ CHUNK_CHARS: Final = 900
 WINDOW_SIZE: Final = 512
 WINDOW_OVERLAP: Final = 50
 """In tokens; common defaults for models with a window of this size. The default model reads 256."""
+
+PASSAGE_END: Final = "\f"
+"""The form feed, the character of Unicode that ends a page."""
+MAX_PASSAGES: Final = 1_000
+"""Most parts of a text that form feeds end; the rest is one part, as if its form feeds were spaces."""
 
 Span = tuple[int, int]
 """Start and stop of a piece: `text[start:stop]`."""
@@ -154,11 +160,24 @@ def token_spans(text: str) -> list[Span]:
 
 
 def pieces_of(text: str, chunker: Chunker) -> Sequence[Span]:
-    """The pieces that the chunker returns for a text, checked.
+    """The pieces that the chunker returns for a text, checked; a form feed ends a piece.
 
     Raises:
         InvalidInputError: The chunker omits a part of the text, or returns invalid offsets.
     """
+    if PASSAGE_END not in text:
+        return _checked_pieces(text, chunker)
+    pieces: list[Span] = []
+    first = 0
+    for passage in text.split(PASSAGE_END, MAX_PASSAGES - 1):
+        give_way()
+        if passage.strip():
+            pieces += [(first + start, first + stop) for start, stop in _checked_pieces(passage, chunker)]
+        first += len(passage) + 1
+    return pieces or _checked_pieces(text, chunker)
+
+
+def _checked_pieces(text: str, chunker: Chunker) -> Sequence[Span]:
     pieces = chunker.split(text)
     start = stop = 0
     for n, (begin, end) in enumerate(pieces):

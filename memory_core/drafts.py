@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import Any, Final, TypeVar, cast
 
 from memory_core.checks import check_key, check_listed, check_text, check_texts, check_time, check_unit, shown
+from memory_core.chunking import MAX_PASSAGES, PASSAGE_END
 from memory_core.encoding import check_json, least_bytes
 from memory_core.errors import ConflictError, InvalidInputError, ScopeError
 from memory_core.ids import new_id
@@ -74,7 +75,7 @@ def complete(draft: Draft | str, scope: Scope, now: datetime) -> MemoryRecord:
     user = scope.user
     if user is None:
         raise ScopeError("this handle leaves the user open; bind one first: handle.bind(user=...)")
-    text, data = _content(_text(draft.text), check_data(draft.data))
+    text, data = _content(_text(_with_passages(draft)), check_data(draft.data))
     kind = check_key("kind", draft.kind)
     record = OpenRecord(
         id=new_id() if draft.id is None else check_key("id", draft.id),
@@ -224,6 +225,18 @@ def _content(text: str, data: Mapping[str, Json]) -> tuple[str, Mapping[str, Jso
     if not text.strip() and not data:
         raise InvalidInputError(f"nothing to remember: the text is empty ({shown(text)}) and there is no data")
     return text, data
+
+
+def _with_passages(draft: Draft) -> object:
+    """The text and the passages of a draft as one text, for `_text` to check."""
+    given: object = draft.passages
+    if given == ():
+        return draft.text
+    if isinstance(given, str) or not isinstance(given, Sequence):
+        raise InvalidInputError(f"passages must be a sequence of texts, not {shown(given)}")
+    parts = [check_text("text", draft.text), *(check_text("a passage", part) for part in cast("Sequence[object]", given))]
+    check_size("a record", len(parts) - 1, MAX_PASSAGES, "passages", "split it into several records")
+    return PASSAGE_END.join(parts if parts[0] else parts[1:])
 
 
 def _text(value: object) -> str:

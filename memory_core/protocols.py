@@ -218,7 +218,7 @@ class Store(Records, Protocol):
     """Stores the records of all owners: `Records`, and opening, erasing and closing.
 
     A store needs only these eight methods. Optional methods are in the protocols `Counting`, `Versioned`, `KeyValue`,
-    `Maintained`, `Adding`, `Listing`, `Reembedding` and `BackingUp`; having the methods is enough. If a store lacks
+    `PuttingLater`, `Maintained`, `Adding`, `Listing`, `Reembedding` and `BackingUp`; having the methods is enough. If a store lacks
     them, counts and collections are derived; operations that cannot be derived raise `UnsupportedError`.
     """
 
@@ -288,6 +288,17 @@ class KeyValue(Protocol):
 
     async def sweep(self, scope: Scope) -> int:
         """Delete expired records without forgetting their source keys; returns how many."""
+        ...
+
+
+@runtime_checkable
+class PuttingLater(Protocol):
+    """Optional for a `KeyValue`: putting records before their vectors are computed."""
+
+    async def put_later(
+        self, scope: Scope, records: Sequence[MemoryRecord], *, remove: Collection[str]
+    ) -> list[MemoryRecord]:
+        """`KeyValue.put` that returns before new vectors are computed; until then, words find the records."""
         ...
 
 

@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 from datetime import timedelta
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -74,6 +74,15 @@ class ItemContract(Contract):
         run_sync(ann.put_many, [Draft("", source_key="k", data={"v": 1})])
         (hit,) = run_sync(ann.search, "coffee", mode="vector", floor=False)
         assert hit.similarity is None
+
+    @optional
+    def test_a_put_that_embeds_later_is_found_by_its_words_at_once(self, ann: BoundMemory) -> None:
+        run_sync(ann.put_many, [Draft("tea", source_key="k")])
+        run_sync(ann.put_many, [Draft("jasmine", source_key="k"), Draft("coffee", source_key="l")], embed="later")
+        assert texts(run_sync(ann.search, "jasmine", mode="lexical")) == ["jasmine"]
+        assert texts(run_sync(ann.search, "coffee")) == ["coffee"]
+        with pytest.raises(InvalidInputError, match="embed"):
+            run_sync(ann.put_many, [], embed=cast("Any", "never"))
 
     @optional
     def test_the_later_of_two_puts_with_one_key_wins(self, ann: BoundMemory) -> None:
