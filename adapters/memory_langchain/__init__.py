@@ -31,12 +31,13 @@ if TYPE_CHECKING:
     from memory_langchain.retriever import MemoryRetriever
     from memory_langchain.runnable import MemoryRunnable, with_memory
     from memory_langchain.scope import CallScope, ScopeResolver
-    from memory_langchain.store import MemoryStore
+    from memory_langchain.store import AsyncMemoryStore, MemoryStore
     from memory_langchain.summaries import ModelSummarizer
     from memory_langchain.tools import memory_tools
     from memory_langchain.vectorstore import MemoryVectorStore
 
 __all__ = [
+    "AsyncMemoryStore",
     "BankMiddleware",
     "CallScope",
     "ConversationMemory",
@@ -56,6 +57,7 @@ __all__ = [
 ]
 
 _HOME: Final = {
+    "AsyncMemoryStore": "store",
     "BankMiddleware": "bank",
     "CallScope": "scope",
     "ConversationMemory": "classic",
