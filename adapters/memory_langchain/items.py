@@ -5,11 +5,25 @@ from __future__ import annotations
 import hashlib
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime, timedelta
 from functools import partial
 from typing import Any, Final, cast
 
-from memory_core import BoundMemory, Draft, Hit, InvalidInputError, MemoryRecord, Where, data_conditions
+from memory_core import (
+    AllOf,
+    AnyOf,
+    BoundMemory,
+    DataCondition,
+    Draft,
+    FieldCondition,
+    Hit,
+    InvalidInputError,
+    MemoryRecord,
+    NoneOf,
+    Where,
+    data_conditions,
+)
 from memory_core.adapting import cut_query
 from memory_langchain.recall import SearchMode
 
@@ -36,6 +50,8 @@ MAX_REACH: Final = 10_000
 """Largest `offset + limit` of a ranked search. Searches without a query have no limit."""
 _MOST_PASSAGES: Final = 1_000
 """Texts of an item that have a vector each; the last of them contains all further ones."""
+
+Condition = DataCondition | FieldCondition | AnyOf | AllOf | NoneOf
 
 items: Final = partial(Where, kinds=(ITEM_KIND,), states=("active", "compacted", "archived"))
 """A condition that only items meet."""
@@ -101,7 +117,7 @@ class Reading:
         _check_page(op.limit, op.offset)
         _check_query(op.query)
         under = to_path(op.namespace_prefix) if op.namespace_prefix else None
-        where = items(under=under, matching=tuple(data_conditions(op.filter, ("value",))))
+        where = items(under=under, matching=tuple(map(_through_periods, data_conditions(op.filter, ("value",)))))
         if not op.limit:
             return []
         if op.query and op.query.strip():
@@ -148,6 +164,17 @@ class Reading:
         ttl = record.data.get("ttl")
         if wanted and isinstance(ttl, int | float):
             self.refreshed[record.id] = expiry(ttl, self._now)
+
+
+def _through_periods(condition: Condition) -> Condition:
+    """The condition on the key as it is or, where there is no such key, on the path that its periods write."""
+    if isinstance(condition, AnyOf | AllOf | NoneOf):
+        return type(condition)([_through_periods(one) for one in condition.conditions])
+    if not isinstance(condition, DataCondition) or not any("." in str(step) for step in condition.path):
+        return condition
+    path = tuple(part for step in condition.path for part in (step.split(".") if isinstance(step, str) else [step]))
+    literal = DataCondition(condition.path, "exists", True)  # noqa: FBT003  (the value of the condition)
+    return AnyOf([AllOf([literal, condition]), AllOf([NoneOf([literal]), replace(condition, path=path)])])
 
 
 def paths_of(fields: object) -> tuple[str, ...]:
