@@ -60,7 +60,8 @@ def sources(shelf: Path, name: str, wanted: str) -> Path:
 def outcome(folder: Path, tmp_path: Path, *tests: str, path: tuple[Path, ...] = ()) -> tuple[int, set[str]]:
     """How many of these tests ran, and the names of those that failed."""
     report = tmp_path / "report.xml"
-    where = os.pathsep.join(map(str, [*path, ROOT, ROOT / "adapters", HERE]))
+    given = os.environ.get("PYTHONPATH", "").split(os.pathsep)
+    where = os.pathsep.join(map(str, [*path, ROOT, ROOT / "adapters", HERE, *given]))
     done = subprocess.run(
         [
             *(sys.executable, "-m", "pytest", *tests, "-q", "-p", "stand_in", "-p", "no:cacheprovider"),
