@@ -29,6 +29,10 @@ _WRITTEN_BY: Final = "lc_source"
 """Key with which LangChain marks messages of its own middleware (langchain 1.4, `summarization.py`)."""
 
 
+_TOOL_NODE: Final = "tools"
+"""Name of the node that calls tools, in agents of `create_agent` and by default in graphs (`ToolNode`)."""
+
+
 class MemoryMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
     """Recalls memories before each model call, stores the conversation, and gives the agent its memory tools.
 
@@ -45,6 +49,8 @@ class MemoryMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
     The question is stored before the first model call, so that it is not lost if the model fails; answers are stored
     when the agent has finished. Each message is stored once, identified by its id, even if a run is resumed, retried or
     replayed; messages that were changed or deleted in the meantime stay so. Tool calls and results are not stored.
+    A sub-agent that a tool calls with its `runtime.config` recalls and stores nothing: its question is the words of the
+    calling agent, not of the user.
 
     Args:
         memory: A handle or a memory; a run may name the user.
@@ -84,33 +90,38 @@ class MemoryMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
         self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], ModelResponse[Any]]
     ) -> ModelResponse[Any]:
         """Store the question, recall, and call the model."""
-        return handler(self._filled(request, run_sync(self._enter, self._scope(request.runtime), request.messages)))
+        recalled = run_sync(self._enter, self._scope(request.runtime), request.messages, asks=self._asks())
+        return handler(self._filled(request, recalled))
 
     @override
     async def awrap_model_call(
         self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], Awaitable[ModelResponse[Any]]]
     ) -> ModelResponse[Any]:
         """As `wrap_model_call`."""
-        recalled = await on_core(self._enter, self._scope(request.runtime), request.messages)
+        recalled = await on_core(self._enter, self._scope(request.runtime), request.messages, asks=self._asks())
         return await handler(self._filled(request, recalled))
 
     @override
     def after_agent(self, state: AgentState[Any], runtime: Runtime[Any]) -> None:
         """Store the turn."""
-        if self._captures:
+        if self._asks():
             run_sync(capture, self._scope(runtime), spoken(state["messages"]), thread=state["messages"])
 
     @override
     async def aafter_agent(self, state: AgentState[Any], runtime: Runtime[Any]) -> None:
         """As `after_agent`."""
-        if self._captures:
+        if self._asks():
             await on_core(capture, self._scope(runtime), spoken(state["messages"]), thread=state["messages"])
 
     def _scope(self, runtime: Runtime[Any]) -> CallScope:
         return self._scopes.resolve(ensure_config(), context=runtime.context, needs_session=self._captures)
 
-    async def _enter(self, scope: CallScope, messages: Sequence[BaseMessage]) -> Recalled:
-        if self._captures and messages and isinstance(messages[-1], HumanMessage):
+    def _asks(self) -> bool:
+        """Whether the questions of this run are stored."""
+        return self._captures and not _is_called_by_a_tool()
+
+    async def _enter(self, scope: CallScope, messages: Sequence[BaseMessage], *, asks: bool) -> Recalled:
+        if asks and messages and isinstance(messages[-1], HumanMessage):
             await capture(scope, spoken(messages), thread=messages)
         ids = {message.id for message in messages if message.id is not None}
         texts = {searchable_text(message) for message in messages}  # a client may resend it under other ids
@@ -124,6 +135,12 @@ class MemoryMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
         if not recalled:
             return request
         return request.override(system_message=with_memories(request.system_message, recalled.text))
+
+
+def _is_called_by_a_tool() -> bool:
+    """Whether this run is a sub-agent's: a tool started it with its own configuration, in the same conversation."""
+    calling = str(ensure_config().get("configurable", {}).get("checkpoint_ns") or "").split("|")[:-1]
+    return any(node.partition(":")[0] == _TOOL_NODE for node in calling)
 
 
 def spoken(messages: Sequence[BaseMessage]) -> list[BaseMessage]:

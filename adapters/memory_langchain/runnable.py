@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator, Iterator
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator
 from contextlib import aclosing
 from typing import TYPE_CHECKING, Any, cast
 
@@ -225,6 +225,7 @@ def with_memory(  # noqa: PLR0913  (the keywords of `RunnableWithMessageHistory`
     history_limit: int | None = None,
     summarizer: Summarizer | None = None,
     keep_partial: bool = False,
+    answer: Callable[[Any], object] | None = None,
     user_id: str | None = None,
     session_id: str | None = None,
     agent_id: str | None = None,
@@ -251,6 +252,8 @@ def with_memory(  # noqa: PLR0913  (the keywords of `RunnableWithMessageHistory`
         history_limit: Show only this many of the newest messages; by default all.
         summarizer: Summarizes the messages beyond the limit, for example `ModelSummarizer(model)`. Some turns then
             begin with an additional call of that model. No message is deleted.
+        answer: Makes what is stored of the chain's output, as text or messages; for outputs of your own classes, and for
+            dicts that are the answer: `answer=json.dumps`. By default a pydantic object is stored as its JSON.
         keep_partial: Store the streamed part of an answer that was never completed.
         user_id: Default user for calls that name none; see `memory_langchain.scope`.
         session_id: Default conversation for calls that name none.
@@ -259,7 +262,9 @@ def with_memory(  # noqa: PLR0913  (the keywords of `RunnableWithMessageHistory`
     Raises:
         ScopeError: A default is empty or contradicts the handle; during a call, if user or conversation is missing.
     """
-    plan = Plan(input_key, history_key, memories_key, output_key, k, history_limit, keep_partial, summarizer, recall)
+    plan = Plan(
+        input_key, history_key, memories_key, output_key, k, history_limit, keep_partial, summarizer, answer, recall
+    )
     return MemoryRunnable(coerce_to_runnable(chain), ScopeResolver(memory, user_id, session_id, agent_id), plan)
 
 
