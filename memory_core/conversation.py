@@ -9,8 +9,8 @@ from memory_core.capture.messages import Message, message_drafts, read_messages
 from memory_core.capture.remember import DEFAULT_SESSION, Storing, remember_drafts
 from memory_core.drafts import check_data
 from memory_core.models import Json, MemoryRecord, Mode, Relation, Role, utc_now
-from memory_core.protocols import Home
-from memory_core.recall.recalling import Searching, recall_for
+from memory_core.protocols import Home, Searching
+from memory_core.recall.recalling import recall_for
 from memory_core.recall.values import DEFAULT_CHARS, Recalled, RecallOptions, shows_nothing_yet
 from memory_core.where.value import Where
 

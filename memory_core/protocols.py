@@ -319,15 +319,8 @@ class Maintained(Protocol):
         ...
 
 
-class AgentMemory(Protocol):
-    """What an agent's tools and prompts need of a memory. A `BoundMemory` is one.
-
-    Another one may raise `UnsupportedError` for conditions and options that it does not have; it never ignores them.
-    """
-
-    async def add(self, entry: str | Draft, *, embed: Literal["now", "later"] = "now") -> MemoryRecord:
-        """See `BoundMemory.add`."""
-        ...
+class Searching(Protocol):
+    """The reads of a memory: what `recall` needs of it."""
 
     async def search(
         self,
@@ -344,6 +337,17 @@ class AgentMemory(Protocol):
 
     async def list(self, *, where: Where = ..., order: Order = "newest", limit: int = 50) -> Page:
         """See `BoundMemory.list`."""
+        ...
+
+
+class AgentMemory(Searching, Protocol):
+    """What an agent's tools and prompts need of a memory. A `BoundMemory` is one.
+
+    Another one may raise `UnsupportedError` for conditions and options that it does not have; it never ignores them.
+    """
+
+    async def add(self, entry: str | Draft, *, embed: Literal["now", "later"] = "now") -> MemoryRecord:
+        """See `BoundMemory.add`."""
         ...
 
     async def update(self, id: str, patch: Patch) -> MemoryRecord:  # noqa: A002  (the record's own word)

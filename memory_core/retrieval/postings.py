@@ -20,7 +20,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from memory_core.slices import give_way
+from memory_core.slices import yield_now
 
 _TERM_BYTES: Final = 5
 _ROW_BITS: Final = 64 - 8 * _TERM_BYTES
@@ -63,7 +63,7 @@ def pack(terms: Iterable[str]) -> bytes:
     while part := b"".join(map(_hash_of.__getitem__, islice(left, TOGETHER))):
         parts.append(part)
         if len(part) == TOGETHER * _TERM_BYTES:
-            give_way()
+            yield_now()
     return b"".join(parts)
 
 

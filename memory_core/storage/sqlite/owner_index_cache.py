@@ -23,7 +23,7 @@ from memory_core.retrieval.features import FROM_ASSISTANT, FROM_USER
 from memory_core.retrieval.owner_index import AT_ONCE, Entries, OwnerIndex
 from memory_core.storage.sqlite.connection import snapshot
 from memory_core.storage.sqlite.damage import explaining
-from memory_core.storage.sqlite.matching_rows import MatchingRows, Question, Rows
+from memory_core.storage.sqlite.matching_rows import Lookup, MatchingRows, Rows
 from memory_core.storage.sqlite.meta import check_fingerprint
 from memory_core.storage.sqlite.owners import Owner, find
 from memory_core.storage.sqlite.readers import Readers, has_few_values, needs_python
@@ -114,8 +114,8 @@ class OwnerIndexes:
             return partial(self._load_apart, scope)
         self.of(db, owner)
         allowed = self._followed[owner.id].allowed
-        question = allowed.unanswered(owner.id, scope, where) if is_selective(scope, where) else None
-        return None if question is None else partial(_answer_apart, allowed, question)
+        lookup = allowed.to_look_up(owner.id, scope, where) if is_selective(scope, where) else None
+        return None if lookup is None else partial(_look_up, allowed, lookup)
 
     async def _load_apart(self, scope: Scope, readers: Readers) -> Callable[[], None]:
         return await (await readers.long()).run(partial(self._loaded, scope))
@@ -222,9 +222,9 @@ class OwnerIndexes:
             self._bytes -= oldest.counted
 
 
-async def _answer_apart(allowed: MatchingRows, question: Question, readers: Readers) -> Callable[[], None]:
-    keys = await question.keys(readers)
-    return lambda: allowed.learn(question, keys)
+async def _look_up(allowed: MatchingRows, lookup: Lookup, readers: Readers) -> Callable[[], None]:
+    keys = await lookup.keys(readers)
+    return lambda: allowed.cache(lookup, keys)
 
 
 def _parts(first: int, last: int, size: int) -> Iterator[tuple[int, int]]:

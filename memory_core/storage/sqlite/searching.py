@@ -17,7 +17,7 @@ from memory_core.protocols import SearchRequest
 from memory_core.retrieval.owner_index import OwnerIndex
 from memory_core.retrieval.question import Query
 from memory_core.retrieval.ranking import Ranking, Vector, rank
-from memory_core.slices import brief_work
+from memory_core.slices import short_work
 from memory_core.storage.sqlite.codec import COLUMNS, to_record
 from memory_core.storage.sqlite.connection import snapshot
 from memory_core.storage.sqlite.damage import explaining
@@ -70,7 +70,7 @@ async def found(readers: Readers, owner_indexes: OwnerIndexes, search: Search) -
     """
     result = await readers.brief.briefly(partial(ranked_if_brief, owner_indexes=owner_indexes, search=search))
     if result is None:
-        with brief_work():
+        with short_work():
             result = await readers.brief.run(partial(ranked, owner_indexes=owner_indexes, search=search))
     rounds = 0
     while result.missing is not None:
