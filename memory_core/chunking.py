@@ -170,7 +170,7 @@ def pieces_of(text: str, chunker: Chunker) -> Sequence[Span]:
     pieces: list[Span] = []
     first = 0
     for passage in text.split(PASSAGE_END, MAX_PASSAGES - 1):
-        give_way()
+        yield_now()
         if passage.strip():
             pieces += [(first + start, first + stop) for start, stop in _checked_pieces(passage, chunker)]
         first += len(passage) + 1

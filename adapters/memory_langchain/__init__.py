@@ -18,7 +18,9 @@ Every name is imported on first use, so that a chain does not load packages that
 
 from __future__ import annotations
 
+import sys
 from importlib import import_module
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
@@ -36,25 +38,25 @@ if TYPE_CHECKING:
     from memory_langchain.tools import memory_tools
     from memory_langchain.vectorstore import MemoryVectorStore
 
-__all__ = [
-    "AsyncMemoryStore",
-    "BankMiddleware",
-    "CallScope",
-    "ConversationMemory",
-    "LangChainEmbedder",
-    "MemoryChatMessageHistory",
-    "MemoryMiddleware",
-    "MemoryRetriever",
-    "MemoryRunnable",
-    "MemoryStore",
-    "MemoryVectorStore",
-    "ModelSummarizer",
-    "ScopeResolver",
-    "id_of_label",
-    "memory_tools",
-    "namespace_label",
-    "with_memory",
-]
+    __all__ = [
+        "AsyncMemoryStore",
+        "BankMiddleware",
+        "CallScope",
+        "ConversationMemory",
+        "LangChainEmbedder",
+        "MemoryChatMessageHistory",
+        "MemoryMiddleware",
+        "MemoryRetriever",
+        "MemoryRunnable",
+        "MemoryStore",
+        "MemoryVectorStore",
+        "ModelSummarizer",
+        "ScopeResolver",
+        "id_of_label",
+        "memory_tools",
+        "namespace_label",
+        "with_memory",
+    ]
 
 _HOME: Final = {
     "AsyncMemoryStore": "store",
@@ -77,13 +79,35 @@ _HOME: Final = {
 }
 
 
+_PACKAGES: Final = {
+    "bank": "langchain",
+    "classic": "langchain_classic",
+    "middleware": "langchain",
+    "namespaces": "langgraph",
+    "store": "langgraph",
+}
+"""The optional package that a module needs."""
+
+
 def __getattr__(name: str) -> object:
+    if name == "__all__":  # what `import *` can load with the packages that are installed
+        return [known for known, home in _HOME.items() if find_spec(_PACKAGES.get(home, "langchain_core"))]
     if name not in _HOME:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value: object = getattr(import_module(f"{__name__}.{_HOME[name]}"), name)
+    try:
+        value: object = getattr(import_module(f"{__name__}.{_HOME[name]}"), name)
+    except ImportError as missing:
+        if _is_imported():
+            raise
+        raise AttributeError(str(missing)) from missing  # so `hasattr` is false, as for any name that is not there
     globals()[name] = value
     return value
 
 
+def _is_imported() -> bool:
+    """Whether a `from` statement looks the name up: it hides the message of an `AttributeError`."""
+    return sys._getframe(2).f_globals.get("__name__") == "importlib._bootstrap"  # noqa: SLF001  (the caller's caller)
+
+
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    return sorted({*globals(), *_HOME})

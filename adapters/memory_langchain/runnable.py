@@ -23,7 +23,9 @@ try:
         patch_config,
         set_config_context,
     )
+    from langchain_core.runnables.graph import Graph
     from langchain_core.runnables.utils import get_unique_config_specs
+    from pydantic import BaseModel, create_model
     from typing_extensions import override
 except ImportError as error:
     raise ImportError("`memory_langchain` needs langchain-core: pip install 'memory-core[langchain]'") from error
@@ -65,10 +67,40 @@ class MemoryRunnable(Runnable[Any, Any]):
         """The fields of `config["configurable"]`: those of the chain, and user, conversation and agent."""
         return get_unique_config_specs([*self._chain.config_specs, *_scope_specs(self._scopes)])
 
+    @override
+    def get_input_schema(self, config: RunnableConfig | None = None) -> type[BaseModel]:
+        """The chain's input without the keys that this class adds."""
+        schema = self._chain.get_input_schema(config)
+        fields = schema.model_fields
+        added = {self._plan.history_key, self._plan.memories_key} & fields.keys()
+        if not added:
+            return schema
+        asked: Any = {name: (field.annotation, field) for name, field in fields.items() if name not in added}
+        return create_model(self.get_name("Input"), **asked)
+
+    @override
+    def get_output_schema(self, config: RunnableConfig | None = None) -> type[BaseModel]:
+        """The chain's output."""
+        return self._chain.get_output_schema(config)
+
+    @override
+    def get_graph(self, config: RunnableConfig | None = None) -> Graph:
+        """The chain's graph between `recall` and `remember`, what happens before and after it."""
+        graph, chain = Graph(), self._chain.get_graph(config)
+        chain.trim_first_node()
+        chain.trim_last_node()
+        asked, recalled = graph.add_node(self.get_input_schema(config)), graph.add_node(self, id="recall")
+        first, last = graph.extend(chain)
+        remembered, answered = graph.add_node(self, id="remember"), graph.add_node(self.get_output_schema(config))
+        for before, after in ((asked, recalled), (recalled, first), (last, remembered), (remembered, answered)):
+            if before is not None and after is not None:
+                graph.add_edge(before, after)
+        return graph
+
     @property
     @override
     def InputType(self) -> Any:
-        """The chain's input without the keys that this class adds."""
+        """Any: `get_input_schema` says more."""
         return Any
 
     @property

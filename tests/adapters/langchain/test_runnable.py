@@ -335,3 +335,21 @@ def test_a_dict_that_may_hold_the_answer_anywhere_names_the_ways_out(ann: BoundM
     chain = with_memory(RunnableLambda(lambda _: {"drinks": "tea", "cups": 3}), ann)
     with pytest.raises(ValueError, match="output_key=.*answer="):
         chain.invoke("What does she drink?", MONDAY)
+
+
+def test_the_schema_asks_for_what_the_caller_gives(ann: BoundMemory) -> None:
+    prompt = ChatPromptTemplate([("system", "{memories} {name}"), ("placeholder", "{history}"), ("human", "{question}")])
+    chain = named(prompt | echo(), ann)
+    assert set(chain.get_input_jsonschema()["properties"]) == {"name", "question"}
+    assert chain.get_output_jsonschema() == (prompt | echo()).get_output_jsonschema()
+    assert with_memory(echo(), ann).get_input_jsonschema() == echo().get_input_jsonschema()
+
+
+def test_the_graph_shows_the_chain_between_recalling_and_remembering(ann: BoundMemory) -> None:
+    graph = named(PROMPT | echo(), ann).get_graph()
+    names, place = [], graph.first_node()
+    while place is not None:
+        names.append(place.name)
+        place = next((graph.nodes[edge.target] for edge in graph.edges if edge.source == place.id), None)
+    assert names[1:-1] == ["recall", "ChatPromptTemplate", "ScriptedChatModel", "remember"]
+    assert "remember" in graph.draw_mermaid()
