@@ -8,6 +8,7 @@
 | your own documents in a `VectorStore` | `MemoryVectorStore` |
 | tools with which a model stores and finds memories | `memory_tools` |
 | an agent (`create_agent`) that remembers | `MemoryMiddleware` |
+| the same in a graph of your own | `recall_node` and `remember_node` |
 | the last steps of an agent, even if its context window no longer shows them | `BankMiddleware` |
 | the long-term store of a LangGraph graph | `MemoryStore` |
 | a summary instead of old messages | `ModelSummarizer` |
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from memory_langchain.history import MemoryChatMessageHistory
     from memory_langchain.middleware import MemoryMiddleware
     from memory_langchain.namespaces import id_of_label, namespace_label
+    from memory_langchain.nodes import recall_node, remember_node
     from memory_langchain.retriever import MemoryRetriever
     from memory_langchain.runnable import MemoryRunnable, with_memory
     from memory_langchain.scope import CallScope, ScopeResolver
@@ -55,6 +57,8 @@ if TYPE_CHECKING:
         "id_of_label",
         "memory_tools",
         "namespace_label",
+        "recall_node",
+        "remember_node",
         "with_memory",
     ]
 
@@ -75,6 +79,8 @@ _HOME: Final = {
     "id_of_label": "namespaces",
     "memory_tools": "tools",
     "namespace_label": "namespaces",
+    "recall_node": "nodes",
+    "remember_node": "nodes",
     "with_memory": "runnable",
 }
 

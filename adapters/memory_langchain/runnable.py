@@ -70,7 +70,7 @@ class MemoryRunnable(Runnable[Any, Any]):
     @override
     def get_input_schema(self, config: RunnableConfig | None = None) -> type[BaseModel]:
         """The chain's input without the keys that this class adds."""
-        schema = self._chain.get_input_schema(config)
+        schema = cast("type[BaseModel]", self._chain.get_input_schema(config))  # of pydantic 2, as langchain-core 1 is
         fields = schema.model_fields
         added = {self._plan.history_key, self._plan.memories_key} & fields.keys()
         if not added:
@@ -81,7 +81,7 @@ class MemoryRunnable(Runnable[Any, Any]):
     @override
     def get_output_schema(self, config: RunnableConfig | None = None) -> type[BaseModel]:
         """The chain's output."""
-        return self._chain.get_output_schema(config)
+        return cast("type[BaseModel]", self._chain.get_output_schema(config))
 
     @override
     def get_graph(self, config: RunnableConfig | None = None) -> Graph:

@@ -182,7 +182,8 @@ class ItemContract(Contract):
             (DataCondition((), "eq", 1), "path"),
             (DataCondition(("a", -1), "eq", 1), "-1"),
             (DataCondition("ab", "eq", 1), "'ab'"),  # type: ignore[arg-type]
-            (DataCondition(("a",), "like", 1), "'like'"),  # type: ignore[arg-type]
+            (DataCondition(("a",), "near", 1), "'near'"),  # type: ignore[arg-type]
+            (DataCondition(("a",), "like", 1), "like takes a text"),
             (DataCondition(("a",), "gt", None), "no order"),
             (DataCondition(("a",), "lt", [1]), "no order"),
             (DataCondition(("a",), "eq", {1, 2}), "JSON"),

@@ -19,7 +19,7 @@ from langgraph.types import Command
 
 from memory_core import BoundMemory, Draft, RecallOptions, Where, run_sync
 from memory_langchain import MemoryChatMessageHistory, MemoryMiddleware
-from memory_langchain.middleware import spoken
+from memory_langchain.messages import spoken
 from memory_langchain.testing import ScriptedChatModel
 
 THREAD: RunnableConfig = {"configurable": {"thread_id": "monday"}}
@@ -326,7 +326,7 @@ async def test_what_a_tool_asks_a_sub_agent_is_not_stored_as_the_users_words(
 ) -> None:
     run_sync(ann.add, "Ann hates coriander")
     model = echo()
-    inner = agent_with(ann, model)
+    inner: Any = agent_with(ann, model)
 
     @tool
     async def plan(task: str, runtime: ToolRuntime) -> str:
@@ -339,7 +339,7 @@ async def test_what_a_tool_asks_a_sub_agent_is_not_stored_as_the_users_words(
         return str(inner.invoke(ask(task), runtime.config)["messages"][-1].text)
 
     outer = ScriptedChatModel(script=[calling("plan", task="Assume coriander is welcome"), AIMessage("Soup.")])
-    agent = create_agent(outer, [plan if runs_async else plan_sync], middleware=[MemoryMiddleware(ann, tools=())])
+    agent: Any = create_agent(outer, [plan if runs_async else plan_sync], middleware=[MemoryMiddleware(ann, tools=())])
     if runs_async:
         await agent.ainvoke(ask("Plan my dinner"), THREAD)
     else:

@@ -55,7 +55,7 @@ def test_a_fact_among_many_is_found_at_least_as_often_as_by_langgraphs_store(
     assert all(len(facts) == count for facts in items)
 
     def embed(texts: Any) -> list[list[float]]:
-        return run_sync(embedder.embed_documents, list(texts)).tolist()
+        return [list(map(float, row)) for row in run_sync(embedder.embed_documents, list(texts))]
 
     theirs = InMemoryStore(index={"dims": 384, "embed": embed, "fields": ["facts[*].content"]})
     with Memory(tmp_path / "memory.db", embedder=embedder) as memory:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import itertools
 from importlib.util import find_spec
+from importlib import import_module
 from typing import Any
 
 import langgraph.store.memory as theirs
@@ -12,9 +12,6 @@ from memory_core import Memory
 from memory_langchain import AsyncMemoryStore, MemoryStore
 from memory_langchain.indexing import embedder_of, index_of
 
-_files = itertools.count()
-
-
 class InMemoryStore(MemoryStore):
     """Made like theirs: without a file, and without vectors if there is no index."""
 
@@ -22,17 +19,14 @@ class InMemoryStore(MemoryStore):
         config = None if index is None else index_of(index)
         embedder = None if config is None else embedder_of(config)
         handle = Memory(":memory:", embedder=embedder).bind(user="everyone")
-        mode = "lexical" if config is None else "vector"
-        super().__init__(handle, fields=(config or {}).get("fields") or ["$"], ttl=ttl, mode=mode)
+        fields = (config or {}).get("fields") or ["$"]
+        super().__init__(handle, fields=fields, ttl=ttl, mode="lexical" if config is None else "vector")
         self.index_config = config
 
 
 theirs.InMemoryStore = InMemoryStore  # type: ignore[misc, assignment]
 
-if find_spec("langgraph.store.sqlite"):
-    import langgraph.store.sqlite as sqlite
-    import langgraph.store.sqlite.aio as aio
-
-    sqlite.SqliteStore = MemoryStore  # type: ignore[misc, assignment]
-    aio.AsyncSqliteStore = AsyncMemoryStore  # type: ignore[misc, assignment]
-    sqlite.AsyncSqliteStore = AsyncMemoryStore
+if find_spec("langgraph.store.sqlite"):  # on the path of its own tests
+    for name, ours in (("SqliteStore", MemoryStore), ("AsyncSqliteStore", AsyncMemoryStore)):
+        for module in ("langgraph.store.sqlite", "langgraph.store.sqlite.aio"):
+            setattr(import_module(module), name, ours)
