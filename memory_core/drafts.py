@@ -234,7 +234,10 @@ def _with_passages(draft: Draft) -> object:
         return draft.text
     if isinstance(given, str) or not isinstance(given, Sequence):
         raise InvalidInputError(f"passages must be a sequence of texts, not {shown(given)}")
-    parts = [check_text("text", draft.text), *(check_text("a passage", part) for part in cast("Sequence[object]", given))]
+    parts = [
+        check_text("text", draft.text),
+        *(check_text("a passage", part) for part in cast("Sequence[object]", given)),
+    ]
     check_size("a record", len(parts) - 1, MAX_PASSAGES, "passages", "split it into several records")
     return PASSAGE_END.join(parts if parts[0] else parts[1:])
 

@@ -218,8 +218,8 @@ class Store(Records, Protocol):
     """Stores the records of all owners: `Records`, and opening, erasing and closing.
 
     A store needs only these eight methods. Optional methods are in the protocols `Counting`, `Versioned`, `KeyValue`,
-    `PuttingLater`, `Maintained`, `Adding`, `Listing`, `Reembedding` and `BackingUp`; having the methods is enough. If a store lacks
-    them, counts and collections are derived; operations that cannot be derived raise `UnsupportedError`.
+    `PuttingLater`, `Maintained`, `Adding`, `Listing`, `Reembedding` and `BackingUp`; having the methods is enough. If a
+    store lacks them, counts and collections are derived; operations that cannot be derived raise `UnsupportedError`.
     """
 
     async def open(self) -> None:

@@ -28,7 +28,9 @@ def index_of(given: object) -> IndexConfig:
         InvalidInputError: `dims` or `embed` is missing, or a key is unknown.
     """
     if not isinstance(given, Mapping) or not set(given) <= _KNOWN:
-        raise InvalidInputError(f"index is a mapping such as {{'dims': 384, 'embed': ..., 'fields': ['text']}}, not {given!r:.120}")
+        raise InvalidInputError(
+            f"index is a mapping such as {{'dims': 384, 'embed': ..., 'fields': ['text']}}, not {given!r:.120}"
+        )
     index: Mapping[str, Any] = given
     if not isinstance(index.get("dims"), int) or index.get("embed") is None:
         raise InvalidInputError("index needs 'dims', the length of the vectors, and 'embed', which makes them")

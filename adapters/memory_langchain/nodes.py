@@ -22,7 +22,7 @@ MESSAGES: Final = "messages"
 """Key of the messages in `MessagesState`."""
 
 
-def recall_node(  # noqa: PLR0913  (one keyword per setting)
+def recall_node(
     memory: BoundMemory | Memory,
     *,
     messages_key: str = MESSAGES,

@@ -284,8 +284,8 @@ def with_memory(  # noqa: PLR0913  (the keywords of `RunnableWithMessageHistory`
         history_limit: Show only this many of the newest messages; by default all.
         summarizer: Summarizes the messages beyond the limit, for example `ModelSummarizer(model)`. Some turns then
             begin with an additional call of that model. No message is deleted.
-        answer: Makes what is stored of the chain's output, as text or messages; for outputs of your own classes, and for
-            dicts that are the answer: `answer=json.dumps`. By default a pydantic object is stored as its JSON.
+        answer: Makes the text or the messages to store of the chain's output: for outputs of your own classes, and for
+            dicts that are the answer (`answer=json.dumps`). By default a pydantic object is stored as its JSON.
         keep_partial: Store the streamed part of an answer that was never completed.
         user_id: Default user for calls that name none; see `memory_langchain.scope`.
         session_id: Default conversation for calls that name none.

@@ -94,7 +94,9 @@ class ItemStore(BaseStore):
             InvalidInputError: The address is that of a server, or the index is incomplete.
         """
         if "://" in os.fspath(conn_string):
-            raise InvalidInputError("from_conn_string takes the path of a file or ':memory:', not the address of a server")
+            raise InvalidInputError(
+                "from_conn_string takes the path of a file or ':memory:', not the address of a server"
+            )
         config = None if index is None else index_of(index)
         memory = Memory(conn_string) if config is None else Memory(conn_string, embedder=embedder_of(config))
         fields = WHOLE_VALUE if config is None else config["fields"] or WHOLE_VALUE

@@ -344,7 +344,7 @@ class MemoryVectorStore(VectorStore):
         embedder = LangChainEmbedder(embedding, name=type(embedding).__qualname__, dimensions=dimensions)
         return cls(Memory(":memory:", embedder=embedder).bind(user="everyone"))
 
-    async def _found(  # noqa: PLR0913  (what the searches have in common)
+    async def _found(
         self,
         query: str | Sequence[float],
         k: int,

@@ -207,7 +207,9 @@ def _tree(random: Random, levels: int = 3) -> Condition:
 
 
 def _on_data(random: Random) -> Condition:
-    op: Any = random.choice(["eq", "ne", "in", "nin", "gt", "gte", "lt", "lte", "between", "starts_with", "like", "exists"])
+    op: Any = random.choice(
+        ["eq", "ne", "in", "nin", "gt", "gte", "lt", "lte", "between", "starts_with", "like", "exists"]
+    )
     several = random.choices(VALUES, k=random.randint(0, 3))
     values: dict[str, Any] = {
         "in": several,

@@ -78,7 +78,9 @@ def test_passages_follow_the_text_each_behind_a_form_feed() -> None:
     assert complete(Draft(passages=("tea",)), Scope("demo", "ann"), NOW).text == "tea"
 
 
-@pytest.mark.parametrize("wrong", ["tea", 5, [5], ["\ud800"], ["x"] * 1_001], ids=["text", "number", "numbers", "half", "many"])
+@pytest.mark.parametrize(
+    "wrong", ["tea", 5, [5], ["\ud800"], ["x"] * 1_001], ids=["text", "number", "numbers", "half", "many"]
+)
 def test_passages_that_cannot_be_stored_are_refused(wrong: Any) -> None:
     with pytest.raises(InvalidInputError, match="passage"):
         complete(Draft("Ann", passages=wrong), Scope("demo", "ann"), NOW)

@@ -333,12 +333,14 @@ def test_structured_output_is_stored_as_text(ann: BoundMemory, output: Any, opti
 
 def test_a_dict_that_may_hold_the_answer_anywhere_names_the_ways_out(ann: BoundMemory) -> None:
     chain = with_memory(RunnableLambda(lambda _: {"drinks": "tea", "cups": 3}), ann)
-    with pytest.raises(ValueError, match="output_key=.*answer="):
+    with pytest.raises(ValueError, match=r"output_key=.*answer="):
         chain.invoke("What does she drink?", MONDAY)
 
 
 def test_the_schema_asks_for_what_the_caller_gives(ann: BoundMemory) -> None:
-    prompt = ChatPromptTemplate([("system", "{memories} {name}"), ("placeholder", "{history}"), ("human", "{question}")])
+    prompt = ChatPromptTemplate(
+        [("system", "{memories} {name}"), ("placeholder", "{history}"), ("human", "{question}")]
+    )
     chain = named(prompt | echo(), ann)
     assert set(chain.get_input_jsonschema()["properties"]) == {"name", "question"}
     assert chain.get_output_jsonschema() == (prompt | echo()).get_output_jsonschema()

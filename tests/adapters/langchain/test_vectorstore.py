@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 from langchain_core.documents import Document
-from langchain_core.example_selectors import MaxMarginalRelevanceExampleSelector, SemanticSimilarityExampleSelector
 from langchain_core.embeddings import DeterministicFakeEmbedding, Embeddings
+from langchain_core.example_selectors import MaxMarginalRelevanceExampleSelector, SemanticSimilarityExampleSelector
 from langchain_core.indexing import InMemoryRecordManager, index
 
 from memory_core import BoundMemory, Embedder, EmbeddingError, InvalidInputError, Memory, Scope, ScopeError, run_sync

@@ -110,7 +110,9 @@ async def test_the_async_store_is_awaited_where_langgraphs_is(tmp_path: Path) ->
         assert await store.stop_ttl_sweeper()
 
 
-def test_the_sweeper_deletes_what_has_expired_until_it_is_stopped(memory: Memory, ann: BoundMemory, clock: Ticks) -> None:
+def test_the_sweeper_deletes_what_has_expired_until_it_is_stopped(
+    memory: Memory, ann: BoundMemory, clock: Ticks
+) -> None:
     store = MemoryStore(ann, ttl={"default_ttl": 1, "sweep_interval_minutes": 60})
     store.put(("a",), "k", {"text": "tea"})
     clock.advance(minutes=2)

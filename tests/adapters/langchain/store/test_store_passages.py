@@ -17,9 +17,21 @@ from memory_core import BoundMemory, Memory, MiniLmEmbedder, run_sync
 from memory_langchain import MemoryStore
 
 MODULES = (
-    "argparse asyncio calendar csv datetime decimal difflib email.message gzip http.client json logging os random shutil "
-    "smtplib socket sqlite3 ssl statistics subprocess tarfile textwrap threading urllib.request xml.etree.ElementTree"
-).split()
+    *(
+        "argparse",
+        "asyncio",
+        "calendar",
+        "csv",
+        "datetime",
+        "decimal",
+        "difflib",
+        "email.message",
+        "gzip",
+        "http.client",
+    ),
+    *("json", "logging", "os", "random", "shutil", "smtplib", "socket", "sqlite3", "ssl", "statistics", "subprocess"),
+    *("tarfile", "textwrap", "threading", "urllib.request", "xml.etree.ElementTree"),
+)
 ITEMS = 25
 
 
@@ -60,7 +72,9 @@ def test_a_fact_among_many_is_found_at_least_as_often_as_by_langgraphs_store(
     theirs = InMemoryStore(index={"dims": 384, "embed": embed, "fields": ["facts[*].content"]})
     with Memory(tmp_path / "memory.db", embedder=embedder) as memory:
         ours = MemoryStore(memory.bind(user="ann"), fields=["facts[*].content"])
-        puts = [PutOp(("a",), str(n), {"facts": [{"content": fact} for fact in facts]}) for n, facts in enumerate(items)]
+        puts = [
+            PutOp(("a",), str(n), {"facts": [{"content": fact} for fact in facts]}) for n, facts in enumerate(items)
+        ]
         ours.batch(puts)
         theirs.batch(puts)
         asked = [(random.Random(n).choice(facts), str(n)) for n, facts in enumerate(items)]

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from importlib.util import find_spec
 from importlib import import_module
+from importlib.util import find_spec
 from typing import Any
 
 import langgraph.store.memory as theirs
@@ -11,6 +11,7 @@ import langgraph.store.memory as theirs
 from memory_core import Memory
 from memory_langchain import AsyncMemoryStore, MemoryStore
 from memory_langchain.indexing import embedder_of, index_of
+
 
 class InMemoryStore(MemoryStore):
     """Made like theirs: without a file, and without vectors if there is no index."""

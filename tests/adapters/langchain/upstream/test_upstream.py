@@ -9,7 +9,7 @@ import tarfile
 from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
-from xml.etree import ElementTree
+from xml.etree import ElementTree as ET
 
 import pytest
 
@@ -51,7 +51,17 @@ def sources(shelf: Path, name: str, wanted: str) -> Path:
     """The unpacked source distribution."""
     folder = shelf / f"{name.replace('-', '_')}-{wanted}"
     if not folder.exists():
-        pip("download", "-q", "--no-deps", "--no-binary", ":all:", "--no-build-isolation", "-d", shelf, f"{name}=={wanted}")
+        pip(
+            "download",
+            "-q",
+            "--no-deps",
+            "--no-binary",
+            ":all:",
+            "--no-build-isolation",
+            "-d",
+            shelf,
+            f"{name}=={wanted}",
+        )
         with tarfile.open(f"{folder}.tar.gz") as archive:
             archive.extractall(shelf, filter="data")
     return folder
@@ -75,8 +85,7 @@ def outcome(folder: Path, tmp_path: Path, *tests: str, path: tuple[Path, ...] = 
         timeout=600,
     )
     assert report.exists(), done.stdout[-2_000:] + done.stderr[-2_000:]
-    cases = list(ElementTree.parse(report).iter("testcase"))
-    print(done.stdout[-4_000:])
+    cases = list(ET.parse(report).iter("testcase"))
     return len(cases), {
         case.attrib["name"].partition("[")[0]
         for case in cases
