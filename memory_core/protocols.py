@@ -158,6 +158,19 @@ class Listing(Protocol):
         ...
 
 
+@runtime_checkable
+class SearchingTogether(Protocol):
+    """Optional for a store: one ranking over several owners."""
+
+    async def search_together(self, scopes: tuple[Scope, ...], request: SearchRequest) -> list[Hit]:
+        """The best hits of several owners, best first, ranked as if one owner had all their records.
+
+        Args:
+            scopes: Of different owners, each with its user set.
+        """
+        ...
+
+
 class Records(Protocol):
     """The operations on records. Every call is bounded by a scope whose user is set.
 
@@ -218,8 +231,9 @@ class Store(Records, Protocol):
     """Stores the records of all owners: `Records`, and opening, erasing and closing.
 
     A store needs only these eight methods. Optional methods are in the protocols `Counting`, `Versioned`, `KeyValue`,
-    `PuttingLater`, `Maintained`, `Adding`, `Listing`, `Reembedding` and `BackingUp`; having the methods is enough. If a
-    store lacks them, counts and collections are derived; operations that cannot be derived raise `UnsupportedError`.
+    `Maintained`, `Adding`, `Listing`, `Reembedding`, `BackingUp` and `SearchingTogether`; having the methods is enough.
+    If a store lacks them, counts and collections are derived; operations that cannot be derived raise
+    `UnsupportedError`.
     """
 
     async def open(self) -> None:
@@ -288,17 +302,6 @@ class KeyValue(Protocol):
 
     async def sweep(self, scope: Scope) -> int:
         """Delete expired records without forgetting their source keys; returns how many."""
-        ...
-
-
-@runtime_checkable
-class PuttingLater(Protocol):
-    """Optional for a `KeyValue`: putting records before their vectors are computed."""
-
-    async def put_later(
-        self, scope: Scope, records: Sequence[MemoryRecord], *, remove: Collection[str]
-    ) -> list[MemoryRecord]:
-        """`KeyValue.put` that returns before new vectors are computed; until then, words find the records."""
         ...
 
 

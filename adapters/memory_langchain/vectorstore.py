@@ -93,7 +93,6 @@ class MemoryVectorStore(VectorStore):
             metadatas: JSON objects, one per text; they are returned unchanged.
             ids: One per text; `None` generates a new id.
             batch_size: Passed by LangChain's indexing and ignored; all documents are written in one transaction.
-            kwargs: None are accepted.
 
         Returns:
             The ids, in order.
@@ -168,7 +167,6 @@ class MemoryVectorStore(VectorStore):
             query: A question.
             k: At most this many; 0 for none.
             filter: Conditions on the metadata, as for `MemoryStore`: `{"page": {"$lt": 10}, "lang": "en"}`.
-            kwargs: None are known.
         """
         return run_sync(self.asimilarity_search, query, k, filter=filter, **kwargs)
 
@@ -204,7 +202,6 @@ class MemoryVectorStore(VectorStore):
             embedding: A vector of the memory's embedding model.
             k: At most this many.
             filter: See `similarity_search`.
-            kwargs: None are known.
 
         Raises:
             InvalidInputError: The vector's dimensions differ from those of the memory, or it has no direction.
@@ -237,7 +234,6 @@ class MemoryVectorStore(VectorStore):
             fetch_k: Number of best documents to choose from, 1 to 10,000.
             lambda_mult: Weight of relevance, from 1 (relevance only) to 0 (diversity only).
             filter: See `similarity_search`.
-            kwargs: None are known.
         """
         return run_sync(self.amax_marginal_relevance_search, query, k, fetch_k, lambda_mult, filter=filter, **kwargs)
 

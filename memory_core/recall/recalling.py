@@ -146,13 +146,13 @@ def _within(
     for candidate in candidates:
         if options.is_full(room) or len(chosen) == options.limit:
             break
-        line = "\n" + line_of(candidate, longest, options.format)
+        line = "\n" + line_of(candidate, longest, options)
         if all(left >= taken for left, taken in zip(room, options.sizes(line), strict=True)):
             room = [left - taken for left, taken in zip(room, options.sizes(line), strict=True)]
             chosen.append(candidate)
     while chosen:
         lines = ordered(chosen) if options.latest_first else chosen
-        block = block_of([line_of(line, longest, options.format) for line in lines])
+        block = block_of([line_of(line, longest, options) for line in lines])
         if options.fits(block):
             return lines, block
         chosen.pop()  # a text may have more tokens than its lines together

@@ -130,14 +130,6 @@ class Postings:
             column[rows[:stop]] = counts[:stop]
         return column
 
-    def rows_with(self, terms: NDArray[np.uint64]) -> NDArray[np.int64]:
-        """The number of rows that contain each of these terms (see `hashes`), dead rows included."""
-        _, counts = self._slices(terms)
-        if self._recent:
-            recent = (self._recent.get(term) for term in terms.tolist())
-            counts += np.array([len(found[0]) if found else 0 for found in recent], np.int64)
-        return counts
-
     def _slices(self, terms: NDArray[np.uint64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """The start of each term's rows in the base, and their number."""
         if not len(self._terms):

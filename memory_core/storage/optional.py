@@ -4,13 +4,25 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import AsyncIterator, Collection, Sequence
+from typing import Protocol, runtime_checkable
 
 from memory_core.errors import UnsupportedError
 from memory_core.models import EMPTY_STATS, STATES, MemoryRecord, Scope, Stats, Version
-from memory_core.protocols import Counting, KeyValue, ListRequest, Maintained, PuttingLater, Store, Versioned
+from memory_core.protocols import Counting, KeyValue, ListRequest, Maintained, Store, Versioned
 from memory_core.where.value import Where
 
 _PAGE = 1_000
+
+
+@runtime_checkable
+class PuttingLater(Protocol):
+    """Optional for a `KeyValue`: putting records before their vectors are computed."""
+
+    async def put_later(
+        self, scope: Scope, records: Sequence[MemoryRecord], *, remove: Collection[str]
+    ) -> list[MemoryRecord]:
+        """`KeyValue.put` that returns before new vectors are computed; until then, words find the records."""
+        ...
 
 
 def key_value(store: Store) -> KeyValue:
