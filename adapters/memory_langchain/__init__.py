@@ -97,7 +97,7 @@ _PACKAGES: Final = {
 
 def __getattr__(name: str) -> object:
     if name == "__all__":  # what `import *` can load with the packages that are installed
-        return [known for known, home in _HOME.items() if find_spec(_PACKAGES.get(home, "langchain_core"))]
+        return [known for known, home in _HOME.items() if home not in _PACKAGES or find_spec(_PACKAGES[home])]
     if name not in _HOME:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     try:

@@ -266,9 +266,7 @@ def with_memory(  # noqa: PLR0913  (the keywords of `RunnableWithMessageHistory`
 
     ```python
     prompt = ChatPromptTemplate([("system", "{memories}"), ("placeholder", "{history}"), ("human", "{question}")])
-    chain = with_memory(
-        prompt | model, memory, input_key="question", history_key="history", memories_key="memories"
-    )
+    chain = with_memory(prompt | model, memory, input_key="question", history_key="history", memories_key="memories")
     chain.invoke({"question": "Which tea?"}, {"configurable": {"user_id": "ann", "session_id": "monday"}})
     ```
 
@@ -282,10 +280,9 @@ def with_memory(  # noqa: PLR0913  (the keywords of `RunnableWithMessageHistory`
         k: Most memories to recall; 0 recalls none.
         recall: Recall options: budget, conditions, mode and so on.
         history_limit: Show only this many of the newest messages; by default all.
-        summarizer: Summarizes the messages beyond the limit, for example `ModelSummarizer(model)`. Some turns then
-            begin with an additional call of that model. No message is deleted.
-        answer: Makes the text or the messages to store of the chain's output: for outputs of your own classes, and for
-            dicts that are the answer (`answer=json.dumps`). By default a pydantic object is stored as its JSON.
+        summarizer: Summarizes the messages beyond the limit, such as `ModelSummarizer(model)`, at the start of a turn.
+        answer: Makes the text or messages to store of an output of your own, such as `json.dumps` for a dict that is
+            the answer. A pydantic object is stored as its JSON.
         keep_partial: Store the streamed part of an answer that was never completed.
         user_id: Default user for calls that name none; see `memory_langchain.scope`.
         session_id: Default conversation for calls that name none.
@@ -294,9 +291,8 @@ def with_memory(  # noqa: PLR0913  (the keywords of `RunnableWithMessageHistory`
     Raises:
         ScopeError: A default is empty or contradicts the handle; during a call, if user or conversation is missing.
     """
-    plan = Plan(
-        input_key, history_key, memories_key, output_key, k, history_limit, keep_partial, summarizer, answer, recall
-    )
+    keys = (input_key, history_key, memories_key, output_key)
+    plan = Plan(*keys, k, history_limit, keep_partial, summarizer, answer, recall)
     return MemoryRunnable(coerce_to_runnable(chain), ScopeResolver(memory, user_id, session_id, agent_id), plan)
 
 
