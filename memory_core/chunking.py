@@ -13,6 +13,8 @@ from typing import Final, Protocol
 
 from memory_core.errors import InvalidInputError
 from memory_core.graphemes import boundary_after, boundary_before
+from memory_core.limits import MAX_PASSAGES
+from memory_core.models import PASSAGE_END
 from memory_core.slices import yield_now
 
 CHUNK_CHARS: Final = 900
@@ -20,11 +22,6 @@ CHUNK_CHARS: Final = 900
 WINDOW_SIZE: Final = 512
 WINDOW_OVERLAP: Final = 50
 """In tokens; common defaults for models with a window of this size. The default model reads 256."""
-
-PASSAGE_END: Final = "\f"
-"""The form feed, the character of Unicode that ends a page."""
-MAX_PASSAGES: Final = 1_000
-"""Most parts of a text that form feeds end; the rest is one part, as if its form feeds were spaces."""
 
 Span = tuple[int, int]
 """Start and stop of a piece: `text[start:stop]`."""

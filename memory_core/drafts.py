@@ -8,7 +8,6 @@ from datetime import datetime
 from typing import Any, Final, TypeVar, cast
 
 from memory_core.checks import check_key, check_listed, check_text, check_texts, check_time, check_unit, shown
-from memory_core.chunking import MAX_PASSAGES, PASSAGE_END
 from memory_core.encoding import check_json, least_bytes
 from memory_core.errors import ConflictError, InvalidInputError, ScopeError
 from memory_core.ids import new_id
@@ -17,12 +16,14 @@ from memory_core.limits import (
     MAX_DATA_BYTES,
     MAX_LINKS,
     MAX_LISTED,
+    MAX_PASSAGES,
     MAX_TAGS,
     MAX_TEXT_CHARS,
     check_size,
 )
 from memory_core.limits import is_long as texts_are_long
 from memory_core.models import (
+    PASSAGE_END,
     RELATIONS,
     ROLES,
     STATES,
@@ -229,7 +230,7 @@ def _content(text: str, data: Mapping[str, Json]) -> tuple[str, Mapping[str, Jso
 
 def _with_passages(draft: Draft) -> object:
     """The text and the passages of a draft as one text, for `_text` to check."""
-    given: object = draft.passages
+    given = cast("object", draft.passages)
     if given == ():
         return draft.text
     if isinstance(given, str) or not isinstance(given, Sequence):

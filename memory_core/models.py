@@ -30,6 +30,9 @@ RELATIONS: Final[tuple[Relation, ...]] = ("supersedes", "summarizes", "derived_f
 ROLES: Final[tuple[Role, ...]] = ("user", "assistant", "tool", "system")
 TIERS: Final[tuple[Tier, ...]] = ("raw", "medium", "high", "summary")
 
+PASSAGE_END: Final = "\f"
+"""What separates passages in a text: the form feed, which ends a page."""
+
 
 @dataclass(frozen=True, slots=True)
 class Scope(Value):

@@ -19,7 +19,6 @@ Every name is imported on first use, so that a chain does not load packages that
 
 from __future__ import annotations
 
-import sys
 from importlib import import_module
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Final
@@ -103,7 +102,7 @@ def __getattr__(name: str) -> object:
     try:
         value: object = getattr(import_module(f"{__name__}.{_HOME[name]}"), name)
     except ImportError as missing:
-        if _is_imported():
+        if _HOME[name] not in _PACKAGES or _is_imported():
             raise
         raise AttributeError(str(missing)) from missing  # so `hasattr` is false, as for any name that is not there
     globals()[name] = value
@@ -112,7 +111,10 @@ def __getattr__(name: str) -> object:
 
 def _is_imported() -> bool:
     """Whether a `from` statement looks the name up: it hides the message of an `AttributeError`."""
-    return sys._getframe(2).f_globals.get("__name__") == "importlib._bootstrap"  # noqa: SLF001  (the caller's caller)
+    import inspect  # noqa: PLC0415  (only where a package is missing)
+
+    frames = inspect.stack(context=0)[1:3]
+    return frames[-1].frame.f_globals.get("__name__") == "importlib._bootstrap"
 
 
 def __dir__() -> list[str]:

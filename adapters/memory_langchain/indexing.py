@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Any, Final, cast
 
 from memory_core import InvalidInputError
 from memory_langchain.embedding import LangChainEmbedder
@@ -27,11 +27,11 @@ def index_of(given: object) -> IndexConfig:
     Raises:
         InvalidInputError: `dims` or `embed` is missing, or a key is unknown.
     """
-    if not isinstance(given, Mapping) or not set(given) <= _KNOWN:
+    index = cast("Mapping[str, Any]", given)
+    if not isinstance(given, Mapping) or not set(index) <= _KNOWN:
         raise InvalidInputError(
             f"index is a mapping such as {{'dims': 384, 'embed': ..., 'fields': ['text']}}, not {given!r:.120}"
         )
-    index: Mapping[str, Any] = given
     if not isinstance(index.get("dims"), int) or index.get("embed") is None:
         raise InvalidInputError("index needs 'dims', the length of the vectors, and 'embed', which makes them")
     if index.get("distance_type", "cosine") != "cosine":
@@ -42,15 +42,15 @@ def index_of(given: object) -> IndexConfig:
 
 def embedder_of(index: IndexConfig) -> LangChainEmbedder:
     """The embedder of a checked configuration: `embed` may be embeddings, a function, or `"provider:model"`."""
-    embed = index["embed"]
-    return LangChainEmbedder(ensure_embeddings(embed), name=_name(embed), dimensions=index["dims"])
+    embed = index.get("embed")
+    return LangChainEmbedder(ensure_embeddings(embed), name=_name(embed), dimensions=index.get("dims", 0))
 
 
 def _name(embed: object) -> str:
     """A name for the model, the same in the next process, so that vectors of two models are never compared."""
     if isinstance(embed, str):
         return embed
-    if hasattr(embed, "__qualname__"):
-        return f"{getattr(embed, '__module__', '')}.{embed.__qualname__}"
+    if isinstance(function := getattr(embed, "__qualname__", None), str):
+        return f"{getattr(embed, '__module__', '')}.{function}"
     model = next((value for key in ("model", "model_name") if isinstance(value := getattr(embed, key, None), str)), "")
     return f"{type(embed).__module__}.{type(embed).__qualname__}{':' * bool(model)}{model}"

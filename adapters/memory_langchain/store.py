@@ -99,7 +99,7 @@ class ItemStore(BaseStore):
             )
         config = None if index is None else index_of(index)
         memory = Memory(conn_string) if config is None else Memory(conn_string, embedder=embedder_of(config))
-        fields = WHOLE_VALUE if config is None else config["fields"] or WHOLE_VALUE
+        fields = WHOLE_VALUE if config is None else config.get("fields") or WHOLE_VALUE
         store = cls(memory.bind(app=app, user=user), fields=fields, ttl=ttl, mode=mode)
         store._own, store.index_config = memory, config
         return store
