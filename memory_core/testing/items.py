@@ -80,7 +80,7 @@ class ItemContract(Contract):
         run_sync(ann.put_many, [Draft("tea", source_key="k")])
         run_sync(ann.put_many, [Draft("jasmine", source_key="k"), Draft("coffee", source_key="l")], embed="later")
         assert texts(run_sync(ann.search, "jasmine", mode="lexical")) == ["jasmine"]
-        assert texts(run_sync(ann.search, "coffee")) == ["coffee"]
+        assert texts(run_sync(ann.search, "coffee", mode="lexical")) == ["coffee"]
         with pytest.raises(InvalidInputError, match="embed"):
             run_sync(ann.put_many, [], embed=cast("Any", "never"))
 
