@@ -1,7 +1,8 @@
 """Splitting a long text into pieces, so that every part of it gets its own vector.
 
 A chunker returns offsets, so a piece can be shown exactly as it is in the text. Pieces may overlap; together they
-cover the whole text except white space between them.
+cover the whole text except white space between them. A form feed ends a piece, whatever the chunker: so every passage
+of a draft (`Draft.passages`) has pieces, and vectors, of its own, and they stay with the text wherever it is copied.
 """
 
 from __future__ import annotations
@@ -12,6 +13,8 @@ from typing import Final, Protocol
 
 from memory_core.errors import InvalidInputError
 from memory_core.graphemes import boundary_after, boundary_before
+from memory_core.limits import MAX_PASSAGES
+from memory_core.models import PASSAGE_END
 from memory_core.slices import yield_now
 
 CHUNK_CHARS: Final = 900
@@ -154,11 +157,24 @@ def token_spans(text: str) -> list[Span]:
 
 
 def pieces_of(text: str, chunker: Chunker) -> Sequence[Span]:
-    """The pieces that the chunker returns for a text, checked.
+    """The pieces that the chunker returns for a text, checked; a form feed ends a piece.
 
     Raises:
         InvalidInputError: The chunker omits a part of the text, or returns invalid offsets.
     """
+    if PASSAGE_END not in text:
+        return _checked_pieces(text, chunker)
+    pieces: list[Span] = []
+    first = 0
+    for passage in text.split(PASSAGE_END, MAX_PASSAGES - 1):
+        yield_now()
+        if passage.strip():
+            pieces += [(first + start, first + stop) for start, stop in _checked_pieces(passage, chunker)]
+        first += len(passage) + 1
+    return pieces or _checked_pieces(text, chunker)
+
+
+def _checked_pieces(text: str, chunker: Chunker) -> Sequence[Span]:
     pieces = chunker.split(text)
     start = stop = 0
     for n, (begin, end) in enumerate(pieces):

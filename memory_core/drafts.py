@@ -16,12 +16,14 @@ from memory_core.limits import (
     MAX_DATA_BYTES,
     MAX_LINKS,
     MAX_LISTED,
+    MAX_PASSAGES,
     MAX_TAGS,
     MAX_TEXT_CHARS,
     check_size,
 )
 from memory_core.limits import is_long as texts_are_long
 from memory_core.models import (
+    PASSAGE_END,
     RELATIONS,
     ROLES,
     STATES,
@@ -74,7 +76,7 @@ def complete(draft: Draft | str, scope: Scope, now: datetime) -> MemoryRecord:
     user = scope.user
     if user is None:
         raise ScopeError("this handle leaves the user open; bind one first: handle.bind(user=...)")
-    text, data = _content(_text(draft.text), check_data(draft.data))
+    text, data = _content(_text(_with_passages(draft)), check_data(draft.data))
     kind = check_key("kind", draft.kind)
     record = OpenRecord(
         id=new_id() if draft.id is None else check_key("id", draft.id),
@@ -224,6 +226,21 @@ def _content(text: str, data: Mapping[str, Json]) -> tuple[str, Mapping[str, Jso
     if not text.strip() and not data:
         raise InvalidInputError(f"nothing to remember: the text is empty ({shown(text)}) and there is no data")
     return text, data
+
+
+def _with_passages(draft: Draft) -> object:
+    """The text and the passages of a draft as one text, for `_text` to check."""
+    given = cast("object", draft.passages)
+    if given == ():
+        return draft.text
+    if isinstance(given, str) or not isinstance(given, Sequence):
+        raise InvalidInputError(f"passages must be a sequence of texts, not {shown(given)}")
+    parts = [
+        check_text("text", draft.text),
+        *(check_text("a passage", part) for part in cast("Sequence[object]", given)),
+    ]
+    check_size("a record", len(parts) - 1, MAX_PASSAGES, "passages", "split it into several records")
+    return PASSAGE_END.join(parts if parts[0] else parts[1:])
 
 
 def _text(value: object) -> str:

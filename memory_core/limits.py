@@ -29,6 +29,8 @@ MAX_TAGS: Final = 256
 """Tags of one record."""
 MAX_LINKS: Final = 1_000
 """Links of one record, and of `Where.links`."""
+MAX_PASSAGES: Final = 1_000
+"""Passages of one draft, and parts of a text that form feeds end: of more of them, the rest is one part."""
 MAX_LIMIT: Final = 10_000
 """Records that one search or one page returns."""
 MAX_DIMENSIONS: Final = 65_536

@@ -30,6 +30,9 @@ RELATIONS: Final[tuple[Relation, ...]] = ("supersedes", "summarizes", "derived_f
 ROLES: Final[tuple[Role, ...]] = ("user", "assistant", "tool", "system")
 TIERS: Final[tuple[Tier, ...]] = ("raw", "medium", "high", "summary")
 
+PASSAGE_END: Final = "\f"
+"""What separates passages in a text: the form feed, which ends a page."""
+
 
 @dataclass(frozen=True, slots=True)
 class Scope(Value):
@@ -110,6 +113,9 @@ class Draft(Value):
     agent: str | None = None
     session: str | None = None
     collection: str | None = None
+    passages: Sequence[str] = ()
+    """Parts that are each embedded alone, so that a search finds the record by the nearest of them, not by an average:
+    the facts of an item, say. The record's `text` is this text, if any, and the passages, with form feeds between."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)

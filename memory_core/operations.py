@@ -283,7 +283,9 @@ class Operations(Conversing):
         checked = check_where(where)
         return await self._run(lambda store, scope: store.delete(scope, checked, forget=forget))
 
-    async def put_many(self, entries: Iterable[Draft], *, remove: Collection[str] = ()) -> Records:
+    async def put_many(
+        self, entries: Iterable[Draft], *, remove: Collection[str] = (), embed: Literal["now", "later"] = "now"
+    ) -> Records:
         """Use the memory as a key-value store: write under source keys, and delete, in one transaction.
 
         A draft with a known `source_key` replaces that record entirely; only `id`, `created_at` and the read counts
@@ -292,6 +294,7 @@ class Operations(Conversing):
         Args:
             entries: Drafts, each with a `source_key`; if two have the same key, the later one wins.
             remove: Source keys whose records are deleted without forgetting the keys; unknown keys are ignored.
+            embed: As for `add`; a store that cannot put before it embeds does so now.
 
         Returns:
             The stored record of each entry, in order.
@@ -303,8 +306,9 @@ class Operations(Conversing):
         """
         drafts = as_list(entries)
         given, gone = await off_loop(is_long(drafts), complete_items, drafts, remove, self._scope, self._memory.clock())
+        later = is_later(embed)
         return await self._run(
-            lambda store, scope: optional.key_value(store).put(scope, retired_within(given), remove=gone)
+            lambda store, scope: optional.put(store, scope, retired_within(given), remove=gone, embed_later=later)
         )
 
     async def collections(self, where: Where = EVERYTHING) -> Texts:

@@ -99,9 +99,7 @@ async def _remember(context: ToolContext, given: Arguments) -> ToolResult:
 
 
 async def _store(context: ToolContext, given: Arguments) -> ToolResult:
-    category = given.choice("category", CATEGORIES)
-    if category is None:
-        raise ToolInputError(f"'category' is missing; it is one of {', '.join(CATEGORIES)}")
+    category = given.choice("category", CATEGORIES) or "fact"  # models leave out even what a schema requires
     reason = given.optional_text("context")
     draft = Draft(
         with_context(given.text("content"), reason),

@@ -23,6 +23,11 @@ SAYS = {
     "langchain_agent.py": ["agent: The window seat.", "agent: I do not know."],
     "langchain_chat.py": ["tuesday  ann:   Which tea do I like best?", "  ann: My favourite tea is jasmine"],
     "langchain_migrate.py": ["1 item: {'text': 'Ann drinks jasmine tea'}", "recalled: 'I live in Oslo'"],
+    "langgraph_nodes.py": [
+        "tuesday  ann: Which tea is my favourite?",
+        "graph: You said",
+        "My favourite tea is jasmine",
+    ],
     "langgraph_store.py": ["ann@example.com: 'What do I drink?' recalls ['I drink jasmine tea']"],
     "maintenance.py": ["instead of ('I live in Oslo',)", "In April: ['I live in Oslo']", "Taken back: 10 memories"],
     "mcp_client.py": ["Ann's spare key is with Mrs Okafor"],

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+import asyncio
+import weakref
+from collections.abc import Callable, Coroutine, Sequence
+from typing import TYPE_CHECKING, TypeVar
 
 from memory_core import Fingerprint, ThreadedEmbedder
 
@@ -11,6 +13,8 @@ if TYPE_CHECKING:
     import numpy as np
     from langchain_core.embeddings import Embeddings
     from numpy.typing import NDArray
+
+T = TypeVar("T")
 
 
 class LangChainEmbedder(ThreadedEmbedder):
@@ -20,10 +24,11 @@ class LangChainEmbedder(ThreadedEmbedder):
     memory = Memory("notes.db", embedder=LangChainEmbedder(embeddings, name="text-embedding-3-small", dimensions=1536))
     ```
 
-    It calls the synchronous methods of the embeddings, all on one thread.
+    It calls the synchronous methods of the embeddings, all on one thread; of embeddings that have only asynchronous
+    ones, it calls those, on an event loop of that thread.
 
     Args:
-        embeddings: Any object with `embed_documents` and `embed_query`.
+        embeddings: Any object with `embed_documents` and `embed_query`, or their asynchronous forms.
         name: Name of the model, stored with every vector so that vectors of two models are never compared.
         dimensions: Length of the vectors.
         revision: Change it when the model changes under the same name.
@@ -36,12 +41,32 @@ class LangChainEmbedder(ThreadedEmbedder):
 class _Model:
     def __init__(self, embeddings: Embeddings) -> None:
         self._embeddings = embeddings
+        # LangGraph's wrapper of a function has `afunc` alone for an async one, and says so with a ValueError.
+        self._is_async = hasattr(embeddings, "afunc") and not hasattr(embeddings, "func")
+        self._loop: asyncio.AbstractEventLoop | None = None
 
     def documents(self, texts: list[str]) -> Sequence[NDArray[np.float32]]:
-        return _rows(self._embeddings.embed_documents(texts))
+        some = self._embeddings
+        return _rows(self._called(lambda: some.embed_documents(texts), lambda: some.aembed_documents(texts)))
 
     def query(self, text: str) -> NDArray[np.float32]:
-        return _rows([self._embeddings.embed_query(text)])[0]
+        some = self._embeddings
+        return _rows([self._called(lambda: some.embed_query(text), lambda: some.aembed_query(text))])[0]
+
+    def _called(self, sync: Callable[[], T], asynchronous: Callable[[], Coroutine[object, object, T]]) -> T:
+        if not self._is_async:
+            try:
+                return sync()
+            except NotImplementedError:
+                self._is_async = True
+        return self._own_loop().run_until_complete(asynchronous())
+
+    def _own_loop(self) -> asyncio.AbstractEventLoop:
+        """The loop of this thread, one for all calls, because HTTP clients belong to the loop they were used on."""
+        if self._loop is None:
+            self._loop = asyncio.new_event_loop()
+            weakref.finalize(self, self._loop.close)
+        return self._loop
 
 
 def _rows(vectors: list[list[float]]) -> list[NDArray[np.float32]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from itertools import takewhile
+from itertools import dropwhile, takewhile
 from typing import TYPE_CHECKING, Final, Literal
 
 from memory_core import BoundMemory, Draft, Memory, MemoryRecord, Role, Where, run_sync
@@ -131,6 +131,23 @@ async def read(scope: CallScope, last: int | None = None, *, after: str | None =
             break
     records.reverse()
     return records
+
+
+async def read_window(scope: CallScope, last: int | None) -> list[MemoryRecord]:
+    """The newest turns of a conversation, oldest first, at most `last`.
+
+    If older ones are left out, the window begins with a question: providers refuse a tool's result without its call,
+    and an answer without its question misleads the model.
+    """
+    if last is None:
+        return await read(scope)
+    records = await read(scope, last + 1)
+    return records if len(records) <= last else from_question(records[1:])
+
+
+def from_question(records: Sequence[MemoryRecord]) -> list[MemoryRecord]:
+    """The turns without the first ones that answer what is not among them."""
+    return list(dropwhile(lambda record: record.role in {"assistant", "tool"}, records))
 
 
 async def write(scope: CallScope, messages: Sequence[BaseMessage]) -> None:

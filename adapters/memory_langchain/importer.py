@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import json
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from datetime import UTC, datetime
 
 try:
-    from langgraph.store.base import InvalidNamespaceError
+    from langgraph.store.base import InvalidNamespaceError, PutOp
 except ImportError as error:
     raise ImportError("`MemoryStore` needs langgraph: pip install 'memory-core[langgraph]'") from error
 
 from memory_core import Draft, InvalidInputError
 from memory_core.adapting import Found, Refused, database, fields_of, file_at, time_of
-from memory_langchain.namespaces import to_path
-from memory_langchain.store import ITEM_KIND, item_address, searched_text
+from memory_langchain.indexing import WHOLE_VALUE
+from memory_langchain.items import address_of, draft_of
 
 
 async def langgraph(source: str) -> AsyncIterator[Found | Refused]:
@@ -43,12 +44,5 @@ def _draft(prefix: str, key: str, stored: str | bytes, created: datetime | None,
     if found != value:
         raise InvalidInputError("its value is not a JSON object")
     namespace = tuple(prefix.split("."))  # a label contains no period
-    return Draft(
-        searched_text(key, value),
-        kind=ITEM_KIND,
-        data={"key": key, "value": value},
-        collection=to_path(namespace),
-        source_key=item_address(namespace, key),
-        occurred_at=created,
-        expires_at=expires,
-    )
+    draft = draft_of(address_of(namespace, key), PutOp(namespace, key, value), WHOLE_VALUE, datetime.now(UTC))
+    return replace(draft, occurred_at=created, expires_at=expires)

@@ -57,6 +57,9 @@ _LEFT_OUT: Final[Mapping[str, object]] = {
 }
 """Message fields with their default values; a message is restored identically without them."""
 
+_WRITTEN_BY: Final = "lc_source"
+"""Key with which LangChain marks messages of its own middleware (langchain 1.4, `summarization.py`)."""
+
 _TYPES: Final = frozenset({"human", "ai", "system", "chat", "function", "tool", "remove"})
 """The message types that `messages_from_dict` can restore."""
 
@@ -231,3 +234,21 @@ def _with_text(message: BaseMessage, text: str) -> str | list[str | dict[str, ob
         return text
     others = [block for block in message.content if isinstance(block, dict) and block.get("type") != "text"]
     return [{"type": "text", "text": text}, *others]
+
+
+def spoken(messages: Sequence[BaseMessage]) -> list[BaseMessage]:
+    """The spoken messages of a thread's last turn: the latest questions and the answers to them, without tool calls.
+
+    Summaries, which LangChain's own middleware adds to a thread as human messages, are left out.
+    """
+    start = len(messages)
+    while start > 0 and not isinstance(messages[start - 1], HumanMessage):
+        start -= 1
+    while start > 0 and isinstance(messages[start - 1], HumanMessage):
+        start -= 1
+    return [
+        message
+        for message in messages[start:]
+        if (isinstance(message, HumanMessage) and _WRITTEN_BY not in message.additional_kwargs)
+        or (isinstance(message, AIMessage) and not message.tool_calls)
+    ]

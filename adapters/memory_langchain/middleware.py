@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
-from memory_core import BoundMemory, Memory, MemoryRecord, Recalled, RecallOptions, run_sync
+from memory_core import BoundMemory, Memory, Recalled, RecallOptions, run_sync
 from memory_core.adapting import Tool, on_core
 from memory_langchain.history import capture
-from memory_langchain.messages import message_id, searchable_text
-from memory_langchain.recall import DEFAULT_RECALL, recall
+from memory_langchain.messages import spoken
+from memory_langchain.recall import DEFAULT_RECALL, recall_for
 from memory_langchain.scope import CallScope, ScopeResolver
 from memory_langchain.tools import DEFAULT_TOOLS, memory_tools
 from memory_langchain.turns import with_memories
 
 try:
     from langchain.agents.middleware import AgentMiddleware, AgentState, ModelRequest, ModelResponse
-    from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
+    from langchain_core.messages import BaseMessage, HumanMessage
     from langchain_core.runnables import ensure_config
     from typing_extensions import override
 except ImportError as error:
@@ -25,8 +25,8 @@ except ImportError as error:
 if TYPE_CHECKING:
     from langgraph.runtime import Runtime
 
-_WRITTEN_BY: Final = "lc_source"
-"""Key with which LangChain marks messages of its own middleware (langchain 1.4, `summarization.py`)."""
+_TOOL_NODE: Final = "tools"
+"""Name of the node that calls tools, in agents of `create_agent` and by default in graphs (`ToolNode`)."""
 
 
 class MemoryMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
@@ -45,6 +45,8 @@ class MemoryMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
     The question is stored before the first model call, so that it is not lost if the model fails; answers are stored
     when the agent has finished. Each message is stored once, identified by its id, even if a run is resumed, retried or
     replayed; messages that were changed or deleted in the meantime stay so. Tool calls and results are not stored.
+    A sub-agent that a tool calls with its `runtime.config` recalls and stores nothing: its question is the words of the
+    calling agent, not of the user.
 
     Args:
         memory: A handle or a memory; a run may name the user.
@@ -84,41 +86,40 @@ class MemoryMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
         self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], ModelResponse[Any]]
     ) -> ModelResponse[Any]:
         """Store the question, recall, and call the model."""
-        return handler(self._filled(request, run_sync(self._enter, self._scope(request.runtime), request.messages)))
+        recalled = run_sync(self._enter, self._scope(request.runtime), request.messages, asks=self._asks())
+        return handler(self._filled(request, recalled))
 
     @override
     async def awrap_model_call(
         self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], Awaitable[ModelResponse[Any]]]
     ) -> ModelResponse[Any]:
         """As `wrap_model_call`."""
-        recalled = await on_core(self._enter, self._scope(request.runtime), request.messages)
+        recalled = await on_core(self._enter, self._scope(request.runtime), request.messages, asks=self._asks())
         return await handler(self._filled(request, recalled))
 
     @override
     def after_agent(self, state: AgentState[Any], runtime: Runtime[Any]) -> None:
         """Store the turn."""
-        if self._captures:
+        if self._asks():
             run_sync(capture, self._scope(runtime), spoken(state["messages"]), thread=state["messages"])
 
     @override
     async def aafter_agent(self, state: AgentState[Any], runtime: Runtime[Any]) -> None:
         """As `after_agent`."""
-        if self._captures:
+        if self._asks():
             await on_core(capture, self._scope(runtime), spoken(state["messages"]), thread=state["messages"])
 
     def _scope(self, runtime: Runtime[Any]) -> CallScope:
         return self._scopes.resolve(ensure_config(), context=runtime.context, needs_session=self._captures)
 
-    async def _enter(self, scope: CallScope, messages: Sequence[BaseMessage]) -> Recalled:
-        if self._captures and messages and isinstance(messages[-1], HumanMessage):
+    def _asks(self) -> bool:
+        """Whether the questions of this run are stored."""
+        return self._captures and not _is_called_by_a_tool()
+
+    async def _enter(self, scope: CallScope, messages: Sequence[BaseMessage], *, asks: bool) -> Recalled:
+        if asks and messages and isinstance(messages[-1], HumanMessage):
             await capture(scope, spoken(messages), thread=messages)
-        ids = {message.id for message in messages if message.id is not None}
-        texts = {searchable_text(message) for message in messages}  # a client may resend it under other ids
-
-        def is_shown(record: MemoryRecord) -> bool:
-            return record.session == scope.session and (message_id(record) in ids or record.text in texts)
-
-        return await recall(scope, _question(messages), self._recall, k=self._k, is_shown=is_shown)
+        return await recall_for(scope, messages, self._recall, k=self._k)
 
     def _filled(self, request: ModelRequest[Any], recalled: Recalled) -> ModelRequest[Any]:
         if not recalled:
@@ -126,23 +127,7 @@ class MemoryMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
         return request.override(system_message=with_memories(request.system_message, recalled.text))
 
 
-def spoken(messages: Sequence[BaseMessage]) -> list[BaseMessage]:
-    """The spoken messages of a thread's last turn: the latest questions and the answers to them, without tool calls.
-
-    Summaries, which LangChain's own middleware adds to a thread as human messages, are left out.
-    """
-    start = len(messages)
-    while start > 0 and not isinstance(messages[start - 1], HumanMessage):
-        start -= 1
-    while start > 0 and isinstance(messages[start - 1], HumanMessage):
-        start -= 1
-    return [
-        message
-        for message in messages[start:]
-        if (isinstance(message, HumanMessage) and _WRITTEN_BY not in message.additional_kwargs)
-        or (isinstance(message, AIMessage) and not message.tool_calls)
-    ]
-
-
-def _question(messages: Sequence[BaseMessage]) -> str:
-    return next((str(message.text) for message in reversed(messages) if isinstance(message, HumanMessage)), "")
+def _is_called_by_a_tool() -> bool:
+    """Whether this run is a sub-agent's: a tool started it with its own configuration, in the same conversation."""
+    calling = str(ensure_config().get("configurable", {}).get("checkpoint_ns") or "").split("|")[:-1]
+    return any(node.partition(":")[0] == _TOOL_NODE for node in calling)

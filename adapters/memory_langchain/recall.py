@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Final, Literal
+from typing import TYPE_CHECKING, Final, Literal
 
 from memory_core import MemoryRecord, Recalled, RecallOptions
 from memory_core.adapting import recall_with
+from memory_langchain.messages import message_id, searchable_text
 from memory_langchain.scope import CallScope
+
+if TYPE_CHECKING:
+    from langchain_core.messages import BaseMessage
 
 SearchMode = Literal["vector", "hybrid", "lexical"]
 """Ranking modes of the store and the vector store."""
@@ -38,3 +42,15 @@ async def recall(
         return is_shown(record) or options.without(record)
 
     return await recall_with(scope.memory, query, replace(options, limit=limit, without=without))
+
+
+async def recall_for(scope: CallScope, messages: Sequence[BaseMessage], options: RecallOptions, *, k: int) -> Recalled:
+    """`recall` for the last question of a thread, without the messages that the thread shows."""
+    ids = {message.id for message in messages if message.id is not None}
+    texts = {searchable_text(message) for message in messages}  # a client may resend it under other ids
+
+    def is_shown(record: MemoryRecord) -> bool:
+        return record.session == scope.session and (message_id(record) in ids or record.text in texts)
+
+    question = next((str(message.text) for message in reversed(messages) if message.type == "human"), "")
+    return await recall(scope, question, options, k=k, is_shown=is_shown)

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 FOR_DOCUMENTS: Final = RecallOptions()
 _NO_BUDGET: Final = 100_000_000
 """Character budget that never limits the number of documents; the text block itself is not used."""
-_Count = Annotated[int, Field(ge=1, le=10_000)]
+_Count = Annotated[int, Field(ge=0, le=10_000)]
 
 
 class MemoryRetriever(BaseRetriever):
@@ -44,7 +44,7 @@ class MemoryRetriever(BaseRetriever):
     memory: InstanceOf[BoundMemory] | InstanceOf[Memory] = Field(exclude=True, repr=False)
     """A handle or a memory; a call may name the user."""
     k: _Count = 4
-    """Most documents to return; `invoke(query, k=...)` overrides it for one call."""
+    """Most documents to return, 0 for none; `invoke(query, k=...)` overrides it for one call."""
     recall: InstanceOf[RecallOptions] = Field(default=FOR_DOCUMENTS, exclude=True, repr=False)
     """Search options, such as `RecallOptions(where=Where(kinds=("preference",)), floor=False)`. Each text is returned
     once, and bare questions similar to the query are left out. Of a budget, only `limit` applies; it overrides `k`."""
@@ -90,6 +90,8 @@ class MemoryRetriever(BaseRetriever):
     async def _search(self, query: str, scope: CallScope | None, k: int | None) -> list[Document]:
         memory = (self._scope(None) if scope is None else scope).memory
         usual = self.k if self.recall.limit is None else self.recall.limit
+        if k == 0 or (k is None and usual == 0):
+            return []
         options = replace(
             self.recall,
             max_chars=_NO_BUDGET,

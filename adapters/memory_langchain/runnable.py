@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator, Iterator
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator
 from contextlib import aclosing
 from typing import TYPE_CHECKING, Any, cast
 
@@ -23,7 +23,9 @@ try:
         patch_config,
         set_config_context,
     )
+    from langchain_core.runnables.graph import Graph
     from langchain_core.runnables.utils import get_unique_config_specs
+    from pydantic import BaseModel, create_model
     from typing_extensions import override
 except ImportError as error:
     raise ImportError("`memory_langchain` needs langchain-core: pip install 'memory-core[langchain]'") from error
@@ -65,10 +67,40 @@ class MemoryRunnable(Runnable[Any, Any]):
         """The fields of `config["configurable"]`: those of the chain, and user, conversation and agent."""
         return get_unique_config_specs([*self._chain.config_specs, *_scope_specs(self._scopes)])
 
+    @override
+    def get_input_schema(self, config: RunnableConfig | None = None) -> type[BaseModel]:
+        """The chain's input without the keys that this class adds."""
+        schema = cast("type[BaseModel]", self._chain.get_input_schema(config))  # of pydantic 2, as langchain-core 1 is
+        fields = schema.model_fields
+        added = {self._plan.history_key, self._plan.memories_key} & fields.keys()
+        if not added:
+            return schema
+        asked: Any = {name: (field.annotation, field) for name, field in fields.items() if name not in added}
+        return create_model(self.get_name("Input"), **asked)
+
+    @override
+    def get_output_schema(self, config: RunnableConfig | None = None) -> type[BaseModel]:
+        """The chain's output."""
+        return cast("type[BaseModel]", self._chain.get_output_schema(config))
+
+    @override
+    def get_graph(self, config: RunnableConfig | None = None) -> Graph:
+        """The chain's graph between `recall` and `remember`, what happens before and after it."""
+        graph, chain = Graph(), self._chain.get_graph(config)
+        chain.trim_first_node()
+        chain.trim_last_node()
+        asked, recalled = graph.add_node(self.get_input_schema(config)), graph.add_node(self, id="recall")
+        first, last = graph.extend(chain)
+        remembered, answered = graph.add_node(self, id="remember"), graph.add_node(self.get_output_schema(config))
+        for before, after in ((asked, recalled), (recalled, first), (last, remembered), (remembered, answered)):
+            if before is not None and after is not None:
+                graph.add_edge(before, after)
+        return graph
+
     @property
     @override
     def InputType(self) -> Any:
-        """The chain's input without the keys that this class adds."""
+        """Any: `get_input_schema` says more."""
         return Any
 
     @property
@@ -225,6 +257,7 @@ def with_memory(  # noqa: PLR0913  (the keywords of `RunnableWithMessageHistory`
     history_limit: int | None = None,
     summarizer: Summarizer | None = None,
     keep_partial: bool = False,
+    answer: Callable[[Any], object] | None = None,
     user_id: str | None = None,
     session_id: str | None = None,
     agent_id: str | None = None,
@@ -233,9 +266,7 @@ def with_memory(  # noqa: PLR0913  (the keywords of `RunnableWithMessageHistory`
 
     ```python
     prompt = ChatPromptTemplate([("system", "{memories}"), ("placeholder", "{history}"), ("human", "{question}")])
-    chain = with_memory(
-        prompt | model, memory, input_key="question", history_key="history", memories_key="memories"
-    )
+    chain = with_memory(prompt | model, memory, input_key="question", history_key="history", memories_key="memories")
     chain.invoke({"question": "Which tea?"}, {"configurable": {"user_id": "ann", "session_id": "monday"}})
     ```
 
@@ -249,8 +280,9 @@ def with_memory(  # noqa: PLR0913  (the keywords of `RunnableWithMessageHistory`
         k: Most memories to recall; 0 recalls none.
         recall: Recall options: budget, conditions, mode and so on.
         history_limit: Show only this many of the newest messages; by default all.
-        summarizer: Summarizes the messages beyond the limit, for example `ModelSummarizer(model)`. Some turns then
-            begin with an additional call of that model. No message is deleted.
+        summarizer: Summarizes the messages beyond the limit, such as `ModelSummarizer(model)`, at the start of a turn.
+        answer: Makes the text or messages to store of an output of your own, such as `json.dumps` for a dict that is
+            the answer. A pydantic object is stored as its JSON.
         keep_partial: Store the streamed part of an answer that was never completed.
         user_id: Default user for calls that name none; see `memory_langchain.scope`.
         session_id: Default conversation for calls that name none.
@@ -259,7 +291,8 @@ def with_memory(  # noqa: PLR0913  (the keywords of `RunnableWithMessageHistory`
     Raises:
         ScopeError: A default is empty or contradicts the handle; during a call, if user or conversation is missing.
     """
-    plan = Plan(input_key, history_key, memories_key, output_key, k, history_limit, keep_partial, summarizer, recall)
+    keys = (input_key, history_key, memories_key, output_key)
+    plan = Plan(*keys, k, history_limit, keep_partial, summarizer, answer, recall)
     return MemoryRunnable(coerce_to_runnable(chain), ScopeResolver(memory, user_id, session_id, agent_id), plan)
 
 

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from memory_core import Draft, InvalidInputError, Link, MemoryRecord, Summarizer, SupersededError, Where
-from memory_langchain.history import read
+from memory_langchain.history import from_question, read
 from memory_langchain.messages import SUMMARY_DATA, SUMMARY_KIND, searchable_text, to_message, to_messages
 from memory_langchain.scope import CallScope
 
@@ -83,7 +83,7 @@ async def _read(scope: CallScope, limit: int, summarizer: Summarizer) -> tuple[M
         start = _first_shown(fresh, limit)
         last = await _summarized(scope, last, fresh[:start], summarizer)
         fresh = fresh[start:]
-    return last, fresh
+    return last, fresh if last is None else from_question(fresh)
 
 
 def summary_message(summary: MemoryRecord) -> SystemMessage:
@@ -119,10 +119,14 @@ def _is_whole(summary: MemoryRecord) -> bool:
 
 
 def _first_shown(fresh: Sequence[MemoryRecord], limit: int) -> int:
-    """The number of messages to summarize now, chosen so that the shown part begins with a question if possible."""
+    """The number of messages to summarize now, such that the shown part begins with a question.
+
+    If no question is near, a turn of many tool calls is summarized whole, up to the next question.
+    """
     count = min(len(fresh) - limit // 2, MAX_FOLDED)
     fewer = range(min(count, len(fresh) - 1), len(fresh) - limit - 1, -1)
-    return next((n for n in fewer if isinstance(to_message(fresh[n]), HumanMessage)), count)
+    places = (n for n in (*fewer, *range(count + 1, len(fresh))) if isinstance(to_message(fresh[n]), HumanMessage))
+    return next(places, len(fresh) if len(fresh) <= MAX_FOLDED else count)
 
 
 async def _summarized(

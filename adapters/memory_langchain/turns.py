@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, cast
 
 from memory_core import MemoryCoreError, MemoryRecord, Recalled, RecallOptions, Summarizer
 from memory_core.adapting import reason_for_log
-from memory_langchain.history import capture, first_sent_again, read, write
+from memory_langchain.history import capture, first_sent_again, read_window, write
 from memory_langchain.messages import searchable_text, to_message, to_messages
 from memory_langchain.recall import DEFAULT_RECALL, NOTHING, recall
 from memory_langchain.scope import CallScope
@@ -17,6 +17,8 @@ from memory_langchain.summaries import read_summarized, summary_message
 
 try:
     from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, HumanMessage, SystemMessage
+    from langchain_core.prompt_values import PromptValue
+    from pydantic import BaseModel
 except ImportError as error:
     raise ImportError("`memory_langchain` needs langchain-core: pip install 'memory-core[langchain]'") from error
 
@@ -38,6 +40,7 @@ class Plan:
     history_limit: int | None
     keep_partial: bool
     summarizer: Summarizer | None = None
+    answer: Callable[[Any], object] | None = None
     recall: RecallOptions = DEFAULT_RECALL
 
     def __post_init__(self) -> None:
@@ -75,7 +78,10 @@ class Plan:
         for key in (self.output_key,) if self.output_key else (_DEFAULT_OUTPUT, self.input_key):
             if key is not None and key in output:
                 return output[key]
-        raise ValueError(f"no answer found under the output's keys {sorted(output)}; name its key as output_key=")
+        raise ValueError(
+            f"no answer found under the output's keys {sorted(output)}; name its key as output_key=, or pass "
+            "answer=json.dumps, say, to store all of it"
+        )
 
 
 @dataclass(slots=True)
@@ -114,7 +120,7 @@ class Turn:
         if plan.wants_history and plan.summarizer is not None and plan.history_limit is not None:
             self.summary, self.history = await read_summarized(self.scope, plan.history_limit, plan.summarizer)
         elif plan.wants_history:
-            self.history = await read(self.scope, plan.history_limit)
+            self.history = await read_window(self.scope, plan.history_limit)
         if _is_conversation(self.question):
             first = first_sent_again(self.history, self.question)
             self.history, self._resent = self.history[:first], {record.id for record in self.history[first:]}
@@ -147,6 +153,10 @@ class Turn:
         """Return the new messages in a chain's output."""
         if output is None:
             return []
+        if self.plan.answer is not None:
+            return to_messages(self.plan.answer(output), role=AIMessage)
+        if isinstance(output, BaseModel) and not isinstance(output, BaseMessage | PromptValue):
+            return [AIMessage(output.model_dump_json())]  # structured output
         named = _named(output)
         messages = to_messages(output if named is None else self.plan.answer_of(named), role=AIMessage)
         return messages[len(self.sent) :] if _begins_with(messages, self.sent) else messages

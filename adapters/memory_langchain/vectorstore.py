@@ -8,8 +8,19 @@ import uuid
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, Self, cast
 
-from memory_core import BoundMemory, Draft, Hit, InvalidInputError, MemoryRecord, Where, data_conditions, run_sync
+from memory_core import (
+    BoundMemory,
+    Draft,
+    Hit,
+    InvalidInputError,
+    Memory,
+    MemoryRecord,
+    Where,
+    data_conditions,
+    run_sync,
+)
 from memory_core.adapting import cut_query
+from memory_langchain.embedding import LangChainEmbedder
 from memory_langchain.recall import SearchMode
 from memory_langchain.scope import of_one_owner
 
@@ -82,7 +93,6 @@ class MemoryVectorStore(VectorStore):
             metadatas: JSON objects, one per text; they are returned unchanged.
             ids: One per text; `None` generates a new id.
             batch_size: Passed by LangChain's indexing and ignored; all documents are written in one transaction.
-            kwargs: None are accepted.
 
         Returns:
             The ids, in order.
@@ -155,9 +165,8 @@ class MemoryVectorStore(VectorStore):
 
         Args:
             query: A question.
-            k: At most this many.
+            k: At most this many; 0 for none.
             filter: Conditions on the metadata, as for `MemoryStore`: `{"page": {"$lt": 10}, "lang": "en"}`.
-            kwargs: None are known.
         """
         return run_sync(self.asimilarity_search, query, k, filter=filter, **kwargs)
 
@@ -166,7 +175,7 @@ class MemoryVectorStore(VectorStore):
         self, query: str, k: int = 4, *, filter: Mapping[str, Any] | None = None, **kwargs: Any
     ) -> list[Document]:
         """As `similarity_search`."""
-        return [_document(hit.record) for hit in await self._search(query, k, filter, kwargs)]
+        return [_document(hit.record) for hit in await self._found(query, k, filter, kwargs)]
 
     @override
     def similarity_search_with_score(
@@ -180,7 +189,7 @@ class MemoryVectorStore(VectorStore):
         self, query: str, k: int = 4, *, filter: Mapping[str, Any] | None = None, **kwargs: Any
     ) -> list[tuple[Document, float]]:
         """As `similarity_search_with_score`."""
-        hits = await self._search(query, k, filter, kwargs)
+        hits = await self._found(query, k, filter, kwargs)
         return [(_document(hit.record), hit.similarity or 0.0) for hit in hits]
 
     @override
@@ -193,7 +202,6 @@ class MemoryVectorStore(VectorStore):
             embedding: A vector of the memory's embedding model.
             k: At most this many.
             filter: See `similarity_search`.
-            kwargs: None are known.
 
         Raises:
             InvalidInputError: The vector's dimensions differ from those of the memory, or it has no direction.
@@ -205,9 +213,7 @@ class MemoryVectorStore(VectorStore):
         self, embedding: list[float], k: int = 4, *, filter: Mapping[str, Any] | None = None, **kwargs: Any
     ) -> list[Document]:
         """As `similarity_search_by_vector`."""
-        _refuse(kwargs)
-        hits = await self._memory.search_by_vector(embedding, limit=k, where=_where(filter), floor=False)
-        return [_document(hit.record) for hit in hits]
+        return [_document(hit.record) for hit in await self._found(embedding, k, filter, kwargs)]
 
     @override
     def max_marginal_relevance_search(
@@ -228,7 +234,6 @@ class MemoryVectorStore(VectorStore):
             fetch_k: Number of best documents to choose from, 1 to 10,000.
             lambda_mult: Weight of relevance, from 1 (relevance only) to 0 (diversity only).
             filter: See `similarity_search`.
-            kwargs: None are known.
         """
         return run_sync(self.amax_marginal_relevance_search, query, k, fetch_k, lambda_mult, filter=filter, **kwargs)
 
@@ -244,16 +249,7 @@ class MemoryVectorStore(VectorStore):
         **kwargs: Any,
     ) -> list[Document]:
         """As `max_marginal_relevance_search`."""
-        _refuse(kwargs)
-        hits = await self._memory.search(
-            cut_query(query),
-            limit=k,
-            where=_where(filter),
-            mode=self._mode,
-            floor=False,
-            diversity=_diversity(lambda_mult),
-            candidates=fetch_k,
-        )
+        hits = await self._found(query, k, filter, kwargs, diversity=_diversity(lambda_mult), candidates=fetch_k)
         return [_document(hit.record) for hit in hits]
 
     @override
@@ -284,15 +280,7 @@ class MemoryVectorStore(VectorStore):
         **kwargs: Any,
     ) -> list[Document]:
         """As `max_marginal_relevance_search_by_vector`."""
-        _refuse(kwargs)
-        hits = await self._memory.search_by_vector(
-            embedding,
-            limit=k,
-            where=_where(filter),
-            floor=False,
-            diversity=_diversity(lambda_mult),
-            candidates=fetch_k,
-        )
+        hits = await self._found(embedding, k, filter, kwargs, diversity=_diversity(lambda_mult), candidates=fetch_k)
         return [_document(hit.record) for hit in hits]
 
     @override
@@ -313,9 +301,12 @@ class MemoryVectorStore(VectorStore):
     ) -> Self:
         """Create a store with these documents: `MemoryVectorStore.from_texts(texts, memory=handle)`.
 
+        Like LangChain's own stores, it also takes an `embedding` instead of a memory, and then keeps the documents in
+        the memory of the process: for examples, trials and example selectors.
+
         Raises:
-            InvalidInputError: An `embedding` is given, but the memory has its own embedder.
-            ScopeError: The handle is missing or is not bound to a user.
+            InvalidInputError: Both are given; a memory has its own embedder.
+            ScopeError: Neither is given, or the handle is not bound to a user.
         """
         return run_sync(cls.afrom_texts, texts, embedding, metadatas, ids=ids, memory=memory, **kwargs)
 
@@ -332,24 +323,51 @@ class MemoryVectorStore(VectorStore):
         **kwargs: Any,
     ) -> Self:
         """As `from_texts`."""
-        store = cls._made(embedding, memory)
+        store = await cls._made(embedding, memory)
         await store.aadd_texts(texts, metadatas, ids=ids, **kwargs)
         return store
 
     @classmethod
-    def _made(cls, embedding: object, memory: BoundMemory | None) -> Self:
-        if embedding is not None:
+    async def _made(cls, embedding: Embeddings | None, memory: BoundMemory | None) -> Self:
+        if embedding is None:
+            return cls(cast("BoundMemory", memory))
+        if memory is not None:
             raise InvalidInputError(
                 "the memory computes the vectors: pass embedding=None here and give the memory an embedder, "
                 "Memory(..., embedder=LangChainEmbedder(embeddings, name=..., dimensions=...))"
             )
-        return cls(cast("BoundMemory", memory))
+        dimensions = len(await embedding.aembed_query("the length of a vector"))
+        embedder = LangChainEmbedder(embedding, name=type(embedding).__qualname__, dimensions=dimensions)
+        return cls(Memory(":memory:", embedder=embedder).bind(user="everyone"))
 
-    async def _search(
-        self, query: str, k: int, wanted: Mapping[str, Any] | None, unknown: Mapping[str, object]
+    async def _found(
+        self,
+        query: str | Sequence[float],
+        k: int,
+        wanted: Mapping[str, Any] | None,
+        unknown: Mapping[str, object],
+        *,
+        diversity: float = 0.0,
+        candidates: int | None = None,
     ) -> list[Hit]:
+        """The best documents for a text or a vector."""
         _refuse(unknown)
-        return await self._memory.search(cut_query(query), limit=k, where=_where(wanted), mode=self._mode, floor=False)
+        if k == 0:
+            return []
+        where = _where(wanted)
+        if not isinstance(query, str):
+            return await self._memory.search_by_vector(
+                query, limit=k, where=where, floor=False, diversity=diversity, candidates=candidates
+            )
+        return await self._memory.search(
+            cut_query(query),
+            limit=k,
+            where=where,
+            mode=self._mode,
+            floor=False,
+            diversity=diversity,
+            candidates=candidates,
+        )
 
     def _draft(self, text: str, metadata: Mapping[str, Any], identity: str) -> Draft:
         data: dict[str, Any] = {"id": identity, "metadata": dict(metadata)}

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Collection, Sequence
+from typing import Protocol, runtime_checkable
 
 from memory_core.errors import UnsupportedError
 from memory_core.models import EMPTY_STATS, STATES, MemoryRecord, Scope, Stats, Version
@@ -11,6 +12,17 @@ from memory_core.protocols import Counting, KeyValue, ListRequest, Maintained, S
 from memory_core.where.value import Where
 
 _PAGE = 1_000
+
+
+@runtime_checkable
+class PuttingLater(Protocol):
+    """Optional for a `KeyValue`: putting records before their vectors are computed."""
+
+    async def put_later(
+        self, scope: Scope, records: Sequence[MemoryRecord], *, remove: Collection[str]
+    ) -> list[MemoryRecord]:
+        """`KeyValue.put` that returns before new vectors are computed; until then, words find the records."""
+        ...
 
 
 def key_value(store: Store) -> KeyValue:
@@ -22,6 +34,19 @@ def key_value(store: Store) -> KeyValue:
     if isinstance(store, KeyValue):
         return store
     raise UnsupportedError(f"a {type(store).__name__} has no put, postpone and sweep; use add, update and delete")
+
+
+async def put(
+    store: Store, scope: Scope, records: Sequence[MemoryRecord], *, remove: Collection[str], embed_later: bool
+) -> list[MemoryRecord]:
+    """See `KeyValue.put`, or, with `embed_later`, `PuttingLater.put_later` if the store has it.
+
+    Raises:
+        UnsupportedError: The store has neither.
+    """
+    if embed_later and isinstance(store, PuttingLater):
+        return await store.put_later(scope, records, remove=remove)
+    return await key_value(store).put(scope, records, remove=remove)
 
 
 def maintained(store: Store) -> Maintained:

@@ -58,6 +58,7 @@ MISSING: Final[dict[str, tuple[Condition, str]]] = {
     "order": (DataCondition(("p",), "gte", ""), "value"),
     "between": (DataCondition(("p",), "between", ["a", "z"]), "value"),
     "starts_with": (DataCondition(("p",), "starts_with", ""), "value"),
+    "like": (DataCondition(("p",), "like", "%"), "value"),
     "exists": (DataCondition(("p",), "exists", True), "null value"),
     "exists not": (DataCondition(("p",), "exists", False), "missing"),
     "none of": (NoneOf([DataCondition(("p",), "gte", "")]), "missing null"),
@@ -206,13 +207,16 @@ def _tree(random: Random, levels: int = 3) -> Condition:
 
 
 def _on_data(random: Random) -> Condition:
-    op: Any = random.choice(["eq", "ne", "in", "nin", "gt", "gte", "lt", "lte", "between", "starts_with", "exists"])
+    op: Any = random.choice(
+        ["eq", "ne", "in", "nin", "gt", "gte", "lt", "lte", "between", "starts_with", "like", "exists"]
+    )
     several = random.choices(VALUES, k=random.randint(0, 3))
     values: dict[str, Any] = {
         "in": several,
         "nin": several,
         "between": random.choice([[0, 1], [0.5, 2], ["x", "xz"], ["", "\U0001f375"]]),
         "starts_with": random.choice(["", "x", "xy", "\U0001f375"]),
+        "like": random.choice(["", "%", "_", "x%", "%y", "_🍵"]),
         "exists": random.random() < 0.5,
     }
     order = random.choice([0, 1, 0.5, 2**70, "x", ""])

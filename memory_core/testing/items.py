@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 from datetime import timedelta
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -74,6 +74,15 @@ class ItemContract(Contract):
         run_sync(ann.put_many, [Draft("", source_key="k", data={"v": 1})])
         (hit,) = run_sync(ann.search, "coffee", mode="vector", floor=False)
         assert hit.similarity is None
+
+    @optional
+    def test_a_put_that_embeds_later_is_found_by_its_words_at_once(self, ann: BoundMemory) -> None:
+        run_sync(ann.put_many, [Draft("tea", source_key="k")])
+        run_sync(ann.put_many, [Draft("jasmine", source_key="k"), Draft("coffee", source_key="l")], embed="later")
+        assert texts(run_sync(ann.search, "jasmine", mode="lexical")) == ["jasmine"]
+        assert texts(run_sync(ann.search, "coffee", mode="lexical")) == ["coffee"]
+        with pytest.raises(InvalidInputError, match="embed"):
+            run_sync(ann.put_many, [], embed=cast("Any", "never"))
 
     @optional
     def test_the_later_of_two_puts_with_one_key_wins(self, ann: BoundMemory) -> None:
@@ -173,7 +182,8 @@ class ItemContract(Contract):
             (DataCondition((), "eq", 1), "path"),
             (DataCondition(("a", -1), "eq", 1), "-1"),
             (DataCondition("ab", "eq", 1), "'ab'"),  # type: ignore[arg-type]
-            (DataCondition(("a",), "like", 1), "'like'"),  # type: ignore[arg-type]
+            (DataCondition(("a",), "near", 1), "'near'"),  # type: ignore[arg-type]
+            (DataCondition(("a",), "like", 1), "like takes a text"),
             (DataCondition(("a",), "gt", None), "no order"),
             (DataCondition(("a",), "lt", [1]), "no order"),
             (DataCondition(("a",), "eq", {1, 2}), "JSON"),

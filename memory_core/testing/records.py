@@ -95,8 +95,8 @@ class RecordContract(Contract):
         )
         record = run_sync(ann.add, draft)
         assert record == run_sync(ann.get, "mem_1")
-        for field in fields(Draft):
-            assert getattr(record, field.name) == getattr(draft, field.name), field.name
+        for name in {field.name for field in fields(Draft)} - {"passages"}:  # these are part of the text
+            assert getattr(record, name) == getattr(draft, name), name
 
     def test_a_batch_comes_back_in_order(self, ann: BoundMemory) -> None:
         stored = run_sync(ann.add_many, [f"number {number}" for number in range(20)])

@@ -48,6 +48,18 @@ class VectorContract(Contract):
             assert [hit.score for hit in found] == pytest.approx([hit.score for hit in expected], abs=1e-5)
         assert len(run_sync(facts.search_by_vector, vector, floor=False)) == 5
 
+    def test_a_record_is_found_by_the_nearest_of_its_passages(self, ann: BoundMemory, *, has_vectors: bool) -> None:
+        if not has_vectors:
+            pytest.skip("a store without vectors")
+        facts = ["Ann drinks jasmine tea", "Her train leaves at nine", "The cat is called Pepper", "Bob repairs clocks"]
+        (item,) = add(ann, Draft(passages=facts))
+        add(ann, "Clocks and trains, and tea")
+        assert item.text == "\f".join(facts)
+        for fact in facts:
+            (best,) = run_sync(ann.search, fact, mode="vector", limit=1)
+            assert best.record.id == item.id
+            assert best.similarity == pytest.approx(1, abs=0.01)
+
     def test_conditions_and_the_owner_bound_it(self, memory: Memory, facts: BoundMemory, vector: list[float]) -> None:
         (fact,) = run_sync(facts.search_by_vector, vector, limit=1, where=Where(kinds=("fact",)), floor=False)
         assert fact.record.text == "Tea is kept in the tin"

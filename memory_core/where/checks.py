@@ -160,8 +160,8 @@ def _as_it_is(value: object) -> object:
 
 
 def _comparable(op: Comparison, value: object) -> object:
-    if op == "starts_with" and not isinstance(value, str):
-        raise InvalidInputError(f"starts_with takes a text, not {shown(value)}")
+    if op in _PATTERNS and not isinstance(value, str):
+        raise InvalidInputError(f"{op} takes a text, not {shown(value)}")
     if op in _ORDERS and not _has_order(value):
         raise InvalidInputError(f"{op} compares moments, numbers or texts; {shown(value)} has no order")
     return value
@@ -211,7 +211,7 @@ def _field_check(given: FieldCondition) -> Callable[[object], object]:
     if not _is_one_of(_VALUES, given.field):
         raise InvalidInputError(f"a FieldCondition compares {', '.join(_VALUES)}, not {shown(given.field)}")
     is_name = given.field in NAME_FIELDS or given.field == TAGS
-    if given.op in (*_ORDERS, "between") if is_name else given.op == "starts_with":
+    if given.op in (*_ORDERS, "between", "like") if is_name else given.op in _PATTERNS:
         raise InvalidInputError(
             f"{given.op} does not compare {given.field}: moments and numbers have an order, and names a beginning"
         )
@@ -228,6 +228,7 @@ _LARGEST: Final = 2**53
 """Up to this value floats represent every whole number exactly."""
 _LISTS: Final = ("in", "nin", "between")
 _ORDERS: Final = ("gt", "gte", "lt", "lte")
+_PATTERNS: Final = ("starts_with", "like")
 _FEWER: Final = "ask for less, or filter what is found"
 _VALUES: Final[Mapping[str, Callable[[object], Any]]] = {
     **{name: or_none(check_time, name) for name in TIME_FIELDS},

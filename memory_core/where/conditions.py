@@ -12,7 +12,7 @@ from memory_core.json_values import Value
 TimeField = Literal["created_at", "updated_at", "accessed_at", "occurred_at", "expires_at", "valid_from", "valid_to"]
 NumberField = Literal["importance", "confidence", "access_count", "rev", "version"]
 NameField = Literal["id", "source_key", "role", "kind", "tier", "author", "emotion", "agent", "session", "collection"]
-Comparison = Literal["eq", "ne", "in", "nin", "gt", "gte", "lt", "lte", "between", "starts_with", "exists"]
+Comparison = Literal["eq", "ne", "in", "nin", "gt", "gte", "lt", "lte", "between", "starts_with", "like", "exists"]
 """The comparisons of a `DataCondition` and a `FieldCondition`: those of document databases, without `$`."""
 
 COMPARISONS: Final[tuple[Comparison, ...]] = get_args(Comparison)
@@ -37,6 +37,7 @@ class DataCondition(Value):
 anything else, a missing path included |
     | `between` | `gte` is true for the first and `lte` for the second of two values |
     | `starts_with` | the path leads to a text that begins with this one, case included |
+    | `like` | the path leads to a text of this pattern: `%` stands for any characters, `_` for one; case included |
     | `exists` | with `True`: the path leads to a value, `null` included; with `False`: it does not |
     """
 

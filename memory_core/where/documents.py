@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final, cast
 
@@ -21,6 +22,7 @@ _COMPARISONS: Final[Mapping[str, Comparison]] = {
     "$nin": "nin",
     "$between": "between",
     "$prefix": "starts_with",
+    "$like": "like",
     "$exists": "exists",
 }
 _GROUPS: Final[Mapping[str, Callable[[Sequence[Condition]], Group]]] = {
@@ -29,6 +31,7 @@ _GROUPS: Final[Mapping[str, Callable[[Sequence[Condition]], Group]]] = {
     "$nor": NoneOf,
     "$not": NoneOf,
 }
+_ORDERS: Final = ("$gt", "$gte", "$lt", "$lte")
 _OPERATORS: Final = ", ".join([*_COMPARISONS, *_GROUPS])
 
 Path = tuple[str | int, ...]
@@ -38,9 +41,9 @@ def data_conditions(given: Mapping[str, Any] | None, within: Sequence[str | int]
     """Convert a filter on `data` to conditions: `Where(matching=data_conditions({"rating": {"$gt": 4}}))`.
 
     A plain value, a list included, must be equal; an object of comparisons (`$eq $ne $gt $gte $lt $lte $in $nin
-    $between $prefix $exists`) must be true; any other object is a filter for the object there. `$and`, `$or` and `$nor`
-    take a list of filters, `$not` takes one filter. Keys are literal: a period is part of the key. All parts must be
-    true.
+    $between $prefix $like $exists`) must be true; any other object is a filter for the object there. `$and`, `$or`
+    and `$nor` take a list of filters, `$not` takes one filter. `$gt`, `$gte`, `$lt` and `$lte` accept infinity. Keys
+    are literal: a period is part of the key. All parts must be true.
 
     Args:
         given: The filter; `None` for no conditions.
@@ -102,6 +105,10 @@ class _Reading:
             raise InvalidInputError(f"a filter knows {_OPERATORS}, each behind a key, not {shown(name)}")
         if isinstance(value, tuple):  # frameworks pass tuples for JSON lists
             value = list(cast("tuple[object, ...]", value))
+        if (
+            isinstance(value, float) and name in _ORDERS
+        ):  # JSON has no infinity, and nothing is beyond the largest float
+            value = min(max(value, -sys.float_info.max), sys.float_info.max)
         return DataCondition(path, _COMPARISONS[name], value)
 
     def _count(self) -> None:

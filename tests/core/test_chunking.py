@@ -54,6 +54,26 @@ def test_plain_text_may_be_cut_anywhere_and_flags_between_pairs() -> None:
     assert [at for at in range(9) if is_boundary("🇫🇷🇩🇪🇳🇴🇸🇪", at)] == [0, 2, 4, 6, 8]
 
 
+def test_a_form_feed_ends_a_piece_and_blank_parts_have_none() -> None:
+    text = "Tea. Milk.\f \fA cat\f"
+    assert [text[start:stop] for start, stop in pieces_of(text, DEFAULT_CHUNKER)] == ["Tea. Milk.", "A cat"]
+    assert [text[start:stop] for start, stop in pieces_of(text, SentenceChunker(5))] == ["Tea. ", "Milk.", "A cat"]
+    assert list(pieces_of("\f", DEFAULT_CHUNKER)) == [(0, 1)]  # every text has a piece
+
+
+def test_of_a_thousand_form_feeds_the_rest_is_one_part() -> None:
+    assert len(pieces_of("\f".join("x" * 1_200), DEFAULT_CHUNKER)) == 1_000
+
+
+@given(st.lists(st.text(st.sampled_from("ab. \n\f"), max_size=30), max_size=8), SIZES)
+def test_pieces_stay_within_their_passages(passages: list[str], size: int) -> None:
+    text = "\f".join(passages)
+    pieces = pieces_of(text, SentenceChunker(size))
+    if text.strip():
+        assert not any("\f" in text[start:stop] for start, stop in pieces)
+    assert "".join("".join(text[start:stop] for start, stop in pieces).split()) == "".join(text.split())
+
+
 def whole(text: str, pieces: Sequence[Span]) -> bool:
     clusters = regex.findall(r"\X", text)
     places = {sum(map(len, clusters[:n])) for n in range(len(clusters) + 1)}
@@ -63,6 +83,7 @@ def whole(text: str, pieces: Sequence[Span]) -> bool:
 @settings(max_examples=50)
 @given(TEXTS, SIZES)
 def test_sentences_cover_the_text_without_overlap(text: str, size: int) -> None:
+    text = text.replace("\f", " ")  # which ends a piece and belongs to none
     pieces = pieces_of(text, SentenceChunker(size))
     assert "".join(text[start:stop] for start, stop in pieces) == text
     assert whole(text, pieces)

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory_core import Draft, Link, Scope, ScopeError
+from memory_core import Draft, InvalidInputError, Link, Scope, ScopeError
 from memory_core.adapting import complete
 from memory_core.drafts import TIER_OF_KIND
 from memory_core.models import ROLES, TIERS
@@ -46,7 +46,7 @@ DRAFTS = st.fixed_dictionaries(GIVEN).map(lambda values: Draft(**values))
 @given(DRAFTS)
 def test_a_record_holds_all_that_was_given_and_completes_the_rest(draft: Draft) -> None:
     record = complete(draft, Scope("demo", "ann"), NOW)
-    assert {field.name for field in fields(draft)} - {"_"} == GIVEN.keys()
+    assert {field.name for field in fields(draft)} - {"_", "passages"} == GIVEN.keys()
     for name in GIVEN:
         wanted, held = getattr(draft, name), getattr(record, name)
         assert held == wanted or wanted is None, name
@@ -71,3 +71,16 @@ def test_a_draft_is_stamped_by_the_scope_and_may_not_contradict_it(bound: str, g
         other: dict[str, Any] = {key: given_name}
         with pytest.raises(ScopeError):
             complete(Draft("tea", **other), scope, NOW)
+
+
+def test_passages_follow_the_text_each_behind_a_form_feed() -> None:
+    assert complete(Draft("Ann", passages=["tea", "cats"]), Scope("demo", "ann"), NOW).text == "Ann\ftea\fcats"
+    assert complete(Draft(passages=("tea",)), Scope("demo", "ann"), NOW).text == "tea"
+
+
+@pytest.mark.parametrize(
+    "wrong", ["tea", 5, [5], ["\ud800"], ["x"] * 1_001], ids=["text", "number", "numbers", "half", "many"]
+)
+def test_passages_that_cannot_be_stored_are_refused(wrong: Any) -> None:
+    with pytest.raises(InvalidInputError, match="passage"):
+        complete(Draft("Ann", passages=wrong), Scope("demo", "ann"), NOW)

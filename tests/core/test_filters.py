@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import re
 import unicodedata
 from collections.abc import Callable
 from dataclasses import replace
@@ -90,6 +92,7 @@ ON_DATA = st.one_of(
     st.builds(DataCondition, PATHS, ORDERINGS, NUMBERS | st.just("x")),
     st.builds(DataCondition, PATHS, st.just("between"), pairs_of(NUMBERS) | st.just(["x", "y"])),
     st.builds(DataCondition, PATHS, st.just("starts_with"), st.sampled_from(["", "x", "xy"])),
+    st.builds(DataCondition, PATHS, st.just("like"), st.text("x%_y", max_size=4)),
     st.builds(DataCondition, PATHS, st.just("exists"), st.booleans()),
 )
 ON_FIELDS = st.one_of(
@@ -261,6 +264,23 @@ def test_a_filter_means_what_its_operators_say(data: dict[str, int], asked: dict
     assert holds(data, data_conditions(given_filter)) is expected
     within = data_conditions({"outer": given_filter}) if given_filter else []
     assert holds({"outer": data}, within) is expected
+
+
+@given(st.text("ab%\n", max_size=8), st.text("ab%_", max_size=6))
+def test_a_pattern_means_what_it_means_in_sql(text: str, pattern: str) -> None:
+    expression = "".join({"%": "(?s:.*)", "_": "(?s:.)"}.get(one, one) for one in pattern)
+    assert holds({"t": text}, data_conditions({"t": {"$like": pattern}})) is bool(re.fullmatch(expression, text))
+    assert not holds({"t": 5}, data_conditions({"t": {"$like": "%"}}))
+
+
+def test_a_pattern_is_decided_in_time_however_many_wildcards_it_has() -> None:
+    assert not holds({"t": "a" * 100_000}, data_conditions({"t": {"$like": "%a" * 50 + "b%a"}}))
+
+
+def test_every_number_is_below_infinity() -> None:
+    for data, name, expected in [(5, "$lt", True), (5, "$lte", True), (5, "$gt", False), ("x", "$lt", False)]:
+        assert holds({"n": data}, data_conditions({"n": {name: math.inf}})) is expected
+    assert holds({"n": -5}, data_conditions({"n": {"$gt": -math.inf}}))
 
 
 def test_a_filter_that_makes_no_sense_is_refused_by_name() -> None:

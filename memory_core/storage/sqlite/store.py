@@ -251,10 +251,19 @@ class SqliteStore:
         self, scope: Scope, records: Sequence[MemoryRecord], *, remove: Collection[str]
     ) -> list[MemoryRecord]:
         """See `KeyValue.put`."""
-        if not records and not remove:
+        (batch,) = await self._shared.embedded([(scope, await prepare_all(self._prepare, records))])
+        return await self._put(scope, batch, remove)
+
+    async def put_later(
+        self, scope: Scope, records: Sequence[MemoryRecord], *, remove: Collection[str]
+    ) -> list[MemoryRecord]:
+        """See `optional.PuttingLater`."""
+        return await self._put(scope, await prepare_all(self._prepare, records), remove)
+
+    async def _put(self, scope: Scope, batch: Sequence[Prepared], remove: Collection[str]) -> list[MemoryRecord]:
+        if not batch and not remove:
             return []
-        batch, now = await prepare_all(self._prepare, records), self._now()
-        (batch,) = await self._shared.embedded([(scope, batch)])
+        now = self._now()
         return await self._writer.write(
             within(self._quota, scope, lambda db: key_value.put(db, scope, batch, remove, now))
         )

@@ -13,11 +13,13 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, System
 from langchain_core.runnables import RunnableConfig
 from langchain_core.tools import tool
 from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.graph import START, MessagesState, StateGraph
+from langgraph.prebuilt import ToolRuntime
 from langgraph.types import Command
 
 from memory_core import BoundMemory, Draft, RecallOptions, Where, run_sync
 from memory_langchain import MemoryChatMessageHistory, MemoryMiddleware
-from memory_langchain.middleware import spoken
+from memory_langchain.messages import spoken
 from memory_langchain.testing import ScriptedChatModel
 
 THREAD: RunnableConfig = {"configurable": {"thread_id": "monday"}}
@@ -316,3 +318,37 @@ def test_an_answer_is_kept_although_others_got_the_same_in_this_conversation_mea
     for _ in range(2):
         agent.invoke(ask("tea?"), THREAD)
     assert saved(ann) == ["tea?", "tea?", "green", "green"] * 2
+
+
+@pytest.mark.parametrize("runs_async", [False, True], ids=["sync", "async"])
+async def test_what_a_tool_asks_a_sub_agent_is_not_stored_as_the_users_words(
+    ann: BoundMemory, *, runs_async: bool
+) -> None:
+    run_sync(ann.add, "Ann hates coriander")
+    model = echo()
+    inner: Any = agent_with(ann, model)
+
+    @tool
+    async def plan(task: str, runtime: ToolRuntime) -> str:
+        """Plan a meal."""
+        return str((await inner.ainvoke(ask(task), runtime.config))["messages"][-1].text)
+
+    @tool("plan")
+    def plan_sync(task: str, runtime: ToolRuntime) -> str:
+        """Plan a meal."""
+        return str(inner.invoke(ask(task), runtime.config)["messages"][-1].text)
+
+    outer = ScriptedChatModel(script=[calling("plan", task="Assume coriander is welcome"), AIMessage("Soup.")])
+    agent: Any = create_agent(outer, [plan if runs_async else plan_sync], middleware=[MemoryMiddleware(ann, tools=())])
+    if runs_async:
+        await agent.ainvoke(ask("Plan my dinner"), THREAD)
+    else:
+        agent.invoke(ask("Plan my dinner"), THREAD)
+    assert saved(ann) == ["Plan my dinner", "Soup."]
+    assert "hates coriander" in model.prompts[-1][0].text
+
+
+def test_a_graph_whose_node_is_an_agent_stores_the_users_words(ann: BoundMemory) -> None:
+    graph = StateGraph(MessagesState).add_node("agent", agent_with(ann, echo())).add_edge(START, "agent").compile()
+    graph.invoke({"messages": [HumanMessage("hello")]}, THREAD)
+    assert saved(ann) == ["hello", "you said hello"]

@@ -79,6 +79,33 @@ def test_a_missing_framework_is_named_with_the_way_to_install_it(missing: str, n
     assert "pip install 'memory-core[" in done.stderr
 
 
+@pytest.mark.parametrize(
+    ("missing", "lost"),
+    [
+        ([], []),
+        (["langchain_classic"], ["ConversationMemory"]),
+        (["langchain", "langchain_classic"], ["BankMiddleware", "MemoryMiddleware"]),
+        (["langgraph", "langchain", "langchain_classic"], ["MemoryStore", "AsyncMemoryStore", "namespace_label"]),
+    ],
+)
+def test_with_any_extras_everything_can_be_imported_and_asked_for(missing: list[str], lost: list[str]) -> None:
+    code = f"""
+import sys
+sys.modules.update(dict.fromkeys({missing}))
+import memory_langchain
+from memory_langchain import *
+assert with_memory and MemoryRetriever
+assert not [name for name in {lost} if hasattr(memory_langchain, name) or name in memory_langchain.__all__]
+assert {lost!r} or set(memory_langchain.__all__) == set(memory_langchain._HOME)
+try:
+    memory_langchain.{lost[0] if lost else "nothing"}
+except AttributeError as error:
+    assert {not lost} or "pip install" in str(error)
+"""
+    done = python(code)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
 def test_a_script_that_closes_nothing_ends_and_loses_nothing(tmp_path: Path) -> None:
     path = tmp_path / "memory.db"
     done = python(TALK, str(path))

@@ -82,7 +82,9 @@ def test_k_is_given_to_the_constructor_or_the_call(retriever: MemoryRetriever, o
     assert len(MemoryRetriever(memory=open_handle, k=1).invoke("tea", ANN)) == 1
     assert len(retriever.invoke("tea", ANN, k=1)) == 1
     with pytest.raises(ValueError, match="k"):
-        MemoryRetriever(memory=open_handle, k=0)
+        MemoryRetriever(memory=open_handle, k=-1)
+    assert MemoryRetriever(memory=open_handle, k=0).invoke("tea", ANN) == []
+    assert retriever.invoke("tea", ANN, k=0) == []
 
 
 def test_conditions_apply_before_the_limit(retriever: MemoryRetriever, open_handle: BoundMemory) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import AsyncIterator, Iterator
 from typing import Any
 
@@ -11,6 +12,7 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, System
 from langchain_core.output_parsers import StrOutputParser
 from langchain_core.prompts import ChatPromptTemplate
 from langchain_core.runnables import Runnable, RunnableConfig, RunnableGenerator, RunnableLambda
+from pydantic import BaseModel
 
 from memory_core import BoundMemory, Draft, ScopeError, run_sync
 from memory_langchain import MemoryChatMessageHistory, MemoryRunnable, with_memory
@@ -304,3 +306,52 @@ def test_a_client_that_sends_the_whole_conversation_has_it_shown_and_kept_once(a
             assert len(said) == 1 or [m.text for m in model.prompts[-1] if m.type != "system"] == [m.text for m in said]
         said.append(AIMessage(answer.text))
     assert [message.text for message in MemoryChatMessageHistory(ann, "monday").messages] == [m.text for m in said]
+
+
+class Verdict(BaseModel):
+    """A structured output."""
+
+    drinks: str
+    cups: int
+
+
+@pytest.mark.parametrize(
+    ("output", "options"),
+    [
+        (Verdict(drinks="tea", cups=3), {}),
+        ({"drinks": "tea", "cups": 3}, {"answer": json.dumps}),
+        ([Verdict(drinks="tea", cups=3)], {"answer": lambda output: output[0].model_dump_json()}),
+    ],
+    ids=["pydantic", "dict", "own"],
+)
+def test_structured_output_is_stored_as_text(ann: BoundMemory, output: Any, options: Any) -> None:
+    chain = with_memory(RunnableLambda(lambda _: output), ann, **options)
+    assert chain.invoke("What does she drink?", MONDAY) == output
+    assert list(chain.stream("And how much?", MONDAY)) == [output]
+    assert [json.loads(text) for text in saved(ann)[1::2]] == [{"drinks": "tea", "cups": 3}] * 2
+
+
+def test_a_dict_that_may_hold_the_answer_anywhere_names_the_ways_out(ann: BoundMemory) -> None:
+    chain = with_memory(RunnableLambda(lambda _: {"drinks": "tea", "cups": 3}), ann)
+    with pytest.raises(ValueError, match=r"output_key=.*answer="):
+        chain.invoke("What does she drink?", MONDAY)
+
+
+def test_the_schema_asks_for_what_the_caller_gives(ann: BoundMemory) -> None:
+    prompt = ChatPromptTemplate(
+        [("system", "{memories} {name}"), ("placeholder", "{history}"), ("human", "{question}")]
+    )
+    chain = named(prompt | echo(), ann)
+    assert set(chain.get_input_jsonschema()["properties"]) == {"name", "question"}
+    assert chain.get_output_jsonschema() == (prompt | echo()).get_output_jsonschema()
+    assert with_memory(echo(), ann).get_input_jsonschema() == echo().get_input_jsonschema()
+
+
+def test_the_graph_shows_the_chain_between_recalling_and_remembering(ann: BoundMemory) -> None:
+    graph = named(PROMPT | echo(), ann).get_graph()
+    names, place = [], graph.first_node()
+    while place is not None:
+        names.append(place.name)
+        place = next((graph.nodes[edge.target] for edge in graph.edges if edge.source == place.id), None)
+    assert names[1:-1] == ["recall", "ChatPromptTemplate", "ScriptedChatModel", "remember"]
+    assert "remember" in graph.draw_mermaid()

@@ -39,6 +39,12 @@ def test_a_model_stores_finds_corrects_and_forgets(tools: dict[str, StructuredTo
     assert "No memories" in tools["search_memories"].invoke({"query": "tea"}, ANN)
 
 
+def test_a_memory_without_a_category_is_a_fact(tools: dict[str, StructuredTool], open_handle: BoundMemory) -> None:
+    tools["store_memory"].invoke({"content": "Ann drinks tea"}, ANN)
+    (record,) = run_sync(open_handle.bind(user="ann").list).records
+    assert (record.text, record.kind) == ("Ann drinks tea", "fact")
+
+
 async def test_the_async_forms_do_the_same(tools: dict[str, StructuredTool]) -> None:
     await tools["store_memory"].ainvoke({"content": "Ann drinks tea", "category": "preference"}, ANN)
     found = await tools["search_memories"].ainvoke(call("search_memories", query="tea"), ANN)

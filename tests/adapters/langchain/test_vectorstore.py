@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from langchain_core.documents import Document
 from langchain_core.embeddings import DeterministicFakeEmbedding, Embeddings
+from langchain_core.example_selectors import MaxMarginalRelevanceExampleSelector, SemanticSimilarityExampleSelector
 from langchain_core.indexing import InMemoryRecordManager, index
 
 from memory_core import BoundMemory, Embedder, EmbeddingError, InvalidInputError, Memory, Scope, ScopeError, run_sync
@@ -169,6 +170,32 @@ async def test_it_can_be_made_from_texts(vectors: BoundMemory) -> None:
     assert {document.page_content for document in await store.aget_by_ids(["1", "2"])} == {"tea", "milk"}
     with pytest.raises(InvalidInputError, match="LangChainEmbedder"):
         MemoryVectorStore.from_texts(["tea"], FAKE, memory=vectors)
+
+
+async def test_it_can_be_made_from_documents_and_embeddings_alone(memory: Memory) -> None:
+    documents = [Document("tea", id="1"), Document("milk", id="2")]
+    store = MemoryVectorStore.from_documents(documents, FAKE)
+    other = await MemoryVectorStore.afrom_documents(documents, FAKE)
+    for each in (store, other):
+        assert [document.id for document in each.similarity_search("milk", k=1)] == ["2"]
+    assert store.get_by_ids(["1"]) == [Document("tea", id="1")]
+
+
+def test_examples_for_a_prompt_are_selected_from_it(vectors: BoundMemory) -> None:
+    examples = [{"in": "happy", "out": "sad"}, {"in": "tall", "out": "short"}]
+    nearest = SemanticSimilarityExampleSelector.from_examples(examples, FAKE, MemoryVectorStore, k=1, input_keys=["in"])
+    assert nearest.select_examples({"in": "happy"})
+    durable = MaxMarginalRelevanceExampleSelector(vectorstore=MemoryVectorStore(vectors), k=1, input_keys=["in"])
+    durable.add_example(examples[0])
+    assert durable.select_examples({"in": "tall"}) == examples[:1]
+
+
+def test_no_documents_are_found_if_none_are_wanted(vectors: BoundMemory) -> None:
+    store = MemoryVectorStore.from_texts(["tea"], memory=vectors)
+    assert store.similarity_search("tea", k=0) == []
+    assert store.similarity_search_with_score("tea", k=0) == []
+    assert store.max_marginal_relevance_search("tea", k=0) == []
+    assert store.similarity_search_by_vector([1.0], k=0) == []
 
 
 def test_a_store_without_an_owner_is_refused(memory: Memory) -> None:

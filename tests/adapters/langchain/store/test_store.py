@@ -175,7 +175,7 @@ def test_the_configured_fields_are_what_is_searched(ann: BoundMemory) -> None:
     store = MemoryStore(ann, fields=["title", "parts[*].text"])
     store.put(("a",), "k", {"title": "jasmine", "parts": [{"text": "green"}, {"text": "black"}], "secret": "engine"})
     (record,) = run_sync(ann.list).records
-    assert record.text == "jasmine\ngreen\nblack"
+    assert record.text == "jasmine\fgreen\fblack"
     store.put(("a",), "k", {"title": "jasmine", "secret": "engine"}, index=["secret"])
     (record,) = run_sync(ann.list).records
     assert (record.text, record.rev) == ("engine", 2)

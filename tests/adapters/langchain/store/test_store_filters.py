@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import pytest
@@ -73,6 +74,20 @@ def test_filters_find_what_langgraphs_store_finds(store: MemoryStore, given: Any
         ({"n": {"$lt": "b"}}, []),
         ({"in": {}}, []),
         ({"tags": {"$ne": ["x"]}}, ["one", "two"]),
+        ({"in.n": {"$gt": 4}}, ["one"]),
+        ({"in.deep.er": False}, ["two"]),
+        ({"a.b": {"$in": [1, 2]}}, ["three", "two"]),
+        ({"in.n": {"$ne": 5}}, ["three", "two"]),
+        ({"$or": [{"in.n": 5}, {"a.b": 1}]}, ["one", "two"]),
+        ({"n": {"$lt": math.inf}}, ["one", "three", "two"]),
+        ({"n": {"$gt": -math.inf, "$between": [-1, 1]}}, ["one", "three"]),
+        ({"t": {"$nin": ["a", "b"]}}, ["three"]),
+        ({"none": {"$exists": True}}, ["one"]),
+        ({"t": {"$like": "_"}, "tags": {"$exists": True}}, ["one", "three", "two"]),
+        ({"$or": [{"t": "a"}, {"in": {"n": 5}}]}, ["one", "two"]),
+        ({"$and": [{"t": "a"}, {"in": {"n": 5}}]}, []),
+        ({"$not": {"t": {"$in": ["a", "c"]}}}, ["one"]),
+        ({"in": {"$not": {"n": 5}, "deep": {"er": False}}}, ["two"]),
     ],
     ids=repr,
 )
@@ -88,6 +103,8 @@ def test_where_the_references_fail_or_disagree_a_filter_has_one_meaning(
         ({"n": {"$near": [1]}}, r"\$near"),
         ({"n": {"$gt": 1, "x": 2}}, "mixes"),
         ({"n": {"$gt": None}}, "no order"),
+        ({"n": {"$eq": math.nan}}, "JSON"),
+        ({"t": {"$like": 5}}, "like takes a text"),
         ({"n": {1}}, "JSON"),
         ({1: 1}, "strings"),
         ("n", "mapping"),

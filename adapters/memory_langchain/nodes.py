@@ -1,0 +1,114 @@
+"""Recalling and remembering as nodes of anybody's graph."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final, cast
+
+from memory_core import BoundMemory, Memory, RecallOptions, run_sync
+from memory_core.adapting import on_core
+from memory_langchain.history import capture
+from memory_langchain.messages import spoken, to_messages
+from memory_langchain.recall import DEFAULT_RECALL, recall_for
+from memory_langchain.scope import ScopeResolver
+
+try:
+    from langchain_core.messages import BaseMessage, HumanMessage
+    from langchain_core.runnables import Runnable, RunnableConfig, RunnableLambda
+except ImportError as error:
+    raise ImportError("`memory_langchain` needs langchain-core: pip install 'memory-core[langchain]'") from error
+
+MESSAGES: Final = "messages"
+"""Key of the messages in `MessagesState`."""
+
+
+def recall_node(
+    memory: BoundMemory | Memory,
+    *,
+    messages_key: str = MESSAGES,
+    memories_key: str = "memories",
+    k: int = 4,
+    recall: RecallOptions = DEFAULT_RECALL,
+    user_id: str | None = None,
+    agent_id: str | None = None,
+) -> Runnable[Any, dict[str, str]]:
+    """A node that recalls memories for the last question and writes them into the state, as text.
+
+    ```python
+    class State(MessagesState):
+        memories: Annotated[str, UntrackedValue(str)]  # in no checkpoint, which would keep what a user deletes
+
+
+    graph = StateGraph(State).add_node("recall", recall_node(memory))
+    ```
+
+    Args:
+        memory: A handle or a memory; a run may name the user.
+        messages_key: Key of the messages in the state; those are not recalled again.
+        memories_key: Key of the text in the state; it is empty if nothing is relevant.
+        k: Most memories to recall.
+        recall: Recall options: budget, conditions, mode and so on.
+        user_id: Default user for runs that name none; see `memory_langchain.scope`.
+        agent_id: Default agent for runs that name none.
+
+    Raises:
+        ScopeError: A default is empty or contradicts the handle; during a run, if no user is named.
+    """
+    scopes = ScopeResolver(memory, user_id=user_id, agent_id=agent_id)
+
+    async def recalled(state: object, config: RunnableConfig) -> dict[str, str]:
+        found = await recall_for(scopes.resolve(config), _messages(state, messages_key), recall, k=k)
+        return {memories_key: found.text}
+
+    return _node(recalled, "recall")
+
+
+def remember_node(
+    memory: BoundMemory | Memory,
+    *,
+    messages_key: str = MESSAGES,
+    user_id: str | None = None,
+    agent_id: str | None = None,
+) -> Runnable[Any, dict[str, str]]:
+    """A node that stores the last turn: the latest questions and the answers to them, without tool calls.
+
+    Each message is stored once, identified by its id. Put the node behind the model, and before it as well if the
+    question of a run that fails has to be kept. A run needs a conversation (`thread_id`).
+
+    Args:
+        memory: See `recall_node`, as for all other arguments.
+        messages_key: Key of the messages in the state.
+        user_id: Default user.
+        agent_id: Default agent, the author of the model's messages.
+
+    Raises:
+        ScopeError: As `recall_node`, and during a run if no conversation is named.
+    """
+    scopes = ScopeResolver(memory, user_id=user_id, agent_id=agent_id)
+
+    async def remembered(state: object, config: RunnableConfig) -> dict[str, str]:
+        messages = _messages(state, messages_key)
+        await capture(scopes.resolve(config, needs_session=True), spoken(messages), thread=messages)
+        return {}
+
+    return _node(remembered, "remember")
+
+
+def _node(work: Any, name: str) -> Runnable[Any, dict[str, str]]:  # typed by its two callers
+    def sync(state: object, config: RunnableConfig) -> dict[str, str]:
+        result: dict[str, str] = run_sync(work, state, config)
+        return result
+
+    async def asynchronous(state: object, config: RunnableConfig) -> dict[str, str]:
+        result: dict[str, str] = await on_core(work, state, config)
+        return result
+
+    return RunnableLambda(sync, asynchronous, name=name)
+
+
+def _messages(state: object, key: str) -> list[BaseMessage]:
+    """The messages in the state of a graph: a mapping, a dataclass or a pydantic model."""
+    found = cast("Mapping[str, object]", state).get(key) if isinstance(state, Mapping) else getattr(state, key, None)
+    if found is None:
+        raise KeyError(f"the state has no {key!r}; name the key of its messages as messages_key=")
+    return to_messages(found, role=HumanMessage)

@@ -1,0 +1,150 @@
+"""Stores made as LangGraph's own are: from a path and a configuration."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from langchain_core.embeddings import DeterministicFakeEmbedding, Embeddings
+
+from memory_core import BoundMemory, FingerprintError, InvalidInputError, Memory, run_sync
+from memory_core.testing import Ticks
+from memory_langchain import AsyncMemoryStore, LangChainEmbedder, MemoryStore
+
+FAKE = DeterministicFakeEmbedding(size=6)
+
+
+class AsyncOnly(Embeddings):
+    """Embeddings without synchronous methods, whose client belongs to one event loop."""
+
+    def __init__(self) -> None:
+        self.loops: set[int] = set()
+
+    def embed_documents(self, texts: list[str]) -> list[list[float]]:
+        raise NotImplementedError
+
+    def embed_query(self, text: str) -> list[float]:
+        raise NotImplementedError
+
+    async def aembed_documents(self, texts: list[str]) -> list[list[float]]:
+        self.loops.add(id(asyncio.get_running_loop()))
+        return FAKE.embed_documents(texts)
+
+    async def aembed_query(self, text: str) -> list[float]:
+        return (await self.aembed_documents([text]))[0]
+
+
+async def afunction(texts: list[str]) -> list[list[float]]:
+    return FAKE.embed_documents(texts)
+
+
+def function(texts: list[str]) -> list[list[float]]:
+    return FAKE.embed_documents(texts)
+
+
+@pytest.mark.parametrize("embed", [FAKE, function, afunction, AsyncOnly()], ids=["object", "sync", "async", "aonly"])
+def test_any_embed_of_langgraph_makes_the_vectors(tmp_path: Path, embed: Any) -> None:
+    index: Any = {"dims": 6, "embed": embed, "fields": ["text"]}
+    for _ in range(2):  # the second time over the same file
+        with MemoryStore.from_conn_string(tmp_path / "memory.db", index=index) as store:
+            assert store.index_config == index
+            store.put(("a",), "k", {"text": "tea", "other": "engine"})
+            (found,) = store.search(("a",), query="tea")
+            assert found.score == pytest.approx(1, abs=1e-3)
+    if isinstance(embed, AsyncOnly):
+        assert len(embed.loops) == 2  # one for each time it was opened
+
+
+def test_a_file_of_another_model_is_refused(tmp_path: Path) -> None:
+    for embed, refused in ((function, False), (afunction, True)):
+        index: Any = {"dims": 6, "embed": embed}
+        store = MemoryStore.from_conn_string(str(tmp_path / "memory.db"), index=index)
+        if refused:
+            with pytest.raises(FingerprintError):
+                store.setup()
+        else:
+            with store:
+                store.put(("a",), "k", {"text": "tea"})
+
+
+@pytest.mark.parametrize(
+    ("index", "message"),
+    [
+        ({"dims": 6}, "embed"),
+        ({"embed": FAKE}, "dims"),
+        ({"dims": 6, "embed": FAKE, "field": ["text"]}, "'field'"),
+        ({"dims": 6, "embed": FAKE, "distance_type": "l2"}, "'l2'"),
+        (["text"], "mapping"),
+    ],
+    ids=repr,
+)
+def test_an_index_that_means_nothing_is_refused(index: Any, message: str) -> None:
+    with pytest.raises(InvalidInputError, match=message):
+        MemoryStore.from_conn_string(":memory:", index=index)
+    with pytest.raises(InvalidInputError, match="address of a server"):
+        MemoryStore.from_conn_string("postgresql://localhost/db")
+
+
+def test_the_with_block_closes_what_it_opened_and_nothing_else(memory: Memory, ann: BoundMemory) -> None:
+    with MemoryStore.from_conn_string(":memory:") as store:
+        store.put(("a",), "k", {"text": "tea"})
+    with pytest.raises(Exception, match="closed"):
+        store.get(("a",), "k")
+    with MemoryStore(ann) as shared:
+        shared.put(("a",), "k", {"text": "tea"})
+    assert run_sync(ann.list).records
+
+
+async def test_the_async_store_is_awaited_where_langgraphs_is(tmp_path: Path) -> None:
+    async with AsyncMemoryStore.from_conn_string(tmp_path / "memory.db") as store:
+        await store.setup()
+        await store.start_ttl_sweeper()
+        await store.aput(("a",), "k", {"text": "Ann drinks jasmine tea"})
+        (found,) = await store.asearch(("a",), query="jasmine")
+        assert found.key == "k"
+        assert await store.sweep_ttl() == 0
+        assert await store.stop_ttl_sweeper()
+
+
+def test_the_sweeper_deletes_what_has_expired_until_it_is_stopped(
+    memory: Memory, ann: BoundMemory, clock: Ticks
+) -> None:
+    store = MemoryStore(ann, ttl={"default_ttl": 1, "sweep_interval_minutes": 60})
+    store.put(("a",), "k", {"text": "tea"})
+    clock.advance(minutes=2)
+    store.start_ttl_sweeper(0.001)
+    while run_sync(memory.operator().owners):  # those that have records, expired ones included
+        time.sleep(0.01)
+    assert store.stop_ttl_sweeper()
+    assert not [thread for thread in threading.enumerate() if "sweeper" in thread.name]
+    with pytest.raises(InvalidInputError, match="sweep_interval_minutes"):
+        store.start_ttl_sweeper(-1)
+
+
+async def test_a_long_item_is_found_by_words_at_once_and_by_meaning_once_settled(ann: BoundMemory) -> None:
+    store = MemoryStore(ann, fields=["text"])
+    await store.aput(("a",), "long", {"text": "The mast is made of spruce. " * 1_000})
+    assert (await MemoryStore(ann, mode="lexical").asearch(("a",), query="spruce mast"))[0].key == "long"
+    await store.settled(timeout=60)
+    (found,) = await store.asearch(("a",), query="spruce mast")
+    assert found.score is not None
+
+
+def test_embeddings_with_both_forms_are_called_synchronously(tmp_path: Path) -> None:
+    class Both(AsyncOnly):
+        def embed_documents(self, texts: list[str]) -> list[list[float]]:
+            return FAKE.embed_documents(texts)
+
+        def embed_query(self, text: str) -> list[float]:
+            return FAKE.embed_query(text)
+
+    both = Both()
+    with Memory(tmp_path / "memory.db", embedder=LangChainEmbedder(both, name="both", dimensions=6)) as memory:
+        handle = memory.bind(user="ann")
+        run_sync(handle.add, "tea")
+        assert run_sync(handle.search, "tea", mode="vector", floor=False)
+    assert both.loops == set()

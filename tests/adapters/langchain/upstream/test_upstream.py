@@ -1,0 +1,112 @@
+"""LangGraph's own tests of its stores, run against ours. They come from its source distributions, not from here."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tarfile
+from importlib.metadata import version
+from importlib.util import find_spec
+from pathlib import Path
+from xml.etree import ElementTree as ET
+
+import pytest
+
+HERE = Path(__file__).parent
+ROOT = HERE.parents[3]
+SQLITE = "3.1.2"
+"""The version of langgraph-checkpoint-sqlite, which is not installed."""
+BETTER = {
+    "test_vector_store_initialization": "reads the tables of that store",
+    "test_nonnull_migrations": "reads the migrations of that store",
+    "test_sql_injection_vulnerability": "wants an odd key refused; here any key is looked for, as a value",
+    "test_numeric_filter_safety": "wants NaN ignored; here a filter that can find nothing is refused",
+    "test_no_running_loop": "wants sync calls refused on a running loop; here they work",
+    "test_ttl_override_default": "reads without extending the expiry, unlike LangGraph's documentation",
+}
+"""Tests of `SqliteStore` that fail here, and why that is better; `docs/langchain.md` says so to users."""
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(find_spec("pytest_mock") is None, reason="LangGraph's tests need pytest-mock"),
+]
+
+
+@pytest.fixture
+def shelf(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
+    """A folder for downloads, kept between runs if pytest keeps a cache."""
+    cache: pytest.Cache | None = getattr(request.config, "cache", None)
+    return tmp_path if cache is None else cache.mkdir("langgraph")
+
+
+def pip(*arguments: str | Path) -> None:
+    command = [sys.executable, "-m", "pip", "--disable-pip-version-check", "--timeout", "20", "--retries", "1"]
+    done = subprocess.run([*command, *map(str, arguments)], capture_output=True, text=True, check=False, timeout=100)
+    if done.returncode:
+        pytest.skip(f"not available here: {done.stderr.strip().splitlines()[-1]}")
+
+
+def sources(shelf: Path, name: str, wanted: str) -> Path:
+    """The unpacked source distribution."""
+    folder = shelf / f"{name.replace('-', '_')}-{wanted}"
+    if not folder.exists():
+        pip(
+            "download",
+            "-q",
+            "--no-deps",
+            "--no-binary",
+            ":all:",
+            "--no-build-isolation",
+            "-d",
+            shelf,
+            f"{name}=={wanted}",
+        )
+        with tarfile.open(f"{folder}.tar.gz") as archive:
+            archive.extractall(shelf, filter="data")
+    return folder
+
+
+def outcome(folder: Path, tmp_path: Path, *tests: str, path: tuple[Path, ...] = ()) -> tuple[int, set[str]]:
+    """How many of these tests ran, and the names of those that failed."""
+    report = tmp_path / "report.xml"
+    given = os.environ.get("PYTHONPATH", "").split(os.pathsep)
+    where = os.pathsep.join(map(str, [*path, ROOT, ROOT / "adapters", HERE, *given]))
+    done = subprocess.run(
+        [
+            *(sys.executable, "-m", "pytest", *tests, "-q", "-p", "stand_in", "-p", "no:cacheprovider"),
+            *("-o", "addopts=", "-o", "asyncio_mode=auto", f"--basetemp={tmp_path / 'theirs'}", f"--junitxml={report}"),
+        ],
+        cwd=folder,
+        env={**os.environ, "PYTHONPATH": where},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=600,
+    )
+    assert report.exists(), done.stdout[-2_000:] + done.stderr[-2_000:]
+    cases = list(ET.parse(report).iter("testcase"))
+    return len(cases), {
+        case.attrib["name"].partition("[")[0]
+        for case in cases
+        if case.find("failure") is not None or case.find("error") is not None
+    }
+
+
+def test_all_tests_of_langgraphs_store_in_memory_hold(shelf: Path, tmp_path: Path) -> None:
+    folder = sources(shelf, "langgraph-checkpoint", version("langgraph-checkpoint"))
+    count, failed = outcome(folder, tmp_path, "tests/test_store.py")
+    assert count >= 100
+    assert failed == set()
+
+
+@pytest.mark.torture
+@pytest.mark.timeout(700)
+def test_the_tests_of_langgraphs_store_in_sqlite_hold_or_ask_for_less(shelf: Path, tmp_path: Path) -> None:
+    folder = sources(shelf, "langgraph-checkpoint-sqlite", SQLITE)
+    if not (site := shelf / "site").exists():
+        pip("install", "-q", "--no-deps", "--target", site, "sqlite-vec", "pytest-retry")
+    tests = ("tests/test_store.py", "tests/test_async_store.py", "tests/test_ttl.py")
+    count, failed = outcome(folder, tmp_path, *tests, path=(site, folder))
+    assert count >= 150
+    assert failed <= BETTER.keys()
