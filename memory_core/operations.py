@@ -114,6 +114,7 @@ class Operations(Conversing):
         mode: Mode = "hybrid",
         every_word: bool = False,
         floor: bool = True,
+        context: bool = True,
         explain: bool = False,
         diversity: float = 0.0,
         candidates: int | None = None,
@@ -132,6 +133,8 @@ class Operations(Conversing):
                 quotations. For `hybrid` and `lexical`.
             floor: Leave out records that are not relevant: all of them, if the best is no better than the best of as
                 many unrelated records would be. `False` returns the best `limit` records even if none is relevant.
+            context: Find a turn also by what was said just before and after it; `False` finds only what matches by
+                itself, and the context then affects only the order.
             explain: Fill `Hit.components`.
             diversity: From 0 to 1: how much a hit must differ from the hits before it (maximal marginal relevance); at
                 0.5 a verbatim repetition is worth nothing. For up to 100 hits; scores are relative to the best.
@@ -148,6 +151,7 @@ class Operations(Conversing):
             where=check_where(where),
             explain=explain,
             floor=floor,
+            context=context,
             every_word=every_word,
             recency=check_unit("recency", recency),
             importance=check_unit("importance", importance),
