@@ -15,7 +15,7 @@ from memory_core.adapting import core_loop, reason_for_log
 
 logger = logging.getLogger(__name__)
 
-LOADING_SECONDS: Final = 30.0
+LOADING_SECONDS: Final = 15.0
 """Longest wait for the first answer of a store, which includes opening it and loading the embedding model."""
 RETRY_SECONDS: Final = 5.0
 """Least time between two attempts to reach a store that does not answer."""
@@ -84,6 +84,12 @@ class Access:
             self._begin_test()
             raise StoreUnavailableError(f"the memory does not answer and is not asked again for now: {self._problem}")
 
+    def hear(self) -> None:
+        """Test a store that is being left alone now, because it has just accepted a write."""
+        if self._problem is not None:
+            self._next_test = 0.0
+            self._begin_test()
+
     def close(self) -> None:
         """Test no more; the store is being closed on purpose."""
         self._is_closed = True
@@ -115,8 +121,7 @@ class Access:
 
     def _fail(self, problem: str) -> None:
         if self._note(problem):
-            self._next_test = 0.0  # it may have been an exception
-            self._begin_test()
+            self.hear()  # it may have been slow this once
 
     def _note(self, problem: str | None) -> bool:
         """Remember whether the store answers; returns whether that is news."""

@@ -153,7 +153,9 @@ class MemoryService(BaseMemoryService):
             self._unsettled[handle.scope] = handle
             while len(self._unsettled) > MAX_UNSETTLED:
                 del self._unsettled[next(iter(self._unsettled))]
-        return await remember_drafts(handle, drafts, now=handle.memory.clock(), embed="later")
+        records = await remember_drafts(handle, drafts, now=handle.memory.clock(), embed="later")
+        self.access.hear()
+        return records
 
     async def drafts(
         self, handle: BoundMemory, events: Sequence[Event], session_id: str | None, metadata: Mapping[str, object]

@@ -241,7 +241,7 @@ async def test_a_rewound_or_blocked_request_to_remember_is_forgotten(
 
 def test_the_environment_chooses_the_embedding_model_and_a_typing_error_chooses_none() -> None:
     def named(name: str, size: int | None = None) -> str:
-        return get_embedding_model(size, environment={"RADBOT_EMBED_MODEL": name}).fingerprint.name
+        return get_embedding_model(size, environment={"RADBOT_EMBED_MODEL": name}).name
 
     assert named("Gemini", 1536) == "gemini-embedding-001"
     assert named("") == "all-MiniLM-L6-v2"

@@ -10,10 +10,11 @@ import pytest_asyncio
 
 from memory_adk.radbot import QdrantMemoryService, create_enhanced_memory_agent
 from memory_adk.testing import ScriptedLlm, prompt
-from memory_core import Memory, MemoryRecord
+from memory_core import Memory, MemoryRecord, TriggerDetector
 from tests.adapters.adk.agents import ANN, found, said_event, session_with
 
 SECRET = "remember: my gate code is 4711"
+DETECTOR = TriggerDetector()
 
 
 @pytest_asyncio.fixture
@@ -50,7 +51,7 @@ async def test_an_agent_that_forgets_a_memory_forgets_all_of_it(radbot: QdrantMe
 
 
 def test_one_record_is_found_as_each_of_the_types_it_stands_for(radbot: QdrantMemoryService) -> None:
-    service = radbot.detecting(create_detector())
+    service = radbot.detecting(DETECTOR)
     service.process_session(session_with(said_event(SECRET), said_event("Noted.", author="helper", at=1)))
     texts = {
         kind: [memory.text for memory in service.search_memories("gate code", ANN, memory_type=kind)]
@@ -67,12 +68,6 @@ def test_one_record_is_found_as_each_of_the_types_it_stands_for(radbot: QdrantMe
     assert (memory.metadata["user_message"], memory.metadata["agent_response"]) == (SECRET, "Noted.")
 
 
-def create_detector():  # type: ignore[no-untyped-def]  # replaced below
-    from memory_core import TriggerDetector
-
-    return TriggerDetector()
-
-
 async def test_a_question_becomes_a_turn_when_it_is_answered(radbot: QdrantMemoryService) -> None:
     asked, answered = said_event("Which tea do I like?"), said_event("Jasmine.", author="helper", at=1)
     await radbot.add_session_to_memory(session_with(asked))
@@ -85,7 +80,7 @@ async def test_a_question_becomes_a_turn_when_it_is_answered(radbot: QdrantMemor
 
 
 async def test_a_corrected_memory_is_found_only_as_corrected(radbot: QdrantMemoryService) -> None:
-    service = radbot.detecting(create_detector())
+    service = radbot.detecting(DETECTOR)
     await service.add_session_to_memory(session_with(said_event(SECRET), said_event("Noted.", author="helper", at=1)))
     (record,) = await stored(radbot)
     model = ScriptedLlm(script=[("update_memory", {"memory_id": record.id, "content": "The code is 1234"}), "Done."])
@@ -99,20 +94,17 @@ async def test_a_corrected_memory_is_found_only_as_corrected(radbot: QdrantMemor
 async def test_a_request_to_save_the_previous_message_marks_that_message_and_undoing_it_unmarks_it(
     radbot: QdrantMemoryService,
 ) -> None:
-    service = radbot.detecting(create_detector())
+    service = radbot.detecting(DETECTOR)
     plan = said_event("The roof has three layers of felt", invocation_id="i1")
     save = said_event("Let's save this @beto_roof", invocation_id="i2", at=1)
     await service.add_session_to_memory(session_with(plan))
     await service.add_session_to_memory(session_with(plan, save))
     assert [(record.kind, record.tags) for record in await stored(radbot)] == [
         ("memories", ("beto_roof",)),
-        ("user_query", ("beto_roof",)),
-    ] or [(record.kind, record.tags) for record in await stored(radbot)] == [
-        ("memories", ("beto_roof",)),
         ("user_query", ()),
     ]
     await service.add_session_to_memory(session_with(plan))
-    assert [record.kind for record in await stored(radbot)][0] == "user_query"
+    assert (await stored(radbot))[0].kind == "user_query"
 
 
 @pytest.mark.parametrize("answer", ["You like jasmine tea.", "I do not know."])
