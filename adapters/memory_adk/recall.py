@@ -61,7 +61,9 @@ async def find(
     """
     whole = replace(options, max_chars=_NO_BLOCK, max_tokens=None, count_tokens=None, neighbours=False)
     found = await recall(handle, query, whole, context=options.neighbours, without_events=without_events)
-    return list(_within(options, found.hits))
+    # A score below zero is worse than that of an unrelated text.
+    relevant = [hit for hit in found.hits if hit.score >= 0 or not options.floor]
+    return list(_within(options, relevant))
 
 
 def as_results(options: RecallOptions, neighbours: bool = False) -> RecallOptions:  # noqa: FBT001, FBT002
