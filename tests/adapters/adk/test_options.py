@@ -146,7 +146,7 @@ class Unwilling(HashingEmbedder):
     willing = False
 
     async def embed_documents(self, texts: Any) -> Any:
-        if not self.willing and any("jasmine" in text for text in texts):
+        if not self.willing and any("I drink" in text for text in texts):
             raise EmbeddingError("not now")
         return await super().embed_documents(texts)
 
