@@ -22,6 +22,9 @@ MOST_HITS: Final = 10_000
 """Most hits that one search of the core returns."""
 in_conversation: Final[ContextVar[frozenset[str]]] = ContextVar("memory_adk_in_conversation", default=frozenset())
 """Ids of the events in the conversation of the agent whose tool is running."""
+LEAST_SCORE: Final = 0.1
+"""Share of the best hit's score that a result needs by default. Up to this share, no question of the development corpora
+(`tests/benchmarks/breadth.py`) loses evidence among the first ten results."""
 _NO_BLOCK: Final = 100_000_000
 """Character budget that never limits the number of results; the text block itself is not used."""
 
@@ -64,6 +67,16 @@ async def find(
     # A score below zero is worse than that of an unrelated text.
     relevant = [hit for hit in found.hits if hit.score >= 0 or not options.floor]
     return list(_within(options, relevant))
+
+
+def for_search(max_results: int, max_chars: int) -> RecallOptions:
+    """The default options of a search for results.
+
+    Args:
+        max_results: At least 1.
+        max_chars: Most characters of text in all results together, at least 1.
+    """
+    return RecallOptions(max_chars=max_chars, limit=max_results, min_score=LEAST_SCORE)
 
 
 def as_results(options: RecallOptions, neighbours: bool = False) -> RecallOptions:  # noqa: FBT001, FBT002

@@ -24,7 +24,7 @@ from typing import Final
 from memory_adk.access import Access
 from memory_adk.convert import event_drafts, memory_entry
 from memory_adk.entries import checked_entries, entry_draft, put
-from memory_adk.recall import MOST_HITS, as_results, find, in_conversation
+from memory_adk.recall import MOST_HITS, as_results, find, for_search, in_conversation
 from memory_adk.rewind import ANY_STATE, forget_undone, resolve_rewinds
 from memory_core import (
     BoundMemory,
@@ -92,7 +92,7 @@ class MemoryService(BaseMemoryService):
         self._memory: Memory | BoundMemory = memory
         self._owned = memory if owns_memory and isinstance(memory, Memory) else None
         self._app_name = app_name
-        self._recall = as_results(recall or RecallOptions(max_chars=max_chars, limit=max_results), neighbours)
+        self._recall = as_results(recall or for_search(max_results, max_chars), neighbours)
         self._details = details
         self._unsettled: dict[Scope, BoundMemory] = {}
         """Owners whose records may be waiting for vectors."""

@@ -20,7 +20,7 @@ from memory_adk.convert import description
 from memory_adk.entries import tags_of
 from memory_adk.radbot.embedding import EmbeddingModel, get_embedding_model, model_of
 from memory_adk.radbot.turns import ANSWERED, ASKED, REMEMBERED, bring_up_to_date, drafts_of, of_type, text_as
-from memory_adk.recall import as_results, find
+from memory_adk.recall import as_results, find, for_search
 from memory_adk.service import MAX_CHARS, MemoryService
 from memory_adk.tools import DEFAULT_RESULTS
 from memory_core import (
@@ -221,7 +221,7 @@ class QdrantMemoryService(MemoryService):
         where = of_type(memory_type)
         if from_time is not None:
             where = replace(where, since=from_time.astimezone(UTC))
-        options = as_results(RecallOptions(max_chars=MAX_CHARS, limit=limit, where=where))
+        options = as_results(replace(for_search(limit, MAX_CHARS), where=where))
         hits = run_sync(self._found, self.handle(self._app, user_id), query, options)
         return [_found(hit, memory_type) for hit, _ in hits]
 
