@@ -23,8 +23,8 @@ MOST_HITS: Final = 10_000
 in_conversation: Final[ContextVar[frozenset[str]]] = ContextVar("memory_adk_in_conversation", default=frozenset())
 """Ids of the events in the conversation of the agent whose tool is running."""
 LEAST_SCORE: Final = 0.1
-"""Share of the best hit's score that a result needs by default. Up to this share, no question of the development corpora
-(`tests/benchmarks/breadth.py`) loses evidence among the first ten results."""
+"""Share of the best hit's score that a result needs by default. Up to this share, no question of the development
+corpora (`tests/benchmarks/breadth.py`) loses evidence among the first ten results."""
 _NO_BLOCK: Final = 100_000_000
 """Character budget that never limits the number of results; the text block itself is not used."""
 
