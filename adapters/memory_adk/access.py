@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable
 from concurrent.futures import Future
 from typing import Final, TypeVar
 
-from memory_core import EmbeddingError, StorageError, StoreUnavailableError
+from memory_core import EmbeddingError, ReadOnlyError, StorageError, StoreUnavailableError
 from memory_core.adapting import core_loop, reason_for_log
 
 logger = logging.getLogger(__name__)
@@ -75,7 +75,8 @@ class Access:
             self._fail("it was too slow")
             raise StoreUnavailableError("the memory did not answer in time") from error
         except (StorageError, EmbeddingError) as error:
-            self._fail(reason_for_log(error))
+            if not isinstance(error, ReadOnlyError):  # of a tool that writes; the store does answer
+                self._fail(reason_for_log(error))
             raise
 
     def insist(self) -> None:
@@ -128,9 +129,8 @@ class Access:
         with self._lock:
             before, self._problem = self._problem, problem
         is_news = (problem is None) != (before is None)
-        if is_news and not self._is_closed:
-            logger.warning(
-                "the memory answers again" if problem is None else "the memory is left alone until it answers: %s",
-                *([] if problem is None else [problem]),
-            )
+        if is_news and problem is None:
+            logger.warning("the memory answers again")
+        elif is_news and not self._is_closed:
+            logger.warning("the memory is left alone until it answers: %s", problem)
         return is_news

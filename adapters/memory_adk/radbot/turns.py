@@ -40,6 +40,8 @@ REMEMBERED: Final = "remembered"
 ASKED, ANSWERED = "user_message", "agent_response"
 """Data of a turn: its two sides."""
 
+_AT_ONCE: Final = 100
+"""Number of stored turns that are read in one call."""
 _LOOK_BACK: Final = 5
 """Number of earlier turns of a session that are searched for one with content of its own."""
 
@@ -59,7 +61,11 @@ async def drafts_of(
         messages = [_message(event, session) for event in turn]
         drafts += turn_drafts(messages, session=session, data=_data(turn[0], shared))
     drafts = [replace(_typed(draft), expires_at=expires) for draft in drafts]
-    return drafts if detector is None else await _detected(handle, drafts, detector)
+    if detector is None:
+        return [
+            draft for at in range(0, len(drafts), _AT_ONCE) for draft in await _kept(handle, drafts[at : at + _AT_ONCE])
+        ]
+    return await _detected(handle, drafts, detector)
 
 
 async def bring_up_to_date(handle: BoundMemory, records: Iterable[MemoryRecord]) -> None:
@@ -123,6 +129,21 @@ def _typed(draft: Draft) -> Draft:
         return draft
     types = dict.fromkeys((USER_QUERY, draft.kind), True)
     return replace(draft, data={**draft.data, MEMORY_TYPES: types})
+
+
+async def _kept(handle: BoundMemory, drafts: Sequence[Draft]) -> list[Draft]:
+    """The drafts with what a detector found in them when they were stored before."""
+    keys = tuple(draft.source_key for draft in drafts if draft.source_key is not None)
+    page = await handle.list(where=Where(source_keys=keys), limit=_AT_ONCE)
+    marked = {record.source_key: record for record in page.records if REMEMBERED in record.data}
+    done: list[Draft] = []
+    for draft in drafts:
+        if record := marked.get(draft.source_key):
+            types = dict.fromkeys((*_types(draft.data), *_types(record.data)), True)
+            data = {**draft.data, MEMORY_TYPES: types, REMEMBERED: record.data[REMEMBERED]}
+            draft = replace(draft, kind=_kind(data) or draft.kind, tags=record.tags, data=data)  # noqa: PLW2901
+        done.append(draft)
+    return done
 
 
 async def _detected(handle: BoundMemory, drafts: Sequence[Draft], detector: TriggerDetector) -> list[Draft]:

@@ -107,6 +107,17 @@ async def test_a_request_to_save_the_previous_message_marks_that_message_and_und
     assert (await stored(radbot))[0].kind == "user_query"
 
 
+async def test_a_service_without_a_detector_does_not_undo_what_one_with_a_detector_found(
+    radbot: QdrantMemoryService,
+) -> None:
+    session = session_with(said_event(f"{SECRET} #beto_gate"), said_event("Noted.", author="helper", at=1))
+    await radbot.detecting(DETECTOR).add_session_to_memory(session)
+    await radbot.add_session_to_memory(session)
+    (record,) = await stored(radbot)
+    assert (record.kind, record.tags) == ("important_fact", ("beto_gate",))
+    assert record.data["remembered"] == "my gate code is 4711"
+
+
 @pytest.mark.parametrize("answer", ["You like jasmine tea.", "I do not know."])
 async def test_a_fact_is_recalled_after_many_questions_about_it(radbot: QdrantMemoryService, answer: str) -> None:
     asked = ["Which tea do I like?", "What tea do I like?", "What's my favourite tea?", "Which tea do I prefer?"]
