@@ -14,12 +14,12 @@ from typing import Any, Final
 import pytest
 import pytest_asyncio
 
+import tests.adapters.adk.behaviour_of_memories  # adds its cases
+import tests.adapters.adk.behaviour_of_sessions  # noqa: F401  (adds its cases)
 from memory_adk import MemoryService
 from memory_core import Memory
-from tests.adapters.adk import behaviour_of_memories, behaviour_of_sessions
-from tests.adapters.adk.behaviour import APPS, World
+from tests.adapters.adk.behaviour import APPS, CASES, World
 
-CASES: Final = {**behaviour_of_sessions.CASES, **behaviour_of_memories.CASES}
 KINDS: Final = ("words", "meaning", "neighbours")
 
 BY_DESIGN: Final = {
