@@ -129,6 +129,7 @@ class Operations(Conversing):
         mode: Mode = "hybrid",
         every_word: bool = False,
         floor: bool = True,
+        context: bool = True,
         explain: bool = False,
         diversity: float = 0.0,
         candidates: int | None = None,
@@ -143,10 +144,10 @@ class Operations(Conversing):
             where: Conditions a hit must satisfy; they apply before the limit.
             mode: `hybrid` (words, meaning and conversation context), `lexical` (without vectors), `vector` (cosine
                 alone) or `substring` (contains the query, ignoring case; newest first).
-            every_word: Find only records that have every word of the query, ranked by words: for codes, names and
-                quotations. For `hybrid` and `lexical`.
+            every_word: Find only records with every word of the query, ranked by words. For `hybrid` and `lexical`.
             floor: Leave out records that are not relevant: all of them, if the best is no better than the best of as
                 many unrelated records would be. `False` returns the best `limit` records even if none is relevant.
+            context: Find a turn also by what was said just before and after it, not only by itself.
             explain: Fill `Hit.components`.
             diversity: From 0 to 1: how much a hit must differ from the hits before it (maximal marginal relevance); at
                 0.5 a verbatim repetition is worth nothing. For up to 100 hits; scores are relative to the best.
@@ -163,6 +164,7 @@ class Operations(Conversing):
             where=check_where(where),
             explain=explain,
             floor=floor,
+            context=context,
             every_word=every_word,
             recency=check_unit("recency", recency),
             importance=check_unit("importance", importance),

@@ -87,6 +87,8 @@ class SearchRequest:
     explain: bool
     floor: bool = True
     """Leave out records that are not relevant; `False` returns the best `limit` records even if none is relevant."""
+    context: bool = True
+    """Find a turn also by what was said just before and after it; `False` finds only what matches itself."""
     every_word: bool = False
     """Find only records that have every word of the text."""
     recency: float = 0.0

@@ -2,8 +2,9 @@
 
 from memory_adk.bank import BankPlugin
 from memory_adk.plugin import MemoryPlugin
+from memory_adk.policy import CapturePolicy
 from memory_adk.service import MemoryService
 from memory_adk.toolset import MemoryToolset
 from memory_adk.uri import memory_service
 
-__all__ = ["BankPlugin", "MemoryPlugin", "MemoryService", "MemoryToolset", "memory_service"]
+__all__ = ["BankPlugin", "CapturePolicy", "MemoryPlugin", "MemoryService", "MemoryToolset", "memory_service"]

@@ -15,11 +15,12 @@ import concurrent.futures
 import logging
 import os
 import weakref
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from concurrent.futures import Future
 from typing import Final
 
 from memory_adk.convert import INVOCATION_ID, said
+from memory_adk.policy import CapturePolicy
 from memory_adk.service import MemoryService
 from memory_core import MemoryCoreError, Where
 from memory_core.adapting import core_loop, reason_for_log
@@ -39,10 +40,15 @@ _Work = Callable[[], Awaitable[None]]
 
 
 class Capture:
-    """The writes of one plugin: ordered within a session, run on the core loop, and awaited only by `flush`."""
+    """The writes of one plugin: ordered within a session, run on the core loop, and awaited only by `flush`.
 
-    def __init__(self, *, on: bool = True) -> None:
-        self._on = on
+    Args:
+        policy: What to store; `None` stores nothing.
+    """
+
+    def __init__(self, policy: CapturePolicy | None) -> None:
+        self._policy = policy
+        self._services: weakref.WeakSet[MemoryService] = weakref.WeakSet()
         self._begin()
         _captures.add(self)
 
@@ -63,7 +69,7 @@ class Capture:
             self._behind.discard(key)
             for turn in [turn for turn in list(self._failed) if turn[0] == key]:
                 self._failed.pop(turn, None)  # writing the whole session includes it, unless it was undone
-            await self._write((key, ""), lambda: service.add_session_to_memory(session))
+            await self._add((key, ""), service, session, session.events)
 
     async def turn(self, service: MemoryService, invocation_context: InvocationContext, *, seen: int) -> None:
         """Write the turn so far if anything was said since the session had `seen` events; delete the turn if a
@@ -76,17 +82,14 @@ class Capture:
             await self._forget(service, invocation_context)
         elif any(_says(event, turn) for event in session.events[seen:]):
             events = [event for event in session.events if _says(event, turn)]
-            await self._write(
-                (_key_of(session), turn),
-                lambda: service.add_events_to_memory(
-                    app_name=session.app_name, user_id=session.user_id, session_id=session.id, events=events
-                ),
-            )
+            await self._add((_key_of(session), turn), service, session, events)
 
-    async def flush(self) -> None:
-        """Return when everything captured so far is stored or has failed."""
+    async def flush(self, *, vectors: bool = False) -> None:
+        """Return when everything captured so far is stored or has failed; with `vectors`, when it has vectors, too."""
         while pending := [asyncio.wrap_future(future) for future in list(self._pending)]:
             await asyncio.wait(pending)
+        for service in list(self._services) if vectors else ():
+            await service.settled()
 
     async def close(self) -> None:
         """Retry failed writes once, then `flush`."""
@@ -110,9 +113,27 @@ class Capture:
 
         await self._write((_key_of(session), invocation_context.invocation_id), delete)
 
+    async def _add(self, turn: _TurnKey, service: MemoryService, session: Session, events: Sequence[Event]) -> None:
+        """Write what the policy keeps of some events."""
+        if self._policy is None:
+            return
+        kept, metadata = self._policy.apply(events), self._policy.metadata
+        if kept:
+            self._services.add(service)
+            await self._write(
+                turn,
+                lambda: service.add_events_to_memory(
+                    app_name=session.app_name,
+                    user_id=session.user_id,
+                    session_id=session.id,
+                    events=kept,
+                    custom_metadata=metadata,
+                ),
+            )
+
     async def _write(self, turn: _TurnKey, work: _Work) -> None:
         """Start `work` after earlier work for the same session, without waiting for it."""
-        if not self._on:
+        if self._policy is None:
             return
         if self._pid != os.getpid():  # the parent of this process finishes the pending writes
             self._begin()

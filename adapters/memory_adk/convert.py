@@ -32,6 +32,8 @@ MAX_LABEL_CHARS: Final = 500
 MAX_LABELS_CHARS: Final = 2_000
 """Longest metadata, keys included, that is returned with a memory."""
 
+MESSAGE: Final = "message"
+"""The kind of an event's record."""
 EVENT_ID: Final = "event_id"
 INVOCATION_ID: Final = "invocation_id"
 
@@ -77,7 +79,7 @@ def event_drafts(
             Draft(
                 text,
                 role=role_of(event),
-                kind="message",
+                kind=MESSAGE,
                 author=author,
                 agent=agent,
                 session=_key(session),
@@ -128,26 +130,33 @@ def event_key(event: Event, session: str | None, text: str) -> str:
     return "adk:" + hashlib.sha256("\0".join((session or "", *identity)).encode()).hexdigest()
 
 
-def memory_entry(hit: Hit, text: str) -> MemoryEntry:
-    """Convert a hit to ADK's memory entry with the text to show. `custom_metadata` is the record's data with its origin
-    and its scores."""
+def memory_entry(hit: Hit, text: str, *, details: bool = False) -> MemoryEntry:
+    """Convert a hit to ADK's memory entry with the text to show.
+
+    `custom_metadata` is the record's data with its tags, its kind unless it is a message, and its score; with
+    `details`, also its origin and its similarity.
+    """
     record = hit.record
-    facts: dict[str, Any] = {
+    origin: dict[str, Any] = {
         EVENT_ID: record.data.get(EVENT_ID),
         INVOCATION_ID: record.data.get(INVOCATION_ID),
         "session_id": record.session,
-        "kind": record.kind,
-        "tags": list(record.tags) or None,
-        "score": round(hit.score, 4),
         "similarity": None if hit.similarity is None else round(hit.similarity, 4),
     }
+    facts: dict[str, Any] = {
+        "kind": record.kind if details or record.kind != MESSAGE else None,
+        "tags": list(record.tags) or None,
+        "score": round(hit.score, 2 if not details else 4),
+        **(origin if details else {}),
+    }
+    own = {name: value for name, value in record.data.items() if name not in origin and name not in facts}
     return MemoryEntry(
         id=record.id,
         author=record.author,
         timestamp=record.occurred_at.isoformat(),
         content=types.Content(role="model" if record.role == "assistant" else "user", parts=[types.Part(text=text)]),
         custom_metadata={
-            **_small({name: value for name, value in record.data.items() if name not in facts}),
+            **_small(own),
             **{name: value for name, value in facts.items() if value is not None},
         },
     )

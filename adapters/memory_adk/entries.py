@@ -26,6 +26,8 @@ def entry_draft(entry: MemoryEntry, metadata: Mapping[str, object], now: datetim
         InvalidInputError: The entry has no text, contains other parts than text, or has invalid metadata.
     """
     merged = {**metadata, **entry.custom_metadata}
+    if not isinstance(merged.get("enable_consolidation"), bool | None):
+        raise TypeError(f"enable_consolidation must be a bool, not {merged['enable_consolidation']!r:.80}")
     for part in entry.content.parts or []:
         if part.text is None:
             raise InvalidInputError("a memory can contain only text; leave out blobs, files and function parts")

@@ -15,6 +15,7 @@ try:
     from google.adk.models.llm_request import LlmRequest
     from google.adk.plugins.base_plugin import BasePlugin
     from google.adk.tools.base_tool import BaseTool
+    from google.adk.tools.load_memory_tool import LoadMemoryTool
     from google.adk.tools.tool_context import ToolContext
 except ImportError as error:
     raise ImportError("`memory_adk` needs google-adk: pip install 'memory-core[adk]'") from error
@@ -26,9 +27,10 @@ from typing import Any, Final
 
 from memory_adk.capture import Capture
 from memory_adk.convert import content_text
+from memory_adk.policy import CapturePolicy
 from memory_adk.recall import in_conversation, in_prompt, recall, show
 from memory_adk.service import MemoryService
-from memory_core import MemoryCoreError, RecallOptions
+from memory_core import EmbeddingError, InvalidInputError, MemoryCoreError, RecallOptions, StorageError
 from memory_core.adapting import reason_for_log
 
 logger = logging.getLogger(__name__)
@@ -36,7 +38,7 @@ logger = logging.getLogger(__name__)
 RECALL_RESULTS: Final = 5
 RECALL_CHARS: Final = 2_000
 RECALL_SECONDS: Final = 2.0
-"""Time limit for recall; if it takes longer, the prompt gets no memories."""
+"""Default of `recall_seconds`."""
 MAX_TURNS: Final = 1_000
 """Most turns tracked at a time. A cancelled turn never reports its end, so the oldest turns are dropped."""
 
@@ -59,10 +61,15 @@ class MemoryPlugin(BasePlugin):
     Args:
         service: The memory service whose runners to serve; by default every runner with a `MemoryService`. A nested
             runner, such as that of `AgentTool`, has its own memory service and is ignored.
-        capture: Whether to store turns.
-        recall: Whether to add memories to the prompt, or the recall options: budget, conditions, mode and so on.
+        capture: Whether to store turns, or the policy: which messages, in which words, for how long.
+        recall: Whether to add memories to the prompt, or the recall options: budget, conditions (kinds, tags, session,
+            …), least score, mode and so on. With `neighbours=False`, messages are neither shown with what was said
+            just before or after them, nor found by it.
         recall_results: Most memories per turn, if `recall` has no options.
         recall_chars: Most characters of the recalled block, if `recall` has no options.
+        recall_seconds: How long a turn waits for its memories, 2 seconds by default; opening the memory and loading its
+            model, which begins with the first turn, does not count. If the memory fails or takes longer, the turn goes
+            on without memories, and so do the next ones, without waiting, until the memory has answered.
         name: Name of the plugin in ADK.
     """
 
@@ -70,10 +77,11 @@ class MemoryPlugin(BasePlugin):
         self,
         service: MemoryService | None = None,
         *,
-        capture: bool = True,
+        capture: bool | CapturePolicy = True,
         recall: bool | RecallOptions = True,
         recall_results: int = RECALL_RESULTS,
         recall_chars: int = RECALL_CHARS,
+        recall_seconds: float | None = None,
         name: str = "memory",
     ) -> None:
         super().__init__(name)
@@ -82,13 +90,20 @@ class MemoryPlugin(BasePlugin):
         usual = RecallOptions(max_chars=recall_chars, limit=recall_results)
         self._options = recall if isinstance(recall, RecallOptions) else usual
         self._turns: dict[str, _Turn] = {}
-        self._capture = Capture(on=capture)
+        if recall_seconds is not None and not recall_seconds > 0:
+            raise InvalidInputError(
+                f"recall_seconds must be above 0, not {recall_seconds!r}; recall=False turns it off"
+            )
+        self._seconds = recall_seconds or RECALL_SECONDS
+        policy = CapturePolicy() if capture is True else capture or None
+        self._capture = Capture(policy)
 
     async def before_run_callback(self, *, invocation_context: InvocationContext) -> None:
         """Store the user's message before anything can fail."""
         if service := self._serving(invocation_context):
-            await self._capture.catch_up(service, invocation_context)
-            await self._remember(service, invocation_context)
+            if self._recalls:
+                service.access.load()
+            await self._remember(service, invocation_context, first=True)
 
     async def on_event_callback(
         self,
@@ -152,14 +167,19 @@ class MemoryPlugin(BasePlugin):
         error: Exception,
     ) -> dict[str, Any] | None:
         """Let the agent continue without its memory if ADK's `load_memory` fails, which would end the run."""
-        if not isinstance(error, MemoryCoreError) or self._serving(tool_context.get_invocation_context()) is None:
+        is_ours = isinstance(error, MemoryCoreError) or isinstance(tool, LoadMemoryTool)
+        if not is_ours or self._serving(tool_context.get_invocation_context()) is None:
             return None
         logger.warning("%s failed: %s", tool.name, reason_for_log(error))
         return {"status": "error", "error": f"The memory cannot be used right now: {error}"}
 
-    async def flush(self) -> None:
-        """Return when everything captured so far is stored."""
-        await self._capture.flush()
+    async def flush(self, *, vectors: bool = False) -> None:
+        """Return when everything captured so far is stored.
+
+        Args:
+            vectors: Also wait until everything is found by meaning (`MemoryService.settled`).
+        """
+        await self._capture.flush(vectors=vectors)
 
     async def close(self) -> None:
         """Store pending turns and retry failed ones once; ADK calls this when the runner closes."""
@@ -177,25 +197,29 @@ class MemoryPlugin(BasePlugin):
             del self._turns[next(iter(self._turns))]
         return turn
 
-    async def _remember(self, service: MemoryService, invocation_context: InvocationContext) -> None:
+    async def _remember(
+        self, service: MemoryService, invocation_context: InvocationContext, *, first: bool = False
+    ) -> None:
         turn, session = self._turn(invocation_context), invocation_context.session
         seen, turn.seen = turn.seen, len(session.events)
-        await self._capture.turn(service, invocation_context, seen=seen)
+        try:
+            if first:
+                await self._capture.catch_up(service, invocation_context)
+            await self._capture.turn(service, invocation_context, seen=seen)
+        except Exception as error:  # noqa: BLE001  (ADK would end the run)
+            logger.error("a turn of session %s is not stored: %s", session.id, reason_for_log(error))  # noqa: TRY400
 
     async def _recall(self, service: MemoryService, invocation_context: InvocationContext) -> str:
         """Return the block of memories for this turn; empty if there are none or the search takes too long."""
         query = content_text(invocation_context.user_content)
         session = invocation_context.session
+        handle = service.handle(session.app_name, session.user_id)
+        shown, options = in_prompt(session.events), self._options
         try:
-            async with asyncio.timeout(RECALL_SECONDS):
-                recalled = await recall(
-                    service.handle(session.app_name, session.user_id),
-                    query,
-                    self._options,
-                    without_events=in_prompt(session.events),
-                )
-        except (MemoryCoreError, TimeoutError) as error:
-            reason = "the memory is too slow" if isinstance(error, TimeoutError) else reason_for_log(error)
-            logger.warning("nothing is recalled for session %s: %s", session.id, reason)
+            recalled = await service.access.run(
+                lambda: recall(handle, query, options, context=options.neighbours, without_events=shown),
+                seconds=self._seconds,
+            )
+        except (StorageError, EmbeddingError):  # it is logged once that the store does not answer
             return ""
         return recalled.text

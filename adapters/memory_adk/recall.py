@@ -4,7 +4,6 @@ from __future__ import annotations
 
 try:
     from google.adk.events.event import Event
-    from google.adk.memory.memory_entry import MemoryEntry
     from google.genai import types
 except ImportError as error:
     raise ImportError("`memory_adk` needs google-adk: pip install 'memory-core[adk]'") from error
@@ -12,22 +11,26 @@ except ImportError as error:
 from collections.abc import Collection, Iterator, Sequence
 from contextvars import ContextVar
 from dataclasses import replace
+from functools import partial
 from typing import Final
 
-from memory_adk.convert import EVENT_ID, memory_entry, shortened
-from memory_core import Hit, MemoryRecord, Recalled, RecallOptions
+from memory_adk.convert import EVENT_ID, shortened
+from memory_core import BoundMemory, Hit, MemoryRecord, Recalled, RecallOptions
 from memory_core.adapting import AgentMemory, recall_with
 
 MOST_HITS: Final = 10_000
 """Most hits that one search of the core returns."""
 in_conversation: Final[ContextVar[frozenset[str]]] = ContextVar("memory_adk_in_conversation", default=frozenset())
 """Ids of the events in the conversation of the agent whose tool is running."""
+LEAST_SCORE: Final = 0.1
+"""Share of the best hit's score that a result needs by default. Up to this share, no question of the development
+corpora (`tests/benchmarks/breadth.py`) loses evidence among the first ten results."""
 _NO_BLOCK: Final = 100_000_000
 """Character budget that never limits the number of results; the text block itself is not used."""
 
 
 async def recall(
-    handle: AgentMemory, query: str, options: RecallOptions, *, without_events: Collection[str] = ()
+    handle: AgentMemory, query: str, options: RecallOptions, *, context: bool, without_events: Collection[str] = ()
 ) -> Recalled:
     """Recall memories about `query`.
 
@@ -35,6 +38,7 @@ async def recall(
         handle: The memory to search.
         query: A question or some words.
         options: Recall options.
+        context: Whether a message is also found by what was said just before and after it.
         without_events: Ids of events to leave out, because the current conversation shows them already.
     """
     wanted = str(query).encode("utf-8", "replace").decode()  # the query may be a model's argument of any type
@@ -42,38 +46,56 @@ async def recall(
     def without(record: MemoryRecord) -> bool:
         return record.data.get(EVENT_ID) in without_events or options.without(record)
 
-    return await recall_with(handle, wanted, replace(options, without=without))
+    source = _Alone(handle) if isinstance(handle, BoundMemory) and not context else handle
+    return await recall_with(source, wanted, replace(options, without=without))
 
 
 async def find(
     handle: AgentMemory, query: str, options: RecallOptions, *, without_events: Collection[str] = ()
-) -> list[MemoryEntry]:
-    """Search memories about `query` and return them as ADK's response, best first.
+) -> list[tuple[Hit, str]]:
+    """Search memories about `query` and return them with the text to show, best first.
 
     Args:
         handle: The memory to search.
         query: A question or some words.
-        options: Recall options. The character budget applies to all texts together; texts beyond it are cut.
+        options: Recall options. The character budget applies to all texts together; texts beyond it are cut. With
+            `neighbours`, a message is also found by what was said just before and after it.
         without_events: Ids of events to leave out, because the current conversation shows them already.
     """
-    whole = replace(options, max_chars=_NO_BLOCK, max_tokens=None, count_tokens=None)
-    found = await recall(handle, query, whole, without_events=without_events)
-    return list(_within(options, _once(found.hits)))
+    whole = replace(options, max_chars=_NO_BLOCK, max_tokens=None, count_tokens=None, neighbours=False)
+    found = await recall(handle, query, whole, context=options.neighbours, without_events=without_events)
+    # A score below zero is worse than that of an unrelated text.
+    relevant = [hit for hit in found.hits if hit.score >= 0 or not options.floor]
+    return list(_within(options, relevant))
 
 
 def for_search(max_results: int, max_chars: int) -> RecallOptions:
-    """Recall options for a list of results, best first.
+    """The default options of a search for results.
 
     Args:
         max_results: At least 1.
         max_chars: Most characters of text in all results together, at least 1.
     """
-    return as_results(RecallOptions(max_chars=max_chars, limit=max_results))
+    return RecallOptions(max_chars=max_chars, limit=max_results, min_score=LEAST_SCORE)
 
 
-def as_results(options: RecallOptions) -> RecallOptions:
-    """Adapt options to return a list of results, best first, instead of a block."""
-    return replace(options, shows_query=False, latest_first=False, neighbours=False)
+def as_results(options: RecallOptions, neighbours: bool = False) -> RecallOptions:  # noqa: FBT001, FBT002
+    """Adapt options to return a list of results, best first, instead of a block.
+
+    Args:
+        options: The options of the caller.
+        neighbours: Whether a message is also found by what was said just before and after it.
+    """
+    return replace(options, shows_query=False, latest_first=False, neighbours=neighbours)
+
+
+class _Alone:
+    """A handle whose searches find only what matches by itself."""
+
+    def __init__(self, handle: BoundMemory) -> None:
+        self.memory = handle.memory
+        self.list = handle.list
+        self.search = partial(handle.search, context=False)
 
 
 def in_prompt(events: Sequence[Event]) -> frozenset[str]:
@@ -99,19 +121,7 @@ def end_of_history(contents: Sequence[types.Content]) -> int:
     return at
 
 
-def _once(hits: Sequence[Hit]) -> list[Hit]:
-    """The hits without repeated questions: an exchange replaces its question if both were found."""
-    exchanges = {_subject(hit): hit for hit in hits if hit.record.kind == "conversation_turn"}
-    chosen = [exchanges.get(_subject(hit), hit) if hit.record.kind == "user_query" else hit for hit in hits]
-    return list({hit.record.id: hit for hit in chosen}.values())
-
-
-def _subject(hit: Hit) -> tuple[object, object]:
-    """The event that a hit describes, as session and event id, or the record itself."""
-    return hit.record.session, hit.record.data.get(EVENT_ID, hit.record.id)
-
-
-def _within(options: RecallOptions, hits: Sequence[Hit]) -> Iterator[MemoryEntry]:
+def _within(options: RecallOptions, hits: Sequence[Hit]) -> Iterator[tuple[Hit, str]]:
     room = _NO_BLOCK if options.max_chars is None else options.max_chars
     tokens = options.max_tokens
     for hit in hits:
@@ -122,7 +132,7 @@ def _within(options: RecallOptions, hits: Sequence[Hit]) -> Iterator[MemoryEntry
         if room < 1 or (tokens is not None and tokens < 0):
             return
         room -= len(text)
-        yield memory_entry(hit, text)
+        yield hit, text
 
 
 def _answers_a_call(content: types.Content) -> bool:

@@ -21,23 +21,29 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from memory_adk.convert import event_drafts
+from memory_adk.access import Access
+from memory_adk.convert import event_drafts, memory_entry
 from memory_adk.entries import checked_entries, entry_draft, put
 from memory_adk.recall import MOST_HITS, as_results, find, for_search, in_conversation
 from memory_adk.rewind import ANY_STATE, forget_undone, resolve_rewinds
 from memory_core import (
     BoundMemory,
     Draft,
+    Hit,
     InvalidInputError,
     Memory,
+    MemoryRecord,
     RecallOptions,
     RecordNotFoundError,
+    Scope,
     ScopeError,
     Where,
 )
-from memory_core.adapting import owned_by, remember_drafts
+from memory_core.adapting import owned_by, remember_drafts, settled
 
 MAX_RESULTS: Final = 10
+MAX_UNSETTLED: Final = 10_000
+"""Most users that `settled` waits for; those who wrote least recently are dropped first."""
 MAX_CHARS: Final = 8_000
 """Most characters that one search returns: they go into a prompt, and into the session, which is resent each turn."""
 
@@ -55,12 +61,15 @@ class MemoryService(BaseMemoryService):
             (`App.name` and the folder's name); with this option they share a memory.
         max_results: Most memories that one search returns, 1 to 10,000.
         max_chars: Most characters of text that one search returns, at least 1; texts beyond it are cut.
-        recall: Recall options instead of `max_results` and `max_chars`: budget, conditions, mode, floor and so on.
-            Results are records, so the options for format and neighbours have no effect.
+        recall: Recall options instead of `max_results` and `max_chars`: budget, conditions (kinds, tags, session, …),
+            mode, least score, floor and so on. Options for the text of a block have no effect.
+        neighbours: Find a message also by what was said just before and after it, not only if it matches by itself.
+        details: Return more `custom_metadata` with each memory: `session_id`, `event_id`, `invocation_id` and
+            `similarity`. Without them, the answers of tools are shorter.
         owns_memory: Whether `close` also closes a given `Memory`; a file that the service opened is always closed.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913  (one optional keyword per setting)
         self,
         memory: str | os.PathLike[str] | Memory | BoundMemory = "memory.db",
         *,
@@ -68,6 +77,8 @@ class MemoryService(BaseMemoryService):
         max_results: int = MAX_RESULTS,
         max_chars: int = MAX_CHARS,
         recall: RecallOptions | None = None,
+        neighbours: bool = False,
+        details: bool = False,
         owns_memory: bool = False,
     ) -> None:
         if isinstance(memory, BoundMemory) and app_name not in (None, memory.scope.app):
@@ -81,7 +92,12 @@ class MemoryService(BaseMemoryService):
         self._memory: Memory | BoundMemory = memory
         self._owned = memory if owns_memory and isinstance(memory, Memory) else None
         self._app_name = app_name
-        self._recall = for_search(max_results, max_chars) if recall is None else as_results(recall)
+        self._recall = as_results(recall or for_search(max_results, max_chars), neighbours)
+        self._details = details
+        self._unsettled: dict[Scope, BoundMemory] = {}
+        """Owners whose records may be waiting for vectors."""
+        self.access = Access(self._answers)
+        """Searches through this leave a store alone that does not answer."""
 
     def handle(self, app_name: str, user_id: str) -> BoundMemory:
         """Return the handle of one user, for code that needs more than ADK's five methods.
@@ -129,7 +145,17 @@ class MemoryService(BaseMemoryService):
         for rewind in rewinds:
             await forget_undone(handle, rewind, events, session_id)
         drafts = await self.drafts(handle, live, session_id, custom_metadata or {})
-        await remember_drafts(handle, drafts, now=handle.memory.clock(), embed="later")
+        await self.store(handle, drafts)
+
+    async def store(self, handle: BoundMemory, drafts: Sequence[Draft]) -> list[MemoryRecord]:
+        """Store drafts, each once, and return the records of those not forgotten; subclasses may override it."""
+        if drafts:
+            self._unsettled[handle.scope] = handle
+            while len(self._unsettled) > MAX_UNSETTLED:
+                del self._unsettled[next(iter(self._unsettled))]
+        records = await remember_drafts(handle, drafts, now=handle.memory.clock(), embed="later")
+        self.access.hear()
+        return records
 
     async def drafts(
         self, handle: BoundMemory, events: Sequence[Event], session_id: str | None, metadata: Mapping[str, object]
@@ -167,7 +193,8 @@ class MemoryService(BaseMemoryService):
     async def search_memory(self, *, app_name: str, user_id: str, query: str) -> SearchMemoryResponse:
         """Find memories by words and meaning, best first.
 
-        If nothing is relevant, the response is empty; an unreadable store raises, so the two are never confused.
+        If nothing is relevant, the response is empty; an unreadable store raises, so the two are never confused. After
+        a failure, searches raise at once until the store has answered in the background.
 
         Args:
             app_name: Owner.
@@ -178,8 +205,13 @@ class MemoryService(BaseMemoryService):
             MemoryCoreError: The owner is invalid, or the store failed.
         """
         handle = self.handle(app_name, user_id)
-        entries = await find(handle, query, self._recall, without_events=in_conversation.get())
-        return SearchMemoryResponse(memories=entries)
+        shown = in_conversation.get()
+        found = await self.access.run(lambda: find(handle, query, self._recall, without_events=shown))
+        return SearchMemoryResponse(memories=[self.entry(hit, text) for hit, text in found])
+
+    def entry(self, hit: Hit, text: str) -> MemoryEntry:
+        """Return what a search returns for a hit; subclasses may override it."""
+        return memory_entry(hit, text, details=self._details)
 
     async def delete_memory(self, *, app_name: str, user_id: str, memory_id: str | None = None) -> None:
         """Delete one memory permanently: adding its event again does not restore it.
@@ -212,7 +244,28 @@ class MemoryService(BaseMemoryService):
         """Delete all memories of a user permanently. Returns the number of deleted memories."""
         return await self.handle(app_name, user_id).delete_where(Where(states=ANY_STATE))
 
+    async def settled(self, *, timeout: float | None = None) -> None:  # noqa: ASYNC109  (the error says how many are left)
+        """Return when everything that this service has stored is found by meaning. It is found by its words at once.
+
+        Args:
+            timeout: Seconds to wait at most for each user; by default there is no limit.
+
+        Raises:
+            EmbeddingError: Vectors are still pending after that time; they are computed later.
+        """
+        for scope, handle in list(self._unsettled.items()):
+            await settled(handle, timeout=timeout)
+            self._unsettled.pop(scope, None)
+
     async def close(self) -> None:
         """Close the memory if the service owns it (see `owns_memory`)."""
         if self._owned is not None:
+            self.access.close()
             await self._owned.close()
+
+    async def _answers(self) -> None:
+        """Search for what nobody has stored, which opens the memory, loads its model and reads the store."""
+        handle = self._memory if isinstance(self._memory, BoundMemory) else self._memory.bind()
+        if handle.scope.user is None:
+            handle = handle.bind(user="nobody")
+        await handle.search("Is anybody there?", where=Where(data={"memory_adk": "test"}), limit=1)

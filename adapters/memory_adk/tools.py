@@ -3,23 +3,25 @@
 from __future__ import annotations
 
 try:
-    from google.adk.memory.memory_entry import MemoryEntry
     from google.adk.tools.base_tool import BaseTool
     from google.adk.tools.tool_context import ToolContext as AdkToolContext
     from google.genai import types
 except ImportError as error:
     raise ImportError("`memory_adk` needs google-adk: pip install 'memory-core[adk]'") from error
 
+import logging
 from collections.abc import Mapping
 from dataclasses import replace
 from datetime import timedelta
 from typing import Any, Final
 
-from memory_adk.convert import content_text, description
+from memory_adk.convert import description
 from memory_adk.recall import find, in_conversation, in_prompt
 from memory_adk.service import MemoryService
-from memory_core import Draft, Json, MemoryCoreError, RecallOptions, ScopeError, Where
-from memory_core.adapting import Arguments, Tool, ToolContext, ToolResult
+from memory_core import Draft, Json, MemoryCoreError, MemoryRecord, RecallOptions, ScopeError, Where
+from memory_core.adapting import Arguments, Tool, ToolContext, ToolResult, reason_for_log
+
+logger = logging.getLogger(__name__)
 
 DEFAULT_RESULTS: Final = 5
 
@@ -54,17 +56,27 @@ class MemoryTool(BaseTool):
     async def run_async(self, *, args: dict[str, Any], tool_context: AdkToolContext) -> dict[str, Any]:
         """Call the tool. Errors are returned as answers; no argument of the model can end the run."""
         try:
-            caller = self._caller(tool_context)
+            in_conversation.set(in_prompt(tool_context.session.events))  # each tool call has its own context
+            service = self._serving(tool_context)
+            caller = self._caller(service, tool_context)
+            result = await service.access.run(lambda: self._tool.handler(caller, Arguments(args)))
         except MemoryCoreError as error:
-            return {"status": "error", "message": f"{self.name} failed: {error}"}
-        in_conversation.set(in_prompt(tool_context.session.events))  # each tool call has its own context
-        result = await self._tool(caller, args)
+            return self._failed(str(error))
+        except Exception as error:  # noqa: BLE001  (ADK would end the run)
+            logger.error("%s failed: %s", self.name, reason_for_log(error))  # noqa: TRY400  (a traceback quotes)
+            return self._failed("the memory had an internal error; its operator finds it in the log")
         return {"status": "success" if result.status == "ok" else "error", "message": result.text, **result.data}
 
-    def _caller(self, context: AdkToolContext) -> ToolContext:
+    def _failed(self, reason: str) -> dict[str, Any]:
+        return {"status": "error", "message": f"{self.name} failed: {reason}"}
+
+    def _serving(self, context: AdkToolContext) -> MemoryService:
         service = self._service or context.get_invocation_context().memory_service
         if not isinstance(service, MemoryService):
             raise ScopeError("this runner has no MemoryService; pass one to MemoryToolset(service) or to the Runner")
+        return service
+
+    def _caller(self, service: MemoryService, context: AdkToolContext) -> ToolContext:
         handle = service.handle(context.session.app_name, context.user_id)
         return ToolContext(
             memory=handle,
@@ -87,8 +99,8 @@ def search_past_conversations(options: RecallOptions) -> Tool:
         limit = given.count("max_results", DEFAULT_RESULTS if options.limit is None else options.limit)
         where = options.where if days is None else _since(context, options.where, days)
         wanted = replace(options, limit=limit, where=where)
-        entries = await find(context.memory, query, wanted, without_events=in_conversation.get())
-        results: list[Json] = [_shown(entry) for entry in entries]
+        found_hits = await find(context.memory, query, wanted, without_events=in_conversation.get())
+        results: list[Json] = [_shown(hit.record, text, hit.similarity) for hit, text in found_hits]
         found = f"Found {len(results)} memories" if results else "Found nothing"
         return ToolResult("ok", f"{found} for {query!r}.", {"results_count": len(results), "results": results})
 
@@ -117,14 +129,14 @@ def _since(context: ToolContext, where: Where, days: float) -> Where:
     return replace(where, since=since if where.since is None else max(since, where.since))
 
 
-def _shown(entry: MemoryEntry) -> dict[str, Json]:
+def _shown(record: MemoryRecord, text: str, similarity: float | None) -> dict[str, Json]:
     return {
-        "id": entry.id,
-        "text": content_text(entry.content),
-        "author": entry.author,
-        "timestamp": entry.timestamp,
-        "memory_type": entry.custom_metadata["kind"],
-        "similarity": entry.custom_metadata.get("similarity"),
+        "id": record.id,
+        "text": text,
+        "author": record.author,
+        "timestamp": record.occurred_at.isoformat(timespec="seconds"),
+        "memory_type": record.kind,
+        "similarity": None if similarity is None else round(similarity, 2),
     }
 
 

@@ -15,6 +15,8 @@ try:
 except ImportError as error:
     raise ImportError("`memory_adk` needs google-adk: pip install 'memory-core[adk]'") from error
 
+from typing import ClassVar
+
 from memory_adk.recall import as_results, for_search
 from memory_adk.service import MAX_CHARS, MemoryService
 from memory_adk.tools import DEFAULT_RESULTS, STORE_IMPORTANT_INFORMATION, MemoryTool, search_past_conversations
@@ -31,24 +33,29 @@ class MemoryToolset(BaseToolset):
     Args:
         service: The memory service; by default that of the runner. Needed for an agent that runs as an `AgentTool` or
             over A2A, because ADK gives such an agent an empty memory.
-        recall: Recall options: budget, conditions, mode, floor and so on. The model may ask for another number of
-            results and for a shorter time window.
+        recall: Recall options: budget, conditions (kinds, tags, session, …), least score, mode, floor and so on. The
+            model may ask for another number of results and for a shorter time window.
+        neighbours: Find a message also by what was said just before and after it, not only if it matches by itself.
         tool_filter: Names of the tools to offer, or a predicate.
         tool_name_prefix: Prefix of every tool name, joined with an underscore.
     """
+
+    _tool_class: ClassVar[type[MemoryTool]] = MemoryTool
 
     def __init__(
         self,
         service: MemoryService | None = None,
         *,
         recall: RecallOptions | None = None,
+        neighbours: bool = False,
         tool_filter: ToolPredicate | list[str] | None = None,
         tool_name_prefix: str | None = None,
     ) -> None:
         super().__init__(tool_filter=tool_filter, tool_name_prefix=tool_name_prefix)
-        options = for_search(DEFAULT_RESULTS, MAX_CHARS) if recall is None else as_results(recall)
-        tools = (search_past_conversations(options), STORE_IMPORTANT_INFORMATION, UPDATE_MEMORY, FORGET_MEMORY)
-        self._tools = [MemoryTool(service, tool) for tool in tools]
+        options = recall or for_search(DEFAULT_RESULTS, MAX_CHARS)
+        search = search_past_conversations(as_results(options, neighbours))
+        tools = (search, STORE_IMPORTANT_INFORMATION, UPDATE_MEMORY, FORGET_MEMORY)
+        self._tools = [self._tool_class(service, tool) for tool in tools]
 
     async def get_tools(self, readonly_context: ReadonlyContext | None = None) -> list[BaseTool]:
         """Return the tools that pass the filter."""

@@ -51,7 +51,7 @@ class _Address:
 
 
 def memory_service(uri: str, *, agents_dir: str | None = None) -> MemoryService:  # noqa: ARG001  (ADK passes it)
-    """Create a `MemoryService` on the file or the Qdrant server that `uri` names; nothing is opened yet.
+    """Create a `MemoryService` on the file or the Qdrant server that `uri` names, and open it in the background.
 
     Args:
         uri: `memorycore:///absolute/path.db` (four slashes work too), `memorycore:relative/path.db` (relative to the
@@ -65,13 +65,15 @@ def memory_service(uri: str, *, agents_dir: str | None = None) -> MemoryService:
         InvalidInputError: The URI has another form or an unknown option; the message names it.
     """
     address = _address(uri)
-    return MemoryService(
+    service = MemoryService(
         _at_qdrant(address) if address.parts.scheme in _QDRANT else _in_file(address),
         app_name=address.options.get("app_name"),
         max_results=address.number("max_results", MAX_RESULTS),
         max_chars=address.number("max_chars", MAX_CHARS),
         owns_memory=True,
     )
+    service.access.load()  # a process that ADK starts has a question soon
+    return service
 
 
 def _address(uri: str) -> _Address:

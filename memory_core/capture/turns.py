@@ -1,4 +1,4 @@
-"""Turn conversations into drafts of low resolution: one for each question and one for each exchange."""
+"""Turn conversations into drafts of low resolution: one for each exchange."""
 
 from __future__ import annotations
 
@@ -29,16 +29,14 @@ class _Turn:
 def turn_drafts(
     messages: Iterable[Message], *, session: str | None = None, data: Mapping[str, Json] | None = None
 ) -> list[Draft]:
-    """Drafts of a conversation, in order: a `user_query` for each message of the user, and a `conversation_turn` for
-    each exchange, `"User: …\\nAssistant: …"`, with both sides in its `data`.
+    """Drafts of a conversation, in order, with every message in one of them, so that one deletion forgets a message.
 
-    An exchange consists of the user's messages up to an answer and all answers up to the user's next message; without
-    an answer there is no exchange. It has no role, because two speak in it and it carries its own context. Every other
-    draft has the role of its message. Answers before any question, tool results and instructions become a `message`
-    each. Blank texts are left out, and texts longer than a memory can be are cut.
+    What the user says up to an answer, with all answers up to the user's next message, is a `conversation_turn`,
+    `"User: …\\nAssistant: …"`, with both sides in its `data`; without an answer yet it is a `user_query`. Neither has a
+    role, because two speak in a turn. Answers before any question, tool results and instructions become a `message`
+    each, with its role. Blank texts are left out, and texts longer than a memory can be are cut.
 
-    With ids, the same conversation can be captured again without duplicates; an exchange that has grown gets the new
-    text.
+    With ids, the same conversation can be captured again without duplicates; a turn that has grown gets the new text.
 
     Args:
         messages: In order, of one session.
@@ -52,10 +50,11 @@ def turn_drafts(
     drafts: list[Draft] = []
     for turn in _turns(message for message in messages if message.text.strip()):
         asked, answered = turn.of("user"), turn.of("assistant")
-        alone = (message for message in turn.messages if not asked or message.role != "assistant")
-        drafts += [_alone(message, session, shared) for message in alone]
-        if asked and answered:
-            drafts.append(_exchange(asked, answered, session, shared))
+        for message in turn.messages:
+            if asked and message is asked[0]:
+                drafts.append(_exchange(asked, answered, session, shared))
+            elif not asked or message.role not in ("user", "assistant"):
+                drafts.append(_alone(message, session, shared))
     return drafts
 
 
@@ -72,16 +71,15 @@ def _turns(messages: Iterable[Message]) -> Iterator[_Turn]:
 
 
 def _alone(message: Message, session: str | None, data: Mapping[str, Json]) -> Draft:
-    kind = USER_QUERY if message.role == "user" else MESSAGE_KIND
     return Draft(
         message.text.strip()[:MAX_TEXT_CHARS],
         role=message.role,
-        kind=kind,
+        kind=MESSAGE_KIND,
         author=message.author or message.role,
         agent=message.author if message.role == "assistant" else None,
         session=session,
         occurred_at=message.occurred_at,
-        source_key=_source_key(kind, session, message),
+        source_key=_source_key(MESSAGE_KIND, session, message),
         data=data,
     )
 
@@ -91,9 +89,9 @@ def _exchange(
 ) -> Draft:
     question, answer = _joined(asked), _joined(answered)
     return Draft(
-        f"User: {question}\nAssistant: {answer}"[:MAX_TEXT_CHARS],
-        kind=CONVERSATION_TURN,
-        agent=answered[-1].author,
+        f"User: {question}\nAssistant: {answer}"[:MAX_TEXT_CHARS] if answered else question[:MAX_TEXT_CHARS],
+        kind=CONVERSATION_TURN if answered else USER_QUERY,
+        agent=answered[-1].author if answered else None,
         session=session,
         occurred_at=asked[0].occurred_at,
         source_key=_source_key(CONVERSATION_TURN, session, asked[0]),

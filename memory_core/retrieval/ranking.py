@@ -129,7 +129,7 @@ def rank(
     if request.every_word:
         rows = rows[rows_with_all(owner_index, query.terms)[rows]]
     elif request.floor:
-        rows = _relevant(query, vector, evidence, rows)
+        rows = _relevant(query, vector, evidence, rows, evidence.in_context if request.context else evidence.own)
     rows = rows[best(scores.total[rows], owner_index.keys.values[rows], request.limit)]
     cosines = owner_index.dense.cosines_of(vector.values, rows) if owner_index.dense and vector is not None else None
     return Ranking(rows, scores.total[rows], cosines, scores.explained(rows))
@@ -271,12 +271,12 @@ def _fullness(owner_index: OwnerIndex) -> Floats:
     return fullness
 
 
-def _relevant(query: Query, vector: Vector | None, evidence: _Evidence, rows: Rows) -> Rows:
-    """The rows that are relevant, see `relevance.py`."""
+def _relevant(query: Query, vector: Vector | None, evidence: _Evidence, rows: Rows, matched: Floats) -> Rows:
+    """The rows that are relevant by the evidence `matched`, see `relevance.py`."""
     z = evidence.z
     if z is None or vector is None:
-        return rows[evidence.in_context[rows] > 0]
-    relevant = rows[stands_out(evidence.in_context[rows])]
+        return rows[matched[rows] > 0]
+    relevant = rows[stands_out(matched[rows])]
     pending = np.isnan(z[relevant])
     if (pending & (evidence.lexical.scores[relevant] > 0)).any():
         return relevant  # a text whose vector is pending is judged by its words

@@ -210,9 +210,7 @@ WRITERS: dict[str, tuple[Writer, Sequence[Stored]]] = {
     "ADK: RadBot": (
         adk_radbot,
         [
-            ("user", "user_query", f"remember: {STATED}"),
-            (None, "conversation_turn", f"User: remember: {STATED}\nAssistant: {ANSWERED}"),
-            (None, "important_fact", STATED),
+            (None, "important_fact", f"User: remember: {STATED}\nAssistant: {ANSWERED}"),
             (None, "important_fact", "Ann is called Ann"),
         ],
     ),

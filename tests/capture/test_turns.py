@@ -22,16 +22,21 @@ def test_an_exchange_is_a_question_with_all_its_answers() -> None:
         Message("Or mint.", role="assistant", author="cook", id="3"),
         Message("Mint then", id="4"),
     ]
-    query, turn, unanswered = turn_drafts(said, session="s1", data={"invocation_id": "i"})
-    assert (query.kind, query.text, query.author, query.session) == ("user_query", "Which tea?", "ann", "s1")
-    assert (query.role, turn.role, unanswered.role) == ("user", None, "user")
+    turn, unanswered = turn_drafts(said, session="s1", data={"invocation_id": "i"})
     assert (turn.kind, turn.text) == ("conversation_turn", "User: Which tea?\nAssistant: Jasmine.\nOr mint.")
+    assert (turn.session, turn.agent, turn.role, turn.author) == ("s1", "cook", None, None)
     assert turn.data == {
         "invocation_id": "i",
         "user_message": "Which tea?",
         "agent_response": "Jasmine.\nOr mint.",
     }
-    assert (unanswered.kind, unanswered.text, unanswered.author) == ("user_query", "Mint then", "user")
+    assert (unanswered.kind, unanswered.text, unanswered.role) == ("user_query", "Mint then", None)
+
+
+def test_a_question_and_its_exchange_are_one_record_so_that_one_deletion_forgets_both() -> None:
+    asked, answered = Message("The code is 4711", id="1"), Message("Noted: 4711.", role="assistant", id="2")
+    (before,), (after,) = turn_drafts([asked], session="s"), turn_drafts([asked, answered], session="s")
+    assert before.source_key == after.source_key
 
 
 def test_what_tools_returned_and_instructions_are_messages_beside_the_exchange() -> None:
@@ -44,9 +49,8 @@ def test_what_tools_returned_and_instructions_are_messages_beside_the_exchange()
     drafts = turn_drafts(said)
     assert [(draft.role, draft.kind, draft.author, draft.text) for draft in drafts] == [
         ("system", "message", "system", "Be brief"),
-        ("user", "user_query", "user", "Which tea?"),
-        ("tool", "message", "menu", "jasmine, mint"),
         (None, "conversation_turn", None, "User: Which tea?\nAssistant: Mint."),
+        ("tool", "message", "menu", "jasmine, mint"),
     ]
     (greeting,) = turn_drafts([Message("Welcome", role="assistant", author="waiter")])
     assert (greeting.role, greeting.kind, greeting.agent) == ("assistant", "message", "waiter")
@@ -71,7 +75,7 @@ def test_a_conversation_that_has_grown_changes_no_key(said: list[Message], lengt
 
 def test_without_ids_nothing_claims_to_be_known() -> None:
     drafts = turn_drafts([Message("a"), Message("b", role="assistant")])
-    assert [draft.source_key for draft in drafts] == [None, None]
+    assert [draft.source_key for draft in drafts] == [None]
 
 
 @pytest.mark.parametrize("character", ["a", "é", "茶", "🍵", '"'])

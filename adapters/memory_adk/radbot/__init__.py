@@ -3,12 +3,20 @@
 `radbot.memory.…` and `radbot.agent.…` become `memory_adk.radbot`; docs/adk.md lists the differences.
 """
 
-from memory_adk.radbot.agents import MemoryAgent, create_enhanced_memory_agent, create_memory_enabled_agent
-from memory_adk.radbot.embedding import get_embedding_model
+from memory_adk.radbot.agents import (
+    EnhancedMemoryAgent,
+    MemoryAgent,
+    create_enhanced_memory_agent,
+    create_memory_enabled_agent,
+)
+from memory_adk.radbot.embedding import EmbeddingModel, embed_text, get_embedding_model
 from memory_adk.radbot.enhanced_memory import EnhancedMemoryManager, MemoryDetector
+from memory_adk.radbot.memory_tools import search_past_conversations, store_important_information
 from memory_adk.radbot.qdrant_memory import FoundMemory, QdrantMemoryService
 
 __all__ = [
+    "EmbeddingModel",
+    "EnhancedMemoryAgent",
     "EnhancedMemoryManager",
     "FoundMemory",
     "MemoryAgent",
@@ -16,5 +24,8 @@ __all__ = [
     "QdrantMemoryService",
     "create_enhanced_memory_agent",
     "create_memory_enabled_agent",
+    "embed_text",
     "get_embedding_model",
+    "search_past_conversations",
+    "store_important_information",
 ]

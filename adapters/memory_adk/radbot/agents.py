@@ -10,6 +10,7 @@ try:
     from google.adk.sessions import BaseSessionService, InMemorySessionService
     from google.adk.tools.base_tool import BaseTool
     from google.adk.tools.base_toolset import BaseToolset
+    from google.adk.tools.tool_context import ToolContext as AdkToolContext
     from google.genai import types
 except ImportError as error:
     raise ImportError("`memory_adk` needs google-adk: pip install 'memory-core[adk]'") from error
@@ -18,12 +19,14 @@ import asyncio
 import contextlib
 from collections.abc import Callable, Mapping, Sequence
 from types import TracebackType
-from typing import Final, Self, TypeVar
+from typing import Any, Final, Self, TypeVar
 
 from memory_adk.convert import content_text
 from memory_adk.plugin import RECALL_SECONDS, MemoryPlugin
 from memory_adk.radbot.enhanced_memory import MemoryDetector
+from memory_adk.radbot.memory_tools import documented
 from memory_adk.radbot.qdrant_memory import QdrantMemoryService
+from memory_adk.tools import MemoryTool
 from memory_adk.toolset import MemoryToolset
 from memory_core import InvalidInputError, WrongThreadError
 
@@ -39,6 +42,20 @@ INSTRUCTIONS: Final[dict[str, str]] = {
     )
 }
 """Instructions by name; add your own."""
+
+
+class RadBotTool(MemoryTool):
+    """A memory tool that answers with the documented keys, too: `success` and `query`, or `error`."""
+
+    async def run_async(self, *, args: dict[str, Any], tool_context: AdkToolContext) -> dict[str, Any]:
+        """Call the tool; see `MemoryTool`."""
+        return documented(await super().run_async(args=args, tool_context=tool_context), args)
+
+
+class RadBotToolset(MemoryToolset):
+    """`MemoryToolset` with the documented answers."""
+
+    _tool_class = RadBotTool
 
 
 class MemoryAgent:
@@ -105,6 +122,10 @@ class MemoryAgent:
         await self.close()
 
 
+class EnhancedMemoryAgent(MemoryAgent):
+    """A `MemoryAgent` that also stores what users ask it to remember, with tags."""
+
+
 def create_memory_enabled_agent(
     *,
     session_service: BaseSessionService | None = None,
@@ -131,7 +152,7 @@ def create_memory_enabled_agent(
         raise InvalidInputError(f"there is no instruction {instruction_name!r}; add its text to INSTRUCTIONS first")
     service = memory_service or QdrantMemoryService()
     agent = LlmAgent(
-        name=name, model=model, instruction=INSTRUCTIONS[instruction_name], tools=[*tools, MemoryToolset(service)]
+        name=name, model=model, instruction=INSTRUCTIONS[instruction_name], tools=[*tools, RadBotToolset(service)]
     )
     plugin = MemoryPlugin(service)
     runner = Runner(
@@ -152,7 +173,7 @@ def create_enhanced_memory_agent(
     name: str = "enhanced_memory_agent",
     model: str | BaseLlm = "",
     memory_manager_config: Config | None = None,
-) -> MemoryAgent:
+) -> EnhancedMemoryAgent:
     """Create an agent like `create_memory_enabled_agent` that also stores what users ask it to remember, with tags.
 
     Args:
@@ -179,7 +200,7 @@ def create_enhanced_memory_agent(
         name=name,
         model=model,
     )
-    return MemoryAgent(agent.runner, agent.plugin, agent.memory_service, owned=memory_service is None)
+    return EnhancedMemoryAgent(agent.runner, agent.plugin, agent.memory_service, owned=memory_service is None)
 
 
 def _known(name: str, given: Mapping[str, T], *keys: str) -> Mapping[str, T]:

@@ -4,16 +4,58 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Final
 
-from memory_core import Embedder, InvalidInputError
+from memory_core import Embedder, InvalidInputError, run_sync
 
 GEMINI_DIMENSIONS: Final = 768
 """Dimensions of RadBot's collections."""
 
 
-def get_embedding_model(vector_size: int | None = None, *, environment: Mapping[str, str] | None = None) -> Embedder:
-    """Create the embedder that `RADBOT_EMBED_MODEL` names.
+@dataclass(frozen=True, slots=True)
+class EmbeddingModel:
+    """A model for embeddings, as RadBot documents it."""
+
+    name: str
+    vector_size: int
+    """Dimensions of its vectors."""
+    client: Embedder
+    """The embedder of memory-core."""
+
+
+def model_of(embedder: Embedder) -> EmbeddingModel:
+    """Any embedder of memory-core as a model."""
+    return EmbeddingModel(embedder.fingerprint.name, embedder.fingerprint.dimensions, embedder)
+
+
+def embed_text(text: str, model: EmbeddingModel | None = None) -> list[float]:
+    """Return the vector of a text, of length 1; synchronous.
+
+    Args:
+        text: Any text.
+        model: By default the model that the environment names, which is loaded for this call only.
+
+    Raises:
+        EmbeddingError: The model cannot be loaded or run.
+    """
+
+    async def embed() -> list[float]:
+        used = model or get_embedding_model()
+        try:
+            (vector,) = await used.client.embed_documents([text])
+            return [float(value) for value in vector]
+        finally:
+            if model is None:
+                await used.client.close()
+
+    return run_sync(embed)
+
+
+def get_embedding_model(
+    vector_size: int | None = None, *, environment: Mapping[str, str] | None = None
+) -> EmbeddingModel:
+    """Create the model that `RADBOT_EMBED_MODEL` names.
 
     | value | embedder |
     |---|---|
@@ -36,7 +78,7 @@ def get_embedding_model(vector_size: int | None = None, *, environment: Mapping[
     length = embedder.fingerprint.dimensions
     if vector_size not in (None, length):
         raise InvalidInputError(f"{embedder.fingerprint.name!r} makes vectors of {length} numbers, not {vector_size!r}")
-    return embedder
+    return model_of(embedder)
 
 
 def _named(name: str, environment: Mapping[str, str], vector_size: int | None) -> Embedder:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Final
 
-from memory_adk.radbot.qdrant_memory import QdrantMemoryService
-from memory_core import MemoryCoreError, TriggerDetector, run_sync
+from memory_core import TriggerDetector
 from memory_core.adapting import LastMessages
+
+HISTORY: Final = 10
+"""Number of messages in a manager's `conversation_history`."""
 
 
 class MemoryDetector:
@@ -26,6 +29,8 @@ class MemoryDetector:
             memory_triggers=default.memory_triggers if memory_triggers is None else tuple(memory_triggers),
             fact_triggers=default.fact_triggers if fact_triggers is None else tuple(fact_triggers),
         )
+        self.memory_triggers = list(self.triggers.memory_triggers)
+        self.fact_triggers = list(self.triggers.fact_triggers)
 
     def detect_memory_triggers(self, message: str) -> dict[str, Any]:
         """Return the finding: `detected`, `memory_type`, `text`, `tags` and `reference_previous`."""
@@ -46,27 +51,26 @@ class EnhancedMemoryManager:
     does the same for every turn it stores.
 
     Args:
-        memory_service: The service to store in.
+        memory_service: Any object with RadBot's `add_memory(text, user_id, memory_type, metadata)`; may be set later.
         detector: The rules for such requests.
     """
 
-    def __init__(self, memory_service: QdrantMemoryService, detector: MemoryDetector | None = None) -> None:
+    def __init__(self, memory_service: Any = None, detector: MemoryDetector | None = None) -> None:
         self.memory_service = memory_service
         self.detector = detector or MemoryDetector()
+        self.conversation_history: list[str] = []
+        """The last messages, of all users; "save this" never refers to another user's."""
         self._last = LastMessages()
 
     def process_message(self, message: str, user_id: str, session_id: str = "") -> dict[str, Any]:
         """Store what a message asks to be remembered, if anything. A message such as "save this design" refers to the
-        previous message of the same user and session.
+        previous message of the same user and session. It blocks until that is stored.
 
         Returns:
             `success`, with `memory_type`, `text` and `tags`, or with a `message` that says why nothing was stored; or
             `error` if storing failed.
         """
-        return run_sync(self.aprocess_message, message, user_id, session_id)
-
-    async def aprocess_message(self, message: str, user_id: str, session_id: str = "") -> dict[str, Any]:
-        """`process_message` for coroutines."""
+        self.conversation_history = [*self.conversation_history, message][-HISTORY:]
         found = self.detector.detect_memory_triggers(message)
         previous = found["reference_previous"]
         text = self._last.last(user=user_id, session=session_id) if previous else found["text"]
@@ -78,7 +82,14 @@ class EnhancedMemoryManager:
             return {"success": False, "message": "There is no earlier message to remember"}
         kind, tags = found["memory_type"], found["tags"]
         try:
-            await self.memory_service.remember(text, user_id, kind, {"tags": tags} if tags else None)
-        except MemoryCoreError as error:
+            if self.memory_service is None:
+                raise ValueError("the manager has no memory_service")  # noqa: TRY301
+            metadata = {"tags": tags} if tags else {}
+            self.memory_service.add_memory(text=text, user_id=user_id, memory_type=kind, metadata=metadata)
+        except Exception as error:  # noqa: BLE001  (any service may be given; the document returns its errors)
             return {"error": f"Failed to store memory: {error}"}
         return {"success": True, "memory_type": kind, "text": text, "tags": tags}
+
+    async def aprocess_message(self, message: str, user_id: str, session_id: str = "") -> dict[str, Any]:
+        """`process_message` for coroutines."""
+        return await asyncio.to_thread(self.process_message, message, user_id, session_id)

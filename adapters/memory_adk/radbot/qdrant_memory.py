@@ -16,22 +16,23 @@ from datetime import UTC, datetime
 from types import CoroutineType
 from typing import Any, Final, Self, overload
 
-from memory_adk.convert import content_text, description
+from memory_adk.convert import description
 from memory_adk.entries import tags_of
-from memory_adk.radbot.embedding import get_embedding_model
-from memory_adk.radbot.turns import drafts_of
-from memory_adk.recall import find, for_search
+from memory_adk.radbot.embedding import EmbeddingModel, get_embedding_model, model_of
+from memory_adk.radbot.turns import ANSWERED, ASKED, REMEMBERED, bring_up_to_date, drafts_of, of_type, text_as
+from memory_adk.recall import as_results, find, for_search
 from memory_adk.service import MAX_CHARS, MemoryService
 from memory_adk.tools import DEFAULT_RESULTS
 from memory_core import (
     BoundMemory,
     Draft,
     Embedder,
+    Hit,
     InvalidInputError,
     Memory,
     MemoryRecord,
+    RecallOptions,
     TriggerDetector,
-    Where,
     run_sync,
 )
 
@@ -60,7 +61,8 @@ class QdrantMemoryService(MemoryService):
     synchronous and can be called from any thread, even inside a running event loop, which they block; ADK's methods
     are coroutines.
 
-    It stores each user message of a session as a `user_query` and each exchange as a `conversation_turn`.
+    A message is one record, with everything it stands for: it begins as a `user_query`, becomes a `conversation_turn`
+    when it is answered, and is an `important_fact` as well if that was asked for. Deleting it forgets all of this.
 
     Args:
         collection_name: The collection; services with different collections share nothing.
@@ -92,6 +94,9 @@ class QdrantMemoryService(MemoryService):
         detector: TriggerDetector | None = None,
     ) -> None:
         given = memory
+        self.collection_name = collection_name
+        self.embedding_model: EmbeddingModel | None = None
+        """`None` if `memory` is given, which has its own embedder."""
         others = (host, port, url, api_key, vector_size, path, embedder)
         if given is not None and any(other is not None for other in others):
             raise InvalidInputError("memory= has its own store and embedder; leave out the others")
@@ -100,8 +105,8 @@ class QdrantMemoryService(MemoryService):
 
             where = None if path is None else os.fspath(path)
             server = QdrantServer(url=url, host=host, port=port, path=where, api_key=api_key)
-            embedder = embedder or get_embedding_model(vector_size)
-            memory = Memory(QdrantStore(server, embedder=embedder, collection=collection_name))
+            self.embedding_model = model_of(embedder) if embedder else get_embedding_model(vector_size)
+            memory = Memory(QdrantStore(server, embedder=self.embedding_model.client, collection=collection_name))
         super().__init__(memory, app_name=app_name, owns_memory=given is None)
         self.memory = memory
         self._app = app_name
@@ -111,11 +116,27 @@ class QdrantMemoryService(MemoryService):
         """Return a service on the same memory that also stores what users ask to be remembered. Close the original."""
         return type(self)(memory=self.memory, app_name=self._app, detector=detector)
 
+    @property
+    def vector_size(self) -> int | None:
+        """Dimensions of the vectors; `None` if `memory` was given."""
+        return None if self.embedding_model is None else self.embedding_model.vector_size
+
     async def drafts(
         self, handle: BoundMemory, events: Sequence[Event], session_id: str | None, metadata: Mapping[str, object]
     ) -> list[Draft]:
-        """Drafts for questions, exchanges and the findings of the detector."""
+        """Drafts for turns, with the findings of the detector."""
         return await drafts_of(handle, events, session_id, metadata, self._detector)
+
+    async def store(self, handle: BoundMemory, drafts: Sequence[Draft]) -> list[MemoryRecord]:
+        """Store turns; one that has been answered, or is to be remembered, gets that type."""
+        records = await super().store(handle, drafts)
+        await bring_up_to_date(handle, records)
+        return records
+
+    def entry(self, hit: Hit, text: str) -> MemoryEntry:
+        """Return what ADK's search returns for a hit, without the parts of a turn that its text contains."""
+        data = {name: value for name, value in hit.record.data.items() if name not in (ASKED, ANSWERED, REMEMBERED)}
+        return super().entry(replace(hit, record=replace(hit.record, data=data)), text)
 
     def process_session(self, session: Session) -> None:
         """Store the messages of a session; may be called repeatedly."""
@@ -195,28 +216,33 @@ class QdrantMemoryService(MemoryService):
             user_id: The owner.
             limit: At most this many, 1 to 3,000.
             from_time: Only memories since this time; without a time zone it is local time.
-            memory_type: Only memories of this kind.
+            memory_type: Only memories of this type, as texts of this type; `"all"` for memories of every type.
         """
-        where = Where()
-        if from_time is not None or memory_type:
-            since = None if from_time is None else from_time.astimezone(UTC)
-            where = Where(since=since, kinds=(memory_type,) if memory_type else ())
-        handle = self.handle(self._app, user_id)
-        entries = run_sync(find, handle, query, replace(for_search(limit, MAX_CHARS), where=where))
-        return [_found(entry) for entry in entries]
+        where = of_type(memory_type)
+        if from_time is not None:
+            where = replace(where, since=from_time.astimezone(UTC))
+        options = as_results(replace(for_search(limit, MAX_CHARS), where=where))
+        hits = run_sync(self._found, self.handle(self._app, user_id), query, options)
+        return [_found(hit, memory_type) for hit, _ in hits]
+
+    async def _found(self, handle: BoundMemory, query: str, options: RecallOptions) -> list[tuple[Hit, str]]:
+        return await self.access.run(lambda: find(handle, query, options))
 
     def clear_user_memory(self, user_id: str) -> int:
         """Delete all memories of a user permanently. Returns the number of deleted memories."""
         return run_sync(self.clear_user, app_name=self._app, user_id=user_id)
 
 
-def _found(entry: MemoryEntry) -> FoundMemory:
-    metadata = dict(entry.custom_metadata)
+def _found(hit: Hit, memory_type: str | None) -> FoundMemory:
+    record = hit.record
+    as_type = record.kind if memory_type in (None, "", "all") else str(memory_type)
+    tags = {"tags": list(record.tags)} if record.tags else {}
+    session = {"session_id": record.session} if record.session else {}
     return FoundMemory(
-        id=str(entry.id),
-        text=content_text(entry.content),
-        timestamp=datetime.fromisoformat(str(entry.timestamp)),
-        memory_type=str(metadata.pop("kind")),
-        similarity=metadata.pop("similarity", None),
-        metadata=metadata,
+        id=record.id,
+        text=text_as(record, as_type),
+        timestamp=record.occurred_at,
+        memory_type=as_type,
+        similarity=hit.similarity,
+        metadata={**record.data, **session, **tags},
     )

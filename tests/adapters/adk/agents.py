@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ from google.genai import types
 
 from memory_adk import MemoryService
 from memory_adk.testing import ScriptedLlm
+from memory_core import StoreUnavailableError
 
 APP, ANN = "demo", "ann"
 START = 1_700_000_000.0
@@ -72,6 +74,17 @@ async def found(service: MemoryService, query: str, *, app: str = APP, user: str
 
 async def texts(service: MemoryService, query: str, *, app: str = APP, user: str = ANN) -> list[str]:
     return [text_of(entry) for entry in await found(service, query, app=app, user=user)]
+
+
+async def answering(service: MemoryService) -> None:
+    """Return when a store that was left alone answers again."""
+    while True:
+        try:
+            service.access.insist()
+        except StoreUnavailableError:
+            await asyncio.sleep(0.01)
+        else:
+            return
 
 
 def text_of(entry: MemoryEntry) -> str:

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import json
+import multiprocessing
+import os
 import shutil
 import signal
 import socket
 import subprocess
 import sys
+import time
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +24,7 @@ from google.adk.cli.service_registry import load_services_module
 from google.adk.cli.utils.service_factory import create_memory_service_from_options
 
 from memory_adk import MemoryService
-from memory_core import Memory, run_sync
+from memory_core import Draft, Memory, run_sync
 from tests.adapters.adk import forty_turns
 from tests.adapters.adk.chromium import CHROMIUM, page
 
@@ -167,6 +170,34 @@ def test_the_plugin_can_be_added_on_the_command_line(started: Started) -> None:
     address = started.api_server.address()
     talk(address, "s1", "I sail in June", app="plain", user="bob")
     assert 'user: "I sail in June"' in talk(address, "s2", "When do I sail?", app="plain", user="bob")
+
+
+def busy(seconds: float) -> None:
+    """Keep a core busy."""
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        pass
+
+
+@pytest.mark.parametrize("starts", [1, pytest.param(20, marks=[pytest.mark.torture, pytest.mark.timeout(1_800)])])
+def test_a_process_that_has_just_started_recalls_although_the_machine_is_busy(started: Started, starts: int) -> None:
+    """`adk run` with one question: the first turn includes loading the model, with more work than cores beside it."""
+    folder = started.folder.parent / f"cold {starts}"
+    folder.mkdir()
+    uri = f"memorycore://{folder}/m.db?app_name=shared"
+    with Memory(folder / "m.db") as memory:
+        run_sync(memory.bind(app="shared", user="test_user").add, Draft("My favourite tea is jasmine", author="user"))
+    context = multiprocessing.get_context("spawn")
+    load = [context.Process(target=busy, args=(60.0 * starts,), daemon=True) for _ in range(2 * (os.cpu_count() or 1))]
+    for process in load:
+        process.start()
+    try:
+        for _ in range(starts):
+            done = replace(started, uri=uri).run("Which tea do I like?")
+            assert TEA in done.stdout, done.stderr
+    finally:
+        for process in load:
+            process.kill()
 
 
 async def test_a_uri_is_refused_by_what_is_wrong_with_it_also_when_adk_makes_the_service(tmp_path: Path) -> None:

@@ -52,8 +52,36 @@ class Voice(ScriptedLlm):
 async def test_what_is_said_in_a_call_is_remembered_while_the_call_goes_on(
     service: MemoryService, memory: Memory
 ) -> None:
+    said = [("user", "My favourite tea is jasmine"), ("helper", "I shall remember that")]
+    assert await said_in(service, memory, Voice()) == said
+
+
+class Interrupted(Call):
+    """Is interrupted while it answers: what it had said by then is transcribed as finished, as ADK's connection to
+    Gemini does, and the sentence goes no further."""
+
+    async def receive(self) -> AsyncGenerator[LlmResponse, None]:
+        yield LlmResponse(input_transcription=heard("Which teas do you know?"))
+        yield LlmResponse(output_transcription=heard("There is jasmine,", finished=False), partial=True)
+        yield LlmResponse(output_transcription=heard(" there is", finished=False), partial=True)
+        yield LlmResponse(output_transcription=heard("There is jasmine, there is"))
+        yield LlmResponse(interrupted=True)
+        yield LlmResponse(input_transcription=heard("Stop, jasmine it is"))
+        yield LlmResponse(output_transcription=heard("Jasmine then"))
+        yield LlmResponse(turn_complete=True)
+        await asyncio.Event().wait()
+
+
+class InterruptedVoice(ScriptedLlm):
+    @asynccontextmanager
+    async def connect(self, llm_request: LlmRequest) -> AsyncIterator[Call]:
+        yield Interrupted()
+
+
+async def said_in(service: MemoryService, memory: Memory, model: ScriptedLlm) -> list[tuple[str | None, str]]:
+    """What is stored of a call when its first turn is complete."""
     plugin = MemoryPlugin()
-    async with runner_of(service, Voice(), plugins=[plugin]) as runner:
+    async with runner_of(service, model, plugins=[plugin]) as runner:
         await runner.session_service.create_session(app_name=APP, user_id=ANN, session_id="s1")
         queue = LiveRequestQueue()
         settings = RunConfig(streaming_mode=StreamingMode.BIDI)
@@ -65,5 +93,15 @@ async def test_what_is_said_in_a_call_is_remembered_while_the_call_goes_on(
         held = (await memory.bind(app=APP, user=ANN).list(order="oldest")).records
         queue.close()
         await events.aclose()
-    said = [("user", "My favourite tea is jasmine"), ("helper", "I shall remember that")]
-    assert [(record.author, record.text) for record in held] == said
+    return [(record.author, record.text) for record in held]
+
+
+async def test_of_an_interrupted_sentence_what_was_said_is_stored_once_and_so_is_what_follows(
+    service: MemoryService, memory: Memory
+) -> None:
+    assert await said_in(service, memory, InterruptedVoice()) == [
+        ("user", "Which teas do you know?"),
+        ("helper", "There is jasmine, there is"),
+        ("user", "Stop, jasmine it is"),
+        ("helper", "Jasmine then"),
+    ]

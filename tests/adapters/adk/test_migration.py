@@ -43,7 +43,6 @@ async def test_everybodys_memories_move_in_with_authors_and_times_and_stay_apart
         "helper",
         "2023-11-14T22:14:20+00:00",
     )
-    assert entry.custom_metadata["session_id"] == "s1"
     assert await texts(service, "sails", user="bob") == ["Bob sails"]
     records = (await memory.bind(app=APP, user=ANN).list()).records
     assert sorted((record.text, record.session) for record in records) == [

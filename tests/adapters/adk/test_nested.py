@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import importlib.util
+import json
+import subprocess
+import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from pathlib import Path
 
 import httpx
 import pytest
@@ -25,7 +29,7 @@ from starlette.requests import HTTPConnection
 
 from memory_adk import MemoryPlugin, MemoryService, MemoryToolset
 from memory_adk.testing import ScriptedLlm, ask, prompt, user_says
-from memory_core import Memory
+from memory_core import Memory, run_sync
 from tests.adapters.adk.agents import APP, runner_of, said_event, session_with
 
 # ADK says so of A2A and of evaluations, and its evaluations give the runner an argument it deprecates.
@@ -95,10 +99,48 @@ async def test_an_evaluation_reaches_the_memory_it_is_given_and_any_other_throug
         assert "My favourite tea is jasmine" in str(turn.final_response)
 
 
-@pytest.mark.skipif(
+needs_eval = pytest.mark.skipif(
     importlib.util.find_spec("vertexai") is None,
     reason="needs google-adk[eval], whose litellm is newer than the one spade_llm asks for; see docs/adk.md",
 )
+AGENT = """
+from google.adk.agents import LlmAgent
+from memory_adk import MemoryService, MemoryToolset
+from memory_adk.testing import ScriptedLlm, prompt
+
+search = ("search_past_conversations", {"query": "favourite tea"})
+model = ScriptedLlm(script=[search, lambda request: "jasmine" if "tea is jasmine" in prompt(request) else "unknown"])
+tools = [MemoryToolset(MemoryService(PATH, app_name="demo"))]
+root_agent = LlmAgent(name="helper", model=model, tools=tools)
+"""
+
+
+@needs_eval
+@pytest.mark.slow
+def test_adk_eval_reaches_a_memory_through_the_toolset(tmp_path: Path) -> None:
+    with Memory(tmp_path / "m.db") as memory:
+        run_sync(memory.bind(app=APP, user="tester").add, "My favourite tea is jasmine")
+    (tmp_path / "tea").mkdir()
+    (tmp_path / "tea" / "__init__.py").write_text("from . import agent\n")
+    (tmp_path / "tea" / "agent.py").write_text(AGENT.replace("PATH", repr(str(tmp_path / "m.db"))))
+    turn = {"user_content": user_says("Which tea?").model_dump(), "final_response": user_says("jasmine").model_dump()}
+    start = {"app_name": "tea", "user_id": "tester", "state": {}}
+    case = {"eval_id": "tea", "conversation": [turn], "session_input": start}
+    (tmp_path / "set.json").write_text(json.dumps({"eval_set_id": "set", "eval_cases": [case]}))
+    (tmp_path / "config.json").write_text(json.dumps({"criteria": {"response_match_score": 0.9}}))
+    command = [
+        str(Path(sys.executable).with_name("adk")),
+        "eval",
+        "tea",
+        "set.json",
+        "--config_file_path",
+        "config.json",
+    ]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, check=False)
+    assert "Tests passed: 1" in done.stdout, done.stdout + done.stderr
+
+
+@needs_eval
 async def test_local_eval_service_reaches_the_memory_it_is_given_and_any_other_through_the_toolset(
     service: MemoryService,
 ) -> None:

@@ -193,7 +193,8 @@ async def test_a_missing_user_is_an_error_and_never_a_shared_memory(service: Mem
         await service.search_memory(app_name=APP, user_id=user, query="tea")
 
 
-async def test_a_result_says_who_when_where_and_how_well_it_matched(service: MemoryService) -> None:
+async def test_a_result_says_who_when_where_and_how_well_it_matched(memory: Memory) -> None:
+    service = MemoryService(memory, details=True)
     event = said_event("I drink jasmine tea", at=0.5, custom_metadata={"mood": "calm"})
     await service.add_session_to_memory(session_with(event))
     (entry,) = await found(service, "jasmine")

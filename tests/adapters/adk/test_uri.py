@@ -13,7 +13,6 @@ from tests.adapters.adk.agents import bytes_in, said_event, session_with, texts
 async def test_a_uri_with_an_absolute_path_opens_that_file(tmp_path: Path, slashes: str) -> None:
     path = tmp_path / "my memory.db"
     service = memory_service(f"{slashes}{path}?embedder=none&app_name=tea".replace(" ", "%20"), agents_dir="agents")
-    assert not path.exists()
     await service.add_session_to_memory(session_with(said_event("I drink tea"), app="folder"))
     assert await texts(service, "tea", app="PrettyName") == ["I drink tea"]
     await service.close()

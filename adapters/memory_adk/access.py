@@ -1,0 +1,136 @@
+"""Access to the store of a service: waits while its model loads, and leaves a store alone that does not answer."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import threading
+import time
+from collections.abc import Awaitable, Callable
+from concurrent.futures import Future
+from typing import Final, TypeVar
+
+from memory_core import EmbeddingError, ReadOnlyError, StorageError, StoreUnavailableError
+from memory_core.adapting import core_loop, reason_for_log
+
+logger = logging.getLogger(__name__)
+
+LOADING_SECONDS: Final = 15.0
+"""Longest wait for the first answer of a store, which includes opening it and loading the embedding model."""
+RETRY_SECONDS: Final = 5.0
+"""Least time between two attempts to reach a store that does not answer."""
+
+T = TypeVar("T")
+
+
+class Access:
+    """Runs searches of one store, for any number of runners, threads and event loops.
+
+    The first search waits until the store is open and its model is loaded, without counting that as its own time. If a
+    search fails or takes too long, later ones fail at once, until the store has answered a test in the background. One
+    line is logged when the store stops answering, and one when it answers again.
+
+    Args:
+        test: A search that finds nothing; it opens the store and loads the model.
+    """
+
+    def __init__(self, test: Callable[[], Awaitable[object]]) -> None:
+        self._test = test
+        self._lock = threading.Lock()
+        """Locked briefly only."""
+        self._has_answered = False
+        self._problem: str | None = None
+        """Why the store is left alone."""
+        self._limit: float | None = None
+        """Time limit of the latest search that had one; a store that takes longer does not answer."""
+        self._testing: Future[None] | None = None
+        self._next_test = 0.0
+        self._is_closed = False
+
+    def load(self) -> None:
+        """Open the store and load its model in the background, unless that has happened or is happening."""
+        if not self._has_answered and self._problem is None:
+            self._begin_test()
+
+    async def run(self, search: Callable[[], Awaitable[T]], *, seconds: float | None = None) -> T:
+        """Run a search.
+
+        Args:
+            search: Makes the awaitable of the search.
+            seconds: Time limit, without loading; `None` for the store's own limits.
+
+        Raises:
+            StoreUnavailableError: The store does not answer, or not in time.
+            StorageError: The store failed.
+            EmbeddingError: The embedder failed.
+        """
+        self._limit = seconds or self._limit
+        self.insist()
+        if not self._has_answered:
+            await self._loaded()
+        try:
+            async with asyncio.timeout(seconds):
+                return await search()
+        except TimeoutError as error:
+            self._fail("it was too slow")
+            raise StoreUnavailableError("the memory did not answer in time") from error
+        except (StorageError, EmbeddingError) as error:
+            if not isinstance(error, ReadOnlyError):  # of a tool that writes; the store does answer
+                self._fail(reason_for_log(error))
+            raise
+
+    def insist(self) -> None:
+        """Raise `StoreUnavailableError` if the store is being left alone, and test it again from time to time."""
+        if self._problem is not None:
+            self._begin_test()
+            raise StoreUnavailableError(f"the memory does not answer and is not asked again for now: {self._problem}")
+
+    def hear(self) -> None:
+        """Test a store that is being left alone now, because it has just accepted a write."""
+        if self._problem is not None:
+            self._next_test = 0.0
+            self._begin_test()
+
+    def close(self) -> None:
+        """Test no more; the store is being closed on purpose."""
+        self._is_closed = True
+
+    async def _loaded(self) -> None:
+        self.load()
+        if (testing := self._testing) is not None:
+            await asyncio.wait([asyncio.wrap_future(testing)], timeout=LOADING_SECONDS)
+            if not testing.done():
+                self._note("it takes too long to open")
+        self.insist()
+
+    def _begin_test(self) -> None:
+        with self._lock:
+            is_running = self._testing is not None and not self._testing.done()
+            if not self._is_closed and not is_running and time.monotonic() >= self._next_test:
+                self._next_test = time.monotonic() + RETRY_SECONDS
+                self._testing = core_loop().submit(self._tested(self._limit if self._has_answered else None))
+
+    async def _tested(self, seconds: float | None) -> None:
+        try:
+            async with asyncio.timeout(seconds):
+                await self._test()
+        except Exception as error:  # noqa: BLE001  (any reason not to answer is one to leave the store alone)
+            self._note(reason_for_log(error))
+        else:
+            self._has_answered = True
+            self._note(None)
+
+    def _fail(self, problem: str) -> None:
+        if self._note(problem):
+            self.hear()  # it may have been slow this once
+
+    def _note(self, problem: str | None) -> bool:
+        """Remember whether the store answers; returns whether that is news."""
+        with self._lock:
+            before, self._problem = self._problem, problem
+        is_news = (problem is None) != (before is None)
+        if is_news and problem is None:
+            logger.warning("the memory answers again")
+        elif is_news and not self._is_closed:
+            logger.warning("the memory is left alone until it answers: %s", problem)
+        return is_news

@@ -1,0 +1,79 @@
+"""The public behaviour of ADK's own memory services, case by case, on this one: by words alone, by meaning as by
+default, and with neighbours.
+
+A case marked as not holding is explained in `docs/adk.md`; it fails here if it begins to hold.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+import pytest_asyncio
+
+import tests.adapters.adk.behaviour_of_memories  # adds its cases
+import tests.adapters.adk.behaviour_of_sessions  # noqa: F401  (adds its cases)
+from memory_adk import MemoryService
+from memory_core import Memory
+from tests.adapters.adk.behaviour import APPS, CASES, World
+
+KINDS: Final = ("words", "meaning", "neighbours")
+
+BY_DESIGN: Final = {
+    "a text is found beside one that says more": "what another result says is not repeated",
+    "of_an_event_id_the_first_text_counts": "the last text counts, as in ADK's SQLite service",
+    "a_shorter_session_replaces_the_longer_one": "nothing is deleted by leaving it out",
+    "one_event_in_two_sessions_is_found_twice": "a text is returned once",
+    "parts_without_text_are_returned": "only text is stored",
+    "the_id_of_an_entry_is_that_of_its_event": "a memory has its own id",
+    "an_entry_has_a_local_time_without_an_offset": "times are UTC and say so",
+    "a_long_text_is_returned_whole": "one memory takes at most half of the characters of an answer",
+}
+"""Cases that do not hold, whatever the options; `docs/adk.md` explains each."""
+BY_MEANING: Final = (
+    "a word beside a full stop",
+    "words with a hyphen",
+    "a query that looks like SQL",
+    "a query that looks like a function",
+    "an unknown word finds nothing",
+    "another script 1",
+    "another script 3",
+    "only_the_turn_that_matches_is_found",
+    "only_the_greeting_that_matches_is_found",
+    "only_the_answer_that_matches_is_found",
+    "equal_matches_keep_the_order_in_which_they_were_added",
+)
+"""Cases that do not hold by meaning: texts without a common word match in meaning, and equal words differ in it."""
+WITH_NEIGHBOURS: Final = ("only_the_turn_that_matches_is_found", "only_the_answer_that_matches_is_found")
+"""Cases that do not hold if neighbours are wanted, too."""
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def memories(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[dict[str, Memory]]:
+    """One memory by words and one by meaning for all cases, each of which has an app of its own."""
+    folder: Path = tmp_path_factory.mktemp("memories")
+    async with Memory(folder / "words.db", embedder=None) as words, Memory(folder / "meaning.db") as meaning:
+        yield {"words": words, "meaning": meaning, "neighbours": words}
+
+
+def every_case() -> Iterator[Any]:
+    for name, kind in itertools.product(CASES, KINDS):
+        by_kind = {"words": (), "meaning": BY_MEANING, "neighbours": WITH_NEIGHBOURS}
+        differs = name in BY_DESIGN or name in by_kind[kind]
+        marks = [pytest.mark.xfail(reason=BY_DESIGN.get(name, f"found by {kind}"))] if differs else []
+        yield pytest.param(name, kind, id=f"{name}, {kind}", marks=marks)
+
+
+@pytest.mark.parametrize(("name", "kind"), list(every_case()))
+async def test_what_adks_own_services_do_holds(memories: dict[str, Memory], name: str, kind: str) -> None:
+    service = MemoryService(memories[kind], neighbours=kind == "neighbours")
+    await CASES[name](World(service, f"app {next(APPS)}"))
+
+
+def test_there_are_as_many_cases_as_adk_tests_and_few_do_not_hold() -> None:
+    assert len(CASES) >= 108
+    hold = len(CASES) - len(BY_DESIGN)
+    assert min(hold, hold - len(BY_MEANING), hold - len(WITH_NEIGHBOURS)) >= 100
