@@ -83,7 +83,7 @@ class Conversing:
         return await remember_drafts(self, drafts, now=self.memory.clock(), embed=embed)
 
     async def recall(  # noqa: PLR0913  (one optional keyword per option)
-        self: _Handle,
+        self: Searching,
         query: str,
         *,
         max_chars: int | None = DEFAULT_CHARS,

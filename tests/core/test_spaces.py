@@ -15,6 +15,7 @@ from memory_core import (
     Draft,
     InvalidInputError,
     Memory,
+    MemoryRecord,
     Patch,
     RecordNotFoundError,
     ScopeError,
@@ -161,7 +162,8 @@ async def test_pages_of_all_spaces_are_in_one_order(memory: Memory, order: str) 
     both = SharedMemory(handles[0], {"second": handles[1], "third": handles[2]})
     listed = {}
     for size in (1, 4, 10, 60):
-        cursor, records = None, []
+        cursor: str | None = None
+        records: list[MemoryRecord] = []
         while True:
             page = await both.list(order=order, limit=size, cursor=cursor)  # type: ignore[arg-type]
             assert len(page.records) <= size

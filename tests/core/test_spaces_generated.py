@@ -54,9 +54,13 @@ async def act(world: World, draw: random.Random, user: str, grants: dict[str, st
             world.stored(record)
     elif world.records[owner]:
         id = draw.choice(sorted(world.records[owner]))  # noqa: A001  (the record's own word)
-        change = {"update": lambda: both.update(id, Patch(text=text)), "delete": lambda: both.delete(id)}.get(
-            what, lambda: both.supersede(id, text)
-        )
+
+        async def change() -> MemoryRecord | None:
+            if what == "delete":
+                await both.delete(id)
+                return None
+            return await (both.update(id, Patch(text=text)) if what == "update" else both.supersede(id, text))
+
         if not may_write:
             with pytest.raises(ScopeError if may_read else RecordNotFoundError):
                 await change()
@@ -73,7 +77,7 @@ async def look(world: World, user: str, grants: dict[str, str], both: SharedMemo
     visible = {id: text for owner in (user, *grants) for id, text in world.records[owner].items()}  # noqa: A001
     assert {record.id: record.text for record in (await both.list(limit=1_000)).records} == visible
     for mode in ("hybrid", "lexical", "substring"):
-        found = await both.search("keeps kettle", limit=1_000, floor=False, mode=mode)  # type: ignore[arg-type]
+        found = await both.search("keeps kettle", limit=1_000, floor=False, mode=mode)
         assert {hit.record.id for hit in found} == set(visible)
     shown = {record.text for record in (await both.recall("kettle", max_chars=100_000, floor=False)).records}
     assert shown <= set(visible.values())
