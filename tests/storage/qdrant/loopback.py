@@ -29,6 +29,7 @@ _ROUTES: list[tuple[str, str, str, Any]] = [
     ("PUT", _COLLECTION, "create", models.CreateCollection),
     ("GET", _COLLECTION, "info", None),
     ("PUT", f"{_COLLECTION}/shards", "shard_key", models.CreateShardingKey),
+    ("GET", f"{_COLLECTION}/shards", "shard_keys", None),
     ("PUT", f"{_COLLECTION}/index", "index", models.CreateFieldIndex),
     ("PUT", f"{_COLLECTION}/vectors/([^/]+)", "vector_name", models.VectorNameConfig),
     ("POST", f"{_COLLECTION}/points", "retrieve", models.PointRequest),
