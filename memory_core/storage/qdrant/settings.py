@@ -34,6 +34,8 @@ class Server:
     path: str | None = None
     """A folder, or `":memory:"`: qdrant_client's local mode, for tests only."""
     api_key: str | None = field(default=None, repr=False)
+    ca_file: str | None = None
+    """A file with the certificates of the authorities to trust for `https://`; HTTP only. `None` for the usual ones."""
     prefer_grpc: bool = False
     grpc_port: int = DEFAULT_GRPC_PORT
     timeout_seconds: int = 10
@@ -47,6 +49,8 @@ class Server:
             raise InvalidInputError(f"url {self.url!r} does not start with http:// or https://")
         for name in ("port", "grpc_port"):
             _check_port(name, getattr(self, name))
+        if self.ca_file is not None and self.prefer_grpc:
+            raise InvalidInputError("ca_file is for HTTP; with gRPC set GRPC_DEFAULT_SSL_ROOTS_FILE_PATH instead")
         if self.timeout_seconds < 1:
             raise InvalidInputError(f"timeout_seconds must be at least 1, not {self.timeout_seconds}")
 

@@ -15,7 +15,7 @@ from memory_core import BoundMemory, Memory, run_sync
 from memory_core.protocols import Clock
 from memory_core.storage.qdrant.settings import Server
 from memory_core.storage.qdrant.store import QdrantStore
-from memory_core.testing import ReopeningContract, StoreContract, Ticks
+from memory_core.testing import ReembeddingContract, ReopeningContract, StoreContract, Ticks
 from memory_core.testing.base import MakeEmbedder, MakeMemory, everything
 from memory_core.testing.items import ItemContract
 from memory_core.testing.records import RecordContract
@@ -81,6 +81,13 @@ class TestOverGrpc(Sample, OnAServer):
     def make_memory(self, empty: Loopback) -> MakeMemory:
         server = Server(host=HOST, port=empty.http_port, grpc_port=empty.grpc_port, prefer_grpc=True)
         return lambda clock: on_server(server, clock)
+
+
+class TestAnotherEmbedder(ReembeddingContract):
+    @pytest.fixture
+    def make_memory(self, empty: Loopback) -> MakeMemory:
+        name = f"reembedding-{uuid.uuid4().hex[:8]}"
+        return lambda clock: on_server(Server(url=empty.url), clock, name)
 
 
 if "QDRANT_URL" in os.environ:
