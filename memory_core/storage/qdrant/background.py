@@ -108,7 +108,7 @@ class Upkeep:
                 await self.access.owners.run(to_owner(owner)[0], partial(self._store_of, works=works))
             except OvertakenError:
                 logger.debug("records changed while their vectors were computed; they are found again if necessary")
-        return {work.item.write for work in found}
+        return {work.item.point + work.item.write for work in found}
 
     async def _store_of(self, owner: Owner, works: Sequence[_Work]) -> None:
         changes = Changes(token())
