@@ -58,12 +58,13 @@ SIMILARITY_DIGITS: Final = 6
 """Decimals of a similarity; further ones depend on how many points a request compares."""
 CANDIDATES: Final = 200
 """Minimum number of candidates by words and by meaning; twice the limit if that is more."""
-LEADING: Final = 48
-"""How many of the candidates, the best by what is known after the first round trip, get their neighbours."""
+LEADING: Final = 32
+"""How many of the candidates, the best by what is known after the first round trip, get their neighbours; as many as
+the limit if that is more."""
 RANKED_FIELDS: Final = ("_row", "_terms", "_closing")
 """The payload fields of a candidate."""
-NEIGHBOURS: Final = 6 * LEADING
-"""Maximum number of fetched neighbours: two before and two after each, and some for turns of one moment."""
+NEIGHBOURS: Final = 6
+"""Maximum number of fetched neighbours of each: two before and two after it, and some for turns of one moment."""
 SCANNED: Final = 256
 """Records of one page of a search for a substring."""
 MAX_PARTICIPANTS: Final = 1_000
@@ -249,20 +250,22 @@ async def _complete(owner: Owner, search: Search, found: _Found, reach: Sequence
     """Fetch the neighbours of the leading candidates, missing cosines, and whether candidates satisfy the conditions."""
     unmeasured = [] if search.vector is None else sorted(found.rows.keys() - found.cosines.keys())
     around = [] if search.request.mode == "vector" else _around(search, found)
+    most = NEIGHBOURS * _leading(search)
     requests: list[models.QueryRequest] = []
     if search.vector is not None and unmeasured:
         measured = all_of(owned(owner.key), among(unmeasured))
         requests.append(_nearest(search, measured, len(unmeasured), _EXACT, with_payload=False))
     if around:
         near = all_of(owned(owner.key), either(*around), but_not=[among(sorted(found.rows))])
-        requests.append(_fetching(all_of(near, same("_keys", PENDING)) if search.vector is not None else near))
+        fetched = all_of(near, same("_keys", PENDING)) if search.vector is not None else near
+        requests.append(models.QueryRequest(filter=fetched, limit=most, with_payload=list(RANKED_FIELDS)))
         if search.vector is not None:
-            requests.append(_nearest(search, near, NEIGHBOURS, _EXACT))
+            requests.append(_nearest(search, near, most, _EXACT))
     unknown = [] if reach is None else sorted(found.rows.keys() - found.allowed)
     if unknown and reach is not None:
         requests.append(models.QueryRequest(filter=all_of(*reach, among(unknown)), limit=len(unknown)))
     if around and reach is not None:
-        requests.append(models.QueryRequest(filter=all_of(*reach, either(*around)), limit=NEIGHBOURS))
+        requests.append(models.QueryRequest(filter=all_of(*reach, either(*around)), limit=most))
     for request, answer in zip(requests, await owner.points.query(requests), strict=True):
         cosines = {str(point.id): point.score for point in answer if request.using is not None}
         found.cosines.update(cosines)
@@ -272,14 +275,14 @@ async def _complete(owner: Owner, search: Search, found: _Found, reach: Sequence
             found.allowed.update(str(point.id) for point in answer)
 
 
-def _fetching(where: models.Filter) -> models.QueryRequest:
-    return models.QueryRequest(filter=where, limit=NEIGHBOURS, with_payload=list(RANKED_FIELDS))
+def _leading(search: Search) -> int:
+    return max(LEADING, search.request.limit)
 
 
 def _around(search: Search, found: _Found) -> list[Clause]:
     """The turns before and after the leading candidates, which are not fetched yet."""
     order = _order(found)
-    request = replace(search.request, limit=LEADING, floor=False, every_word=False, explain=False)
+    request = replace(search.request, limit=_leading(search), floor=False, every_word=False, explain=False)
     leading = _rank(replace(search, request=request), found, order, is_narrow=False).rows
     turns = [row for n in leading if (row := found.rows[order[int(n)]].row).session is not None]
     fetched = {candidate.row.seq for candidate in found.rows.values()}

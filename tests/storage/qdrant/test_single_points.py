@@ -18,6 +18,7 @@ from memory_core.storage.qdrant.settings import SHARED_SHARD, Layout, Server
 from memory_core.testing import Ticks
 from memory_core.testing.base import everything, texts
 from tests.storage.qdrant.conftest import ONCE, Open
+from tests.storage.qdrant.edge_engine import EdgeEngine
 from tests.storage.qdrant.engine import Call, Fault
 from tests.storage.qdrant.loopback import Loopback
 from tests.storage.qdrant.settled import pending, records_collection, wait_for
@@ -290,6 +291,24 @@ def test_a_search_takes_three_round_trips(loopback: Loopback, connect: Open, *, 
     loopback.engine.calls.clear()
     assert run_sync(ann.search, "tea7 at noon?", floor=False)
     assert Counter(call.name for call in loopback.engine.calls) == {"query": 3}
+
+
+def test_a_search_of_an_owner_of_2000_downloads_less_than_100_kilobytes(
+    real_engine: EdgeEngine, real_loopback: Loopback, connect: Open
+) -> None:
+    real_loopback.on_loop(real_engine.clear)
+    ann = connect(patient(real_loopback)).bind(user="ann")
+    dice = random.Random(1)
+    words = ["".join(dice.choices("bcdfgaeiou", k=dice.randint(3, 9))) for _ in range(3_000)]
+    drafts = [
+        Draft(f"{' '.join(dice.choices(words, k=14))} tea{n % 50}", session=f"s{n // 40}", role="user", author="Ann")
+        for n in range(2_000)
+    ]
+    run_sync(ann.add_many, drafts)
+    run_sync(ann.search, "tea7")
+    before = real_loopback.sent_bytes
+    assert run_sync(ann.search, f"tea7 {words[3]} at {words[5]}?", floor=False)
+    assert real_loopback.sent_bytes - before < 100_000
 
 
 def test_a_batch_on_this_store_is_no_transaction() -> None:
