@@ -24,7 +24,6 @@ from memory_core import (
     Draft,
     EmbeddingError,
     FingerprintError,
-    InvalidInputError,
     Memory,
     Patch,
     run_sync,

@@ -5,21 +5,23 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import datetime
 from itertools import accumulate
 
+from memory_core.drafts import insist_on_version, patched
 from memory_core.errors import EmbeddingError, reason_for_log
-from memory_core.models import MemoryRecord
+from memory_core.models import MemoryRecord, Patch
 from memory_core.progress import ProgressCallback
 from memory_core.protocols import Embedder
 from memory_core.retrieval.features import is_turn
-from memory_core.storage.qdrant import succession
+from memory_core.storage.qdrant import listing, succession
 from memory_core.storage.qdrant.client import models
-from memory_core.storage.qdrant.codec import Point, Stored, key, payload_of, rows_of, to_row, to_stored, without_nulls
+from memory_core.storage.qdrant.codec import Point, Stored, key, payload_of, to_row, to_stored, without_nulls
 from memory_core.storage.qdrant.owners import Owner
 from memory_core.storage.qdrant.planning import Plan, Planner, Survey, Update, has_expired
 from memory_core.storage.qdrant.removal import delete, of_sources, overwrite
+from memory_core.storage.qdrant.vectors import rows_of
 from memory_core.storage.qdrant.where import all_of, keyed, owned, up_to
 from memory_core.storage.qdrant.writing import Access, Changes, Rewrite, carry_out
 from memory_core.storage.shared.prepared import Prepared, embed, embed_reporting, prepare, texts_to_embed
@@ -72,7 +74,6 @@ async def with_vectors(
     planner: Planner,
     *,
     is_put: bool,
-    now: datetime,
     progress: ProgressCallback | None,
 ) -> Embedded:
     """The new and the replacing records of the batch, by id, with vectors.
@@ -81,7 +82,7 @@ async def with_vectors(
     """
     wanted = [item for item in batch if item.chunks]
     if any(item.record.source_key is not None for item in batch):
-        seen = await survey(access, owner, batch, now)
+        seen = await survey(access, owner, batch, planner.now)
         plan = planner.put(batch, seen) if is_put else planner.add(batch, seen)
         kept = {id(item) for item in plan.new} | _replacing(plan, batch)
         wanted = [item for item in (*plan.new, *batch) if item.chunks and id(item) in kept]
@@ -108,7 +109,7 @@ def _replacing(plan: Plan, batch: Sequence[Prepared]) -> set[int]:
 
 
 async def add(
-    access: Access, owner: Owner, planner: Planner, batch: Sequence[Prepared], embedded: Embedded, now: datetime
+    access: Access, owner: Owner, planner: Planner, batch: Sequence[Prepared], embedded: Embedded
 ) -> list[MemoryRecord | None]:
     """Write the batch, given the current state of the store.
 
@@ -120,10 +121,10 @@ async def add(
         OvertakenError: Another process was faster; plan again.
         UnfinishedWriteError, StorageError: See `carry_out`.
     """
-    seen = await survey(access, owner, batch, now)
+    seen = await survey(access, owner, batch, planner.now)
     plan = planner.add(batch, seen)
     items = {update.known.point: _prepared(access, update, embedded) for update in plan.updates}
-    await _write(access, owner, planner, plan, seen, embedded, items, now)
+    await _write(access, owner, planner, plan, seen, embedded, items)
     return plan.records()
 
 
@@ -135,19 +136,19 @@ async def put(
     embedded: Embedded,
     *,
     remove: Collection[str],
-    now: datetime,
 ) -> list[MemoryRecord]:
     """See `KeyValue.put`; `embedded` is from `with_vectors`. The removals follow the writes."""
-    seen = await survey(access, owner, batch, now)
+    seen = await survey(access, owner, batch, planner.now)
     plan = planner.put(batch, seen)
     latest = {item.record.source_key: item for item in batch}
     items: dict[str, Prepared] = {}
     for update in plan.updates:
         given = latest[update.record.source_key]
         items[update.known.point] = embedded.get(given.record.id, given)._replace(record=update.record)
-    await _write(access, owner, planner, plan, seen, embedded, items, now)
+    await _write(access, owner, planner, plan, seen, embedded, items)
     if remove:
-        await delete(access, owner, await of_sources(owner, planner.scope, remove, now), forget=False, now=now)
+        gone = await of_sources(owner, planner.scope, remove, planner.now)
+        await delete(access, owner, gone, forget=False, now=planner.now)
     return [record for record in plan.records() if record is not None]
 
 
@@ -159,13 +160,12 @@ async def _write(
     seen: Survey,
     embedded: Embedded,
     items: Mapping[str, Prepared],
-    now: datetime,
 ) -> None:
     """Write a plan; the records that new ones supersede are claimed before and closed after."""
     if seen.expired:
-        await delete(access, owner, seen.expired, forget=False, now=now)
+        await delete(access, owner, seen.expired, forget=False, now=planner.now)
     records = [record for record in plan.records() if record is not None]
-    claims = await succession.claim(access, owner, planner, records, now)
+    claims = await succession.claim(access, owner, planner, records)
     changes = Changes(planner.write)
     placed = [(item.record, seq) for item, seq in zip(plan.new, access.arrivals.take(len(plan.new)), strict=True)]
     moved = [(update.record, update.known.seq) for update in plan.updates if update.is_searched_differently]
@@ -179,7 +179,35 @@ async def _write(
         await add_update(access, owner, changes, update, items[update.known.point], before)
     await carry_out(owner.points, changes)
     _note_authors(access, owner, records)
-    await succession.close(access, owner, planner, claims, now)
+    await succession.close(access, owner, planner, claims)
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A change that a caller wants."""
+
+    id: str
+    patch: Patch
+    expected_version: int | None
+    made: Prepared
+    """The new state as it would be if the record was not changed meanwhile."""
+
+
+async def update(access: Access, owner: Owner, planner: Planner, change: Change) -> MemoryRecord:
+    """See `Records.update`; the write goes through only if what it read is still current."""
+    current = await listing.existing(owner, planner.scope, change.id, planner.now)
+    if planner.write in current.writes:  # an earlier attempt was stored after all
+        return current.record
+    insist_on_version(current.record, change.expected_version)
+    record = patched(current.record, change.patch, planner.now)
+    if record is current.record:
+        return record
+    wanted, changes = Update(current, record), Changes(planner.write)
+    before = await turns_before(owner, [(record, current.seq)] if wanted.is_searched_differently else [])
+    item = change.made if record == change.made.record else change.made.again(record)
+    await add_update(access, owner, changes, wanted, item, before)
+    await carry_out(owner.points, changes)
+    return record
 
 
 def _prepared(access: Access, update: Update, embedded: Embedded) -> Prepared:

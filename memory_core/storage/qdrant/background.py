@@ -21,10 +21,11 @@ from memory_core.protocols import Clock, Embedder
 from memory_core.retrieval.features import ANALYSIS
 from memory_core.storage.qdrant.adding import to_point
 from memory_core.storage.qdrant.client import models
-from memory_core.storage.qdrant.codec import PENDING, STORED_FIELDS, Stored, analysed, rows_of, to_stored, token
+from memory_core.storage.qdrant.codec import PENDING, STORED_FIELDS, Stored, analysed, to_stored, token
 from memory_core.storage.qdrant.collection import EpochError
 from memory_core.storage.qdrant.owners import Owner, to_owner
 from memory_core.storage.qdrant.removal import sweep
+from memory_core.storage.qdrant.vectors import rows_of
 from memory_core.storage.qdrant.where import Clause, all_of, beyond, same
 from memory_core.storage.qdrant.writing import Access, Changes, OvertakenError, Rewrite, carry_out
 from memory_core.storage.shared.prepared import embed, texts_to_embed

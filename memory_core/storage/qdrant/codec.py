@@ -17,33 +17,23 @@ import json
 import threading
 import time
 import uuid
-import zlib
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from datetime import datetime
 from hashlib import blake2b, sha256
 from typing import Any, Final
 
-import numpy as np
-
 from memory_core.encoding import encode_json
 from memory_core.models import MemoryRecord, Scope
-from memory_core.retrieval.bm25 import K1, B
 from memory_core.retrieval.features import ANALYSIS, features, is_turn, role_flag, terms_of_record
 from memory_core.storage.qdrant.client import models
+from memory_core.storage.qdrant.vectors import WORDS, dense, sparse
 from memory_core.storage.shared.prepared import Prepared
 from memory_core.storage.shared.transfer import Carried
 from memory_core.storage.shared.values import link_keys, micros, to_links
 from memory_core.storage.shared.versions import REVISIONS_KEPT
 from memory_core.where.conditions import NAME_FIELDS
 
-WORDS: Final = "words"
-"""The sparse vector: BM25 weights of the analysed terms, without the IDF, which the server adds at query time."""
-AVERAGE_TERMS: Final = 20
-"""Length by which the stored BM25 weights are normalised: the server uses them only to select candidates."""
-MAX_FLOATS: Final = 1_000_000
-"""Maximum number of numbers in the vector of one point. Pieces of a text beyond it are found by words only."""
 MAX_REVISION_CHARS: Final = 4_000_000
 """Maximum length of all earlier texts of a record, so that its point fits into a request; the oldest are dropped."""
 WRITES_KEPT: Final = 16
@@ -361,34 +351,6 @@ def data_key(name: str, value: object) -> str:
     if isinstance(value, float) and value.is_integer():
         value = int(value)
     return key("data", blake2b(encode_json([name, value]).encode(), digest_size=16).hexdigest())
-
-
-def sparse(terms: str) -> models.SparseVector:
-    """BM25 weights by hashed term; terms with the same hash share a dimension, which affects candidates, not ranks."""
-    counts = Counter(zlib.crc32(term.encode()) for term in terms.split())
-    norm = K1 * (1 - B + B * sum(counts.values()) / AVERAGE_TERMS)
-    indices = sorted(counts)
-    weights = [round((K1 + 1) * counts[index] / (counts[index] + norm), 4) for index in indices]
-    return models.SparseVector(indices=indices, values=weights)
-
-
-def sparse_query(terms: Sequence[str]) -> models.SparseVector:
-    """The same dimensions for the distinct terms of a query."""
-    indices = sorted({zlib.crc32(term.encode()) for term in terms})
-    return models.SparseVector(indices=indices, values=[1.0] * len(indices))
-
-
-def dense(vectors: Sequence[bytes]) -> list[list[float]]:
-    """Rows of numbers, as many as fit into one point."""
-    rows = np.frombuffer(b"".join(vectors), np.float16).reshape(len(vectors), -1).astype(np.float64)
-    kept: list[list[float]] = np.round(rows[: max(MAX_FLOATS // rows.shape[1], 1)], 7).tolist()
-    return kept
-
-
-def rows_of(vectors: Any, name: str | None) -> tuple[bytes, ...]:
-    """The float16 rows of one vector of a point, as the client returns them; empty if there is none."""
-    found = vectors.get(name) if isinstance(vectors, dict) else None
-    return tuple(np.asarray(row, np.float16).tobytes() for row in found or ())
 
 
 def analysed(record: MemoryRecord, spans: Sequence[tuple[int, int]], vectors: Sequence[bytes]) -> Prepared:

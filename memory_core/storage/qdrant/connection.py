@@ -95,7 +95,9 @@ class Connection:
 
 def new_client(server: Server) -> AsyncQdrantClient:
     """The client of a server. A URL without a port means 6333, also with TLS, as for qdrant_client."""
-    tls = {} if server.ca_file is None else {"verify": ssl.create_default_context(cafile=server.ca_file)}
+    tls: dict[str, Any] = {}  # an argument of httpx, which the client passes on
+    if server.ca_file is not None:
+        tls["verify"] = ssl.create_default_context(cafile=server.ca_file)
     return AsyncQdrantClient(
         url=server.url,
         host=server.host,

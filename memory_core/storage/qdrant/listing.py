@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, Final
 
+from memory_core.errors import RecordNotFoundError
 from memory_core.models import EMPTY_STATS, MemoryRecord, Order, Page, Scope, Stats
 from memory_core.protocols import ListRequest
 from memory_core.storage.qdrant.client import models
@@ -82,6 +83,14 @@ async def one(owner: Owner, scope: Scope, id: str, now: datetime) -> Stored | No
         return None
     bound = [(getattr(scope, name), getattr(record, name)) for name in ("agent", "session", "collection")]
     return stored if all(wanted is None or wanted == actual for wanted, actual in bound) else None
+
+
+async def existing(owner: Owner, scope: Scope, id: str, now: datetime) -> Stored:  # noqa: A002
+    """The same, or `RecordNotFoundError`."""
+    known = await one(owner, scope, id, now)
+    if known is None:
+        raise RecordNotFoundError(f"there is no memory {id!r}")
+    return known
 
 
 async def touch(points: Points, stored: Sequence[Stored], now: datetime) -> tuple[MemoryRecord, ...]:

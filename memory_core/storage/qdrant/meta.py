@@ -1,4 +1,4 @@
-"""The description of a store: one point in a small collection of its own, beside the positions of a mirror. No texts."""
+"""The description of a store: one point in a small collection without texts, beside the positions of a mirror."""
 
 from __future__ import annotations
 
@@ -67,8 +67,8 @@ def insist_on_embedder(found: Fingerprint | None, asked: Fingerprint | None) -> 
     """Raise `FingerprintError` if the vectors were made by another embedder."""
     if found is not None and asked is not None and found != asked:
         raise FingerprintError(
-            f"the vectors of this store were made by {found.name} {found.revision} ({found.dimensions} dimensions), not "
-            f"by {asked.name} {asked.revision} ({asked.dimensions}); open it with that embedder, or open it with "
+            f"the vectors of this store were made by {found.name} {found.revision} ({found.dimensions} dimensions), "
+            f"not by {asked.name} {asked.revision} ({asked.dimensions}); open it with that embedder, or open it with "
             "embedder=None and call `await memory.reembed(embedder)`"
         )
 

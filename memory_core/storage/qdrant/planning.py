@@ -62,6 +62,7 @@ class Planner:
     names: Names
     write: str
     """The token of the call; what has it was stored by an earlier attempt."""
+    now: datetime
 
     def add(self, batch: Sequence[Prepared], seen: Survey) -> Plan:
         """Sort records into new, known and forgotten ones.

@@ -1,8 +1,9 @@
 """Changing the embedder of a store in use: every embedder has a named vector of its own.
 
-The new vectors are added beside the old ones, a page at a time, each under the condition that its record is unchanged.
-An interrupted run goes on where it stopped, because a filter finds the points that lack the new vector. Searches use the
-old vectors until the description of the store names the new embedder; what was written meanwhile is pending then.
+The new vectors are added beside the old ones, a page at a time, each under the condition that its record is
+unchanged. An interrupted run goes on where it stopped, because a filter finds the points that lack the new vector.
+Searches use the old vectors until the description of the store names the new embedder; what was written meanwhile is
+pending then.
 """
 
 from __future__ import annotations
@@ -15,12 +16,13 @@ from memory_core.errors import FingerprintError, StorageError, UnsupportedError
 from memory_core.progress import Progress, ProgressCallback
 from memory_core.protocols import Embedder
 from memory_core.storage.qdrant.client import models
-from memory_core.storage.qdrant.codec import STORED_FIELDS, Stored, dense, to_stored
+from memory_core.storage.qdrant.codec import STORED_FIELDS, Stored, to_stored
 from memory_core.storage.qdrant.collection import by
 from memory_core.storage.qdrant.connection import Connection
 from memory_core.storage.qdrant.meta import vector_name
 from memory_core.storage.qdrant.retry import MissingPointError, UnansweredError
 from memory_core.storage.qdrant.schema import ensure_vector
+from memory_core.storage.qdrant.vectors import dense
 from memory_core.storage.qdrant.where import all_of, any_of, beyond
 from memory_core.storage.qdrant.writing import Access
 from memory_core.storage.shared.prepared import embed, texts_to_embed

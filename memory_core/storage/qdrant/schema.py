@@ -19,9 +19,9 @@ from typing import Any, Final
 from memory_core.errors import FingerprintError, InvalidInputError, StorageError
 from memory_core.models import Fingerprint
 from memory_core.storage.qdrant.client import AsyncQdrantClient, models
-from memory_core.storage.qdrant.codec import WORDS
 from memory_core.storage.qdrant.connection import Connection
 from memory_core.storage.qdrant.settings import SHARED_SHARD, Layout
+from memory_core.storage.qdrant.vectors import WORDS
 from memory_core.storage.qdrant.where import RANGED, RATED
 
 FORMAT: Final = 2

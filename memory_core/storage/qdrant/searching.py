@@ -32,10 +32,11 @@ from memory_core.retrieval.question import Query
 from memory_core.retrieval.ranking import Ranking, Vector, rank
 from memory_core.storage.qdrant import listing
 from memory_core.storage.qdrant.client import models
-from memory_core.storage.qdrant.codec import PENDING, STORED_FIELDS, WORDS, Row, Stored, sparse_query, to_row, to_stored
+from memory_core.storage.qdrant.codec import PENDING, STORED_FIELDS, Row, Stored, to_row, to_stored
 from memory_core.storage.qdrant.owners import AUTHORS_SECONDS, CACHED, Owner, Owners
 from memory_core.storage.qdrant.reach import reachable
 from memory_core.storage.qdrant.succession import resolved
+from memory_core.storage.qdrant.vectors import WORDS, rows_of, sparse_query
 from memory_core.storage.qdrant.where import (
     Clause,
     all_of,
@@ -247,7 +248,7 @@ def _nearest(
 
 
 async def _complete(owner: Owner, search: Search, found: _Found, reach: Sequence[Clause] | None) -> None:
-    """Fetch the neighbours of the leading candidates, missing cosines, and whether candidates satisfy the conditions."""
+    """Fetch the neighbours of the leading candidates, missing cosines, and which candidates satisfy the conditions."""
     unmeasured = [] if search.vector is None else sorted(found.rows.keys() - found.cosines.keys())
     around = [] if search.request.mode == "vector" else _around(search, found)
     most = NEIGHBOURS * _leading(search)
@@ -359,9 +360,9 @@ async def _records(
 
 
 def _cosines(vectors: Any, search: Search) -> Floats | None:
-    rows = vectors.get(search.using) if isinstance(vectors, dict) else None
     assert search.vector is not None  # noqa: S101  (vectors are fetched only for one)
-    return np.asarray(rows, np.float32) @ search.vector.values if rows else None
+    rows = np.frombuffer(b"".join(rows_of(vectors, search.using)), np.float16)
+    return rows.reshape(-1, len(search.vector.values)).astype(np.float32) @ search.vector.values if len(rows) else None
 
 
 def _passage(item: Stored, search: Search, near: Floats | None) -> Passage:

@@ -123,6 +123,16 @@ class Patience:
 SHARED_SHARD: Final = "shared"
 
 
+def to_server(given: str | os.PathLike[str] | Server | None) -> Server:
+    """A server as a caller may name it: by settings, URL or folder, or not at all."""
+    if isinstance(given, Server):
+        return given
+    if given is None:
+        return Server()
+    text = os.fspath(given)
+    return Server(url=text) if text.startswith(("http://", "https://")) else Server(path=text)
+
+
 def from_uri(uri: str) -> tuple[Server, str | None]:
     """A server and, if named, a collection, from `qdrant://[key@]host[:port][/collection][?options]`.
 

@@ -13,8 +13,7 @@ from functools import partial
 from typing import Any, ClassVar, Self, TypeVar
 
 from memory_core.chunking import DEFAULT_CHUNKER, Chunker
-from memory_core.drafts import insist_on_version, is_long_patch, patched
-from memory_core.errors import RecordNotFoundError
+from memory_core.drafts import is_long_patch, patched
 from memory_core.limits import is_long
 from memory_core.loop import off_loop
 from memory_core.models import ErasureReceipt, Hit, MemoryRecord, Page, Patch, Scope, Stats, Version, utc_now
@@ -29,13 +28,12 @@ from memory_core.storage.qdrant.collection import Points
 from memory_core.storage.qdrant.connection import IDF_BY_OWNER, Connection
 from memory_core.storage.qdrant.meta import Meta
 from memory_core.storage.qdrant.owners import Owner, Owners
-from memory_core.storage.qdrant.planning import Planner, Update
+from memory_core.storage.qdrant.planning import Planner
 from memory_core.storage.qdrant.reembedding import reembed
-from memory_core.storage.qdrant.settings import IN_MEMORY, Layout, Patience, Server, from_uri
+from memory_core.storage.qdrant.settings import IN_MEMORY, Layout, Patience, Server, from_uri, to_server
 from memory_core.storage.qdrant.transfer import QdrantPort, owners_of
 from memory_core.storage.qdrant.where import EVERYTHING
-from memory_core.storage.qdrant.writing import Access, Changes, carry_out, until_undisturbed
-from memory_core.storage.shared.batches import is_searched_differently
+from memory_core.storage.qdrant.writing import Access, until_undisturbed
 from memory_core.storage.shared.prepared import Prepared, prepare, prepare_all, query_vector
 from memory_core.storage.shared.versions import versions_of
 from memory_core.where.value import Where
@@ -83,7 +81,7 @@ class QdrantStore:
         patience: Patience | None = None,
         chunker: Chunker = DEFAULT_CHUNKER,
     ) -> None:
-        self._server = _server(server).resolved()
+        self._server = to_server(server).resolved()
         self._embedder = embedder
         self._clock = clock
         self._name = collection
@@ -175,17 +173,15 @@ class QdrantStore:
             return []
         batch, planner = await prepare_all(self._prepare, records), self._planner(scope)
         embedder = None if embed_later else self._embedder
-        embedded = await self._embedded(scope, batch, embedder, planner, is_put=False, progress=progress)
-        work = lambda owner: adding.add(self._access, owner, planner, batch, embedded, self._clock())  # noqa: E731
-        return await self._write(scope, work)
+        embedded = await self._embedded(batch, embedder, planner, is_put=False, progress=progress)
+        return await self._write(scope, lambda owner: adding.add(self._access, owner, planner, batch, embedded))
 
     async def search(self, scope: Scope, request: SearchRequest) -> list[Hit]:
         """See `Records.search`."""
         request.insist_on(self._embedder)
         access, now = self._access, self._clock()
         if request.mode == "substring":
-            work = lambda owner: searching.containing(owner, scope, request, now)  # noqa: E731
-            return await access.owners.run(scope, work)
+            return await access.owners.run(scope, lambda owner: searching.containing(owner, scope, request, now))
         names: Collection[str] = ()
         if self._embedder is not None and request.mode != "lexical" and request.vector is None:
             names = await access.owners.run(scope, lambda owner: searching.participants(access.owners, owner))
@@ -220,32 +216,13 @@ class QdrantStore:
 
     async def update(self, scope: Scope, id: str, patch: Patch, *, expected_version: int | None) -> MemoryRecord:  # noqa: A002
         """See `Records.update`."""
-        now, write = self._clock(), token()
-        known = await self._access.owners.run(scope, lambda owner: self._one(owner, scope, id))
-        made = await off_loop(is_long_patch(patch), self._patched, known.record, patch, now)
+        access, planner = self._access, self._planner(scope)
+        known = await access.owners.run(scope, lambda owner: listing.existing(owner, scope, id, planner.now))
+        made = await off_loop(is_long_patch(patch), self._patched, known.record, patch, planner.now)
         if known.record.text != made.record.text:
             made = await adding.embedded_or_pending(self._embedder, made)
-
-        async def work(owner: Owner) -> MemoryRecord:
-            current = await self._one(owner, scope, id)
-            if write in current.writes:  # an earlier attempt was stored after all
-                return current.record
-            insist_on_version(current.record, expected_version)  # the write goes through only if this is still current
-            record = patched(current.record, patch, now)
-            if record is current.record:
-                return record
-            item, update, changes = (
-                made if record == made.record else made.again(record),
-                Update(current, record),
-                Changes(write),
-            )
-            moved = [(record, current.seq)] if is_searched_differently(current.record, record) else []
-            before = await adding.turns_before(owner, moved)
-            await adding.add_update(self._access, owner, changes, update, item, before)
-            await carry_out(owner.points, changes)
-            return record
-
-        return await self._write(scope, work)
+        change = adding.Change(id, patch, expected_version, made)
+        return await self._write(scope, lambda owner: adding.update(access, owner, planner, change))
 
     def _patched(self, record: MemoryRecord, patch: Patch, now: datetime) -> Prepared:
         return self._prepare(patched(record, patch, now))
@@ -259,12 +236,11 @@ class QdrantStore:
         if not records and not remove:
             return []
         batch, planner = await prepare_all(self._prepare, records), self._planner(scope)
-        embedded = await self._embedded(scope, batch, self._embedder, planner, is_put=True, progress=None)
+        embedded = await self._embedded(batch, self._embedder, planner, is_put=True, progress=None)
 
-        async def work(owner: Owner) -> Records:
-            return await adding.put(self._access, owner, planner, batch, embedded, remove=remove, now=self._clock())
-
-        return await self._write(scope, work)
+        return await self._write(
+            scope, lambda owner: adding.put(self._access, owner, planner, batch, embedded, remove=remove)
+        )
 
     async def collections(self, scope: Scope, where: Where) -> Texts:
         """See `KeyValue.collections`."""
@@ -389,11 +365,10 @@ class QdrantStore:
             self._background.wake()
 
     def _planner(self, scope: Scope) -> Planner:
-        return Planner(scope, self._access.names, token())
+        return Planner(scope, self._access.names, token(), self._clock())
 
     async def _embedded(
         self,
-        scope: Scope,
         batch: Sequence[Prepared],
         embedder: Embedder | None,
         planner: Planner,
@@ -404,24 +379,9 @@ class QdrantStore:
         if embedder is None:
             return {}
 
-        async def work(owner: Owner) -> adding.Embedded:
-            return await adding.with_vectors(
-                self._access, owner, batch, embedder, planner, is_put=is_put, now=self._clock(), progress=progress
-            )
-
-        return await self._access.owners.run(scope, work)
-
-    async def _one(self, owner: Owner, scope: Scope, id: str) -> Stored:  # noqa: A002
-        known = await listing.one(owner, scope, id, self._clock())
-        if known is None:
-            raise RecordNotFoundError(f"there is no memory {id!r}")
-        return known
-
-
-def _server(given: str | os.PathLike[str] | Server | None) -> Server:
-    if isinstance(given, Server):
-        return given
-    if given is None:
-        return Server()
-    text = os.fspath(given)
-    return Server(url=text) if text.startswith(("http://", "https://")) else Server(path=text)
+        return await self._access.owners.run(
+            planner.scope,
+            lambda owner: adding.with_vectors(
+                self._access, owner, batch, embedder, planner, is_put=is_put, progress=progress
+            ),
+        )

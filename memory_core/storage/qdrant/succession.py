@@ -34,9 +34,7 @@ class Claims:
     heirs: Mapping[str, MemoryRecord]
 
 
-async def claim(
-    access: Access, owner: Owner, planner: Planner, records: Sequence[MemoryRecord], now: datetime
-) -> Claims:
+async def claim(access: Access, owner: Owner, planner: Planner, records: Sequence[MemoryRecord]) -> Claims:
     """Claim the stored records in scope that new ones supersede; those within the batch are retired already.
 
     Raises:
@@ -52,16 +50,15 @@ async def claim(
         heir = access.names.point_of(heirs[known.record.id])
         if known.closing is not None and known.closing[0] == heir:
             continue
-        if known.closing is not None and not _is_abandoned(known, now):
+        if known.closing is not None and not _is_abandoned(known, planner.now):
             raise OvertakenError(())
-        overwrite(access, owner, changes, replace(known, closing=(heir, stamp(now))), known.record)
+        overwrite(access, owner, changes, replace(known, closing=(heir, stamp(planner.now))), known.record)
     await carry_out(owner.points, changes)
     return Claims(heirs)
 
 
-async def close(access: Access, owner: Owner, planner: Planner, claims: Claims, now: datetime) -> None:
+async def close(access: Access, owner: Owner, planner: Planner, claims: Claims) -> None:
     """Close the claimed records, after the new ones are stored."""
-    del now
     if claims.heirs:
         await _close(access, owner, await _reached(owner, planner.scope, claims.heirs), claims.heirs)
 

@@ -23,7 +23,6 @@ from memory_core.storage.qdrant.codec import (
     bounded,
     carried,
     key,
-    rows_of,
     stamp,
     to_row,
     to_stored,
@@ -32,6 +31,7 @@ from memory_core.storage.qdrant.codec import (
 from memory_core.storage.qdrant.collection import NAMED, by, portions
 from memory_core.storage.qdrant.owners import Owner, Owners, to_owner
 from memory_core.storage.qdrant.removal import delete
+from memory_core.storage.qdrant.vectors import rows_of
 from memory_core.storage.qdrant.where import all_of, any_of, owned, same
 from memory_core.storage.qdrant.writing import Access, Changes, Rewrite, carry_out, until_undisturbed
 from memory_core.storage.shared.prepared import prepare

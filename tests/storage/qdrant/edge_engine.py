@@ -106,7 +106,9 @@ class EdgeEngine(Engine):
 
     def _retrieve(self, collection: str, body: models.PointRequest) -> list[models.Record]:
         found = self.shards[collection].retrieve(
-            [str(point) for point in body.ids], with_payload=_payload(body.with_payload), with_vector=body.with_vector or False
+            [str(point) for point in body.ids],
+            with_payload=_payload(body.with_payload),
+            with_vector=body.with_vector or False,
         )
         return [models.Record(id=str(record.id), payload=record.payload, vector=record.vector) for record in found]
 
@@ -144,7 +146,10 @@ class EdgeEngine(Engine):
                 direction = edge.Direction.Desc if by.direction == "desc" else edge.Direction.Asc
                 order = edge.OrderBy(by.key, direction)
             found, _ = shard.scroll(edge.ScrollRequest(limit=search.limit, order_by=order, **shape))
-            return [models.ScoredPoint(id=str(p.id), version=0, score=0.0, payload=p.payload, vector=p.vector) for p in found]
+            return [
+                models.ScoredPoint(id=str(p.id), version=0, score=0.0, payload=p.payload, vector=p.vector)
+                for p in found
+            ]
         nearest: Any = query.nearest
         if isinstance(nearest, models.SparseVector):
             nearest = edge.SparseVector(nearest.indices, nearest.values)

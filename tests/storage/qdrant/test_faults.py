@@ -184,9 +184,12 @@ def test_a_batch_that_stopped_half_way_says_what_is_stored_and_can_be_repeated(
     monkeypatch.setattr(collection, "MAX_POINTS", 4)
     ann = connect(server).bind(user="ann")
     before = run_sync(ann.add, Draft("tea", source_key="k"))
-    drafts = [Draft("jasmine tea", source_key="k"), *(Draft(f"n{n}", source_key=f"n{n}", session="s") for n in range(9))]
+    drafts = [
+        Draft("jasmine tea", source_key="k"),
+        *(Draft(f"n{n}", source_key=f"n{n}", session="s") for n in range(9)),
+    ]
     loopback.fail(after_writes(1, first, Fault.UNAVAILABLE))
-    with pytest.raises(UnfinishedWriteError, match="does not answer after 6 attempts.*repeating") as caught:
+    with pytest.raises(UnfinishedWriteError, match=r"does not answer after 6 attempts.*repeating") as caught:
         run_sync(ann.add_many, drafts)
     loopback.fail()
     error = caught.value
@@ -232,7 +235,15 @@ def test_a_lost_reply_to_a_write_that_is_there_is_not_noticed(
 ) -> None:
     ann = connect(server, patience=ONCE).bind(user="ann")
     lost: list[Call] = []
-    loopback.fail(lambda call: lost.append(call) or Fault.LOST if call.is_write and not lost else None)
+    writes = from_write(Fault.LOST, Fault.UNAVAILABLE)
+
+    def lose_one(call: Call) -> Fault | None:
+        if lost or writes(call) is None:
+            return None
+        lost.append(call)
+        return Fault.LOST
+
+    loopback.fail(lose_one)
     record = run_sync(ann.add, "tea")
     assert lost
     assert everything(ann) == [record]

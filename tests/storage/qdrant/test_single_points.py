@@ -12,7 +12,7 @@ import pytest
 from memory_core import Draft, FingerprintError, InvalidInputError, Link, Scope, StorageError, Where, run_sync
 from memory_core.embedding.hashing import HashingEmbedder
 from memory_core.loop import on_core
-from memory_core.models import RELATIONS
+from memory_core.models import Relation
 from memory_core.storage.qdrant.owners import LIFE
 from memory_core.storage.qdrant.settings import SHARED_SHARD, Layout, Server
 from memory_core.testing import Ticks
@@ -25,7 +25,7 @@ from tests.storage.qdrant.settled import pending, records_collection, wait_for
 
 MEGABYTES = 2**20
 ALLOWED = 32 * MEGABYTES
-OTHER = next(relation for relation in RELATIONS if relation != "supersedes")
+OTHER: Relation = "derived_from"
 
 
 @pytest.fixture
@@ -95,8 +95,7 @@ def test_a_write_that_can_never_be_done_stops_nobody(
     with pytest.raises(StorageError, match="too large"):
         run_sync(memory.bind(user="ann").add_many, [Draft("n", data={"page": "x" * 300_000}), "small"])
     for other in (memory, connect()):
-        bob = other.bind(user="bob")
-        run_sync(lambda bob=bob: bob.add("tea", embed="later"))
+        run_sync(other.bind(user="bob").add, "tea", embed="later")
         wait_for(lambda: not pending(loopback))
 
 
@@ -111,7 +110,7 @@ def test_what_is_deleted_between_two_writes_of_a_failed_put_stops_nobody(loopbac
     other = connect().bind(user="ann")
     run_sync(other.delete_where, Where())
     bob = connect().bind(user="bob")
-    run_sync(lambda: bob.add("tea", embed="later"))
+    run_sync(bob.add, "tea", embed="later")
     wait_for(lambda: not pending(loopback))
     assert everything(other) == []
 

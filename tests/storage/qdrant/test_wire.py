@@ -17,10 +17,11 @@ from memory_core import (
     Where,
     run_sync,
 )
-from memory_core.storage.qdrant.codec import WORDS, named_id
+from memory_core.storage.qdrant.codec import named_id
 from memory_core.storage.qdrant.schema import META_INDEXES, RECORD_INDEXES
 from memory_core.storage.qdrant.searching import CANDIDATES
 from memory_core.storage.qdrant.settings import SHARED_SHARD, Layout, Server
+from memory_core.storage.qdrant.vectors import WORDS
 from tests.storage.embedders import DIMENSIONS
 from tests.storage.qdrant.conftest import Open
 from tests.storage.qdrant.engine import Call, Engine
@@ -52,7 +53,12 @@ def test_every_field_that_is_filtered_or_ordered_by_has_an_index(loopback: Loopb
     name = records_collection(loopback)
     assert loopback.engine.indexes[name].keys() == RECORD_INDEXES.keys()
     assert loopback.engine.indexes[name]["_owner"].is_tenant is True
-    for field, kind in (("_keys", "keyword"), ("occurred_at", "datetime"), ("author", "keyword"), ("importance", "float")):
+    for field, kind in (
+        ("_keys", "keyword"),
+        ("occurred_at", "datetime"),
+        ("author", "keyword"),
+        ("importance", "float"),
+    ):
         index = loopback.engine.indexes[name][field]
         assert (index.type, index.on_disk, index.enable_hnsw) == (kind, True, False)
     assert loopback.engine.indexes[name]["_owner"].enable_hnsw is None
