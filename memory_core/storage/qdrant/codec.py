@@ -211,7 +211,6 @@ def payload_of(owner: str, item: Prepared, known: Stored, vector: str | None) ->
     record = item.record
     pending = [PENDING] if item.chunks and vector is None else []
     closing = [] if known.closing is None else [CLOSING]
-    made = [] if vector is None else [made_key(vector)]
     return {
         **{name: getattr(record, name) for name in NAMES},
         **{name: None if (value := getattr(record, name)) is None else stamp(value) for name in _TIMES},
@@ -222,7 +221,7 @@ def payload_of(owner: str, item: Prepared, known: Stored, vector: str | None) ->
         "_seq": known.seq,
         "_before": list(known.before),
         **searched_fields(item, known),
-        "_keys": [*keys_of(record), *pending, *closing, *made],
+        "_keys": [*keys_of(record), *pending, *closing],
         "_spans": [list(span) for span in item.chunks],
         "_owner": owner,
         "_born": known.born,
@@ -281,11 +280,6 @@ def keys_of(record: MemoryRecord) -> list[str]:
 def key(name: str, value: object) -> str:
     """The index key of one value of a field."""
     return f"{name}={value}"
-
-
-def made_key(vector: str) -> str:
-    """The index key of the vector that a point has."""
-    return key("vector", vector)
 
 
 def without_nulls(payload: Payload) -> Payload:

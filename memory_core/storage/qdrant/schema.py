@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Final
 
-from memory_core.errors import FingerprintError, InvalidInputError, StorageError
+from memory_core.errors import FingerprintError, InvalidInputError, NotAStoreError, StorageError
 from memory_core.models import Fingerprint
 from memory_core.storage.qdrant.client import AsyncQdrantClient, models
 from memory_core.storage.qdrant.connection import Connection
@@ -70,7 +70,16 @@ def meta_name(name: str) -> str:
 
 
 async def ensure_meta(connection: Connection, name: str, layout: Layout) -> None:
-    """Create the collection that describes the store unless it exists."""
+    """Create the collection that describes the store unless it exists.
+
+    Raises:
+        NotAStoreError: There is a store of format 1, which had other collections.
+    """
+    if await connection.call(lambda client: client.collection_exists(f"{name}-ledger")):
+        raise NotAStoreError(
+            f"{name!r} is a store of a development version, which this one does not read; move it to a file with that "
+            "version, or give another collection name"
+        )
 
     async def make(client: AsyncQdrantClient) -> None:
         await client.create_collection(
@@ -92,6 +101,7 @@ async def ensure_records(
 
     Raises:
         InvalidInputError: It exists with another layout.
+        NotAStoreError: Another program made it.
         FingerprintError: Its vectors have another length.
     """
     vectors = {} if fingerprint is None or vector is None else {vector: _vectors(fingerprint.dimensions)}
@@ -114,6 +124,8 @@ async def ensure_records(
 
     await _ensure(connection, name, make)
     info = await connection.call(lambda client: client.get_collection(name))
+    if WORDS not in (info.config.params.sparse_vectors or {}):
+        raise NotAStoreError(f"collection {name!r} was made by another program; give another collection name")
     _check_layout(name, info.config.params, layout)
     if layout.tenant_shards:
         await _ensure_shard_key(connection, name)

@@ -6,7 +6,6 @@ without vectors, those parts are tested that look different there. `MEMORY_CORE_
 
 from __future__ import annotations
 
-import os
 import uuid
 
 import pytest
@@ -88,12 +87,3 @@ class TestAnotherEmbedder(ReembeddingContract):
     def make_memory(self, empty: Loopback) -> MakeMemory:
         name = f"reembedding-{uuid.uuid4().hex[:8]}"
         return lambda clock: on_server(Server(url=empty.url), clock, name)
-
-
-if "QDRANT_URL" in os.environ:
-
-    class TestOnTheServerOfTheEnvironment(OnAServer):
-        @pytest.fixture
-        def make_memory(self) -> MakeMemory:
-            name = f"contract-{uuid.uuid4().hex[:8]}"
-            return lambda clock: on_server(Server(), clock, name)

@@ -12,6 +12,7 @@ from memory_core import (
     Draft,
     InvalidInputError,
     NewerStoreError,
+    NotAStoreError,
     StorageError,
     StoreUnavailableError,
     Where,
@@ -188,6 +189,17 @@ def test_a_store_of_a_newer_version_is_refused_and_left_alone(loopback: Loopback
     ):
         connect()
     assert not [call for call in loopback.engine.calls if call.is_write]
+
+
+@pytest.mark.parametrize(("name", "said"), [("memory-core", "another program"), ("memory-core-ledger", "development")])
+def test_a_collection_of_something_else_is_left_alone(loopback: Loopback, connect: Open, name: str, said: str) -> None:
+    def make() -> None:
+        loopback.engine._create(name, models.CreateCollection(vectors={}, sparse_vectors={}))
+
+    loopback.on_loop(make)
+    with pytest.raises(NotAStoreError, match=said):
+        connect()
+    assert name not in loopback.engine.indexes
 
 
 def test_an_older_collection_gets_the_indexes_it_lacks(loopback: Loopback, connect: Open) -> None:
