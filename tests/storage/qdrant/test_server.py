@@ -23,7 +23,7 @@ from memory_core.testing.base import MakeEmbedder, MakeMemory, everything, texts
 from memory_core.transfer.migrate import migrate
 from tests.storage.embedders import WordEmbedder
 from tests.storage.qdrant.settled import wait_for
-from tests.storage.qdrant.test_contract import OnAServer, on_server
+from tests.storage.qdrant.test_contract import OnAServer
 from tests.storage.qdrant.test_migrate import live, state
 
 URL = os.environ.get("QDRANT_URL", "")
