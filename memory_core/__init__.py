@@ -71,6 +71,7 @@ from memory_core.progress import Progress, ProgressCallback, progress_bar
 from memory_core.protocols import Embedder, Store, Summarizer
 from memory_core.recall.values import Considered, Recalled, RecallOptions
 from memory_core.settings import DEFAULT_EMBEDDER
+from memory_core.spaces import SharedMemory
 from memory_core.sync import SyncMemory
 from memory_core.where.conditions import AllOf, AnyOf, Comparison, DataCondition, FieldCondition, NoneOf
 from memory_core.where.documents import data_conditions
@@ -170,6 +171,7 @@ __all__ = [
     "Scope",
     "ScopeError",
     "SentenceChunker",
+    "SharedMemory",
     "Stats",
     "StorageError",
     "Store",

@@ -23,6 +23,7 @@ from memory_core.loop import core_loop, on_core
 from memory_core.models import Mode, Order
 from memory_core.protocols import AgentMemory
 from memory_core.recall.prompt import cut_query, remembered_block
+from memory_core.settled import settled
 from memory_core.tools import (
     FORGET_MEMORY,
     LIST_MEMORIES,
@@ -97,5 +98,6 @@ __all__ = [
     "remember_drafts",
     "remembered_block",
     "said",
+    "settled",
     "turn_drafts",
 ]

@@ -12,7 +12,7 @@ from typing import Final, Protocol
 
 from memory_core.errors import InvalidInputError
 from memory_core.graphemes import boundary_after, boundary_before
-from memory_core.slices import give_way
+from memory_core.slices import yield_now
 
 CHUNK_CHARS: Final = 900
 """About 200 tokens of English; the default model reads 256."""
@@ -136,7 +136,7 @@ def split(text: str, size: int = CHUNK_CHARS) -> list[Span]:
     pieces: list[Span] = []
     start = 0
     while len(text) - start > size:
-        give_way()
+        yield_now()
         stop = _last_end(_SENTENCE_END, text, start + size // 2, start + size)
         stop = stop or _last_end(_SPACE, text, start + size // 2, start + size) or start + size
         whole = boundary_before(text, stop, start)

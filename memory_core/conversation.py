@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Literal, Protocol, runtime_checkable
 
 from memory_core.capture.messages import Message, message_drafts, read_messages
 from memory_core.capture.remember import DEFAULT_SESSION, Storing, remember_drafts
 from memory_core.drafts import check_data
 from memory_core.models import Json, MemoryRecord, Mode, Relation, Role, utc_now
-from memory_core.protocols import Home
-from memory_core.recall.recalling import Searching, recall_for
+from memory_core.protocols import Home, Searching
+from memory_core.recall.recalling import recall_for
 from memory_core.recall.values import DEFAULT_CHARS, Recalled, RecallOptions, shows_nothing_yet
 from memory_core.where.value import Where
 
@@ -30,6 +31,13 @@ class _WithClock(Protocol):
 
     @property
     def memory(self) -> Home: ...
+
+
+@runtime_checkable
+class _WithSpaces(Protocol):
+    """A handle that reads several owners."""
+
+    def label_of(self, record: MemoryRecord) -> str | None: ...
 
 
 class Conversing:
@@ -128,4 +136,6 @@ class Conversing:
 async def recall_with(handle: Searching, query: str, options: RecallOptions, *, explain: bool = False) -> Recalled:
     """`BoundMemory.recall` with its options as one value, for adapters; `handle` may be another kind of memory."""
     now = handle.memory.clock() if isinstance(handle, _WithClock) else utc_now()
+    if isinstance(handle, _WithSpaces):
+        options = replace(options, label=handle.label_of)
     return await recall_for(handle, query, options, now=now, explain=explain)

@@ -9,7 +9,7 @@ from typing import Any, Final, cast
 from memory_core.checks import shown
 from memory_core.errors import InvalidInputError
 from memory_core.limits import MAX_DATA_LEVELS, check_size
-from memory_core.slices import give_way
+from memory_core.slices import yield_now
 
 _encode_json: Final = json.JSONEncoder(separators=(",", ":"), allow_nan=False).encode
 
@@ -22,15 +22,15 @@ def encode_json(value: object) -> str:
 def check_json(name: str, value: object, most: int) -> tuple[Any, int]:
     """A copy of a JSON value and its size in bytes, if it would come back unchanged and has at most `most` bytes."""
     check_size(name, least_bytes(name, value, most), most, "bytes as JSON, or more", "keep large things in a file")
-    give_way()
+    yield_now()
     try:
         text = encode_json(value)
     except (TypeError, ValueError, RecursionError) as cause:
         raise InvalidInputError(f"{name} must be JSON: {cause}") from cause
     check_size(name, len(text), most, "bytes as JSON", "keep large things in a file")
-    give_way()
+    yield_now()
     copy = json.loads(text)
-    give_way()
+    yield_now()
     if copy != value:
         raise InvalidInputError(
             f"{name} would not come back as given (tuples, numeric keys and the like are not JSON): {shown(value)}"

@@ -158,6 +158,19 @@ class Listing(Protocol):
         ...
 
 
+@runtime_checkable
+class SearchingTogether(Protocol):
+    """Optional for a store: one ranking over several owners."""
+
+    async def search_together(self, scopes: tuple[Scope, ...], request: SearchRequest) -> list[Hit]:
+        """The best hits of several owners, best first, ranked as if one owner had all their records.
+
+        Args:
+            scopes: Of different owners, each with its user set.
+        """
+        ...
+
+
 class Records(Protocol):
     """The operations on records. Every call is bounded by a scope whose user is set.
 
@@ -220,8 +233,9 @@ class Store(Records, Protocol):
     """Stores the records of all owners: `Records`, and opening, erasing and closing.
 
     A store needs only these eight methods. Optional methods are in the protocols `Counting`, `Versioned`, `KeyValue`,
-    `Maintained`, `Adding`, `Listing`, `Reembedding` and `BackingUp`; having the methods is enough. If a store lacks
-    them, counts and collections are derived; operations that cannot be derived raise `UnsupportedError`.
+    `Maintained`, `Adding`, `Listing`, `Reembedding`, `BackingUp` and `SearchingTogether`; having the methods is enough.
+    If a store lacks them, counts and collections are derived; operations that cannot be derived raise
+    `UnsupportedError`.
     """
 
     async def open(self) -> None:
@@ -316,15 +330,8 @@ class Maintained(Protocol):
         ...
 
 
-class AgentMemory(Protocol):
-    """What an agent's tools and prompts need of a memory. A `BoundMemory` is one.
-
-    Another one may raise `UnsupportedError` for conditions and options that it does not have; it never ignores them.
-    """
-
-    async def add(self, entry: str | Draft, *, embed: Literal["now", "later"] = "now") -> MemoryRecord:
-        """See `BoundMemory.add`."""
-        ...
+class Searching(Protocol):
+    """The reads of a memory: what `recall` needs of it."""
 
     async def search(
         self,
@@ -341,6 +348,17 @@ class AgentMemory(Protocol):
 
     async def list(self, *, where: Where = ..., order: Order = "newest", limit: int = 50) -> Page:
         """See `BoundMemory.list`."""
+        ...
+
+
+class AgentMemory(Searching, Protocol):
+    """What an agent's tools and prompts need of a memory. A `BoundMemory` is one.
+
+    Another one may raise `UnsupportedError` for conditions and options that it does not have; it never ignores them.
+    """
+
+    async def add(self, entry: str | Draft, *, embed: Literal["now", "later"] = "now") -> MemoryRecord:
+        """See `BoundMemory.add`."""
         ...
 
     async def update(self, id: str, patch: Patch) -> MemoryRecord:  # noqa: A002  (the record's own word)

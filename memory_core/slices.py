@@ -1,4 +1,4 @@
-"""Long work in threads, which yields to the core loop and to brief work every few milliseconds.
+"""Long work in threads, which yields to the core loop and to short work every few milliseconds.
 
 The interpreter runs one thread at a time. A long-running thread delays every other thread by some milliseconds each
 time that thread needs the interpreter, and a search needs it again after every call of SQLite.
@@ -26,12 +26,12 @@ _own = threading.local()
 
 
 async def in_slices(work: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
-    """Run long Python code in a thread; it yields to this loop and to brief work whenever it calls `give_way`."""
+    """Run long Python code in a thread; it yields to this loop and to short work whenever it calls `yield_now`."""
     return await asyncio.to_thread(sliced(partial(work, *args, **kwargs)))
 
 
 def sliced(work: Callable[P, T]) -> Callable[P, T]:
-    """`in_slices` for the caller's thread: work that yields to this loop when it calls `give_way`."""
+    """`in_slices` for the caller's thread: work that yields to this loop when it calls `yield_now`."""
     slices = _Slices(asyncio.get_running_loop())
 
     def run(*args: P.args, **kwargs: P.kwargs) -> T:
@@ -41,16 +41,16 @@ def sliced(work: Callable[P, T]) -> Callable[P, T]:
     return run
 
 
-def give_way() -> None:
+def yield_now() -> None:
     """Yield to other work; long work calls it between its steps. Outside sliced work it does nothing."""
     slices: _Slices | None = getattr(_own, "slices", None)
     if slices is not None:
-        slices.give_way()
+        slices.yield_now()
 
 
 @contextmanager
-def brief_work() -> Generator[None]:
-    """Context manager for waiting for brief work in a thread, on the core loop: long work yields to it."""
+def short_work() -> Generator[None]:
+    """Context manager for waiting for short work in a thread, on the core loop: long work yields to it."""
     _Slices.brief += 1
     try:
         yield
@@ -68,7 +68,7 @@ class _Slices:
     """Long work in one thread."""
 
     brief = 0
-    """Number of callers waiting for brief work; counted on the core loop."""
+    """Number of callers waiting for short work; counted on the core loop."""
     long = 0
     """Number of running long jobs."""
     counting = threading.Lock()
@@ -90,7 +90,7 @@ class _Slices:
             with self.counting:
                 _Slices.long -= 1
 
-    def give_way(self) -> None:
+    def yield_now(self) -> None:
         worked = time.thread_time() - self._began
         if worked < SLICE_SECONDS:
             return

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from memory_core.models import MemoryRecord
 from memory_core.recall.prompt import BLOCK_END, BLOCK_START, printable
-from memory_core.recall.values import MAX_LINE_CHARS
+from memory_core.recall.values import MAX_LINE_CHARS, RecallOptions
 
 if TYPE_CHECKING:
     from memory_core.recall.selection import Candidate
@@ -34,9 +34,9 @@ def longest_text(max_chars: int | None, max_tokens: int | None) -> int:
     return min(MAX_LINE_CHARS, max(_FEWEST_CHARS, least // SHARE_OF_BUDGET))
 
 
-def line_of(candidate: Candidate, longest: int, form: Format | None) -> str:
+def line_of(candidate: Candidate, longest: int, options: RecallOptions) -> str:
     """Format one memory as a line, with the question before it or the answer after it."""
-    record = candidate.record
+    record, form = candidate.record, options.format
     parts = [_said(record, candidate.text, longest, form)]
     if candidate.before is not None:
         parts.insert(0, _said(candidate.before, candidate.before.text, longest // 2, form))
@@ -44,7 +44,9 @@ def line_of(candidate: Candidate, longest: int, form: Format | None) -> str:
         parts.append(_said(candidate.after, candidate.after.text, longest, form))
     if form is not None:
         return f"- {' / '.join(parts)}"
-    return f"- {_when(record, candidate.since)} {' '.join(parts)}"
+    label = None if options.label is None else options.label(record)
+    space = "" if label is None else f"[{_plain(label)}] "
+    return f"- {_when(record, candidate.since)} {space}{' '.join(parts)}"
 
 
 def block_of(lines: Sequence[str]) -> str:
@@ -65,12 +67,17 @@ def _cut(text: str, longest: int) -> str:
 
 
 def _speaker(record: MemoryRecord) -> str:
-    """The author, and the role unless the author is a person. Names with unusual characters are quoted."""
+    """The author, and the role unless the author is a person."""
     if record.author is None:
         return record.role or ""
-    plain = _PLAIN_NAME.fullmatch(record.author) and len(record.author) <= _MAX_NAME_CHARS
-    name = record.author if plain else f'"{printable(record.author, _MAX_NAME_CHARS)}"'
+    name = _plain(record.author)
     return name if record.role in (None, "user", record.author.casefold()) else f"{name} ({record.role})"
+
+
+def _plain(name: str) -> str:
+    """A name as it is, or quoted if it is long or has unusual characters."""
+    plain = _PLAIN_NAME.fullmatch(name) and len(name) <= _MAX_NAME_CHARS
+    return name if plain else f'"{printable(name, _MAX_NAME_CHARS)}"'
 
 
 def _when(record: MemoryRecord, since: datetime | None) -> str:

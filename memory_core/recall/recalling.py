@@ -6,10 +6,11 @@ import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Final
 
 from memory_core.checks import check_text
-from memory_core.models import STATES, Hit, MemoryRecord, Mode, Order, Page
+from memory_core.models import STATES, Hit, MemoryRecord
+from memory_core.protocols import Searching
 from memory_core.recall.block import block_of, line_of, longest_text
 from memory_core.recall.prompt import cut_query
 from memory_core.recall.values import Considered, Reason, Recalled, RecallOptions
@@ -34,23 +35,6 @@ _AROUND: Final = 10
 _MOST_FOLLOWED: Final = 24
 """Neighbors and links are followed from at most this many of the best candidates."""
 _MOMENT: Final = timedelta(microseconds=1)
-
-
-class Searching(Protocol):
-    """The methods of a handle that this module needs."""
-
-    async def search(
-        self,
-        query: str,
-        *,
-        limit: int = 10,
-        where: Where = ...,
-        mode: Mode = "hybrid",
-        floor: bool = True,
-        explain: bool = False,
-    ) -> list[Hit]: ...
-
-    async def list(self, *, where: Where, order: Order = "newest", limit: int = 50) -> Page: ...
 
 
 async def recall_for(
@@ -162,13 +146,13 @@ def _within(
     for candidate in candidates:
         if options.is_full(room) or len(chosen) == options.limit:
             break
-        line = "\n" + line_of(candidate, longest, options.format)
+        line = "\n" + line_of(candidate, longest, options)
         if all(left >= taken for left, taken in zip(room, options.sizes(line), strict=True)):
             room = [left - taken for left, taken in zip(room, options.sizes(line), strict=True)]
             chosen.append(candidate)
     while chosen:
         lines = ordered(chosen) if options.latest_first else chosen
-        block = block_of([line_of(line, longest, options.format) for line in lines])
+        block = block_of([line_of(line, longest, options) for line in lines])
         if options.fits(block):
             return lines, block
         chosen.pop()  # a text may have more tokens than its lines together

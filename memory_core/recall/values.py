@@ -76,6 +76,8 @@ class RecallOptions:
     """Follow links of these relations one hop: linked memories come after the recalled one."""
     format: Callable[[MemoryRecord, str], str] | None = None
     """Makes the line of a memory from its record and the text to show. The line is escaped like any other."""
+    label: Callable[[MemoryRecord], str | None] | None = None
+    """Names the space of a record, before its speaker; `None` for no name."""
     without: Callable[[MemoryRecord], bool] = shows_nothing_yet
     """Returns whether to leave out a record, because the prompt already shows it."""
 

@@ -14,7 +14,7 @@ import unicodedata
 from collections.abc import Iterator, Sequence
 
 from memory_core.retrieval.stemmer import stem
-from memory_core.slices import give_way
+from memory_core.slices import yield_now
 
 _STOP_WORD_GROUPS = (
     # articles, determiners, quantifiers
@@ -207,7 +207,7 @@ def _pieces(text: str, size: int = _PIECE) -> Iterator[str]:
         stop = end if end > start else start + size
         yield text[start:stop]
         start = stop
-        give_way()
+        yield_now()
     yield text[start:]
 
 

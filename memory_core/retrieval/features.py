@@ -11,7 +11,7 @@ from memory_core.models import MemoryRecord
 from memory_core.retrieval.analysis import ascii_words, asks, index_terms, terms_of, words
 from memory_core.retrieval.postings import TOGETHER, pack
 from memory_core.retrieval.timex import format_date, has_time_expression, resolve
-from memory_core.slices import give_way
+from memory_core.slices import yield_now
 
 ANALYSIS: Final = 3
 """The version of the analysis. Increase it when a text may get other terms, flags or words; stored texts are then
@@ -45,7 +45,7 @@ def features(record: MemoryRecord) -> Features:
     if text.isascii() and "_" not in text and (record.author is None or record.author.isascii()):
         found = ascii_words(text)  # split once for all steps, whose patterns match such words
         if len(found) > TOGETHER:
-            give_way()
+            yield_now()
         dates = resolve(text, record.occurred_at, found)
         packed = _packed_head(record.occurred_at.date(), record.author)
         packed += _packed(found)
@@ -60,7 +60,7 @@ def _packed(words: Sequence[str]) -> bytes:
     parts: list[bytes] = []
     for start in range(0, len(words), TOGETHER):
         if start:
-            give_way()
+            yield_now()
         parts.append(b"".join(map(_packed_words.__getitem__, words[start : start + TOGETHER])))
     return b"".join(parts)
 

@@ -20,7 +20,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from memory_core.slices import give_way
+from memory_core.slices import yield_now
 
 _TERM_BYTES: Final = 5
 _ROW_BITS: Final = 64 - 8 * _TERM_BYTES
@@ -63,7 +63,7 @@ def pack(terms: Iterable[str]) -> bytes:
     while part := b"".join(map(_hash_of.__getitem__, islice(left, TOGETHER))):
         parts.append(part)
         if len(part) == TOGETHER * _TERM_BYTES:
-            give_way()
+            yield_now()
     return b"".join(parts)
 
 
@@ -129,14 +129,6 @@ class Postings:
             stop = np.searchsorted(rows, self._size)
             column[rows[:stop]] = counts[:stop]
         return column
-
-    def rows_with(self, terms: NDArray[np.uint64]) -> NDArray[np.int64]:
-        """The number of rows that contain each of these terms (see `hashes`), dead rows included."""
-        _, counts = self._slices(terms)
-        if self._recent:
-            recent = (self._recent.get(term) for term in terms.tolist())
-            counts += np.array([len(found[0]) if found else 0 for found in recent], np.int64)
-        return counts
 
     def _slices(self, terms: NDArray[np.uint64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """The start of each term's rows in the base, and their number."""

@@ -44,20 +44,6 @@ class Scores:
         if self._parts is not None:
             self._parts[name] = (raw, weighted) if self._order is None else self._spread(self._order, raw, weighted)
 
-    def add_to(self, name: str, some: slice, raw: Floats, weight: float) -> None:
-        """Add `weight * raw` to a slice of the rows."""
-        weighted = np.float32(weight) * raw
-        self.total[some] += weighted
-        if self._parts is not None:
-            rows = np.arange(len(self.total)) if self._order is None else self._order
-            self._parts[name] = self._spread(rows[some], raw, weighted)
-
-    def add_at(self, name: str, rows: Rows, raw: Floats, weight: float) -> None:
-        """Add `weight * raw` to these rows, which must be distinct."""
-        self.total[rows] += weight * raw
-        if self._parts is not None:
-            self._parts[name] = self._spread(rows, raw, weight * raw)
-
     def explained(self, rows: Rows) -> list[Mapping[str, Component]] | None:
         """The nonzero components of each row."""
         if self._parts is None:

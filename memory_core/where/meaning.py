@@ -10,7 +10,7 @@ from operator import ge, gt, le, lt
 from typing import Any, Final, cast
 
 from memory_core.models import MemoryRecord
-from memory_core.slices import give_way
+from memory_core.slices import yield_now
 from memory_core.where.conditions import GROUPS, TAGS, AllOf, Condition, DataCondition, FieldCondition, NoneOf
 from memory_core.where.value import Where
 
@@ -57,7 +57,7 @@ def keyword_test(keywords: Collection[str]) -> Callable[[str], bool]:
     def test(text: str) -> bool:
         said = folded(text)
         for keyword in wanted:
-            give_way()
+            yield_now()
             if _contains(said, keyword):
                 return True
         return False
@@ -148,7 +148,7 @@ def identity(value: Any) -> Hashable:
     if isinstance(value, dict):
         return frozenset((name, identity(item)) for name, item in cast("dict[str, Any]", value).items())
     if isinstance(value, list | tuple):
-        give_way()
+        yield_now()
         return tuple(map(identity, cast("Sequence[Any]", value)))
     return cast("Hashable", value)
 
@@ -240,7 +240,7 @@ def _contains(text: str, word: str) -> bool:
         found = text.find(word, found + 1)
         seen += 1
         if seen % _OCCURRENCES == 0:
-            give_way()
+            yield_now()
     return False
 
 

@@ -1,6 +1,6 @@
 """How much of a prompt the evidence takes: `recall` beside lists of hits, on every corpus of `tests/corpora`.
 
-    python tests/benchmarks/budget.py [CORPUS ...] [--tokens 500 1000 2000 4000] [--floor]
+    python tests/benchmarks/budget.py [CORPUS ...] [--tokens 500 1000 2000 4000] [--floor] [--peers]
 
 A question counts where all its evidence stands in a block of so many tokens. Beside the block of `recall` stand the
 same budgets filled with the whole texts of BM25's, cosine's and their rank fusion's list (see `breadth.py`), and of the
@@ -10,6 +10,7 @@ block. In a block a long text counts as present with the passage that is shown o
 A token is estimated as four characters, rounded up for each line: about right for English with the models of today, too
 few for other languages, the same for everybody here.
 
+--peers   also the lists of other memories (see `peers_recall.py`): as many hits as each gives, up to 500
 --floor   keep the default search's floor; without it every budget is filled, for recall and for the lists alike
 """
 
@@ -31,11 +32,11 @@ from memory_core import BoundMemory, Draft, Memory, MiniLmEmbedder
 
 sys.path.insert(0, str(Path(__file__).parents[2]))  # a script finds only what is in its own folder
 
-from breadth import BASELINES, Baselines
+from breadth import Baselines
+from peers_recall import PEERS, Ask
 from tests.corpora.loading import CORPORA, Owner, owners
 
 BUDGETS: Final = (500, 1_000, 2_000, 4_000)
-SYSTEMS: Final = ("recall", "search", *BASELINES)
 _LISTED: Final = 500
 """How many hits a list has: more than the largest budget holds."""
 _FULL: Final = 8
@@ -73,12 +74,15 @@ async def blocks(handle: BoundMemory, question: str, budgets: Sequence[int], *, 
     return held
 
 
-async def measure(memory: Memory, owner: Owner, corpus: str, budgets: Sequence[int], *, floor: bool) -> Shares:
+async def measure(
+    memory: Memory, owner: Owner, corpus: str, budgets: Sequence[int], peers: Mapping[str, Ask], *, floor: bool
+) -> Shares:
     """Which questions of an owner have all their evidence in which budget."""
     handle = memory.bind(app=corpus, user=owner.name)
     await handle.add_many(owner.records)
     embedder = MiniLmEmbedder()
     texts, keys = [draft.text for draft in owner.records], [str(draft.source_key) for draft in owner.records]
+    keyed = dict(zip(reversed(texts), reversed(keys), strict=True))
     place = {key: at for at, key in enumerate(keys)}
     costs = [tokens(_line(draft)) for draft in owner.records]
     baselines = Baselines(texts, np.asarray(await embedder.embed_documents(texts), np.float32))
@@ -87,6 +91,8 @@ async def measure(memory: Memory, owner: Owner, corpus: str, budgets: Sequence[i
         found = await handle.search(question.text, limit=_LISTED, floor=floor)
         lists = {"search": [place[str(hit.record.source_key)] for hit in found]}
         lists |= baselines.rank(question.text, np.asarray(await embedder.embed_query(question.text), np.float32))
+        for peer, ask_peer in peers.items():
+            lists[peer] = [place[keyed[text]] for text in await ask_peer(question.text, _LISTED) if text in keyed]
         held = await blocks(handle, question.text, budgets, floor=floor)
         for budget in budgets:
             shares["recall"][budget].append(set(question.evidence) <= held[budget])
@@ -100,22 +106,26 @@ async def measure(memory: Memory, owner: Owner, corpus: str, budgets: Sequence[i
 def report(title: str, parts: Sequence[Shares], budgets: Sequence[int]) -> None:
     count = sum(len(part["recall"][budgets[0]]) for part in parts)
     print(f"\n{title}: {count} questions, share with all evidence in a block of so many tokens")
-    print(f"{'':8}" + "".join(f"{budget:8,}" for budget in budgets))
-    for system in SYSTEMS:
+    print(f"{'':26}" + "".join(f"{budget:8,}" for budget in budgets))
+    for system in parts[0]:
         means = (fmean(one for part in parts for one in part[system][budget]) for budget in budgets)
-        print(f"{system:8}" + "".join(f"{100 * mean:8.1f}" for mean in means), flush=True)
+        print(f"{system:26}" + "".join(f"{100 * mean:8.1f}" for mean in means), flush=True)
 
 
 def _line(draft: Draft) -> str:
     return f"{draft.author or ''}: {draft.text}\n"
 
 
-async def main(chosen: Sequence[str], budgets: Sequence[int], *, floor: bool) -> None:
+async def main(chosen: Sequence[str], budgets: Sequence[int], *, floor: bool, with_peers: bool) -> None:
     every: list[Shares] = []
     for corpus in chosen:
+        parts: list[Shares] = []
         with tempfile.TemporaryDirectory() as folder:
             async with Memory(Path(folder) / "budget.db") as memory:
-                parts = [await measure(memory, owner, corpus, budgets, floor=floor) for owner in owners(corpus)]
+                for owner in owners(corpus):
+                    (home := Path(folder) / owner.name).mkdir()
+                    peers = {name: await make(owner, home) for name, make in PEERS.items()} if with_peers else {}
+                    parts.append(await measure(memory, owner, corpus, budgets, peers, floor=floor))
         report(corpus, parts, budgets)
         every += parts
     if len(chosen) > 1:
@@ -127,5 +137,13 @@ if __name__ == "__main__":
     parser.add_argument("corpora", nargs="*", metavar="CORPUS", help=", ".join(CORPORA))
     parser.add_argument("--tokens", nargs="+", type=int, default=list(BUDGETS))
     parser.add_argument("--floor", action="store_true")
+    parser.add_argument("--peers", action="store_true")
     arguments = parser.parse_args()
-    asyncio.run(main(arguments.corpora or list(CORPORA), sorted(arguments.tokens), floor=arguments.floor))
+    asyncio.run(
+        main(
+            arguments.corpora or list(CORPORA),
+            sorted(arguments.tokens),
+            floor=arguments.floor,
+            with_peers=arguments.peers,
+        )
+    )

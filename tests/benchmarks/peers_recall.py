@@ -35,8 +35,8 @@ sys.path.insert(0, str(Path(__file__).parents[2]))  # a script finds only what i
 from tests.corpora.loading import CORPORA, Owner, owners
 
 KS: Final = (1, 5, 10, 25)
-Ask = Callable[[str], Awaitable[Sequence[str]]]
-"""From a question to the texts that are found, best first."""
+Ask = Callable[[str, int], Awaitable[Sequence[str]]]
+"""From a question and a limit to the texts that are found, best first."""
 
 
 class _MiniLm(Embeddings):
@@ -62,9 +62,10 @@ async def adk(owner: Owner, service: BaseMemoryService) -> Ask:
         session = Session(id=name, app_name="bench", user_id=owner.name, events=events)
         await service.add_session_to_memory(session)
 
-    async def ask(question: str) -> list[str]:
+    async def ask(question: str, limit: int) -> list[str]:
         answer = await service.search_memory(app_name="bench", user_id=owner.name, query=question)
-        return ["".join(part.text or "" for part in memory.content.parts or ()) for memory in answer.memories]
+        found = ["".join(part.text or "" for part in memory.content.parts or ()) for memory in answer.memories]
+        return found[:limit]
 
     return ask
 
@@ -82,8 +83,8 @@ async def langgraph(owner: Owner, folder: Path) -> Ask:
     for number, draft in enumerate(owner.records):
         await store.aput(("bench",), str(number), {"text": draft.text})
 
-    async def ask(question: str) -> list[str]:
-        return [str(item.value["text"]) for item in await store.asearch(("bench",), query=question, limit=max(KS))]
+    async def ask(question: str, limit: int) -> list[str]:
+        return [str(item.value["text"]) for item in await store.asearch(("bench",), query=question, limit=limit)]
 
     return ask
 
@@ -95,8 +96,8 @@ async def spade_llm(owner: Owner, folder: Path) -> Ask:
         entry = MemoryEntry(id=str(number), agent_id=owner.name, category="fact", content=draft.text)
         await backend.store_memory(entry)
 
-    async def ask(question: str) -> list[str]:
-        return [entry.content for entry in await backend.search_memories(owner.name, question, limit=max(KS))]
+    async def ask(question: str, limit: int) -> list[str]:
+        return [entry.content for entry in await backend.search_memories(owner.name, question, limit=limit)]
 
     return ask
 
@@ -114,7 +115,7 @@ async def recalls(owner: Owner, ask: Ask) -> list[tuple[float, ...]]:
     keys = {draft.text: str(draft.source_key) for draft in reversed(owner.records)}
     found: list[tuple[float, ...]] = []
     for question in owner.questions:
-        ranked = [keys.get(text, "") for text in await ask(question.text)]
+        ranked = [keys.get(text, "") for text in await ask(question.text, max(KS))]
         found.append(tuple(len(question.evidence & set(ranked[:k])) / len(question.evidence) for k in KS))
     return found
 

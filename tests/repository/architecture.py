@@ -21,6 +21,8 @@ ROOMS: Final = {
         "conversation",
         "sync",
         "all_owners",
+        "spaces",
+        "merging",
         "history",
         "settings",
     ),

@@ -58,7 +58,7 @@ def test_a_few_rows_among_many_have_the_cosines_they_have_among_all() -> None:
     assert len(held.cosines_of(query, np.empty(0, np.int64))) == 0
     one_each = Dense(DIMENSIONS)
     one_each.extend(blobs(vectors[:100]), range(100))
-    found = one_each.cosines_of(query, np.array([7, 99, 100]))  # the last row's vector is owed
+    found = one_each.cosines_of(query, np.array([7, 99, 100]))  # the last row's vector is pending
     assert found == pytest.approx([*(vectors[[7, 99]] @ query), np.nan], abs=1e-6, nan_ok=True)
     assert one_each.cosines_of(query, np.array([7, 99])) == pytest.approx(found[:2], abs=1e-6)
 

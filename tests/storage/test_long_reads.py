@@ -107,7 +107,7 @@ async def test_what_changes_while_conditions_are_asked_about_is_asked_again(memo
         def look(db: Any) -> Any:
             owner = find(db, eve.scope)
             assert owner is not None
-            return store._owner_indexes.missing(db, owner, eve.scope, EVEN)
+            return store._owner_indexes.missing(db, ((owner, eve.scope),), EVEN)
 
         missing = await store._reader.run(look)
         assert missing is not None
@@ -132,7 +132,7 @@ async def test_records_that_go_while_they_are_loaded_are_not_found(memory: Memor
         def look(db: Any) -> Any:
             owner = find(db, eve.scope)
             assert owner is not None
-            return store._owner_indexes.missing(db, owner, eve.scope, Where())
+            return store._owner_indexes.missing(db, ((owner, eve.scope),), Where())
 
         missing = await store._reader.run(look)
         assert missing is not None

@@ -23,7 +23,7 @@ from memory_core import (
     run_sync,
 )
 from memory_core.loop import core_loop, on_core
-from memory_core.slices import give_way, in_slices
+from memory_core.slices import in_slices, yield_now
 from memory_core.storage.sqlite import row_filter
 from memory_core.storage.sqlite.readers import Readers
 
@@ -211,8 +211,8 @@ async def test_long_work_in_a_thread_lets_the_core_loop_go_first() -> None:
         for number in range(5):
             core.call_soon_threadsafe(turns.append, number)
             for _ in range(100_000):
-                give_way()
+                yield_now()
             assert turns[-1] == number
 
     await on_core(in_slices, work)
-    give_way()  # elsewhere it does nothing
+    yield_now()  # elsewhere it does nothing

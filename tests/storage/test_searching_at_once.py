@@ -27,7 +27,7 @@ async def is_ready(ann: BoundMemory) -> bool:
     def look(db: sqlite3.Connection) -> bool:
         owner = find(db, ann.scope)
         assert owner is not None
-        return store._owner_indexes.is_ready(owner, ann.scope, request)
+        return store._owner_indexes.is_ready(((owner, ann.scope),), request)
 
     return await store._reader.run(look)
 

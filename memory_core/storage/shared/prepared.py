@@ -15,7 +15,7 @@ from memory_core.progress import Progress, ProgressCallback
 from memory_core.protocols import Embedder, Familiar, SearchRequest
 from memory_core.retrieval.features import Features, features
 from memory_core.retrieval.question import without_names
-from memory_core.slices import give_way
+from memory_core.slices import yield_now
 
 if TYPE_CHECKING:
     import numpy as np
@@ -63,7 +63,7 @@ async def prepare_all(prepare: Callable[[MemoryRecord], Prepared], records: Sequ
         batch: list[Prepared] = []
         for record in records:
             batch.append(prepare(record))
-            give_way()
+            yield_now()
         return batch
 
     return await off_loop(is_long(*(record.text for record in records)), prepare_each)

@@ -23,7 +23,7 @@ from memory_core.storage.sqlite.usage import SIZE
 MAX_FINDINGS: Final = 20
 """Most findings reported of one kind, since a file may be damaged throughout."""
 
-_LOST: Final = {
+_COUNTED: Final = {
     "records that no search by words can find": (
         "SELECT count(*) FROM record WHERE key NOT IN (SELECT key FROM lexical)"
     ),
@@ -98,7 +98,7 @@ def _facts(db: sqlite3.Connection) -> Findings:
 
 
 def _counts(db: sqlite3.Connection) -> Findings:
-    for what, query in _LOST.items():
+    for what, query in _COUNTED.items():
         (count,) = db.execute(query).fetchone()
         if count:
             yield f"there are {count} {what}"

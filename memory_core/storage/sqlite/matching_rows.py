@@ -35,7 +35,7 @@ _ALWAYS: Final = -1
 """A time before every expiry; the ranking leaves out records that have expired."""
 
 
-class _Answer(NamedTuple):
+class _Result(NamedTuple):
     rows: Rows
     size: int
     """Number of rows of the owner index when the result was computed."""
@@ -45,10 +45,10 @@ class _Answer(NamedTuple):
         return self.rows.nbytes + _ANSWER_BYTES
 
 
-_NO_ANSWER: Final = _Answer(np.empty(0, np.int32), 0)
+_NO_RESULT: Final = _Result(np.empty(0, np.int32), 0)
 
 
-class Question(NamedTuple):
+class Lookup(NamedTuple):
     """A query for the rows, in a range of an owner index, that satisfy the conditions."""
 
     found: Conditions
@@ -75,61 +75,61 @@ class MatchingRows:
 
     def __init__(self, owner_index: OwnerIndex) -> None:
         self._owner_index = owner_index
-        self._answers: OrderedDict[Hashable, _Answer] = OrderedDict()
+        self._results: OrderedDict[Hashable, _Result] = OrderedDict()
         self.nbytes = 0
 
     def rows(self, db: sqlite3.Connection, owner: int, scope: Scope, where: Where) -> Rows:
         """The matching rows, ascending; deleted and expired rows may be among them."""
         found = conditions(owner, scope, where, _ALWAYS)
         name, is_kept = found.name, not names_any(where.matching, _UNNOTED)
-        answer = (self._answers.get(name) if is_kept or found.in_python else None) or _NO_ANSWER
-        if answer.size < len(self._owner_index):
-            answer = _Answer(np.concatenate([answer.rows, self._since(db, found, answer.size)]), len(self._owner_index))
+        result = (self._results.get(name) if is_kept or found.in_python else None) or _NO_RESULT
+        if result.size < len(self._owner_index):
+            result = _Result(np.concatenate([result.rows, self._since(db, found, result.size)]), len(self._owner_index))
         if is_kept:
-            self._keep(name, answer)
+            self._keep(name, result)
         else:
             self._drop(name)
-        return answer.rows
+        return result.rows
 
-    def unanswered(self, owner: int, scope: Scope, where: Where) -> Question | None:
+    def to_look_up(self, owner: int, scope: Scope, where: Where) -> Lookup | None:
         """The query to run first if it takes long; `None` if the cache covers all rows, or nearly all."""
         found, size = conditions(owner, scope, where, _ALWAYS), len(self._owner_index)
         name, is_kept = found.name, not names_any(where.matching, _UNNOTED)
-        known = self._answers.get(name, _NO_ANSWER).size
+        known = self._results.get(name, _NO_RESULT).size
         if size - known <= (LONG_ROWS if found.in_python is None else 0) or not (is_kept or found.in_python):
             return None
         first = known if is_kept else 0
         self._newer_only(found, first)
-        return Question(found, name, first, size)
+        return Lookup(found, name, first, size)
 
-    def learn(self, question: Question, keys: Sequence[int]) -> None:
+    def cache(self, lookup: Lookup, keys: Sequence[int]) -> None:
         """Cache the keys that satisfy the conditions in a state of the file at least as new as the query.
 
         A record that changed in between has a row newer than the query and is tested again.
         """
-        name, row_of, size = question.name, self._owner_index.row_of, question.size
-        known = self._answers.get(name, _NO_ANSWER) if question.first else _NO_ANSWER
-        if known.size != question.first:
+        name, row_of, size = lookup.name, self._owner_index.row_of, lookup.size
+        known = self._results.get(name, _NO_RESULT) if lookup.first else _NO_RESULT
+        if known.size != lookup.first:
             return  # another search has updated the result, or it was evicted
         rows = np.sort(np.array([row for key in keys if (row := row_of.get(key, size)) < size], np.int32))
-        self._keep(name, _Answer(np.concatenate([known.rows, rows]), size))
+        self._keep(name, _Result(np.concatenate([known.rows, rows]), size))
 
     def knows_few(self, owner: int, scope: Scope, where: Where, most: int, newest: int) -> bool:
         """Whether the cache shows at most `most` matching rows, and at most `newest` rows are newer than the result."""
         found = conditions(owner, scope, where, _ALWAYS)
-        answer = self._answers.get(found.name)
+        result = self._results.get(found.name)
         newest = 0 if found.in_python else newest  # Python may take long for a single text
-        return answer is not None and len(answer.rows) <= most and len(self._owner_index) - answer.size <= newest
+        return result is not None and len(result.rows) <= most and len(self._owner_index) - result.size <= newest
 
-    def _keep(self, name: Hashable, answer: _Answer) -> None:
+    def _keep(self, name: Hashable, result: _Result) -> None:
         self._drop(name)
-        self._answers[name] = answer
-        self.nbytes += answer.nbytes
-        while self.nbytes > KEPT_BYTES and len(self._answers) > 1:
-            self._drop(next(iter(self._answers)))
+        self._results[name] = result
+        self.nbytes += result.nbytes
+        while self.nbytes > KEPT_BYTES and len(self._results) > 1:
+            self._drop(next(iter(self._results)))
 
     def _drop(self, name: Hashable) -> None:
-        older = self._answers.pop(name, None)
+        older = self._results.pop(name, None)
         self.nbytes -= 0 if older is None else older.nbytes
 
     def _since(self, db: sqlite3.Connection, found: Conditions, first: int) -> Rows:

@@ -1,6 +1,8 @@
 """Cache the indexes of recently searched owners and keep them up to date with the file.
 
-Runs in the reader's thread, inside a read transaction: a search sees one state of the file, whichever process wrote it.
+Owners that are read together have an index of their own with the rows of all of them, so a record ranks as if one
+owner had them all. Runs in the reader's thread, inside a read transaction: a search sees one state of the file,
+whichever process wrote it.
 """
 
 from __future__ import annotations
@@ -23,9 +25,9 @@ from memory_core.retrieval.features import FROM_ASSISTANT, FROM_USER
 from memory_core.retrieval.owner_index import AT_ONCE, Entries, OwnerIndex
 from memory_core.storage.sqlite.connection import snapshot
 from memory_core.storage.sqlite.damage import explaining
-from memory_core.storage.sqlite.matching_rows import MatchingRows, Question, Rows
+from memory_core.storage.sqlite.matching_rows import Lookup, MatchingRows, Rows
 from memory_core.storage.sqlite.meta import check_fingerprint
-from memory_core.storage.sqlite.owners import Owner, find
+from memory_core.storage.sqlite.owners import Owner, Reached, find_all
 from memory_core.storage.sqlite.readers import Readers, has_few_values, needs_python
 from memory_core.storage.sqlite.schema import OWNER_BITS
 from memory_core.storage.sqlite.where import is_selective, owner_range
@@ -66,8 +68,8 @@ _VECTORS: Final = (
 class _Followed:
     owner_index: OwnerIndex
     allowed: MatchingRows
-    next: int
-    version: int
+    owners: tuple[Owner, ...]
+    """The rows of the owners in the state that the index has."""
     counted: int = 0
     """The bytes of this index that are included in the total."""
 
@@ -75,118 +77,155 @@ class _Followed:
     def nbytes(self) -> int:
         return self.owner_index.nbytes + self.allowed.nbytes
 
+    def changes(self, owners: tuple[Owner, ...]) -> int:
+        """The number of records and changes since then."""
+        return sum(
+            now.next - then.next + now.version - then.version for now, then in zip(owners, self.owners, strict=True)
+        )
+
+
+_Ids = tuple[int, ...]
+
 
 class OwnerIndexes:
-    """An LRU cache of owner indexes, each validated against the owner's row on every use."""
+    """An LRU cache of owner indexes, each validated against the owners' rows on every use."""
 
     def __init__(self, fingerprint: Fingerprint | None, max_bytes: int = CACHE_BYTES) -> None:
         self._fingerprint = fingerprint
         self._dimensions = None if fingerprint is None else fingerprint.dimensions
         self._max_bytes = max_bytes
-        self._followed: OrderedDict[int, _Followed] = OrderedDict()
+        self._followed: OrderedDict[_Ids, _Followed] = OrderedDict()
         self._bytes = 0
 
-    def of(self, db: sqlite3.Connection, owner: Owner) -> OwnerIndex:
-        """The owner's index, up to date with this read transaction.
+    def of(self, db: sqlite3.Connection, reached: Reached) -> OwnerIndex:
+        """The index of these owners, up to date with this read transaction.
 
         Raises:
             FingerprintError: The file was re-embedded with another embedder.
         """
-        followed = self._followed.get(owner.id)
-        if self._fingerprint is not None and (followed is None or followed.version != owner.version):
+        owners, ids = _owners(reached), _ids(reached)
+        followed = self._followed.get(ids)
+        if self._fingerprint is not None and (followed is None or _have_changed(followed.owners, owners)):
             check_fingerprint(db, self._fingerprint)
-        if followed is None or not self._catch_up(db, owner, followed):
-            self.forget(owner.id)
-            owner_index = self._load(db, owner)
-            followed = _Followed(owner_index, MatchingRows(owner_index), owner.next, owner.version)
-            self._followed[owner.id] = followed
-        self._followed.move_to_end(owner.id)
+        if followed is None or not self._catch_up(db, owners, followed):
+            self._forget(ids)
+            owner_index = self._load(db, owners)
+            followed = self._followed[ids] = _Followed(owner_index, MatchingRows(owner_index), owners)
+        self._followed.move_to_end(ids)
         self._evict(followed)
         return followed.owner_index
 
-    def missing(self, db: sqlite3.Connection, owner: Owner, scope: Scope, where: Where) -> Missing | None:
-        """A long read that the search needs first: the index of a large owner, or the rows that match the conditions.
+    def missing(self, db: sqlite3.Connection, reached: Reached, where: Where) -> Missing | None:
+        """A long read that the search needs first: the index of many records, or the rows that match the conditions.
 
         Await it on the core loop, then call its result in the search thread.
         """
-        followed = self._followed.get(owner.id)
-        if owner.next - (0 if followed is None else followed.next) > LONG_LOAD:
-            return partial(self._load_apart, scope)
-        self.of(db, owner)
-        allowed = self._followed[owner.id].allowed
-        question = allowed.unanswered(owner.id, scope, where) if is_selective(scope, where) else None
-        return None if question is None else partial(_answer_apart, allowed, question)
+        followed = self._followed.get(_ids(reached))
+        known = 0 if followed is None else sum(owner.next for owner in followed.owners)
+        if sum(owner.next for owner, _ in reached) - known > LONG_LOAD:
+            return partial(self._load_apart, tuple(scope for _, scope in reached))
+        self.of(db, reached)
+        allowed = self._followed[_ids(reached)].allowed
+        for owner, scope in reached:
+            lookup = allowed.to_look_up(owner.id, scope, where) if is_selective(scope, where) else None
+            if lookup is not None:
+                return partial(_look_up, allowed, lookup)
+        return None
 
-    async def _load_apart(self, scope: Scope, readers: Readers) -> Callable[[], None]:
-        return await (await readers.long()).run(partial(self._loaded, scope))
+    async def _load_apart(self, scopes: Sequence[Scope], readers: Readers) -> Callable[[], None]:
+        return await (await readers.long()).run(partial(self._loaded, scopes))
 
-    def _loaded(self, scope: Scope, db: sqlite3.Connection) -> Callable[[], None]:
+    def _loaded(self, scopes: Sequence[Scope], db: sqlite3.Connection) -> Callable[[], None]:
         with snapshot(db):
-            owner = find(db, scope)
-            if owner is None:  # erased since then
-                return lambda: None
+            owners = _owners(find_all(db, scopes))  # some may have been erased since then
             if self._fingerprint is not None:
                 check_fingerprint(db, self._fingerprint)
-            owner_index = self._load(db, owner)
-        return lambda: self._adopt(owner, owner_index)
+            owner_index = self._load(db, owners)
+        return lambda: self._adopt(owners, owner_index)
 
-    def _adopt(self, owner: Owner, owner_index: OwnerIndex) -> None:
-        known = self._followed.get(owner.id)
-        if known is None or known.next < owner.next:
-            self.forget(owner.id)
-            self._followed[owner.id] = _Followed(owner_index, MatchingRows(owner_index), owner.next, owner.version)
+    def _adopt(self, owners: tuple[Owner, ...], owner_index: OwnerIndex) -> None:
+        ids = tuple(owner.id for owner in owners)
+        known = self._followed.get(ids)
+        if owners and (
+            known is None or any(now.next > then.next for now, then in zip(owners, known.owners, strict=True))
+        ):
+            self._forget(ids)
+            self._followed[ids] = _Followed(owner_index, MatchingRows(owner_index), owners)
 
-    def is_ready(self, owner: Owner, scope: Scope, request: SearchRequest) -> bool:
+    def is_ready(self, reached: Reached, request: SearchRequest) -> bool:
         """Whether this search has almost nothing to load and few rows to rank."""
         if not has_few_values(request.where):
             return False
-        followed = self._followed.get(owner.id)
-        if followed is None or owner.next - followed.next + owner.version - followed.version > READY_CHANGES:
+        followed = self._followed.get(_ids(reached))
+        if followed is None or followed.changes(_owners(reached)) > READY_CHANGES:
             return False
-        size = len(followed.owner_index)
-        if size <= READY_ROWS:
-            return not needs_python(request.where) or followed.allowed.knows_few(
-                owner.id, scope, request.where, size, READY_CHANGES
-            )
-        # `rank` reads only the allowed rows of a large index if vectors alone decide.
-        most = min(READY_ROWS, (size - 1) // WORTH_GATHERING)
-        alone = request.mode == "vector" and not request.importance
-        return alone and followed.allowed.knows_few(owner.id, scope, request.where, most, READY_CHANGES)
+        size, where = len(followed.owner_index), request.where
 
-    def allowed(self, db: sqlite3.Connection, owner: Owner, scope: Scope, where: Where) -> Rows:
-        """The rows that satisfy the conditions, of the index last returned by `of`; see `MatchingRows.rows`."""
-        return self._followed[owner.id].allowed.rows(db, owner.id, scope, where)
+        def knows_few(most: int) -> bool:
+            allowed = followed.allowed
+            return all(allowed.knows_few(owner.id, scope, where, most, READY_CHANGES) for owner, scope in reached)
+
+        if size <= READY_ROWS:
+            return not needs_python(where) or knows_few(size)
+        # `rank` reads only the allowed rows of a large index if vectors alone decide.
+        alone = request.mode == "vector" and not request.importance
+        return alone and knows_few(min(READY_ROWS, (size - 1) // WORTH_GATHERING))
+
+    def allowed(self, db: sqlite3.Connection, reached: Reached, where: Where) -> Rows | None:
+        """The rows that satisfy the conditions, ascending, of the index last returned by `of`; `None` if they exclude
+        no active record. See `MatchingRows.rows`."""
+        if not any(is_selective(scope, where) for _, scope in reached):
+            return None
+        followed = self._followed[_ids(reached)]
+        parts = [
+            followed.allowed.rows(db, owner.id, scope, where)
+            if is_selective(scope, where)
+            else _rows_of(followed.owner_index, owner.id)
+            for owner, scope in reached
+        ]
+        return parts[0] if len(parts) == 1 else np.sort(np.concatenate(parts))
 
     def forget(self, owner: int) -> None:
-        """Remove an owner's index from the cache."""
-        gone = self._followed.pop(owner, None)
+        """Remove the indexes with an owner's records from the cache."""
+        for ids in [ids for ids in self._followed if owner in ids]:
+            self._forget(ids)
+
+    def _forget(self, ids: _Ids) -> None:
+        gone = self._followed.pop(ids, None)
         if gone is not None:
             self._bytes -= gone.counted
 
-    def _load(self, db: sqlite3.Connection, owner: Owner) -> OwnerIndex:
+    def _load(self, db: sqlite3.Connection, owners: tuple[Owner, ...]) -> OwnerIndex:
         owner_index = OwnerIndex(self._dimensions)
-        first, _ = owner_range(owner.id)
-        self._read(db, owner_index, first, first | owner.next)
+        for owner in owners:
+            first, _ = owner_range(owner.id)
+            self._read(db, owner_index, first, first | owner.next)
         return owner_index
 
-    def _catch_up(self, db: sqlite3.Connection, owner: Owner, followed: _Followed) -> bool:
+    def _catch_up(self, db: sqlite3.Connection, owners: tuple[Owner, ...], followed: _Followed) -> bool:
         """Apply the changes since the last use; `False` if they are no longer recorded, or a reload is cheaper."""
         owner_index = followed.owner_index
         if owner_index.dead > 64 + len(owner_index) // 4:  # a quarter of each scan would be wasted
             return False
-        if owner.version != followed.version:
+        if not all(self._follow(db, owner_index, then, now) for then, now in zip(followed.owners, owners, strict=True)):
+            return False
+        followed.owners = owners
+        return True
+
+    def _follow(self, db: sqlite3.Connection, owner_index: OwnerIndex, then: Owner, now: Owner) -> bool:
+        """Apply the changes of one owner; `False` if they are no longer recorded."""
+        if now.version != then.version:
             rows = db.execute(
-                "SELECT version, key FROM outbox WHERE owner = ? AND version > ?", (owner.id, followed.version)
+                "SELECT version, key FROM outbox WHERE owner = ? AND version > ?", (now.id, then.version)
             ).fetchall()
-            if len({version for version, _ in rows}) != owner.version - followed.version:
+            if len({version for version, _ in rows}) != now.version - then.version:
                 return False  # the outbox was trimmed in between
             with explaining("the list of changes"):
                 keys = sorted({int(key) for _, key in rows})
-            self._reread(db, owner_index, keys, owner.id << OWNER_BITS | followed.next)
-        if owner.next != followed.next:
-            first, _ = owner_range(owner.id)
-            self._read(db, owner_index, first | followed.next, first | owner.next)
-        followed.next, followed.version = owner.next, owner.version
+            self._reread(db, owner_index, keys, now.id << OWNER_BITS | then.next)
+        if now.next != then.next:
+            first, _ = owner_range(now.id)
+            self._read(db, owner_index, first | then.next, first | now.next)
         return True
 
     def _reread(self, db: sqlite3.Connection, owner_index: OwnerIndex, keys: list[int], appended: int) -> None:
@@ -222,9 +261,28 @@ class OwnerIndexes:
             self._bytes -= oldest.counted
 
 
-async def _answer_apart(allowed: MatchingRows, question: Question, readers: Readers) -> Callable[[], None]:
-    keys = await question.keys(readers)
-    return lambda: allowed.learn(question, keys)
+def _owners(reached: Reached) -> tuple[Owner, ...]:
+    return tuple(owner for owner, _ in reached)
+
+
+def _ids(reached: Reached) -> _Ids:
+    return tuple(owner.id for owner, _ in reached)
+
+
+def _have_changed(then: tuple[Owner, ...], now: tuple[Owner, ...]) -> bool:
+    """Whether any owner has changes other than appends."""
+    return any(one.version != other.version for one, other in zip(then, now, strict=True))
+
+
+def _rows_of(owner_index: OwnerIndex, owner: int) -> Rows:
+    """The rows of an owner's active records."""
+    is_owners = (owner_index.keys.values >> OWNER_BITS == owner) & owner_index.active.values
+    return np.flatnonzero(is_owners).astype(np.int32)
+
+
+async def _look_up(allowed: MatchingRows, lookup: Lookup, readers: Readers) -> Callable[[], None]:
+    keys = await lookup.keys(readers)
+    return lambda: allowed.cache(lookup, keys)
 
 
 def _parts(first: int, last: int, size: int) -> Iterator[tuple[int, int]]:
@@ -249,22 +307,27 @@ def _entries(parts: Sequence[tuple[Any, ...]]) -> Entries | None:
 
 
 MAX_OWNERS: Final = 4_096
+_Names = tuple[tuple[str, str | None], ...]
 
 
 class KnownNames:
     """Remembers which query words were names, for recently searched owners."""
 
     def __init__(self) -> None:
-        self._names: OrderedDict[tuple[str, str | None], frozenset[str]] = OrderedDict()
+        self._names: OrderedDict[_Names, frozenset[str]] = OrderedDict()
 
-    def guess(self, scope: Scope, words: frozenset[str]) -> frozenset[str]:
-        """The words that were names in the owner's last search that used them."""
-        return words & self._names.get((scope.app, scope.user), frozenset())
+    def guess(self, scopes: Sequence[Scope], words: frozenset[str]) -> frozenset[str]:
+        """The words that were names in the last search of these owners that used them."""
+        return words & self._names.get(_key(scopes), frozenset())
 
-    def correct(self, scope: Scope, words: frozenset[str], names: frozenset[str]) -> None:
+    def correct(self, scopes: Sequence[Scope], words: frozenset[str], names: frozenset[str]) -> None:
         """Store that of `words` exactly `names` are names."""
-        key = (scope.app, scope.user)
+        key = _key(scopes)
         self._names[key] = (self._names.get(key, frozenset()) - words) | names
         self._names.move_to_end(key)
         if len(self._names) > MAX_OWNERS:
             self._names.popitem(last=False)
+
+
+def _key(scopes: Sequence[Scope]) -> _Names:
+    return tuple((scope.app, scope.user) for scope in scopes)

@@ -32,6 +32,16 @@ def find(db: sqlite3.Connection, scope: Scope) -> Owner | None:
     return None if row is None else _owner(row)
 
 
+Reached = tuple[tuple[Owner, Scope], ...]
+"""The owners that a search reads, each with the scope that bounds it; usually one."""
+
+
+def find_all(db: sqlite3.Connection, scopes: Sequence[Scope]) -> Reached:
+    """The owners of these scopes, without those before their first write."""
+    found = ((find(db, scope), scope) for scope in scopes)
+    return tuple((owner, scope) for owner, scope in found if owner is not None)
+
+
 def owner_names(db: sqlite3.Connection, owner: int) -> tuple[str, str]:
     """The app and the user of an owner's number."""
     row = db.execute("SELECT app, user FROM owner WHERE id = ?", (owner,)).fetchone()

@@ -11,7 +11,7 @@ from typing import Any, Final, NamedTuple
 
 from memory_core.models import MemoryRecord, Order, Page, Scope
 from memory_core.protocols import ListRequest
-from memory_core.slices import give_way
+from memory_core.slices import yield_now
 from memory_core.storage.shared.cursors import decode_cursor, encode_cursor
 from memory_core.storage.sqlite.codec import COLUMNS, to_record
 from memory_core.storage.sqlite.connection import snapshot
@@ -114,7 +114,7 @@ def part(db: sqlite3.Connection, scope: Scope, request: ListRequest, now: int, p
     records: list[MemoryRecord] = []
     for row in shown:
         records.append(to_record(row, scope.app, scope.user or ""))
-        give_way()
+        yield_now()
     return Part(tuple(records), [row[-1] for row in shown], shown[-1][-2:] if len(rows) > len(shown) else end)
 
 

@@ -40,9 +40,9 @@ _CREATE: Final = (
         "PRIMARY KEY (record, n)) WITHOUT ROWID"
     ),
     f"CREATE TRIGGER renewal_gone AFTER DELETE ON chunk {_FORGET}",
-    f"CREATE TRIGGER renewal_owed AFTER UPDATE OF vector ON chunk WHEN new.vector IS NULL {_FORGET}",
+    f"CREATE TRIGGER renewal_pending AFTER UPDATE OF vector ON chunk WHEN new.vector IS NULL {_FORGET}",
 )
-_DROP: Final = ("DROP TRIGGER renewal_gone", "DROP TRIGGER renewal_owed", "DROP TABLE renewal")
+_DROP: Final = ("DROP TRIGGER renewal_gone", "DROP TRIGGER renewal_pending", "DROP TABLE renewal")
 
 _MISSING_FROM: Final = (
     "FROM chunk WHERE (record, n) > (?, ?) AND NOT EXISTS "
@@ -139,8 +139,8 @@ def _keep(db: sqlite3.Connection, target: Fingerprint, embedded: dict[Piece, str
 def _switch(db: sqlite3.Connection, target: Fingerprint) -> None:
     if not _is_wanted(db, target):
         return
-    drop_gone, drop_owed, drop_table = _DROP
-    for statement in (drop_gone, drop_owed, _REPLACE, drop_table):
+    drop_gone, drop_pending, drop_table = _DROP
+    for statement in (drop_gone, drop_pending, _REPLACE, drop_table):
         db.execute(statement)
     meta.remove(db, _TARGET)
     store_fingerprint(db, target)

@@ -11,7 +11,7 @@ import sqlite3
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final
 
-from memory_core.slices import give_way
+from memory_core.slices import yield_now
 from memory_core.storage.sqlite.where import Conditions
 
 _PART: Final = 256
@@ -89,7 +89,7 @@ class RowFilter:
     def check(self, rows: Sequence[Row]) -> None:
         """Keep the rows that satisfy the conditions."""
         for key, version, *row in rows:
-            give_way()
+            yield_now()
             if self._test(tuple(row)):
                 self._kept[key] = version
                 if len(self._kept) == self._most:

@@ -119,7 +119,7 @@ CREATE TABLE chunk (
     vector_digest INTEGER,
     PRIMARY KEY (record, n)
 ) WITHOUT ROWID;
-CREATE INDEX chunk_owed ON chunk (record, n) WHERE vector IS NULL;
+CREATE INDEX chunk_pending ON chunk (record, n) WHERE vector IS NULL;
 
 CREATE TABLE outbox (
     seq INTEGER PRIMARY KEY AUTOINCREMENT,

@@ -17,16 +17,17 @@ from memory_core.protocols import SearchRequest
 from memory_core.retrieval.owner_index import OwnerIndex
 from memory_core.retrieval.question import Query
 from memory_core.retrieval.ranking import Ranking, Vector, rank
-from memory_core.slices import brief_work
+from memory_core.slices import short_work
 from memory_core.storage.sqlite.codec import COLUMNS, to_record
 from memory_core.storage.sqlite.connection import snapshot
 from memory_core.storage.sqlite.damage import explaining
 from memory_core.storage.sqlite.owner_index_cache import Missing, OwnerIndexes
-from memory_core.storage.sqlite.owners import Owner, find
+from memory_core.storage.sqlite.owners import Owner, Reached, find, find_all
 from memory_core.storage.sqlite.passages import passages
 from memory_core.storage.sqlite.readers import Readers, looks_long
 from memory_core.storage.sqlite.row_filter import RowFilter, matching_keys
-from memory_core.storage.sqlite.where import conditions, is_selective, owner_range
+from memory_core.storage.sqlite.schema import OWNER_BITS
+from memory_core.storage.sqlite.where import conditions, owner_range
 from memory_core.where.meaning import folded
 
 MOST_ROUNDS: Final = 3
@@ -51,7 +52,8 @@ class Found(NamedTuple):
 class Search:
     """A request with everything computed for it in advance."""
 
-    scope: Scope
+    scopes: tuple[Scope, ...]
+    """Of different owners."""
     request: SearchRequest
     query: Query
     vector: Vector | None
@@ -70,7 +72,7 @@ async def found(readers: Readers, owner_indexes: OwnerIndexes, search: Search) -
     """
     result = await readers.brief.briefly(partial(ranked_if_brief, owner_indexes=owner_indexes, search=search))
     if result is None:
-        with brief_work():
+        with short_work():
             result = await readers.brief.run(partial(ranked, owner_indexes=owner_indexes, search=search))
     rounds = 0
     while result.missing is not None:
@@ -84,17 +86,17 @@ async def found(readers: Readers, owner_indexes: OwnerIndexes, search: Search) -
 def ranked_if_brief(db: sqlite3.Connection, owner_indexes: OwnerIndexes, search: Search) -> Found | None:
     """`ranked` if it takes about a millisecond, otherwise `None`."""
     with snapshot(db):
-        owner = find(db, search.scope)
+        owners = find_all(db, search.scopes)
         is_brief = len(search.query.terms) <= FEW_TERMS and (
-            owner is None or owner_indexes.is_ready(owner, search.scope, search.request)
+            not owners or owner_indexes.is_ready(owners, search.request)
         )
-        return _ranked(db, owner_indexes, owner, search) if is_brief else None
+        return _ranked(db, owner_indexes, owners, search) if is_brief else None
 
 
 def ranked(db: sqlite3.Connection, owner_indexes: OwnerIndexes, search: Search) -> Found:
     """Run a search."""
     with snapshot(db):
-        return _ranked(db, owner_indexes, find(db, search.scope), search)
+        return _ranked(db, owner_indexes, find_all(db, search.scopes), search)
 
 
 def _ranked_after(
@@ -105,31 +107,28 @@ def _ranked_after(
     return ranked(db, owner_indexes, search)
 
 
-def _ranked(db: sqlite3.Connection, owner_indexes: OwnerIndexes, owner: Owner | None, search: Search) -> Found:
-    if owner is None:
+def _ranked(db: sqlite3.Connection, owner_indexes: OwnerIndexes, owners: Reached, search: Search) -> Found:
+    if not owners:
         return Found([])
     request = search.request
-    if not search.is_patient and (missing := owner_indexes.missing(db, owner, search.scope, request.where)):
+    if not search.is_patient and (missing := owner_indexes.missing(db, owners, request.where)):
         return Found([], missing=missing)
-    owner_index = owner_indexes.of(db, owner)
+    owner_index = owner_indexes.of(db, owners)
     if (
         search.without is not None
         and (names := frozenset(owner_index.authors_named(search.query.names))) != search.without
     ):
         return Found([], names)
-    narrowed = is_selective(search.scope, request.where)
-    allowed = owner_indexes.allowed(db, owner, search.scope, request.where) if narrowed else None
-    importances = _importances(db, owner_index, owner.id) if request.importance else None
     ranking = rank(
         owner_index,
         search.query,
         search.vector,
         request,
         now=search.now,
-        allowed=allowed,
-        importances=importances,
+        allowed=owner_indexes.allowed(db, owners, request.where),
+        importances=_importances(db, owner_index, owners) if request.importance else None,
     )
-    records = _records(db, search.scope, owner_index.keys.values[ranking.rows].tolist())
+    records = _records(db, owners, owner_index.keys.values[ranking.rows].tolist())
     texts = {key: record.text for key, record in records.items()}
     found = passages(db, texts, search.query.terms, None if search.vector is None else search.vector.values)
     return Found(_hits(ranking, list(records.values()), list(found.values())))
@@ -140,22 +139,30 @@ async def containing(readers: Readers, search: Search) -> list[Hit]:
     needle = folded(search.request.text)
     if not needle.strip():
         return []
+    found = [hit for scope in search.scopes for hit in await _containing(readers, scope, search, needle)]
+    if len(search.scopes) > 1:
+        found.sort(key=lambda hit: hit.record.occurred_at, reverse=True)
+    return found[: search.request.limit]
+
+
+async def _containing(readers: Readers, scope: Scope, search: Search, needle: str) -> list[Hit]:
+    """`containing` for one owner."""
 
     def begin(db: sqlite3.Connection) -> RowFilter | None:
         with snapshot(db):
-            owner = find(db, search.scope)
-            return None if owner is None else _texts(db, owner, search, needle)
+            owner = find(db, scope)
+            return None if owner is None else _texts(db, owner, scope, search, needle)
 
-    row_filter = await readers.run(begin, unless=lambda db: looks_long(find(db, search.scope), search.request.where))
+    row_filter = await readers.run(begin, unless=lambda db: looks_long(find(db, scope), search.request.where))
     if row_filter is None:
         return []
     await readers.run_filter(row_filter)
-    return await readers.brief.run(partial(_containing, row_filter=row_filter, search=search, needle=needle))
+    return await readers.brief.run(partial(_kept, row_filter=row_filter, scope=scope, search=search, needle=needle))
 
 
-def _texts(db: sqlite3.Connection, owner: Owner, search: Search, needle: str) -> RowFilter:
+def _texts(db: sqlite3.Connection, owner: Owner, scope: Scope, search: Search, needle: str) -> RowFilter:
     """The filter for texts that contain `needle`, over the records that satisfy the SQL conditions."""
-    found = conditions(owner.id, search.scope, search.request.where, search.now)
+    found = conditions(owner.id, scope, search.request.where, search.now)
     columns, test = ("NULL", None) if found.in_python is None else (found.in_python.columns, found.in_python.test())
     parameters = [] if found.in_python is None else found.in_python.parameters
 
@@ -168,30 +175,31 @@ def _texts(db: sqlite3.Connection, owner: Owner, search: Search, needle: str) ->
     return RowFilter(f"text, {columns}", parameters, contains, keys, search.request.limit)
 
 
-def _containing(db: sqlite3.Connection, row_filter: RowFilter, search: Search, needle: str) -> list[Hit]:
+def _kept(db: sqlite3.Connection, row_filter: RowFilter, scope: Scope, search: Search, needle: str) -> list[Hit]:
     reason = {"substring": Component(1.0, 1.0)} if search.request.explain else None
     with snapshot(db):
-        records = _records(db, search.scope, row_filter.recheck(db))
+        records = _records(db, find_all(db, [scope]), row_filter.recheck(db))
         texts = {key: record.text for key, record in records.items()}
         parts = passages(db, texts, [needle], None, reach=len(needle) - 1)
         return [Hit(record, 1.0, None, reason, parts[key]) for key, record in records.items()]
 
 
-def _importances(db: sqlite3.Connection, owner_index: OwnerIndex, owner: int) -> NDArray[np.float32]:
+def _importances(db: sqlite3.Connection, owner_index: OwnerIndex, owners: Reached) -> NDArray[np.float32]:
     found = np.zeros(len(owner_index), np.float32)
-    rows = db.execute("SELECT key, importance FROM record WHERE key BETWEEN ? AND ?", owner_range(owner))
-    with explaining("the importance of a record"):
-        for key, importance in rows:
-            found[owner_index.row_of[key]] = importance
+    for owner, _ in owners:
+        rows = db.execute("SELECT key, importance FROM record WHERE key BETWEEN ? AND ?", owner_range(owner.id))
+        with explaining("the importance of a record"):
+            for key, importance in rows:
+                found[owner_index.row_of[key]] = importance
     return found
 
 
-def _records(db: sqlite3.Connection, scope: Scope, keys: list[int]) -> dict[int, MemoryRecord]:
+def _records(db: sqlite3.Connection, owners: Reached, keys: list[int]) -> dict[int, MemoryRecord]:
     marks = ",".join("?" * len(keys))
     rows = db.execute(f"SELECT {COLUMNS}, key FROM record WHERE key IN ({marks})", keys).fetchall()
-    app, user = scope.app, scope.user or ""
-    by_key = {row[-1]: to_record(row, app, user) for row in rows}
+    names = {owner.id: (scope.app, scope.user or "") for owner, scope in owners}
     with explaining("a key of a record"):
+        by_key = {row[-1]: to_record(row, *names[row[-1] >> OWNER_BITS]) for row in rows}
         return {key: by_key[key] for key in keys}
 
 

@@ -188,21 +188,25 @@ class SqliteStore:
 
     async def search(self, scope: Scope, request: SearchRequest) -> list[Hit]:
         """See `Records.search`."""
+        return await self.search_together((scope,), request)
+
+    async def search_together(self, scopes: tuple[Scope, ...], request: SearchRequest) -> list[Hit]:
+        """See `SearchingTogether`."""
         request.insist_on(self._embedder)
         query, now = await off_loop(is_long(request.text), parse, request.text), self._now()
         if request.mode == "substring":
-            plain = searching.Search(scope, request, query, None, None, now)
+            plain = searching.Search(scopes, request, query, None, None, now)
             return await searching.containing(self._readers, plain)
         # Only the owner index knows which words of the query are names; a wrong guess costs a second round, and the
         # next query guesses right.
         while True:
             embedder, owner_indexes = self._embedder, self._owner_indexes
             cuts_names = embedder is not None and request.mode != "lexical" and request.vector is None
-            without = self._shared.names.guess(scope, query.names) if cuts_names else None
+            without = self._shared.names.guess(scopes, query.names) if cuts_names else None
             try:
                 vector = await query_vector(embedder, request, without or ())
                 found = await searching.found(
-                    self._readers, owner_indexes, searching.Search(scope, request, query, vector, without, now)
+                    self._readers, owner_indexes, searching.Search(scopes, request, query, vector, without, now)
                 )
             except EmbeddingError:
                 if not await self._shared.has_turned_from(embedder):
@@ -210,7 +214,7 @@ class SqliteStore:
                 continue
             if found.names is None:
                 return found.hits
-            self._shared.names.correct(scope, query.names, found.names)
+            self._shared.names.correct(scopes, query.names, found.names)
 
     async def update(self, scope: Scope, id: str, patch: Patch, *, expected_version: int | None) -> MemoryRecord:  # noqa: A002
         """See `Records.update`."""

@@ -45,7 +45,7 @@ class Tombstones:
         self._secret = meta.tombstone_key(db)
         self._owner = f"{len(scope.app)}:{scope.app}{scope.user}\0"
 
-    def bury(self, source_keys: Sequence[str]) -> None:
+    def add(self, source_keys: Sequence[str]) -> None:
         rows = [(self._digest(key),) for key in source_keys]
         self._db.executemany("INSERT OR IGNORE INTO tombstone VALUES (?)", rows)
 
@@ -217,7 +217,7 @@ def delete(db: sqlite3.Connection, scope: Scope, owner: int, found: Conditions, 
         return 0
     keys = [row[0] for row in rows]
     if forget:
-        Tombstones(db, scope).bury([source for _, source, _, _ in rows if source is not None])
+        Tombstones(db, scope).add([source for _, source, _, _ in rows if source is not None])
     _unindex(db, keys)
     ids = [(key,) for key in keys]
     db.executemany("DELETE FROM chunk WHERE record = ?", ids)
