@@ -25,6 +25,7 @@ from memory_core.storage.qdrant.codec import PENDING, STORED_FIELDS, Stored, ana
 from memory_core.storage.qdrant.collection import EpochError
 from memory_core.storage.qdrant.owners import Owner, to_owner
 from memory_core.storage.qdrant.removal import sweep
+from memory_core.storage.qdrant.retry import UnansweredError
 from memory_core.storage.qdrant.vectors import rows_of
 from memory_core.storage.qdrant.where import Clause, all_of, beyond, same
 from memory_core.storage.qdrant.writing import Access, Changes, OvertakenError, Rewrite, carry_out
@@ -109,6 +110,10 @@ class Upkeep:
                 await self.access.owners.run(to_owner(owner)[0], partial(self._store_of, works=works))
             except OvertakenError:
                 logger.debug("records changed while their vectors were computed; they are found again if necessary")
+            except UnansweredError:
+                raise
+            except StorageError as error:  # of this owner's records; the others do not wait for them
+                logger.warning("the vectors of some records stay pending: %s", reason_for_log(error))
         return {work.item.point + work.item.write for work in found}
 
     async def _store_of(self, owner: Owner, works: Sequence[_Work]) -> None:

@@ -7,12 +7,13 @@ those of deleted records until no request can be on its way any more (`owners.LI
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import Final
 
-from memory_core.errors import StoreUnavailableError
+from memory_core.errors import StorageError, StoreUnavailableError, reason_for_log
 from memory_core.models import RELATIONS, STATES, MemoryRecord, Scope
 from memory_core.storage.qdrant.codec import (
     FORGOTTEN,
@@ -42,6 +43,8 @@ from memory_core.storage.qdrant.writing import (
     until_undisturbed,
 )
 from memory_core.where.value import Where
+
+logger = logging.getLogger(__name__)
 
 ROUNDS: Final = 100
 """How often `erase` looks for records that were on their way."""
@@ -180,8 +183,11 @@ async def sweep(access: Access, now: datetime) -> None:
         await access.records.write(access.records.delete(these))
     for ended in sorted(owners):
         scope, _ = to_owner(ended)
-        async with access.locks.of(scope):
-            await until_undisturbed(access, scope, lambda owner: sweep_owner(access, owner, now))
+        try:
+            async with access.locks.of(scope):
+                await until_undisturbed(access, scope, lambda owner: sweep_owner(access, owner, now))
+        except StorageError as error:  # of this owner; the others do not wait for it
+            logger.warning("expired records of an owner stay for now: %s", reason_for_log(error))
 
 
 async def _empty_late(access: Access, point: str, payload: Payload, now: datetime) -> None:

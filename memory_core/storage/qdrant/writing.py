@@ -128,12 +128,12 @@ async def carry_out(points: Points, changes: Changes) -> None:
     try:
         stored = await _stored(points, changes)
     except StorageError as error:
-        raise _unfinished(failure or error, changes, set(), sent, is_unread=True) from error
+        raise _unfinished(failure or error, changes, set(), sent, is_unread=True) from None
     if len(stored) == len(set(changes.points)):
         return
     if failure is None:
         raise OvertakenError(stored)
-    raise _unfinished(failure, changes, stored, sent, is_unread=False) from failure
+    raise _unfinished(failure, changes, stored, sent, is_unread=False)
 
 
 async def _send(points: Points, changes: Changes, sent: list[str]) -> None:
@@ -170,13 +170,15 @@ def _unfinished(
     if not stored and not unknown:
         return failure
     said = [len(stored), len(left) - len(unknown), len(unknown)]
-    return UnfinishedWriteError(
+    error = UnfinishedWriteError(
         f"{failure}; {said[0]} of {sum(said)} records are written, {said[1]} are not, and of {said[2]} it is unknown, "
         "because the reply was lost; repeating the call with the same ids or source keys is safe",
         stored=_named(changes.named, [point for point in changes.points if point in stored]),
         missing=_named(changes.named, [point for point in left if point not in set(unknown)]),
         unknown=_named(changes.named, unknown),
     )
+    error.__cause__ = failure
+    return error
 
 
 def _named(names: Mapping[str, str], points: Sequence[str]) -> tuple[str, ...]:

@@ -23,7 +23,7 @@ from tests.storage.qdrant.edge_engine import EdgeEngine
 from tests.storage.qdrant.killed_writer import OWNERS, Truth, opened, run
 from tests.storage.qdrant.loopback import Loopback
 
-KILLS = 6
+KILLS = 3
 MANY_KILLS = 200
 
 
