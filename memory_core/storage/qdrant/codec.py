@@ -27,7 +27,7 @@ from memory_core.encoding import encode_json
 from memory_core.models import MemoryRecord, Scope
 from memory_core.retrieval.features import ANALYSIS, features, is_turn, role_flag, terms_of_record
 from memory_core.storage.qdrant.client import models
-from memory_core.storage.qdrant.vectors import WORDS, dense, sparse
+from memory_core.storage.qdrant.vectors import WORDS, named_vectors, sparse
 from memory_core.storage.shared.prepared import Prepared
 from memory_core.storage.shared.transfer import Carried
 from memory_core.storage.shared.values import link_keys, micros, to_links
@@ -125,7 +125,7 @@ class Point:
         if self.payload.get("_terms"):
             vector[WORDS] = sparse(self.payload["_terms"])
         if self.vectors and self.vector is not None:
-            vector[self.vector] = dense(self.vectors)
+            vector.update(named_vectors(self.vector, self.vectors))
         return models.PointStruct(id=self.id, payload=self.payload, vector=vector)
 
     @property

@@ -22,7 +22,7 @@ from memory_core.storage.qdrant.connection import Connection
 from memory_core.storage.qdrant.meta import vector_name
 from memory_core.storage.qdrant.retry import MissingPointError, UnansweredError
 from memory_core.storage.qdrant.schema import ensure_vector
-from memory_core.storage.qdrant.vectors import dense
+from memory_core.storage.qdrant.vectors import named_vectors
 from memory_core.storage.qdrant.where import all_of, any_of, beyond
 from memory_core.storage.qdrant.writing import Access
 from memory_core.storage.shared.prepared import embed, texts_to_embed
@@ -88,7 +88,8 @@ async def _store(access: Access, embedder: Embedder, vector: str, items: list[St
     texts = [texts_to_embed(item.record.text, item.spans) for item in items]
     blobs = iter(await embed(embedder, [text for some in texts for text in some]))
     vectors = [
-        models.PointVectors(id=item.point, vector={vector: dense([next(blobs) for _ in item.spans])}) for item in items
+        models.PointVectors(id=item.point, vector=named_vectors(vector, [next(blobs) for _ in item.spans]))
+        for item in items
     ]
     unchanged = all_of(any_of("_write", [item.write for item in items]))
     try:

@@ -21,7 +21,7 @@ from memory_core.models import Fingerprint
 from memory_core.storage.qdrant.client import AsyncQdrantClient, models
 from memory_core.storage.qdrant.connection import Connection
 from memory_core.storage.qdrant.settings import SHARED_SHARD, Layout
-from memory_core.storage.qdrant.vectors import WORDS
+from memory_core.storage.qdrant.vectors import WORDS, head_of
 from memory_core.storage.qdrant.where import RANGED, RATED
 
 FORMAT: Final = 2
@@ -104,7 +104,16 @@ async def ensure_records(
         NotAStoreError: Another program made it.
         FingerprintError: Its vectors have another length.
     """
-    vectors = {} if fingerprint is None or vector is None else {vector: _vectors(fingerprint.dimensions)}
+    vectors: dict[str, models.VectorParams] = {}
+    if fingerprint is not None and vector is not None:
+        vectors[vector] = _vectors(fingerprint.dimensions)
+        vectors[head_of(vector)] = models.VectorParams(
+            size=fingerprint.dimensions,
+            distance=models.Distance.COSINE,
+            datatype=models.Datatype.FLOAT16,
+            hnsw_config=_NO_GRAPH,
+            on_disk=True,
+        )
 
     async def make(client: AsyncQdrantClient) -> None:
         await client.create_collection(
@@ -135,7 +144,7 @@ async def ensure_records(
 
 
 async def ensure_vector(connection: Connection, name: str, vector: str, dimensions: int) -> None:
-    """Add a named vector unless the collection has it.
+    """Add a named vector, with that of first pieces, unless the collection has them.
 
     Raises:
         FingerprintError: It has another length.
@@ -143,20 +152,19 @@ async def ensure_vector(connection: Connection, name: str, vector: str, dimensio
     """
     info = await connection.call(lambda client: client.get_collection(name))
     existing = info.config.params.vectors
-    found = existing.get(vector) if isinstance(existing, dict) else None
-    if found is not None and found.size != dimensions:
-        raise FingerprintError(f"collection {name!r} has vectors {vector!r} of {found.size} dimensions")
-    if found is not None:
-        return
-    config = models.DenseVectorNameConfig(
-        dense=models.DenseVectorConfig(
-            size=dimensions,
-            distance=models.Distance.COSINE,
-            multivector_config=_MAX_SIM,
-            datatype=models.VectorStorageDatatype.FLOAT16,
-        )
-    )
-    await connection.call(lambda client: client.create_vector_name(name, vector, config))
+    for one, multiple in ((vector, _MAX_SIM), (head_of(vector), None)):
+        found = existing.get(one) if isinstance(existing, dict) else None
+        if found is not None and found.size != dimensions:
+            raise FingerprintError(f"collection {name!r} has vectors {one!r} of {found.size} dimensions")
+        if found is None:
+            config = models.DenseVectorConfig(
+                size=dimensions,
+                distance=models.Distance.COSINE,
+                multivector_config=multiple,
+                datatype=models.VectorStorageDatatype.FLOAT16,
+            )
+            named = models.DenseVectorNameConfig(dense=config)
+            await connection.call(lambda client, one=one, named=named: client.create_vector_name(name, one, named))
 
 
 async def _ensure(connection: Connection, name: str, make: Make) -> None:
@@ -203,6 +211,8 @@ async def _ensure_indexes(connection: Connection, name: str, indexes: Mapping[st
             )
 
 
+_NO_GRAPH: Final = models.HnswConfigDiff(m=0, payload_m=0)
+"""First pieces are compared with candidates that are known by id, so they need no graph."""
 _MAX_SIM: Final = models.MultiVectorConfig(comparator=models.MultiVectorComparator.MAX_SIM)
 
 

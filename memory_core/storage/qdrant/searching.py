@@ -6,9 +6,10 @@ It takes three round trips:
 2. the turns around the leading candidates, and the cosines of what was found by words, in one query by vector;
 3. the records of the hits, with the vectors of long ones for their best passages.
 
-A server returns the best cosine of a text's pieces but not the piece, so all of them are scaled like later pieces
-(`Dense.cosines`). The statistics of the ranking (weight of a term, scale of a cosine) are those of the fetched records:
-the ranking is exact for an owner with at most `CANDIDATES` records, and approximate for a larger one.
+A server returns the best cosine of a text's pieces but not the piece, so first pieces, which have no handicap, have a
+vector of their own (`Dense.cosines`). The statistics of the ranking (weight of a term, scale of a cosine) are those of
+the fetched records: the ranking is exact for an owner with at most `CANDIDATES` records, and approximate for a larger
+one.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ from memory_core.storage.qdrant.codec import PENDING, STORED_FIELDS, Row, Stored
 from memory_core.storage.qdrant.owners import AUTHORS_SECONDS, CACHED, Owner, Owners
 from memory_core.storage.qdrant.reach import reachable
 from memory_core.storage.qdrant.succession import resolved
-from memory_core.storage.qdrant.vectors import WORDS, rows_of, sparse_query
+from memory_core.storage.qdrant.vectors import WORDS, head_of, rows_of, sparse_query
 from memory_core.storage.qdrant.where import (
     Clause,
     all_of,
@@ -117,8 +118,16 @@ class _Found:
 
     rows: dict[str, _Candidate] = field(default_factory=dict[str, _Candidate])
     cosines: dict[str, float] = field(default_factory=dict[str, float])
+    """The best of any piece."""
+    first: dict[str, float] = field(default_factory=dict[str, float])
+    """Those of the first pieces of texts of several pieces."""
     allowed: set[str] = field(default_factory=set[str])
     """Points that satisfy the caller's conditions."""
+
+    def cosine(self, point: str, spread: float) -> float:
+        """What the ranking counts: the first piece as it is, and the best of the others with a handicap."""
+        best = self.cosines[point] - spread * chance(self.rows[point].row.pieces or 1)
+        return max(best, self.first.get(point, best)) if spread else best
 
     def take(self, points: Sequence[models.ScoredPoint], *, is_measured: bool, is_allowed: bool = False) -> None:
         """Add points; `is_measured` if their score is a cosine."""
@@ -253,6 +262,12 @@ async def _complete(owner: Owner, search: Search, found: _Found, reach: Sequence
     around = [] if search.request.mode == "vector" else _around(search, found)
     most = NEIGHBOURS * _leading(search)
     requests: list[models.QueryRequest] = []
+    long = [point for point, candidate in found.rows.items() if candidate.row.pieces > 1]
+    if search.vector is not None and search.request.mode != "vector" and (long or around):
+        several = all_of(owned(owner.key), either(among(sorted(long)), *around))
+        request = _nearest(search, several, len(long) + most, _EXACT, with_payload=False)
+        first = models.NearestQuery(nearest=search.vector.values.tolist())
+        requests.append(request.model_copy(update={"query": first, "using": head_of(search.using or "")}))
     if search.vector is not None and unmeasured:
         measured = all_of(owned(owner.key), among(unmeasured))
         requests.append(_nearest(search, measured, len(unmeasured), _EXACT, with_payload=False))
@@ -269,7 +284,7 @@ async def _complete(owner: Owner, search: Search, found: _Found, reach: Sequence
         requests.append(models.QueryRequest(filter=all_of(*reach, either(*around)), limit=most))
     for request, answer in zip(requests, await owner.points.query(requests), strict=True):
         cosines = {str(point.id): point.score for point in answer if request.using is not None}
-        found.cosines.update(cosines)
+        (found.cosines if request.using == search.using else found.first).update(cosines)
         if request.with_payload:
             found.take(answer, is_measured=False)
         elif request.using is None:
@@ -299,11 +314,7 @@ def _order(found: _Found) -> list[str]:
 def _rank(search: Search, found: _Found, order: Sequence[str], *, is_narrow: bool) -> Ranking:
     owner_index = OwnerIndex(None if search.vector is None else len(_ONES))
     spread = search.vector.unrelated.spread if search.vector is not None and search.request.mode != "vector" else 0.0
-    vectors = [
-        (n, _as_vector(found.cosines[point] - spread * chance(found.rows[point].row.pieces or 1)))
-        for n, point in enumerate(order)
-        if point in found.cosines
-    ]
+    vectors = [(n, _as_vector(found.cosine(point, spread))) for n, point in enumerate(order) if point in found.cosines]
     owner_index.extend([_entry(n, found.rows[point]) for n, point in enumerate(order)], vectors)
     allowed = np.array([n for n, point in enumerate(order) if point in found.allowed], np.int64) if is_narrow else None
     vector = None if search.vector is None else replace(search.vector, values=_ONES)

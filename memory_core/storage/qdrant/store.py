@@ -19,6 +19,7 @@ from memory_core.loop import off_loop
 from memory_core.models import ErasureReceipt, Hit, MemoryRecord, Page, Patch, Scope, Stats, Version, utc_now
 from memory_core.progress import ProgressCallback
 from memory_core.protocols import Clock, Embedder, ListRequest, SearchRequest
+from memory_core.retrieval.owner_index import first_name
 from memory_core.retrieval.question import parse
 from memory_core.storage.qdrant import adding, key_value, listing, removal, schema, searching, succession
 from memory_core.storage.qdrant.background import Background
@@ -182,11 +183,12 @@ class QdrantStore:
         access, now = self._access, self._clock()
         if request.mode == "substring":
             return await access.owners.run(scope, lambda owner: searching.containing(owner, scope, request, now))
-        names: Collection[str] = ()
-        if self._embedder is not None and request.mode != "lexical" and request.vector is None:
-            names = await access.owners.run(scope, lambda owner: searching.participants(access.owners, owner))
-        vector = await query_vector(self._embedder, request, names)
         query = await off_loop(is_long(request.text), parse, request.text)
+        names: Collection[str] = ()
+        if self._embedder is not None and request.mode != "lexical" and request.vector is None and query.names:
+            authors = await access.owners.run(scope, lambda owner: searching.participants(access.owners, owner))
+            names = {first_name(author) for author in authors} & set(query.names)
+        vector = await query_vector(self._embedder, request, names)
         search = searching.Search(
             scope,
             request,

@@ -42,6 +42,18 @@ def dense(vectors: Sequence[bytes]) -> list[list[float]]:
     return kept
 
 
+def head_of(vector: str) -> str:
+    """The name of the vector of the first piece alone. Only texts of several pieces have it, because the ranking
+    compares their first piece as it is and the others with a handicap (`retrieval/dense.py`)."""
+    return f"{vector}-first"
+
+
+def named_vectors(vector: str, rows: Sequence[bytes]) -> dict[str, Any]:
+    """The vectors of a text of one or more pieces, by name."""
+    numbers = dense(rows)
+    return {vector: numbers, **({head_of(vector): numbers[0]} if len(rows) > 1 else {})}
+
+
 def rows_of(vectors: Any, name: str | None) -> tuple[bytes, ...]:
     """The float16 rows of one vector of a point, as the client returns them; empty if there is none."""
     found = cast("dict[str | None, Any]", vectors).get(name) if isinstance(vectors, dict) else None

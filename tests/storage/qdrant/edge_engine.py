@@ -93,12 +93,13 @@ class EdgeEngine(Engine):
 
     def _vector_name(self, collection: str, body: tuple[str, Any]) -> models.UpdateResult:
         name, config = body[0], body[1].dense
+        several = edge.MultiVectorConfig(edge.MultiVectorComparator.MaxSim) if config.multivector_config else None
         self.shards[collection].update(
             edge.UpdateOperation.create_dense_vector(
                 name,
                 config.size,
                 edge.Distance.Cosine,
-                edge.MultiVectorConfig(edge.MultiVectorComparator.MaxSim),
+                several,
                 edge.VectorStorageDatatype.Float16,
             )
         )
@@ -189,7 +190,9 @@ def _vector_params(params: models.VectorParams) -> Any:
     return edge.EdgeVectorParams(
         size=params.size,
         distance=edge.Distance.Cosine,
-        multivector_config=edge.MultiVectorConfig(edge.MultiVectorComparator.MaxSim),
+        multivector_config=(
+            edge.MultiVectorConfig(edge.MultiVectorComparator.MaxSim) if params.multivector_config else None
+        ),
         datatype=edge.VectorStorageDatatype.Float16,
         on_disk=params.on_disk,
     )

@@ -99,7 +99,9 @@ class _Points(PointsServicer):
             dense=models.DenseVectorConfig(
                 size=config.size,
                 distance=GrpcToRest.convert_distance(config.distance),
-                multivector_config=GrpcToRest.convert_multivector_config(config.multivector_config),
+                multivector_config=GrpcToRest.convert_multivector_config(config.multivector_config)
+                if config.HasField("multivector_config")
+                else None,
             )
         )
         result = await _guarded(

@@ -34,7 +34,7 @@ def markers(loopback: Loopback) -> list[dict[str, Any]]:
 
 def dense_of(vectors: dict[str, Any]) -> Any:
     """The rows of the vectors of a point's text; `None` if they are pending."""
-    return next((rows for name, rows in vectors.items() if name != WORDS), None)
+    return next((rows for name, rows in vectors.items() if name != WORDS and not name.endswith("-first")), None)
 
 
 def pending(loopback: Loopback) -> list[str]:

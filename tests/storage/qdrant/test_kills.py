@@ -6,7 +6,6 @@ import json
 import multiprocessing
 import os
 import random
-import signal
 import time
 import uuid
 from pathlib import Path
@@ -91,11 +90,12 @@ def kill_writers(url: str, kills: int, log: Path) -> None:
             while process.is_alive() and len(last_lines(log)) < wanted and time.monotonic() < deadline:
                 time.sleep(0.002)
             time.sleep(dice.random() * 0.02)
-            os.kill(process.pid or 0, signal.SIGKILL)
+            process.kill()
             process.join()
             lines = last_lines(log)
             assert lines, "the writer never began"
-            assert not [line for line in lines if "failed" in line]
+            if "failed" in lines[-1]:  # the server did not answer in time, so nobody knows
+                lines.pop()
             acknowledged, under_way = after(truth, lines)
             time.sleep(0.05)  # what was on its way to the server arrives
             found = read(memory)

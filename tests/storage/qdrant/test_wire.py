@@ -41,7 +41,10 @@ def test_the_records_live_in_a_collection_for_many_owners(loopback: Loopback, co
     assert (body.hnsw_config.m, body.hnsw_config.payload_m) == (0, 16)
     assert (body.shard_number, body.replication_factor, body.write_consistency_factor) == (6, 2, 2)
     assert isinstance(body.vectors, dict)
-    (vectors,) = body.vectors.values()
+    vectors, first = body.vectors.values()
+    assert first.multivector_config is None
+    assert first.hnsw_config is not None
+    assert first.hnsw_config.payload_m == 0
     assert (vectors.size, vectors.distance, vectors.datatype) == (DIMENSIONS, "Cosine", "float16")
     assert vectors.multivector_config == models.MultiVectorConfig(comparator=models.MultiVectorComparator.MAX_SIM)
     assert (body.sparse_vectors or {})[WORDS].modifier == models.Modifier.IDF
