@@ -39,6 +39,7 @@ from memory_core.errors import (
     StorageError,
     StoreUnavailableError,
     SupersededError,
+    UnfinishedWriteError,
     UnsupportedError,
     WrongThreadError,
 )
@@ -182,6 +183,7 @@ __all__ = [
     "TokenChunker",
     "ToolCall",
     "TriggerDetector",
+    "UnfinishedWriteError",
     "UnsupportedError",
     "Version",
     "Where",

@@ -15,6 +15,7 @@ MemoryCoreError
 │   ├── NotAStoreError               the file is not a memory
 │   ├── NewerStoreError              the file was written by a newer version of this library
 │   ├── StoreUnavailableError        cannot be opened, read or written right now
+│   │   └── UnfinishedWriteError     a server failed in the middle of a write; it names what is stored
 │   ├── DamagedStoreError            the data read is not the data written; restore a backup
 │   ├── ReadOnlyError                a write to a memory that was opened read-only
 │   └── ClosedError                  the memory was closed, or opened before a fork
@@ -50,6 +51,7 @@ __all__ = [
     "StorageError",
     "StoreUnavailableError",
     "SupersededError",
+    "UnfinishedWriteError",
     "UnsupportedError",
     "WrongThreadError",
     "reason_for_log",
@@ -110,6 +112,26 @@ class NewerStoreError(StorageError):
 
 class StoreUnavailableError(StorageError):
     """The store cannot be opened, read or written right now."""
+
+
+class UnfinishedWriteError(StoreUnavailableError):
+    """A store without transactions failed in the middle of a write, or did not answer it. Repeating the call is safe: a
+    record with the same id or source key is stored once.
+
+    Args:
+        message: What happened.
+        stored: The ids of the records that are written (or deleted, if the call deletes).
+        missing: The ids of those that are not.
+        unknown: The ids of those whose request was not answered: they may still be written, within minutes.
+    """
+
+    def __init__(
+        self, message: str, *, stored: tuple[str, ...], missing: tuple[str, ...], unknown: tuple[str, ...]
+    ) -> None:
+        super().__init__(message)
+        self.stored = stored
+        self.missing = missing
+        self.unknown = unknown
 
 
 class DamagedStoreError(StorageError):

@@ -176,7 +176,9 @@ class SearchingTogether(Protocol):
 class Records(Protocol):
     """The operations on records. Every call is bounded by a scope whose user is set.
 
-    A write returns only when it is durable, and is applied completely or not at all.
+    A write returns only when it is durable, and is applied completely or not at all. A store that cannot promise the
+    second for a write of several records says so (`has_atomic_batches`): each of its records is applied completely or
+    not at all, a failure in the middle raises `UnfinishedWriteError`, and repeating the call is safe.
     """
 
     async def add(
@@ -249,6 +251,12 @@ class Store(Records, Protocol):
     async def erase(self, scope: Scope) -> ErasureReceipt:
         """Remove everything in the scope from every file."""
         ...
+
+
+def has_atomic_batches(store: Store) -> bool:
+    """Whether a write of several records is applied completely or not at all; a store without the attribute
+    `atomic_batches` promises it."""
+    return bool(getattr(store, "atomic_batches", True))
 
 
 @runtime_checkable

@@ -205,7 +205,7 @@ class _Follower:
         if not behind:
             return
         if not self._take_turn():  # another process updates it; read its position
-            self._positions = await port.access.ledger.positions()
+            self._positions = await port.positions()
             return
         for scope in behind:
             await self._follow(scope)
@@ -221,7 +221,7 @@ class _Follower:
                 await self.remote.close()
                 raise StoreUnavailableError("the collection belongs to another store; give the mirror a new one")
             await port.adopt(ours)
-        self._positions = await port.access.ledger.positions()
+        self._positions = await port.positions()
         self._is_open = True
 
     def _take_turn(self) -> bool:
@@ -247,7 +247,7 @@ class _Follower:
         for start in range(0, len(seqs), BATCH):
             some = seqs[start : start + BATCH]
             await port.follow(scope, await self._source.take_at(scope, some), some)
-        await port.access.ledger.note_position(scope, position)
+        await port.note_position(scope, position)
         if position is None:
             self._positions.pop(scope, None)
         else:

@@ -12,11 +12,9 @@ from __future__ import annotations
 import argparse
 import sys
 import time
-from datetime import timedelta
 from itertools import count, cycle
 
 from memory_core import Draft, Memory, MemoryRecord, StorageError, Where, run_sync
-from memory_core.storage.qdrant import ledger
 from memory_core.storage.qdrant.settings import Patience, Server
 from memory_core.storage.qdrant.store import QdrantStore
 from tests.storage.embedders import WordEmbedder
@@ -42,7 +40,6 @@ def main() -> int:
 
 
 def run(server: Loopback, records: int, attempts: int) -> int:
-    ledger.GRACE = timedelta(0)  # type: ignore[misc]  # whoever comes next need not wait to finish what was begun
     patience = Patience(attempts=attempts, first_pause_seconds=0.001, longest_pause_seconds=0.01)
     faults, requests, hit = cycle(FAULTS), count(1), list[Fault]()
 
@@ -66,7 +63,7 @@ def run(server: Loopback, records: int, attempts: int) -> int:
                 refused.add(f"id {n}")
         server.fail()
     seconds = time.monotonic() - started
-    with opened(server, patience) as memory:  # finishes what was begun
+    with opened(server, patience) as memory:
         ann = memory.bind(user="ann")
         while run_sync(ann.stats).vectors_pending:
             time.sleep(0.1)

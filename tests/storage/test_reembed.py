@@ -24,10 +24,8 @@ from memory_core import (
     Draft,
     EmbeddingError,
     FingerprintError,
-    InvalidInputError,
     Memory,
     Patch,
-    QdrantStore,
     run_sync,
 )
 from memory_core.storage.sqlite.pending_vectors import BATCH
@@ -313,12 +311,6 @@ async def test_a_caller_who_goes_away_leaves_a_memory_that_works(path: Path) -> 
             await asyncio.gather(work, return_exceptions=True)
             hits = await memory.bind(user="ann").search("turn number 77 about topic27", mode="vector")
             assert hits[0].similarity is not None
-
-
-async def test_other_stores_are_refused() -> None:
-    async with Memory(QdrantStore(":memory:", embedder=WordEmbedder())) as memory:
-        with pytest.raises(InvalidInputError, match="a QdrantStore cannot be re-embedded in place"):
-            await memory.reembed(WordEmbedder())
 
 
 def test_a_killed_process_goes_on_where_it_stopped(tmp_path: Path) -> None:

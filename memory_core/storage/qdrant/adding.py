@@ -1,104 +1,92 @@
-"""Adding records: survey the stored state, embed, plan, write."""
+"""Adding and putting records: survey what is stored, embed, plan, write."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from itertools import accumulate
-from typing import Final
 
+from memory_core.drafts import insist_on_version, patched
 from memory_core.errors import EmbeddingError, reason_for_log
-from memory_core.models import STATES, MemoryRecord, Scope
+from memory_core.models import MemoryRecord, Patch
 from memory_core.progress import ProgressCallback
 from memory_core.protocols import Embedder
-from memory_core.storage.qdrant.changes import Changes, Overwrite, Relinked, Rewrite
-from memory_core.storage.qdrant.codec import (
-    Point,
-    Stored,
-    owner_key,
-    point_of,
-    record_fields,
-    source_point,
-    to_point,
-    to_stored,
-    token,
-)
-from memory_core.storage.qdrant.outline import Outline, Survey, Update, moves, new_predecessors, outline, predecessors
-from memory_core.storage.qdrant.turns import Place, around, place_of
-from memory_core.storage.qdrant.where import all_of, any_of, conditions, owned
-from memory_core.storage.qdrant.writing import Access, carry_out, removal
-from memory_core.storage.shared.prepared import Prepared, embed_reporting, prepare, texts_to_embed
-from memory_core.superseding import already_superseded, retired, superseded_by
-from memory_core.where.value import Where
+from memory_core.retrieval.features import is_turn
+from memory_core.storage.qdrant import listing, succession
+from memory_core.storage.qdrant.client import models
+from memory_core.storage.qdrant.codec import Point, Stored, key, payload_of, to_row, to_stored, without_nulls
+from memory_core.storage.qdrant.owners import Owner
+from memory_core.storage.qdrant.planning import Plan, Planner, Survey, Update, has_expired
+from memory_core.storage.qdrant.removal import delete, of_sources, overwrite
+from memory_core.storage.qdrant.vectors import rows_of
+from memory_core.storage.qdrant.where import all_of, keyed, owned, up_to
+from memory_core.storage.qdrant.writing import Access, Changes, Rewrite, carry_out
+from memory_core.storage.shared.prepared import Prepared, embed, embed_reporting, prepare, texts_to_embed
+from memory_core.storage.shared.values import micros, moment
 
 logger = logging.getLogger(__name__)
 
-FAR_FUTURE: Final = 1 << 62
-"""The arrival of records that have not arrived yet: after all stored records."""
+Embedded = Mapping[str, Prepared]
+"""Records with vectors, by id."""
+Before = Mapping[str, Sequence[int]]
+"""The arrivals of the turns before each new one, by the id of the record."""
+NEIGHBOURS = 2
+"""How many turns before it a turn knows."""
 
 
-Sort = Callable[[Scope, Sequence[Prepared], Survey], Outline]
-"""Sorts a batch into new and known records."""
-
-
-@dataclass(frozen=True, slots=True)
-class Joining:
-    """New records with the turns around them."""
-
-    places: Sequence[Place]
-    """Arrivals of the new records, in their order."""
-    before: Mapping[str, str | None]
-    """The previous point of each new record that is in a session."""
-    changed: Mapping[str, str | None]
-    """Stored turns that get a new predecessor."""
-
-
-async def survey(access: Access, scope: Scope, batch: Sequence[Prepared], *, ids: bool = True) -> Survey:
-    """Look up ids (if `ids`), source keys, tombstones and the turns around new records."""
-    points = access.of(scope)
-    sources = {item.record.source_key for item in batch if item.record.source_key is not None}
-    spans: dict[str, list[Place]] = {}
-    for item in batch:
-        if item.record.session is not None:
-            spans.setdefault(item.record.session, []).append(place_of(item.record, FAR_FUTURE, ""))
-    (found, holders, forgotten), places = await asyncio.gather(
-        asyncio.gather(
-            points.having("id", [item.record.id for item in batch] if ids else [], owned(scope)),
-            points.read([source_point(owner_key(scope), source) for source in sources]),
-            access.ledger.forgotten(scope, sources),
-        ),
-        asyncio.gather(*(around(points, scope, session, min(span), max(span)) for session, span in spans.items())),
+async def survey(access: Access, owner: Owner, batch: Sequence[Prepared], now: datetime) -> Survey:
+    """Look up the points and ids of new records."""
+    here = list(dict.fromkeys(access.names.point_of(item.record) for item in batch))
+    ids = [key("id", item.record.id) for item in batch]
+    at_points, with_ids = await asyncio.gather(
+        owner.points.read(here), owner.points.having("_keys", ids, owned(owner.key))
     )
-    by_id = [to_stored(str(record.id), record.payload) for record in found]
-    by_source = [to_stored(str(record.id), record.payload) for record in holders]
+    by_point: dict[str, Stored] = {}
+    vacant: dict[str, str] = {}
+    forgotten: set[str] = set()
+    for found in at_points:
+        point, payload = str(found.id), found.payload or {}
+        known = to_stored(point, payload) if payload.get("_owner") == owner.key else None
+        if known is not None and not has_expired(known, now):
+            by_point[point] = known
+            continue
+        vacant[point] = payload["_write"]
+        if payload.get("_marker") == "forgotten" or (known is None and payload.get("source_key") is not None):
+            forgotten.add(point)  # or it was erased, by a process that died before it could mark it
+    there = [to_stored(record.id, record.payload) for record in with_ids]
     return Survey(
-        by_id={known.record.id: known for known in by_id},
-        by_source={known.record.source_key or "": known for known in by_source},
+        by_id={known.record.id: known for known in there if not has_expired(known, now)},
+        by_point=by_point,
         forgotten=frozenset(forgotten),
-        places=dict(zip(spans, places, strict=True)),
+        vacant=vacant,
+        expired=[known for known in there if has_expired(known, now) and known.point not in vacant],
     )
 
 
 async def with_vectors(
     access: Access,
-    scope: Scope,
+    owner: Owner,
     batch: Sequence[Prepared],
     embedder: Embedder,
-    now: datetime,
+    planner: Planner,
     *,
-    sort: Sort = outline,
-    progress: ProgressCallback | None = None,
-) -> dict[str, Prepared]:
+    is_put: bool,
+    progress: ProgressCallback | None,
+) -> Embedded:
     """The new and the replacing records of the batch, by id, with vectors.
 
     Empty if the embedder fails; the vectors are then pending.
     """
-    seen = (await survey(access, scope, batch, ids=False)).without_expired(now)
-    plan = sort(scope, batch, seen)
-    wanted = [item for item in plan.new if item.chunks] + plan.replacing(batch)
+    wanted = [item for item in batch if item.chunks]
+    if any(item.record.source_key is not None for item in batch):
+        seen = await survey(access, owner, batch, planner.now)
+        plan = planner.put(batch, seen) if is_put else planner.add(batch, seen)
+        kept = {id(item) for item in plan.new} | _replacing(plan, batch)
+        wanted = [item for item in (*plan.new, *batch) if item.chunks and id(item) in kept]
+        wanted = list({id(item): item for item in wanted}.values())
     if not wanted:
         return {}
     texts = [texts_to_embed(item.record.text, item.chunks) for item in wanted]
@@ -109,11 +97,19 @@ async def with_vectors(
     except EmbeddingError as error:
         logger.warning("vectors of %d records are pending: %s", len(wanted), reason_for_log(error))
         return {}
-    return {item.record.id: item._replace(vectors=[next(blobs) for _ in item.chunks]) for item in wanted}
+    made_by = embedder.fingerprint
+    return {item.record.id: item.embedded([next(blobs) for _ in item.chunks], made_by) for item in wanted}
+
+
+def _replacing(plan: Plan, batch: Sequence[Prepared]) -> set[int]:
+    """The items of a put that replace a record with another text."""
+    changed = {update.record.source_key for update in plan.updates if update.record.text != update.known.record.text}
+    latest = {item.record.source_key: item for item in batch}
+    return {id(item) for source, item in latest.items() if source in changed and source is not None}
 
 
 async def add(
-    access: Access, scope: Scope, batch: Sequence[Prepared], embedded: Mapping[str, Prepared], now: datetime
+    access: Access, owner: Owner, planner: Planner, batch: Sequence[Prepared], embedded: Embedded
 ) -> list[MemoryRecord | None]:
     """Write the batch, given the current state of the store.
 
@@ -121,132 +117,212 @@ async def add(
         embedded: From `with_vectors`.
 
     Raises:
-        DuplicateIdError, SupersededError, ConflictError, StorageError: Nothing of the batch is stored.
+        DuplicateIdError, SupersededError: Nothing of the batch is stored.
+        OvertakenError: Another process was faster; plan again.
+        UnfinishedWriteError, StorageError: See `carry_out`.
     """
-    seen = await undisturbed_survey(access, scope, batch, now)
-    plan = outline(scope, batch, seen)
-    changes = Changes(scope)
-    write = token()
-    await add_new(access, changes, plan.new, seen, embedded, write)
-    for update in plan.updates:
-        await add_update(access, changes, update, prepare(update.record, access.chunker), write)
-    await retire(access, changes, [item.record for item in plan.new], write)
-    await carry_out(access, changes, write)
+    seen = await survey(access, owner, batch, planner.now)
+    plan = planner.add(batch, seen)
+    items = {update.known.point: _prepared(access, update, embedded) for update in plan.updates}
+    await _write(access, owner, planner, plan, seen, embedded, items)
     return plan.records()
 
 
-async def undisturbed_survey(access: Access, scope: Scope, batch: Sequence[Prepared], now: datetime) -> Survey:
-    """A survey without expired records; conflicting ones are deleted first."""
-    seen = await survey(access, scope, batch)
-    expired = seen.expired(now)
-    if not expired:
-        return seen
-    await carry_out(access, await removal(access, scope, expired), token())
-    return await survey(access, scope, batch)
-
-
-async def add_new(
+async def put(
     access: Access,
-    changes: Changes,
-    new: Sequence[Prepared],
+    owner: Owner,
+    planner: Planner,
+    batch: Sequence[Prepared],
+    embedded: Embedded,
+    *,
+    remove: Collection[str],
+) -> list[MemoryRecord]:
+    """See `KeyValue.put`; `embedded` is from `with_vectors`. The removals follow the writes."""
+    seen = await survey(access, owner, batch, planner.now)
+    plan = planner.put(batch, seen)
+    latest = {item.record.source_key: item for item in batch}
+    items: dict[str, Prepared] = {}
+    for update in plan.updates:
+        given = latest[update.record.source_key]
+        items[update.known.point] = embedded.get(given.record.id, given)._replace(record=update.record)
+    await _write(access, owner, planner, plan, seen, embedded, items)
+    if remove:
+        gone = await of_sources(owner, planner.scope, remove, planner.now)
+        await delete(access, owner, gone, forget=False, now=planner.now)
+    return [record for record in plan.records() if record is not None]
+
+
+async def _write(
+    access: Access,
+    owner: Owner,
+    planner: Planner,
+    plan: Plan,
     seen: Survey,
-    embedded: Mapping[str, Prepared],
-    write: str,
+    embedded: Embedded,
+    items: Mapping[str, Prepared],
 ) -> None:
-    """Add new records to `changes`, with everything that depends on them."""
-    scope = changes.scope
-    joining = _joining(new, seen, access.arrivals.take(len(new)))
-    changes.relinked += [Relinked(point, before) for point, before in joining.changed.items()]
-    for item, place in zip(new, joining.places, strict=True):
-        changes.inserts.append(_new_point(scope, _checked(item, embedded), place, joining, write))
+    """Write a plan; the records that new ones supersede are claimed before and closed after."""
+    if seen.expired:
+        await delete(access, owner, seen.expired, forget=False, now=planner.now)
+    records = [record for record in plan.records() if record is not None]
+    claims = await succession.claim(access, owner, planner, records)
+    changes = Changes(planner.write)
+    placed = [(item.record, seq) for item, seq in zip(plan.new, access.arrivals.take(len(plan.new)), strict=True)]
+    moved = [(update.record, update.known.seq) for update in plan.updates if update.is_searched_differently]
+    before = await turns_before(owner, [*placed, *moved])
+    for item, (_, seq) in zip(plan.new, placed, strict=True):
+        made = embedded.get(item.record.id)
+        item = made if made is not None and made.record == item.record else item  # noqa: PLW2901
+        known = new_state(access, item.record, seq, before, planner.write)
+        _insert(access, owner, changes, item, known, seen.vacant.get(known.point))
+    for update in plan.updates:
+        await add_update(access, owner, changes, update, items[update.known.point], before)
+    await carry_out(owner.points, changes)
+    _note_authors(access, owner, records)
+    await succession.close(access, owner, planner, claims)
 
 
-async def add_update(access: Access, changes: Changes, update: Update, item: Prepared, write: str) -> None:
-    """Add the change of a stored record to `changes`, with everything that depends on it.
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A change that a caller wants."""
 
-    Args:
-        item: The new state of the record, with vectors unless they are pending.
-    """
-    known = replace(update.known, write=write, revisions=update.known.followed_by(item.record))
-    if not update.is_searched_differently:
-        payload = {**record_fields(item.record), "_write": write, "_writes": update.known.written_by(write)}
-        changes.overwrites.append(Overwrite(known.point, payload, update.known.write))
-        return
-    before, follows = known.before, dict[str, str | None]()
-    if moves(update):
-        before, follows = await moved(access, changes.scope, update)
-    changes.relinked += [Relinked(point, other) for point, other in follows.items()]
-    point = to_point(changes.scope, item, replace(known, before=before), pending=None if item.vectors else token())
-    changes.rewrites.append(Rewrite(point, update.known.write))
+    id: str
+    patch: Patch
+    expected_version: int | None
+    made: Prepared
+    """The new state as it would be if the record was not changed meanwhile."""
 
 
-async def retire(access: Access, changes: Changes, new: Sequence[MemoryRecord], write: str) -> None:
-    """Retire the stored records in scope that the new ones supersede; those within the batch are retired already."""
-    scope, ids = changes.scope, {record.id for record in new}
-    by_id = {old: record for record in new for old in superseded_by(record) if old not in ids}
-    if not by_id:
-        return
-    points = access.of(scope)
-    rivals = [f"supersedes:{id}" for id in by_id]  # noqa: A001
-    for rival in await points.all(all_of(owned(scope), any_of("links", rivals))):
-        record = to_stored(str(rival.id), rival.payload).record
-        if record.id not in ids:
-            raise already_superseded(superseded_by(record)[0])
-    bound = conditions(scope, Where(states=STATES, ids=tuple(by_id)), None) or []
-    for found in await points.all(all_of(*bound)):
-        old = to_stored(str(found.id), found.payload)
-        after = retired(old.record, by_id[old.record.id])
-        if after is not old.record:
-            fields = {**record_fields(after), "_write": write, "_writes": old.written_by(write)}
-            changes.overwrites.append(Overwrite(old.point, fields, old.write))
+async def update(access: Access, owner: Owner, planner: Planner, change: Change) -> MemoryRecord:
+    """See `Records.update`; the write goes through only if what it read is still current."""
+    current = await listing.existing(owner, planner.scope, change.id, planner.now)
+    if planner.write in current.writes:  # an earlier attempt was stored after all
+        return current.record
+    insist_on_version(current.record, change.expected_version)
+    record = patched(current.record, change.patch, planner.now)
+    if record is current.record:
+        return record
+    wanted, changes = Update(current, record), Changes(planner.write)
+    before = await turns_before(owner, [(record, current.seq)] if wanted.is_searched_differently else [])
+    item = change.made if record == change.made.record else change.made.again(record)
+    await add_update(access, owner, changes, wanted, item, before)
+    await carry_out(owner.points, changes)
+    return record
 
 
-async def moved(access: Access, scope: Scope, update: Update) -> tuple[str | None, dict[str, str | None]]:
-    """The previous point of a changed record, and the turns whose predecessor changes, with their new predecessors."""
-    points, known = access.of(scope), update.known
-    old = place_of(known.record, known.seq, known.point)
-    new = place_of(update.record, known.seq, known.point)
-    left: dict[str, str | None] = {}
-    if known.record.session is not None:
-        left = new_predecessors(await around(points, scope, known.record.session, old, old), [old.point])
-    if update.record.session is None:
-        return None, left
-    stays = known.record.session == update.record.session  # then its old position may be next to the new one
-    span = (min(old, new), max(old, new)) if stays else (new, new)
-    stored = await around(points, scope, update.record.session, *span)
-    before, follows = predecessors((place for place in stored if place.point != old.point), [new])
-    return before[new.point], {**left, **follows}
+def _prepared(access: Access, update: Update, embedded: Embedded) -> Prepared:
+    """A known record as it is after an add, with vectors if they were made from its text."""
+    made = prepare(update.record, access.chunker)
+    same = next((item for item in embedded.values() if item.record.text == update.record.text), None)
+    return made if same is None else made._replace(vectors=same.vectors, made_by=same.made_by)
 
 
-def _joining(new: Sequence[Prepared], seen: Survey, arrivals: Sequence[int]) -> Joining:
-    places = [place_of(item.record, seq, point_of(item.record)) for item, seq in zip(new, arrivals, strict=True)]
-    by_session: dict[str, list[Place]] = {}
-    for item, place in zip(new, places, strict=True):
-        if item.record.session is not None:
-            by_session.setdefault(item.record.session, []).append(place)
-    before: dict[str, str | None] = {}
-    changed: dict[str, str | None] = {}
-    for session, joining in by_session.items():
-        links, follows = predecessors(seen.places[session], joining)
-        before.update(links)
-        changed.update(follows)
-    return Joining(places, before, changed)
-
-
-def _checked(item: Prepared, embedded: Mapping[str, Prepared]) -> Prepared:
-    """The record with its vectors, if they were made from its current text."""
-    made = embedded.get(item.record.id)
-    return item if made is None or made.record != item.record else made
-
-
-def _new_point(scope: Scope, item: Prepared, place: Place, joining: Joining, write: str) -> Point:
-    known = Stored(
-        point=place.point,
-        record=item.record,
-        seq=place.seq,
-        before=joining.before.get(place.point),
+def new_state(access: Access, record: MemoryRecord, seq: int, before: Before, write: str) -> Stored:
+    """The state of a new record."""
+    return Stored(
+        point=access.names.point_of(record),
+        record=record,
+        seq=seq,
+        before=before.get(record.id, ()),
         born=write,
         write=write,
-        pending=None,
     )
-    return to_point(scope, item, known, pending=None if item.vectors else token())
+
+
+def _insert(access: Access, owner: Owner, changes: Changes, item: Prepared, known: Stored, was: str | None) -> None:
+    point = to_point(access, owner, item, known)
+    changes.named[point.id] = item.record.id
+    if was is None:
+        changes.inserts.append(point)
+    else:
+        changes.rewrites.append(Rewrite(point, was))
+
+
+def to_point(access: Access, owner: Owner, item: Prepared, known: Stored) -> Point:
+    """The whole point of a record; vectors of another embedder than the present one are left out, and pending."""
+    vector = access.vector if item.vectors and item.made_by == access.fingerprint else None
+    vectors = () if vector is None else item.vectors
+    return Point(known.point, without_nulls(payload_of(owner.key, item, known, vector)), vectors, vector)
+
+
+async def add_update(
+    access: Access, owner: Owner, changes: Changes, update: Update, item: Prepared, before: Before
+) -> None:
+    """Add the change of a stored record to `changes`.
+
+    Args:
+        item: The new state of the record, with vectors unless they are pending or the text is the same.
+    """
+    was = update.known
+    known = replace(was, record=update.record, write=changes.write, revisions=was.followed_by(update.record))
+    changes.named[was.point] = update.record.id
+    if not update.is_searched_differently:
+        overwrite(access, owner, changes, was, update.record)
+        return
+    if not item.vectors and update.record.text == was.record.text and not was.is_pending:
+        item = await _with_stored_vectors(access, owner, item, was)
+    known = replace(known, before=before.get(update.record.id, known.before))
+    changes.rewrites.append(Rewrite(to_point(access, owner, item, known), was.write))
+
+
+async def _with_stored_vectors(access: Access, owner: Owner, item: Prepared, known: Stored) -> Prepared:
+    """A new state with the vectors of a text that stays."""
+    made_by, vector = access.fingerprint, access.vector
+    if vector is None:
+        return item
+    found = await owner.points.read([known.point], fields=["_write"], vectors=[vector])
+    vectors = next((rows_of(record.vector, vector) for record in found), ())
+    return item._replace(chunks=known.spans, vectors=vectors, made_by=made_by)
+
+
+async def turns_before(owner: Owner, placed: Sequence[tuple[MemoryRecord, int]]) -> Before:
+    """The arrivals of the turns before these records, with which a search fetches neighbours (`searching.py`).
+
+    They are hints: a turn that arrives later and was said earlier does not change them.
+
+    Args:
+        placed: Records with their own arrivals.
+    """
+    by_session: dict[str, list[tuple[int, int, str]]] = {}
+    for record, seq in placed:
+        if record.session is not None and is_turn(record.kind, record.role):
+            by_session.setdefault(record.session, []).append((micros(record.occurred_at), seq, record.id))
+    requests = [_latest(owner, session, moment(min(turns)[0])) for session, turns in by_session.items()]
+    before: dict[str, Sequence[int]] = {}
+    for turns, found in zip(by_session.values(), await owner.points.query(requests), strict=True):
+        new = {seq for _, seq, _ in turns}
+        rows = [to_row(row.payload or {}) for row in found]
+        stored = [(row.occurred_at, row.seq, "") for row in rows if row.seq not in new]
+        last: list[int] = []
+        for _, seq, given in sorted([*stored, *turns]):
+            before[given] = last[::-1]
+            last = [*last, seq][-NEIGHBOURS:]
+    return before
+
+
+def _latest(owner: Owner, session: str, until: datetime) -> models.QueryRequest:
+    return models.QueryRequest(
+        query=models.OrderByQuery(order_by=models.OrderBy(key="occurred_at", direction=models.Direction.DESC)),
+        filter=all_of(owned(owner.key), keyed("session", session), up_to("occurred_at", until)),
+        limit=NEIGHBOURS + 1,
+        with_payload=["_row"],
+    )
+
+
+async def embedded_or_pending(embedder: Embedder | None, item: Prepared) -> Prepared:
+    """A changed record with vectors, or with pending ones if the embedder fails."""
+    if embedder is None or not item.chunks:
+        return item
+    try:
+        blobs = await embed(embedder, texts_to_embed(item.record.text, item.chunks))
+        return item.embedded(blobs, embedder.fingerprint)
+    except EmbeddingError as error:
+        logger.warning("the vectors of a changed record are pending: %s", reason_for_log(error))
+        return item
+
+
+def _note_authors(access: Access, owner: Owner, records: Sequence[MemoryRecord]) -> None:
+    """Forget the cached authors of the owner if there is a new one."""
+    cached = access.owners.authors.get(owner.scope)
+    if cached is not None and any(record.author and record.author not in cached[1] for record in records):
+        access.owners.authors.pop(owner.scope, None)

@@ -1,80 +1,81 @@
-"""Records as points and back. Record fields keep their names in the payload; fields of the store start with `_`."""
+"""Records as points and back. Record fields keep their names in the payload; fields of the store start with `_`.
+
+| field | content |
+|---|---|
+| `_owner` | the owner with its epoch (`owners.py`); points without it are markers |
+| `_keys` | every name and value that conditions compare for equality, as `name=value`, in one index |
+| `_row` | what the ranking reads, as one short list |
+| `_terms` | the analysed terms, separated by spaces |
+| `_write`, `_writes` | the token of the write that made this state, and the latest ones |
+| `_marker` | what a point without a record stands for: `deleted`, `forgotten` or `owner` |
+"""
 
 from __future__ import annotations
 
+import hmac
 import json
 import threading
 import time
 import uuid
-import zlib
-from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from datetime import datetime
-from hashlib import blake2b
+from hashlib import blake2b, sha256
 from typing import Any, Final
-
-import numpy as np
 
 from memory_core.encoding import encode_json
 from memory_core.models import MemoryRecord, Scope
-from memory_core.retrieval.bm25 import K1, B
-from memory_core.retrieval.features import ANALYSIS, Features, features, terms_of_record
+from memory_core.retrieval.features import ANALYSIS, features, is_turn, role_flag, terms_of_record
 from memory_core.storage.qdrant.client import models
+from memory_core.storage.qdrant.vectors import WORDS, named_vectors, sparse
 from memory_core.storage.shared.prepared import Prepared
-from memory_core.storage.shared.values import link_keys, to_links
+from memory_core.storage.shared.transfer import Carried
+from memory_core.storage.shared.values import link_keys, micros, to_links
 from memory_core.storage.shared.versions import REVISIONS_KEPT
+from memory_core.where.conditions import NAME_FIELDS
 
-TEXT: Final = "text"
-"""The dense vector: one row per piece of the text, so a record is one point; the best row counts."""
-WORDS: Final = "words"
-"""The sparse vector: BM25 weights of the analysed terms, without the IDF, which the server adds at query time."""
-
-AVERAGE_TERMS: Final = 20
-"""Length by which the stored BM25 weights are normalised: the server uses them only to select candidates."""
-MAX_FLOATS: Final = 1_000_000
-"""Maximum number of numbers in the vector of one point. Pieces of a text beyond it are found by words only."""
-
-NAMESPACE: Final = uuid.UUID("6e1f8f0e-6b5a-5d3b-9c6b-0d5f2f0c1a77")
+MAX_REVISION_CHARS: Final = 4_000_000
+"""Maximum length of all earlier texts of a record, so that its point fits into a request; the oldest are dropped."""
 WRITES_KEPT: Final = 16
 """How many writers may change a record between a write and its verification."""
+PENDING: Final = "pending"
+"""The key of a record whose vectors are pending."""
+FORGOTTEN: Final = "forgotten"
+"""The key of the marker of a forgotten source key."""
+CLOSING: Final = "closing"
+"""The key of a record that another one is about to supersede (`succession.py`)."""
 
-_TIMES: Final = (
-    "created_at",
-    "updated_at",
-    "accessed_at",
-    "occurred_at",
-    "expires_at",
-    "valid_from",
-    "valid_to",
-)
+_TIMES: Final = ("created_at", "updated_at", "accessed_at", "occurred_at", "expires_at", "valid_from", "valid_to")
 NAMES: Final = tuple(field.name for field in fields(MemoryRecord))
-"""What `to_record` needs."""
-
-RANKED_FIELDS: Final = (
-    "kind",
-    "role",
-    "session",
-    "author",
-    "occurred_at",
-    "expires_at",
-    "state",
-    "importance",
-    "_terms",
-    "_flags",
-    "_words",
-    "_pieces",
-    "_seq",
-    "_before",
-)
-"""The fields of a candidate that the ranking reads."""
-
-_KEPT: Final = ("_seq", "_before", "_born", "_write", "_writes", "_pending", "_pieces", "_spans", "_revisions")
+_KEPT: Final = ("_row", "_born", "_write", "_writes", "_keys", "_spans", "_revisions", "_closing")
 STORED_FIELDS: Final = (*NAMES, *_KEPT)
 """What `to_stored` reads."""
 
 Payload = dict[str, Any]
 """The JSON payload of a point; values are checked when they become a record."""
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """What the ranking reads of a record. Times are microseconds since 1970 UTC."""
+
+    seq: int
+    """When it arrived, in microseconds of the writing process's clock; ascending within a process."""
+    occurred_at: int
+    expires_at: int | None
+    active: bool
+    flags: int
+    words: int
+    pieces: int
+    importance: float
+    session: str | None
+    """The session of a turn; `None` for other records."""
+    author: str | None
+    before: Sequence[int]
+    """The arrivals of the two turns before it when it was written, the nearest first."""
+
+    def to_json(self) -> list[Any]:
+        return [getattr(self, field.name) for field in fields(self)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,32 +85,28 @@ class Stored:
     point: str
     record: MemoryRecord
     seq: int
-    """When it arrived, in microseconds since 1970 of the writing process's clock; ascending within a process."""
-    before: str | None
-    """The point of the turn before it in its session."""
+    before: Sequence[int]
     born: str
     """The write that created the point; a record added again under the same id has another one."""
     write: str
     """The write that changed it last, with which a writer detects that another one was faster."""
-    pending: str | None
-    """Names the reason why its vectors are pending; `None` if they are not."""
+    is_pending: bool = False
+    """Whether its vectors are pending."""
     spans: Sequence[tuple[int, int]] = ()
     """The pieces of its text, each of which has a vector."""
     writes: Sequence[str] = ()
     """The latest writes, oldest first: a write that was followed by another before its verification is listed here."""
     revisions: Sequence[Sequence[Any]] = ()
     """Its earlier texts, oldest first: rev, text, and when the next one replaced it, in JSON form."""
-
-    def written_by(self, write: str) -> list[str]:
-        """The latest writes, including `write`."""
-        return [*self.writes, write][-WRITES_KEPT:]
+    closing: Sequence[str] | None = None
+    """The point of the record that is about to supersede it, and since when."""
 
     def followed_by(self, record: MemoryRecord) -> Sequence[Sequence[Any]]:
         """The revisions of the record that replaces this one."""
         if record.text == self.record.text:
             return self.revisions
         replaced = (self.record.rev, self.record.text, stamp(record.updated_at))
-        return (*self.revisions, replaced)[-REVISIONS_KEPT:]
+        return bounded((*self.revisions, replaced))
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,12 +117,21 @@ class Point:
     payload: Payload
     vectors: Sequence[bytes] = ()
     """float16 rows; empty while they are pending."""
+    vector: str | None = None
+    """The name of the vector that holds them."""
 
     def to_struct(self) -> models.PointStruct:
-        vector: dict[str, Any] = {WORDS: sparse(self.payload["_terms"])}
-        if self.vectors:
-            vector[TEXT] = dense(self.vectors)
+        vector: dict[str, Any] = {}
+        if self.payload.get("_terms"):
+            vector[WORDS] = sparse(self.payload["_terms"])
+        if self.vectors and self.vector is not None:
+            vector.update(named_vectors(self.vector, self.vectors))
         return models.PointStruct(id=self.id, payload=self.payload, vector=vector)
+
+    @property
+    def size(self) -> int:
+        """About how many bytes it takes in a request."""
+        return 3 * len(self.payload.get("_terms", "")) + 6 * sum(map(len, self.vectors)) + size_of(self.payload)
 
 
 class Arrivals:
@@ -143,35 +149,37 @@ class Arrivals:
         return range(first, first + count)
 
 
-def owner_key(scope: Scope) -> str:
-    """One string for `(app, user)`; no two owners share one."""
-    return f"{len(scope.app)}:{scope.app}{scope.user}"
+@dataclass(frozen=True, slots=True)
+class Names:
+    """The ids of points: keyed hashes, from which nobody can read or guess an owner, an id or a source key.
 
-
-def to_owner(key: str) -> Scope:
-    """The inverse of `owner_key`."""
-    length, _, names = key.partition(":")
-    return Scope(names[: int(length)], names[int(length) :])
-
-
-def point_of(record: MemoryRecord) -> str:
-    """The id of a record's point, derived from its source key or, without one, from its id.
-
-    So the server lets only one of several writers create the record of a source key, and the record of a source key
-    never has another one. Keys contain no NUL, so no two records share a point.
+    So the server lets only one of several writers create the record of a source key, and what is forgotten leaves
+    nothing readable.
     """
-    owner = owner_key(Scope(record.app, record.user))
-    return named_id(f"{owner}\0{record.id}") if record.source_key is None else source_point(owner, record.source_key)
 
+    secret: bytes
 
-def source_point(owner: str, source_key: str) -> str:
-    """The id of the point of a source key; see `owner_key`."""
-    return named_id(f"{owner}\0\0{source_key}")
+    def point_of(self, record: MemoryRecord) -> str:
+        """The point of a record: of its source key or, without one, of its id."""
+        owner = Scope(record.app, record.user)
+        return self._named(owner, f"\0{record.id}") if record.source_key is None else self.of(owner, record.source_key)
+
+    def of(self, owner: Scope, source_key: str) -> str:
+        """The point of a source key; the same hash as a tombstone of a file with this secret."""
+        return self._named(owner, source_key)
+
+    def owner(self, owner: Scope) -> str:
+        """The point of an owner's epoch."""
+        return self._named(owner, "\0\0")
+
+    def _named(self, owner: Scope, name: str) -> str:  # keys and ids contain no NUL, so no two of these are equal
+        text = f"{len(owner.app)}:{owner.app}{owner.user}\0{name}"
+        return str(uuid.UUID(bytes=hmac.digest(self.secret, text.encode(), sha256)[:16]))
 
 
 def named_id(name: str) -> str:
-    """The same id for the same name, in every process."""
-    return str(uuid.uuid5(NAMESPACE, name))
+    """The same point id for the same name in every store: for points that hold nothing private."""
+    return str(uuid.uuid5(uuid.NAMESPACE_OID, f"memory-core {name}"))
 
 
 def token() -> str:
@@ -184,61 +192,99 @@ def stamp(moment: datetime) -> str:
     return moment.isoformat(timespec="microseconds")
 
 
-def to_point(scope: Scope, item: Prepared, known: Stored, *, pending: str | None) -> Point:
-    """The point of a record.
+def bounded(revisions: Sequence[Sequence[Any]]) -> Sequence[Sequence[Any]]:
+    """The latest of these revisions, as many as a store keeps and a point can hold."""
+    kept = list(revisions[-REVISIONS_KEPT:])
+    while sum(len(text) for _, text, _ in kept) > MAX_REVISION_CHARS:
+        kept.pop(0)
+    return kept
+
+
+def payload_of(owner: str, item: Prepared, known: Stored, vector: str | None) -> Payload:
+    """The complete payload of a record; unset fields are `None`.
 
     Args:
-        known: Its position in the store; its record is not used.
-        pending: Names the reason if vectors are pending.
+        owner: The owner's key with its epoch.
+        known: Its position in the store and the write; its record is not used.
+        vector: The name of the vector that the point has or is about to have; `None` while vectors are pending.
     """
-    payload = {**record_fields(item.record), **derived_fields(item)}
-    payload.update(
-        _owner=owner_key(scope),
-        _seq=known.seq,
-        _before=known.before,
-        _born=known.born,
-        _write=known.write,
-        _writes=known.written_by(known.write),
-        _pending=pending if item.chunks else None,
-        _revisions=list(known.revisions),
+    record = item.record
+    pending = [PENDING] if item.chunks and vector is None else []
+    closing = [] if known.closing is None else [CLOSING]
+    return {
+        **{name: getattr(record, name) for name in NAMES},
+        **{name: None if (value := getattr(record, name)) is None else stamp(value) for name in _TIMES},
+        "data": encode_json(record.data),  # as text: JSON transport would lose digits and lone surrogates
+        "tags": list(record.tags),
+        "links": link_keys(record.links),
+        "_seen_at": stamp(record.accessed_at or record.created_at),
+        "_seq": known.seq,
+        "_before": list(known.before),
+        **searched_fields(item, known),
+        "_keys": [*keys_of(record), *pending, *closing],
+        "_spans": [list(span) for span in item.chunks],
+        "_owner": owner,
+        "_born": known.born,
+        "_write": known.write,
+        "_writes": [*known.writes, known.write][-WRITES_KEPT:],
+        "_revisions": [list(revision) for revision in known.revisions],
+        "_closing": None if known.closing is None else list(known.closing),
+        "_digest": digest_of(replace(known, record=record)),
+    }
+
+
+def digest_of(known: Stored) -> str:
+    """The digest by which a move or a mirror compares records without downloading them (`Carried.digest`)."""
+    return carried(known).digest().hex()
+
+
+def carried(known: Stored) -> Carried:
+    """A record with everything that cannot be recomputed, without its vectors."""
+    return Carried(known.record, known.seq, tuple(read_revisions(known.revisions)))
+
+
+def searched_fields(item: Prepared, known: Stored) -> Payload:
+    """The payload fields that searches read, as this version of the analysis makes them."""
+    record, found = item.record, item.features
+    row = Row(
+        seq=known.seq,
+        occurred_at=micros(record.occurred_at),
+        expires_at=None if record.expires_at is None else micros(record.expires_at),
+        active=record.state == "active",
+        flags=found.flags | role_flag(record.role),
+        words=found.words,
+        pieces=len(item.chunks),
+        importance=record.importance,
+        session=record.session if is_turn(record.kind, record.role) else None,
+        author=record.author,
+        before=known.before,
     )
-    # A new point has no field to clear, and a third of the fields are empty.
-    return Point(known.point, {name: value for name, value in payload.items() if value is not None}, item.vectors)
+    return {"_terms": " ".join(terms_of_record(record)), "_row": row.to_json(), "_analysis": ANALYSIS}
 
 
-def derived_fields(item: Prepared) -> Payload:
-    """The payload fields that follow from text, author and time."""
-    return {
-        **searched_fields(item.record, item.features),
-        "_pieces": len(item.chunks),
-        "_spans": [list(span) for span in item.chunks] if len(item.chunks) > 1 else [],
-    }
+def keys_of(record: MemoryRecord) -> list[str]:
+    """Everything that conditions compare for equality: `name=value`, and `name` alone for a value that is set."""
+    named = {name: getattr(record, name) for name in (*NAME_FIELDS, "state")}
+    there = {name: value for name, value in named.items() if value is not None}
+    return [
+        *(key(name, value) for name, value in there.items()),
+        *there,
+        *(key("tags", tag) for tag in record.tags),
+        *(["tags"] if record.tags else []),
+        *(key("links", link) for link in link_keys(record.links)),
+        *(key("under", path) for path in ([] if record.collection is None else paths(record.collection))),
+        *(data_key(name, value) for name, value in record.data.items() if is_plain(value)),
+    ]
 
 
-def searched_fields(record: MemoryRecord, found: Features | None = None) -> Payload:
-    """The payload fields that searches by words read, as this version of the analysis makes them."""
-    found = found or features(record)
-    return {
-        "_terms": " ".join(terms_of_record(record)),
-        "_flags": found.flags,
-        "_words": found.words,
-        "_analysis": ANALYSIS,
-    }
+def key(name: str, value: object) -> str:
+    """The index key of one value of a field."""
+    return f"{name}={value}"
 
 
-def record_fields(record: MemoryRecord) -> Payload:
-    """The payload fields that depend only on the record's own fields."""
-    payload: Payload = {name: getattr(record, name) for name in NAMES}
-    for name in _TIMES:
-        value = payload[name]
-        payload[name] = None if value is None else stamp(value)
-    payload["data"] = encode_json(record.data)  # as text: JSON transport would lose digits and lone surrogates
-    payload["tags"] = list(record.tags)
-    payload["links"] = link_keys(record.links)
-    payload["_data"] = [data_key(name, value) for name, value in record.data.items() if is_plain(value)]
-    payload["_under"] = [] if record.collection is None else paths(record.collection)
-    payload["_seen_at"] = payload["accessed_at"] or payload["created_at"]
-    return payload
+def without_nulls(payload: Payload) -> Payload:
+    """A payload for a whole point, which has no field to clear."""
+    return {name: value for name, value in payload.items() if value is not None}
 
 
 def paths(collection: str) -> list[str]:
@@ -246,20 +292,27 @@ def paths(collection: str) -> list[str]:
     return [*(collection[:n] for n, character in enumerate(collection) if character == "/"), collection]
 
 
-def to_stored(point: str, payload: Mapping[str, Any] | None) -> Stored:
-    """The inverse of `to_point`."""
+def to_row(payload: Mapping[str, Any]) -> Row:
+    """The inverse of `Row.to_json`."""
+    return Row(*payload["_row"])
+
+
+def to_stored(point: object, payload: Mapping[str, Any] | None) -> Stored:
+    """The record of a payload."""
     raw = payload or {}
+    row = to_row(raw)
     return Stored(
-        point=point,
+        point=str(point),
         record=to_record(raw),
-        seq=raw["_seq"],
-        before=raw.get("_before"),
+        seq=row.seq,
+        before=row.before,
         born=raw["_born"],
         write=raw["_write"],
-        writes=raw.get("_writes") or (),
-        pending=raw.get("_pending"),
-        spans=_spans(raw),
+        is_pending=PENDING in raw["_keys"],
+        spans=[(start, stop) for start, stop in raw["_spans"]],
+        writes=raw["_writes"],
         revisions=raw.get("_revisions") or (),
+        closing=raw.get("_closing"),
     )
 
 
@@ -277,12 +330,6 @@ def to_record(raw: Mapping[str, Any]) -> MemoryRecord:
     return MemoryRecord(**values)
 
 
-def _spans(raw: Mapping[str, Any]) -> list[tuple[int, int]]:
-    if not raw.get("_pieces"):
-        return []
-    return [(start, stop) for start, stop in raw.get("_spans") or [(0, len(raw["text"]))]]
-
-
 def read_revisions(raw: Sequence[Sequence[Any]]) -> list[tuple[int, str, datetime]]:
     """The revisions of `Stored` as they were before they became JSON."""
     return [(rev, text, datetime.fromisoformat(until)) for rev, text, until in raw]
@@ -297,27 +344,17 @@ def data_key(name: str, value: object) -> str:
     """The index key of one pair of `data`; equal numbers share a key, `True` and `1` do not."""
     if isinstance(value, float) and value.is_integer():
         value = int(value)
-    return blake2b(encode_json([name, value]).encode(), digest_size=16).hexdigest()
+    return key("data", blake2b(encode_json([name, value]).encode(), digest_size=16).hexdigest())
 
 
-def sparse(terms: str) -> models.SparseVector:
-    """BM25 weights by hashed term; terms with the same hash share a dimension, which affects candidates, not ranks."""
-    counts = Counter(zlib.crc32(term.encode()) for term in terms.split())
-    norm = K1 * (1 - B + B * sum(counts.values()) / AVERAGE_TERMS)
-    indices = sorted(counts)
-    return models.SparseVector(
-        indices=indices, values=[(K1 + 1) * counts[index] / (counts[index] + norm) for index in indices]
-    )
+def analysed(record: MemoryRecord, spans: Sequence[tuple[int, int]], vectors: Sequence[bytes]) -> Prepared:
+    """A stored record with its pieces as they are, analysed by this version."""
+    return Prepared(record, features(record), spans, vectors)
 
 
-def sparse_query(terms: Sequence[str]) -> models.SparseVector:
-    """The same dimensions for the distinct terms of a query."""
-    indices = sorted({zlib.crc32(term.encode()) for term in terms})
-    return models.SparseVector(indices=indices, values=[1.0] * len(indices))
-
-
-def dense(vectors: Sequence[bytes]) -> list[list[float]]:
-    """Rows of numbers, as many as fit into one point."""
-    rows = np.frombuffer(b"".join(vectors), np.float16).reshape(len(vectors), -1).astype(np.float32)
-    kept: list[list[float]] = rows[: max(MAX_FLOATS // rows.shape[1], 1)].tolist()
-    return kept
+def size_of(payload: Payload) -> int:
+    """About how many bytes a payload takes in a request."""
+    long = sum(len(value) for value in payload.values() if isinstance(value, str))
+    earlier = sum(len(text) for _, text, _ in payload.get("_revisions") or ())
+    keyed = sum(map(len, payload.get("_keys") or ()))
+    return 2_000 + 2 * (long + earlier + keyed)

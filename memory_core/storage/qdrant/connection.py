@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import ssl
 from collections.abc import Coroutine
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Final, Protocol, TypeVar
@@ -10,7 +11,7 @@ from typing import Any, Final, Protocol, TypeVar
 from memory_core.errors import ClosedError, NewerStoreError, StorageError, StoreUnavailableError
 from memory_core.storage.qdrant.client import AsyncQdrantClient
 from memory_core.storage.qdrant.retry import MissingPointError, persist
-from memory_core.storage.qdrant.settings import IN_MEMORY, Patience, Server
+from memory_core.storage.qdrant.settings import DEFAULT_PORT, IN_MEMORY, Patience, Server
 
 T_co = TypeVar("T_co", covariant=True)
 T = TypeVar("T")
@@ -54,17 +55,7 @@ class Connection:
             self._thread = ThreadPoolExecutor(1, thread_name_prefix="memory-core qdrant")
             self._client = await self._in_thread(lambda: _local_client(str(server.path)))
             return
-        self._client = AsyncQdrantClient(
-            url=server.url,
-            host=server.host,
-            port=server.port,
-            api_key=server.api_key,
-            prefer_grpc=server.prefer_grpc,
-            grpc_port=server.grpc_port,
-            timeout=server.timeout_seconds,
-            grpc_options=dict(_RECONNECT),
-            check_compatibility=False,  # it would warn from a separate thread; `Ledger.probe` checks the server
-        )
+        self._client = new_client(server)
         self.version = _version((await self.call(lambda client: client.info())).version, server.name)
 
     async def call(self, request: Request[T]) -> T:
@@ -100,6 +91,25 @@ class Connection:
 
     async def _in_thread(self, work: Any) -> Any:  # typed by `call` and `open`, whose lambdas it runs
         return await asyncio.get_running_loop().run_in_executor(self._thread, work)
+
+
+def new_client(server: Server) -> AsyncQdrantClient:
+    """The client of a server. A URL without a port means 6333, also with TLS, as for qdrant_client."""
+    tls: dict[str, Any] = {}  # an argument of httpx, which the client passes on
+    if server.ca_file is not None:
+        tls["verify"] = ssl.create_default_context(cafile=server.ca_file)
+    return AsyncQdrantClient(
+        url=server.url,
+        host=server.host,
+        port=server.port or DEFAULT_PORT,
+        api_key=server.api_key,
+        prefer_grpc=server.prefer_grpc,
+        grpc_port=server.grpc_port,
+        timeout=server.timeout_seconds,
+        grpc_options=dict(_RECONNECT),
+        check_compatibility=False,  # it would warn from a separate thread; `Meta.probe` checks the server
+        **tls,
+    )
 
 
 def _local_client(path: str) -> AsyncQdrantClient:

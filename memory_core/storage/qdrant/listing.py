@@ -8,12 +8,15 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, Final
 
+from memory_core.errors import RecordNotFoundError
 from memory_core.models import EMPTY_STATS, MemoryRecord, Order, Page, Scope, Stats
 from memory_core.protocols import ListRequest
 from memory_core.storage.qdrant.client import models
-from memory_core.storage.qdrant.codec import Stored, stamp, to_stored
-from memory_core.storage.qdrant.collection import Points
+from memory_core.storage.qdrant.codec import PENDING, STORED_FIELDS, Stored, digest_of, stamp, to_row, to_stored
+from memory_core.storage.qdrant.collection import Points, by
+from memory_core.storage.qdrant.owners import Owner
 from memory_core.storage.qdrant.reach import reachable
+from memory_core.storage.qdrant.succession import resolved
 from memory_core.storage.qdrant.where import (
     EVERYTHING,
     Clause,
@@ -22,7 +25,7 @@ from memory_core.storage.qdrant.where import (
     between,
     beyond,
     conditions,
-    empty,
+    keyed,
     owned,
     same,
 )
@@ -38,7 +41,7 @@ _ORDERS: Final[dict[Order, tuple[str, bool]]] = {
 }
 """Field, and whether it descends. Ties are ordered by arrival in the same direction."""
 
-_COUNTED: Final = ["kind", "tier", "state", "session", "occurred_at", "importance", "confidence", "_pending", "_pieces"]
+_COUNTED: Final = ["kind", "tier", "state", "session", "occurred_at", "importance", "confidence", "_keys", "_row"]
 TOUCHED: Final = 100
 """How many reads are counted in one request."""
 
@@ -54,13 +57,14 @@ class _Place:
     point: str
 
 
-async def page(points: Points, scope: Scope, request: ListRequest, now: datetime) -> tuple[Page, list[Stored]]:
+async def page(owner: Owner, scope: Scope, request: ListRequest, now: datetime) -> tuple[Page, list[Stored]]:
     """One page, and its records with the store's own fields."""
     after = None if request.cursor is None else _decode(request.cursor, request.order)
-    where = await reachable(points, scope, request.where, now)
-    rows = [] if where is None else await _rows(points, where, request, after)
+    where = await reachable(owner, scope, request.where, now)
+    rows = [] if where is None else await _rows(owner.points, where, request, after)
     shown = rows[: request.limit]
-    stored = [to_stored(str(row.id), row.payload) for row in shown]
+    stored = await resolved(owner, [to_stored(row.id, row.payload) for row in shown])
+    stored = [item for item in stored if item.closing is None or item.record.state in request.where.states]
     cursor = None
     if len(rows) > len(shown):
         field, _ = _ORDERS[request.order]
@@ -68,12 +72,12 @@ async def page(points: Points, scope: Scope, request: ListRequest, now: datetime
     return Page(tuple(item.record for item in stored), cursor), stored
 
 
-async def one(points: Points, scope: Scope, id: str, now: datetime) -> Stored | None:  # noqa: A002
+async def one(owner: Owner, scope: Scope, id: str, now: datetime) -> Stored | None:  # noqa: A002
     """The record with an id, in any state, if it is in scope."""
-    found = await points.all(all_of(owned(scope), same("id", id)))
+    found = await owner.points.all(all_of(owned(owner.key), keyed("id", id)), fields=STORED_FIELDS)
     if not found:
         return None
-    stored = to_stored(str(found[0].id), found[0].payload)
+    (stored,) = await resolved(owner, [to_stored(found[0].id, found[0].payload)])
     record = stored.record
     if record.expires_at is not None and record.expires_at <= now:
         return None
@@ -81,44 +85,58 @@ async def one(points: Points, scope: Scope, id: str, now: datetime) -> Stored | 
     return stored if all(wanted is None or wanted == actual for wanted, actual in bound) else None
 
 
+async def existing(owner: Owner, scope: Scope, id: str, now: datetime) -> Stored:  # noqa: A002
+    """The same, or `RecordNotFoundError`."""
+    known = await one(owner, scope, id, now)
+    if known is None:
+        raise RecordNotFoundError(f"there is no memory {id!r}")
+    return known
+
+
 async def touch(points: Points, stored: Sequence[Stored], now: datetime) -> tuple[MemoryRecord, ...]:
     """Count a read, and return the records with their new counts.
 
-    A count is set only if it is still the value that was read: a request sent twice counts once.
+    A count is set only if the last read is still the one that was read: a request sent twice counts once.
     """
-    for start in range(0, len(stored), TOUCHED):
-        await points.write(
-            *(
-                points.set_fields(
-                    {"accessed_at": stamp(now), "_seen_at": stamp(now), "access_count": count + 1},
-                    all_of(among([item.point]), between("access_count", count, count)),
-                )
-                for item in stored[start : start + TOUCHED]
-                for count in [item.record.access_count]
-            )
-        )
-    return tuple(replace(item.record, accessed_at=now, access_count=item.record.access_count + 1) for item in stored)
+    read = [
+        replace(item, record=replace(item.record, accessed_at=now, access_count=item.record.access_count + 1))
+        for item in stored
+    ]
+    for some in by(TOUCHED, list(zip(stored, read, strict=True))):
+        await points.write(*(_counting(points, item, after, now) for item, after in some))
+    return tuple(item.record for item in read)
 
 
-async def collections(points: Points, scope: Scope, where: Where, now: datetime) -> list[str]:
+def _counting(points: Points, item: Stored, after: Stored, now: datetime) -> models.SetPayloadOperation:
+    seen = item.record.accessed_at or item.record.created_at
+    fields = {
+        "accessed_at": stamp(now),
+        "_seen_at": stamp(now),
+        "access_count": after.record.access_count,
+        "_digest": digest_of(after),
+    }
+    unchanged = between("_seen_at", seen, seen)
+    return points.set_fields(fields, all_of(among([item.point]), unchanged, same("_write", item.write)))
+
+
+async def collections(owner: Owner, scope: Scope, where: Where, now: datetime) -> list[str]:
     """The distinct collections of the records that satisfy `where`, sorted by code points."""
-    found = await reachable(points, scope, where, now)
+    found = await reachable(owner, scope, where, now)
     if found is None:
         return []
-    pages = points.pages(all_of(*found, but_not=[empty("collection")]), fields=["collection"])
+    pages = owner.points.pages(all_of(*found, same("_keys", "collection")), fields=["collection"])
     return sorted({(record.payload or {})["collection"] async for page in pages for record in page})
 
 
-async def count(points: Points, scope: Scope, now: datetime, *, has_embedder: bool) -> Stats:
+async def count(owner: Owner, scope: Scope, now: datetime, *, has_embedder: bool) -> Stats:
     """Count the records in a scope by reading a few fields of each, because servers do not aggregate.
 
     Args:
         has_embedder: Whether there is an embedder, so that vectors can be pending.
     """
-    found = conditions(scope, EVERYTHING, now)
-    if found is None:
-        return EMPTY_STATS
-    payloads = [record.payload or {} async for some in points.pages(all_of(*found), fields=_COUNTED) for record in some]
+    found = conditions(owner.key, scope, EVERYTHING, now) or []
+    pages = owner.points.pages(all_of(*found), fields=_COUNTED)
+    payloads = [record.payload or {} async for some in pages for record in some]
     if not payloads:
         return EMPTY_STATS
     moments = [datetime.fromisoformat(item["occurred_at"]) for item in payloads]
@@ -132,7 +150,7 @@ async def count(points: Points, scope: Scope, now: datetime, *, has_embedder: bo
         newest=max(moments),
         average_importance=sum(item["importance"] for item in payloads) / len(payloads),
         average_confidence=sum(item["confidence"] for item in payloads) / len(payloads),
-        vectors_pending=sum(item["_pieces"] for item in payloads if has_embedder and item.get("_pending") is not None),
+        vectors_pending=sum(to_row(item).pieces for item in payloads if has_embedder and PENDING in item["_keys"]),
         bytes=None,
     )
 
@@ -196,7 +214,7 @@ async def _ordered(
         query=models.OrderByQuery(order_by=models.OrderBy(key=field, direction=direction)),
         filter=all_of(*where),
         limit=limit,
-        with_payload=True,
+        with_payload=list(STORED_FIELDS),
     )
     return (await points.query([request]))[0]
 
@@ -206,12 +224,12 @@ def _sorted(rows: Sequence[models.ScoredPoint], field: str, *, descending: bool)
 
 
 def _key(row: models.ScoredPoint) -> tuple[int, str]:
-    return (row.payload or {})["_seq"], str(row.id)
+    return to_row(row.payload or {}).seq, str(row.id)
 
 
 def _place(row: models.ScoredPoint, field: str) -> _Place:
     payload: dict[str, Any] = row.payload or {}
-    value = payload[field]
+    value = (payload.get("accessed_at") or payload["created_at"]) if field == "_seen_at" else payload[field]
     return _Place(datetime.fromisoformat(value) if isinstance(value, str) else float(value), *_key(row))
 
 

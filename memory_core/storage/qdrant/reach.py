@@ -6,14 +6,15 @@ from dataclasses import replace
 from datetime import datetime
 
 from memory_core.models import Scope
-from memory_core.storage.qdrant.codec import NAMES, to_record
-from memory_core.storage.qdrant.collection import PAGE, Points
+from memory_core.storage.qdrant.codec import NAMES, key, to_record
+from memory_core.storage.qdrant.collection import NAMED
+from memory_core.storage.qdrant.owners import Owner
 from memory_core.storage.qdrant.where import Clause, all_of, among, conditions, owned, undecided
 from memory_core.where.meaning import has_keyword, matcher
 from memory_core.where.value import Where
 
 
-async def reachable(points: Points, scope: Scope, where: Where, now: datetime | None) -> list[Clause] | None:
+async def reachable(owner: Owner, scope: Scope, where: Where, now: datetime | None) -> list[Clause] | None:
     """The conditions for a record in `scope`; `None` if no record satisfies them.
 
     Keywords and the conditions that `undecided` returns are evaluated here, on all records that satisfy the rest; the
@@ -22,11 +23,13 @@ async def reachable(points: Points, scope: Scope, where: Where, now: datetime | 
     Args:
         now: Excludes records that have expired by then; `None` includes them.
     """
+    points = owner.points
     there: list[Clause] = []
-    if where.ids is not None and len(where.ids) > PAGE:  # more than fit into a condition: use the existing points
-        named = await points.having("id", list(dict.fromkeys(where.ids)), owned(scope), fields=False)
+    if where.ids is not None and len(where.ids) > NAMED:  # more than fit into a condition: use the existing points
+        keys = [key("id", one) for one in dict.fromkeys(where.ids)]
+        named = await points.having("_keys", keys, owned(owner.key), fields=False)
         there, where = [among([str(record.id) for record in named])], replace(where, ids=None if named else ())
-    found = conditions(scope, where, now)
+    found = conditions(owner.key, scope, where, now)
     if found is None:
         return None
     found += there

@@ -1,8 +1,7 @@
 """Retries: of temporary failures only, and only within the limits of `Patience`.
 
 Every request of this store is idempotent. Reads are by nature; inserts skip existing points; changes name the token of
-the state they replace; deletions and flags set a state instead of adding to it. So a request whose response was lost is
-simply sent again.
+the state they replace. So a request whose response was lost is simply sent again.
 """
 
 from __future__ import annotations
@@ -57,6 +56,14 @@ class MissingPointError(StorageError):
     """The request named a point or a collection that does not exist."""
 
 
+class TooLargeError(StorageError):
+    """The request is larger than the server accepts."""
+
+
+class UnansweredError(StoreUnavailableError):
+    """The server did not answer; it may still do what was requested, for as long as a request can live."""
+
+
 async def persist(work: Callable[[], Awaitable[T]], *, patience: Patience, server: str) -> T:
     """Await `work()` until it succeeds, with exponential back-off and full jitter between attempts.
 
@@ -109,9 +116,17 @@ def translated(error: Exception, server: str, attempts: int) -> StorageError:
         return StoreUnavailableError(f"Qdrant at {server} refuses the API key; set QDRANT_API_KEY or pass api_key")
     if is_missing(error):
         return MissingPointError(f"Qdrant at {server} does not have what a request named: {_reason(error)}")
+    if _is_too_large(error):
+        return TooLargeError(f"Qdrant at {server} refused a request as too large: {_reason(error)}")
     if is_transient(error):
-        return StoreUnavailableError(f"Qdrant at {server} does not answer{tries}: {_reason(error)}")
+        return UnansweredError(f"Qdrant at {server} does not answer{tries}: {_reason(error)}")
     return StorageError(f"Qdrant at {server} refused a request: {_reason(error)}")
+
+
+def _is_too_large(error: Exception) -> bool:
+    if isinstance(error, UnexpectedResponse):
+        return error.status_code == 413
+    return isinstance(error, AioRpcError) and error.code() is StatusCode.OUT_OF_RANGE
 
 
 def _is_refusal(error: Exception) -> bool:

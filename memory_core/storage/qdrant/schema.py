@@ -2,164 +2,200 @@
 
 | collection | content |
 |---|---|
-| `NAME-ledger` | one description of the store, tombstones, journals of running writes; no vectors |
-| `NAME-EMBEDDER-HASH` | the records with the vectors of one embedder; named by the description in the ledger |
+| `NAME` | the records, markers of deleted ones, epochs of owners |
+| `NAME-meta` | the description of the store, and the positions of a mirror; no texts |
 
-Owners share the records' collection: the graph is built separately for each owner (`m=0`, `payload_m`), and the owner's
-key is the tenant index, with which a server stores an owner's points together.
+Owners share the records' collection: the graph is built separately for each owner (`m=0`, `payload_m`), for no other
+field (`enable_hnsw`), and the owner's key is the tenant index, with which a server stores an owner's points together.
+
+Every step can be repeated, and is checked on its own: a process that dies in between is completed by the next `open`.
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Mapping
-from hashlib import sha256
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Final
 
-from memory_core.encoding import encode_json
-from memory_core.errors import FingerprintError, InvalidInputError, StorageError
+from memory_core.errors import FingerprintError, InvalidInputError, NotAStoreError, StorageError
 from memory_core.models import Fingerprint
 from memory_core.storage.qdrant.client import AsyncQdrantClient, models
-from memory_core.storage.qdrant.codec import TEXT, WORDS
 from memory_core.storage.qdrant.connection import Connection
 from memory_core.storage.qdrant.settings import SHARED_SHARD, Layout
+from memory_core.storage.qdrant.vectors import WORDS, head_of
+from memory_core.storage.qdrant.where import RANGED, RATED
 
-FORMAT: Final = 1
+FORMAT: Final = 2
 """Format of the payload and the collections; a store with a newer format is not changed."""
-
 PAYLOAD_M: Final = 16
 """Number of links of a point in its owner's graph."""
+STEP_SECONDS: Final = 60
+"""How long a server may take to answer a request that creates something; it goes on meanwhile."""
 
-_KEYWORD: Final = models.KeywordIndexParams(type=models.KeywordIndexType.KEYWORD)
-_TENANT: Final = models.KeywordIndexParams(type=models.KeywordIndexType.KEYWORD, is_tenant=True)
-_MOMENT: Final = models.DatetimeIndexParams(type=models.DatetimeIndexType.DATETIME)
-_PRINCIPAL: Final = models.DatetimeIndexParams(type=models.DatetimeIndexType.DATETIME, is_principal=True)
-_FLOAT: Final = models.FloatIndexParams(type=models.FloatIndexType.FLOAT)
-_INTEGER: Final = models.IntegerIndexParams(type=models.IntegerIndexType.INTEGER)
-_TERMS: Final = models.TextIndexParams(
-    type=models.TextIndexType.TEXT, tokenizer=models.TokenizerType.WHITESPACE, lowercase=False, on_disk=True
+_KEYWORD: Final = models.KeywordIndexParams(type=models.KeywordIndexType.KEYWORD, on_disk=True, enable_hnsw=False)
+_MOMENT: Final = models.DatetimeIndexParams(type=models.DatetimeIndexType.DATETIME, on_disk=True, enable_hnsw=False)
+_FLOAT: Final = models.FloatIndexParams(type=models.FloatIndexType.FLOAT, on_disk=True, enable_hnsw=False)
+_INTEGER: Final = models.IntegerIndexParams(
+    type=models.IntegerIndexType.INTEGER, lookup=True, range=True, on_disk=True, enable_hnsw=False
 )
 
 RECORD_INDEXES: Final[Mapping[str, models.PayloadSchemaParams]] = {
-    "_owner": _TENANT,
-    "id": _KEYWORD,
-    "app": _KEYWORD,
-    "user": _KEYWORD,
-    "agent": _KEYWORD,
-    "session": _KEYWORD,
-    "collection": _KEYWORD,
-    "author": _KEYWORD,
-    "role": _KEYWORD,
-    "kind": _KEYWORD,
-    "tier": _KEYWORD,
-    "tags": _KEYWORD,
-    "emotion": _KEYWORD,
-    "state": _KEYWORD,
-    "source_key": _KEYWORD,
-    "occurred_at": _PRINCIPAL,
-    "created_at": _MOMENT,
-    "updated_at": _MOMENT,
-    "accessed_at": _MOMENT,
-    "valid_from": _MOMENT,
-    "valid_to": _MOMENT,
-    "links": _KEYWORD,
-    "expires_at": _MOMENT,
-    "importance": _FLOAT,
-    "confidence": _FLOAT,
-    "_seen_at": _MOMENT,
-    "_seq": _INTEGER,
-    "_pieces": _INTEGER,
-    "_analysis": _INTEGER,
-    "_terms": _TERMS,
-    "_data": _KEYWORD,
-    "_under": _KEYWORD,
-    "_before": _KEYWORD,
-    "_pending": _KEYWORD,
-    "_born": _KEYWORD,
+    "_owner": models.KeywordIndexParams(type=models.KeywordIndexType.KEYWORD, is_tenant=True, on_disk=True),
+    "_keys": _KEYWORD,
     "_write": _KEYWORD,
-    "access_count": _INTEGER,
-    "rev": _INTEGER,
-    "version": _INTEGER,
+    "author": _KEYWORD,
+    **dict.fromkeys(RANGED, _MOMENT),
+    "_seen_at": _MOMENT,
+    **dict.fromkeys(RATED, _FLOAT),
+    "_seq": _INTEGER,
+    "_before": _INTEGER,
+    "_analysis": _INTEGER,
+    "_terms": models.TextIndexParams(
+        type=models.TextIndexType.TEXT,
+        tokenizer=models.TokenizerType.WHITESPACE,
+        lowercase=False,
+        on_disk=True,
+        enable_hnsw=False,
+    ),
 }
 """All fields used by filters and orders, so that the store also works where unindexed filters are forbidden."""
 
-LEDGER_INDEXES: Final[Mapping[str, models.PayloadSchemaParams]] = {
-    "kind": _KEYWORD,
-    "journal": _KEYWORD,
-    "fingerprint": _KEYWORD,
-    "state": _KEYWORD,
-}
+META_INDEXES: Final[Mapping[str, models.PayloadSchemaParams]] = {"kind": _KEYWORD, "_write": _KEYWORD}
+
+Make = Callable[[AsyncQdrantClient], Awaitable[object]]
 
 
-def records_name(name: str, fingerprint: Fingerprint | None) -> str:
-    """The name of the collection for the vectors of one embedder."""
-    if fingerprint is None:
-        return f"{name}-words"
-    slug = re.sub(r"[^A-Za-z0-9]+", "-", fingerprint.name).strip("-")[:60]
-    digest = sha256(encode_json([fingerprint.name, fingerprint.revision, fingerprint.dimensions]).encode()).hexdigest()
-    return f"{name}-{slug}-{digest[:8]}"
+def meta_name(name: str) -> str:
+    """The name of the collection that describes the store."""
+    return f"{name}-meta"
 
 
-def ledger_name(name: str) -> str:
-    """The name of the ledger."""
-    return f"{name}-ledger"
+async def ensure_meta(connection: Connection, name: str, layout: Layout) -> None:
+    """Create the collection that describes the store unless it exists.
 
-
-async def ensure_ledger(connection: Connection, name: str, layout: Layout) -> None:
-    """Create the ledger unless it exists."""
+    Raises:
+        NotAStoreError: There is a store of format 1, which had other collections.
+    """
+    if await connection.call(lambda client: client.collection_exists(f"{name}-ledger")):
+        raise NotAStoreError(
+            f"{name!r} is a store of a development version, which this one does not read; move it to a file with that "
+            "version, or give another collection name"
+        )
 
     async def make(client: AsyncQdrantClient) -> None:
         await client.create_collection(
-            name,
+            meta_name(name),
             vectors_config={},
-            sparse_vectors_config={
-                WORDS: models.SparseVectorParams()
-            },  # a collection needs some vectors; its points have none
+            sparse_vectors_config={WORDS: models.SparseVectorParams()},  # servers want some; its points have none
+            timeout=STEP_SECONDS,
             **_distribution(layout, tenants=False),
         )
 
-    await _ensure(connection, name, make)
-    await _ensure_indexes(connection, name, LEDGER_INDEXES)
+    await _ensure(connection, meta_name(name), make)
+    await _ensure_indexes(connection, meta_name(name), META_INDEXES)
 
 
-async def ensure_records(connection: Connection, name: str, layout: Layout, fingerprint: Fingerprint | None) -> None:
-    """Create the records' collection unless it exists, and add missing indexes and vectors.
+async def ensure_records(
+    connection: Connection, name: str, layout: Layout, fingerprint: Fingerprint | None, vector: str | None
+) -> None:
+    """Create the records' collection unless it exists, and add whatever it lacks: indexes, shard key, vector.
 
     Raises:
         InvalidInputError: It exists with another layout.
+        NotAStoreError: Another program made it.
         FingerprintError: Its vectors have another length.
     """
-    dimensions = None if fingerprint is None else fingerprint.dimensions
+    vectors: dict[str, models.VectorParams] = {}
+    if fingerprint is not None and vector is not None:
+        vectors[vector] = _vectors(fingerprint.dimensions)
+        vectors[head_of(vector)] = models.VectorParams(
+            size=fingerprint.dimensions,
+            distance=models.Distance.COSINE,
+            datatype=models.Datatype.FLOAT16,
+            hnsw_config=_NO_GRAPH,
+            on_disk=True,
+        )
 
     async def make(client: AsyncQdrantClient) -> None:
         await client.create_collection(
             name,
-            vectors_config={} if dimensions is None else {TEXT: _vectors(dimensions)},
-            sparse_vectors_config={WORDS: models.SparseVectorParams(modifier=models.Modifier.IDF)},
+            vectors_config=vectors,
+            sparse_vectors_config={
+                WORDS: models.SparseVectorParams(
+                    modifier=models.Modifier.IDF, index=models.SparseIndexParams(on_disk=True)
+                )
+            },
             hnsw_config=models.HnswConfigDiff(m=0, payload_m=PAYLOAD_M),
             quantization_config=_quantisation() if layout.quantised else None,
             on_disk_payload=layout.on_disk_payload,
+            timeout=STEP_SECONDS,
             **_distribution(layout, tenants=layout.tenant_shards),
         )
-        if layout.tenant_shards:
-            await client.create_shard_key(name, SHARED_SHARD)
 
     await _ensure(connection, name, make)
     info = await connection.call(lambda client: client.get_collection(name))
+    if WORDS not in (info.config.params.sparse_vectors or {}):
+        raise NotAStoreError(f"collection {name!r} was made by another program; give another collection name")
     _check_layout(name, info.config.params, layout)
-    if dimensions is not None:
-        await _ensure_vectors(connection, name, info, dimensions)
+    if layout.tenant_shards:
+        await _ensure_shard_key(connection, name)
+    if fingerprint is not None and vector is not None:
+        await ensure_vector(connection, name, vector, fingerprint.dimensions)
     await _ensure_indexes(connection, name, RECORD_INDEXES)
 
 
-async def _ensure(connection: Connection, name: str, make: Any) -> None:  # (AsyncQdrantClient) -> Awaitable[None]
+async def ensure_vector(connection: Connection, name: str, vector: str, dimensions: int) -> None:
+    """Add a named vector, with that of first pieces, unless the collection has them.
+
+    Raises:
+        FingerprintError: It has another length.
+        StorageError: The server cannot add one; releases before 1.18 cannot.
+    """
+    info = await connection.call(lambda client: client.get_collection(name))
+    existing = info.config.params.vectors
+    for one, multiple in ((vector, _MAX_SIM), (head_of(vector), None)):
+        found = existing.get(one) if isinstance(existing, dict) else None
+        if found is not None and found.size != dimensions:
+            raise FingerprintError(f"collection {name!r} has vectors {one!r} of {found.size} dimensions")
+        if found is None:
+            config = models.DenseVectorConfig(
+                size=dimensions,
+                distance=models.Distance.COSINE,
+                multivector_config=multiple,
+                datatype=models.VectorStorageDatatype.FLOAT16,
+            )
+            named = models.DenseVectorNameConfig(dense=config)
+            await connection.call(lambda client, one=one, named=named: client.create_vector_name(name, one, named))
+
+
+async def _ensure(connection: Connection, name: str, make: Make) -> None:
+    """Create a collection unless it exists."""
     if await connection.call(lambda client: client.collection_exists(name)):
         return
+
+    async def attempt(client: AsyncQdrantClient) -> None:
+        await make(client)
+
     try:
-        await connection.call(make)
+        await connection.call(attempt)
     except StorageError:
         if not await connection.call(lambda client: client.collection_exists(name)):
             raise  # else another process, or an earlier attempt of this one, has created it
+
+
+async def _ensure_shard_key(connection: Connection, name: str) -> None:
+    """Create the shard that owners share, unless a shard key exists already."""
+
+    async def keys(client: AsyncQdrantClient) -> set[str]:
+        found = await client.list_shard_keys(name)
+        return {str(description.key) for description in found.shard_keys or ()}
+
+    if SHARED_SHARD in await connection.call(keys):
+        return
+    try:
+        await connection.call(lambda client: client.create_shard_key(name, SHARED_SHARD, timeout=STEP_SECONDS))
+    except StorageError:
+        if SHARED_SHARD not in await connection.call(keys):
+            raise
 
 
 async def _ensure_indexes(connection: Connection, name: str, indexes: Mapping[str, models.PayloadSchemaParams]) -> None:
@@ -170,36 +206,18 @@ async def _ensure_indexes(connection: Connection, name: str, indexes: Mapping[st
         if field not in info.payload_schema:
             await connection.call(
                 lambda client, field=field, schema=schema: client.create_payload_index(
-                    name, field_name=field, field_schema=schema, wait=True
+                    name, field_name=field, field_schema=schema, wait=True, timeout=STEP_SECONDS
                 )
             )
 
 
-async def _ensure_vectors(connection: Connection, name: str, info: models.CollectionInfo, dimensions: int) -> None:
-    """A collection without vectors gets them with the first embedder; its texts are pending already."""
-    existing = info.config.params.vectors
-    vectors = existing.get(TEXT) if isinstance(existing, dict) else None
-    if vectors is None:
-        config = models.DenseVectorNameConfig(
-            dense=models.DenseVectorConfig(
-                size=dimensions,
-                distance=models.Distance.COSINE,
-                multivector_config=_MAX_SIM,
-                datatype=models.VectorStorageDatatype.FLOAT16,
-            )
-        )
-        await connection.call(lambda client: client.create_vector_name(name, TEXT, config))
-    elif vectors.size != dimensions:
-        raise FingerprintError(
-            f"collection {name!r} has vectors of {vectors.size} dimensions, the embedder makes {dimensions}; open it "
-            "with the embedder that made them, or copy the records to a new store"
-        )
-
-
+_NO_GRAPH: Final = models.HnswConfigDiff(m=0, payload_m=0)
+"""First pieces are compared with candidates that are known by id, so they need no graph."""
 _MAX_SIM: Final = models.MultiVectorConfig(comparator=models.MultiVectorComparator.MAX_SIM)
 
 
 def _vectors(dimensions: int) -> models.VectorParams:
+    """One row for each piece of a text, so that a record is one point; the best row counts (`docs/retrieval.md`)."""
     return models.VectorParams(
         size=dimensions,
         distance=models.Distance.COSINE,

@@ -1,17 +1,21 @@
 """A search: the server selects candidates by words and by meaning, and the client ranks them by the shared rules.
 
-A server returns the best cosine of a text's pieces but not the piece, so all of them are scaled like later pieces
-(`Dense.cosines`).
+It takes three round trips:
 
-At least `CANDIDATES` records are fetched by words and by meaning, with the turns around them, and as many of the
-owner's newest records as a background. The statistics of the ranking (weight of a term, scale of a cosine) are those of
-the fetched records: the ranking is exact for an owner with at most that many records, and approximate for a larger one.
+1. the best by words, the best by meaning, and the newest records as a background, each with what the ranking reads;
+2. the turns around the leading candidates, and the cosines of what was found by words, in one query by vector;
+3. the records of the hits, with the vectors of long ones for their best passages.
+
+A server returns the best cosine of a text's pieces but not the piece, so first pieces, which have no handicap, have a
+vector of their own (`Dense.cosines`). The statistics of the ranking (weight of a term, scale of a cosine) are those of
+the fetched records: the ranking is exact for an owner with at most `CANDIDATES` records, and approximate for a larger
+one.
 """
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Collection, Iterable, Mapping, Sequence
+import time
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any, Final
@@ -22,7 +26,6 @@ from numpy.typing import NDArray
 from memory_core.models import Component, Hit, MemoryRecord, Passage, Scope
 from memory_core.protocols import ListRequest, SearchRequest
 from memory_core.retrieval.dense import chance
-from memory_core.retrieval.features import is_turn, role_flag
 from memory_core.retrieval.owner_index import Entry, OwnerIndex
 from memory_core.retrieval.passages import WHOLE_CHARS, best_passage, whole
 from memory_core.retrieval.postings import pack
@@ -30,18 +33,22 @@ from memory_core.retrieval.question import Query
 from memory_core.retrieval.ranking import Ranking, Vector, rank
 from memory_core.storage.qdrant import listing
 from memory_core.storage.qdrant.client import models
-from memory_core.storage.qdrant.codec import RANKED_FIELDS, TEXT, WORDS, Stored, sparse_query, to_stored
-from memory_core.storage.qdrant.collection import PAGE, Points
+from memory_core.storage.qdrant.codec import PENDING, STORED_FIELDS, Row, Stored, to_row, to_stored
+from memory_core.storage.qdrant.owners import AUTHORS_SECONDS, CACHED, Owner, Owners
 from memory_core.storage.qdrant.reach import reachable
+from memory_core.storage.qdrant.succession import resolved
+from memory_core.storage.qdrant.vectors import WORDS, head_of, rows_of, sparse_query
 from memory_core.storage.qdrant.where import (
     Clause,
     all_of,
     among,
     any_of,
     conditions,
+    either,
     holding,
     is_selective,
     owned,
+    same,
 )
 from memory_core.storage.shared.values import micros
 from memory_core.where.meaning import folded
@@ -53,8 +60,15 @@ SIMILARITY_DIGITS: Final = 6
 """Decimals of a similarity; further ones depend on how many points a request compares."""
 CANDIDATES: Final = 200
 """Minimum number of candidates by words and by meaning; twice the limit if that is more."""
-NEIGHBOUR_STEPS: Final = 2
-"""How many turns around a turn the ranking uses."""
+LEADING: Final = 32
+"""How many of the candidates, the best by what is known after the first round trip, get their neighbours; as many as
+the limit if that is more."""
+RANKED_FIELDS: Final = ("_row", "_terms", "_closing")
+"""The payload fields of a candidate."""
+NEIGHBOURS: Final = 6
+"""Maximum number of fetched neighbours of each: two before and two after it, and some for turns of one moment."""
+SCANNED: Final = 256
+"""Records of one page of a search for a substring."""
 MAX_PARTICIPANTS: Final = 1_000
 """How many authors' names are recognised in a query, the most frequent first."""
 
@@ -77,6 +91,8 @@ class Search:
     request: SearchRequest
     query: Query
     vector: Vector | None
+    using: str | None
+    """The name of the vector that is compared."""
     now: datetime
     owner_statistics: bool
     """Whether the server can weight terms by their frequency within this owner instead of the whole collection."""
@@ -84,30 +100,66 @@ class Search:
     """Whether there is no server, so that searches are exact by default."""
 
 
+@dataclass(frozen=True, slots=True)
+class _Candidate:
+    """A fetched record."""
+
+    row: Row
+    terms: str
+
+    @classmethod
+    def of(cls, payload: Mapping[str, Any]) -> _Candidate:
+        return cls(to_row(payload), payload.get("_terms", ""))
+
+
 @dataclass(slots=True)
 class _Found:
     """The fetched records, by point."""
 
-    rows: dict[str, Mapping[str, Any]] = field(default_factory=dict[str, Mapping[str, Any]])
+    rows: dict[str, _Candidate] = field(default_factory=dict[str, _Candidate])
     cosines: dict[str, float] = field(default_factory=dict[str, float])
+    """The best of any piece."""
+    first: dict[str, float] = field(default_factory=dict[str, float])
+    """Those of the first pieces of texts of several pieces."""
     allowed: set[str] = field(default_factory=set[str])
     """Points that satisfy the caller's conditions."""
 
+    def cosine(self, point: str, spread: float) -> float:
+        """What the ranking counts: the first piece as it is, and the best of the others with a handicap."""
+        best = self.cosines[point] - spread * chance(self.rows[point].row.pieces or 1)
+        return max(best, self.first.get(point, best)) if spread else best
 
-async def participants(points: Points, scope: Scope) -> list[str]:
-    """The authors of an owner's records, so that their names can be removed from the query."""
-    return await points.values("author", all_of(owned(scope)), limit=MAX_PARTICIPANTS)
+    def take(self, points: Sequence[models.ScoredPoint], *, is_measured: bool, is_allowed: bool = False) -> None:
+        """Add points; `is_measured` if their score is a cosine."""
+        for point in points:
+            self.rows.setdefault(str(point.id), _Candidate.of(point.payload or {}))
+            if is_measured:
+                self.cosines[str(point.id)] = point.score
+            if is_allowed:
+                self.allowed.add(str(point.id))
 
 
-async def containing(points: Points, scope: Scope, request: SearchRequest, now: datetime) -> list[Hit]:
+async def participants(owners: Owners, owner: Owner) -> tuple[str, ...]:
+    """The authors of an owner's records, so that their names can be removed from the query; cached for a minute."""
+    known = owners.authors.get(owner.scope)
+    if known is not None and time.monotonic() < known[0]:
+        return known[1]
+    found = tuple(await owner.points.values("author", all_of(owned(owner.key)), limit=MAX_PARTICIPANTS))
+    owners.authors[owner.scope] = (time.monotonic() + AUTHORS_SECONDS, found)
+    if len(owners.authors) > CACHED:
+        owners.authors.popitem(last=False)
+    return found
+
+
+async def containing(owner: Owner, scope: Scope, request: SearchRequest, now: datetime) -> list[Hit]:
     """Records whose text contains the query, ignoring case; newest first. Reads every record until enough are found."""
     needle = folded(request.text)
     reason = {"substring": Component(1.0, 1.0)} if request.explain else None
     hits: list[Hit] = []
     cursor: str | None = None
     while needle.strip():
-        wanted = ListRequest(where=request.where, order="newest", limit=PAGE, cursor=cursor, touch=False)
-        page, stored = await listing.page(points, scope, wanted, now)
+        wanted = ListRequest(where=request.where, order="newest", limit=SCANNED, cursor=cursor, touch=False)
+        page, stored = await listing.page(owner, scope, wanted, now)
         matching = [item for item in stored if needle in folded(item.record.text)]
         parts = [best_passage(item.record.text, item.spans, [needle], None, reach=len(needle) - 1) for item in matching]
         hits += [Hit(item.record, 1.0, None, reason, part) for item, part in zip(matching, parts, strict=True)]
@@ -117,21 +169,18 @@ async def containing(points: Points, scope: Scope, request: SearchRequest, now: 
     return hits[: request.limit]
 
 
-async def ranked(points: Points, search: Search) -> list[Hit]:
+async def ranked(owner: Owner, search: Search) -> list[Hit]:
     """The best hits, best first."""
-    reach = await reachable(points, search.scope, search.request.where, search.now)
+    reach = await reachable(owner, search.scope, search.request.where, search.now)
     if reach is None:
         return []
-    selective = is_selective(search.scope, search.request.where)
-    found = await _candidates(points, search, reach, selective=selective)
-    if search.request.mode != "vector":
-        await _add_neighbours(points, search.scope, found)
-    await _complete(points, search, found, reach if selective else None)
-    order = sorted(found.rows, key=lambda point: (found.rows[point]["_seq"], point))
-    ranking = _rank(search, found, order, selective=selective)
+    is_narrow = is_selective(search.scope, search.request.where)
+    found = await _candidates(owner, search, reach, is_narrow=is_narrow)
+    await _complete(owner, search, found, reach if is_narrow else None)
+    order = _order(found)
+    ranking = _rank(search, found, order, is_narrow=is_narrow)
     chosen = [order[int(row)] for row in ranking.rows]
-    records = {str(record.id): to_stored(str(record.id), record.payload) for record in await points.read(chosen)}
-    parts = await _passages(points, search, records)
+    records, parts = await _records(owner, search, found, chosen)
     # A record deleted since the candidates were fetched is left out.
     return [
         hit(ranking, position, records[point].record, parts[point], found.cosines.get(point))
@@ -140,52 +189,30 @@ async def ranked(points: Points, search: Search) -> list[Hit]:
     ]
 
 
-async def _passages(points: Points, search: Search, records: Mapping[str, Stored]) -> dict[str, Passage]:
-    """The best-matching part of each text."""
-    long = [point for point, item in records.items() if len(item.spans) > 1 and len(item.record.text) > WHOLE_CHARS]
-    cosines: dict[str, Floats] = {}
-    if search.vector is not None and long:
-        for record in await points.read(long, fields=False, vectors=[TEXT]):
-            rows: Any = record.vector.get(TEXT) if isinstance(record.vector, dict) else None
-            if rows:
-                cosines[str(record.id)] = np.asarray(rows, np.float32) @ search.vector.values
-    parts = {point: whole(item.record.text) for point, item in records.items()}
-    for point in long:
-        item, near = records[point], cosines.get(point)
-        if near is not None and len(near) < len(item.spans):  # a point has no more of them
-            near = np.append(near, np.zeros(len(item.spans) - len(near), np.float32))
-        parts[point] = best_passage(item.record.text, item.spans, search.query.terms, near)
-    return parts
-
-
-async def _candidates(points: Points, search: Search, reach: Sequence[Clause], *, selective: bool) -> _Found:
+async def _candidates(owner: Owner, search: Search, reach: Sequence[Clause], *, is_narrow: bool) -> _Found:
     """The best candidates by words and by meaning. If conditions are narrow, the best of all records of the owner are
     fetched too, for comparison."""
-    whole = conditions(Scope(search.scope.app, search.scope.user), Where(), search.now) or []
-    widths = [reach, whole] if selective and search.request.mode != "vector" else [reach]
-    arms = [(request, where is reach) for where in widths for request in _arms(search, where)]
+    whole = conditions(owner.key, Scope(search.scope.app, search.scope.user), Where(), search.now) or []
+    widths = [reach, whole] if is_narrow and search.request.mode != "vector" else [reach]
+    arms = [(request, where is reach) for where in widths for request in _arms(owner, search, where)]
     if search.request.mode != "vector":
-        arms.append((_by_arrival([owned(search.scope)], CANDIDATES, models.Direction.DESC), False))
+        arms.append((_by_arrival([owned(owner.key)], CANDIDATES, models.Direction.DESC), False))
     if not search.request.floor:
         arms.append((_by_arrival(reach, _limit(search), models.Direction.ASC), True))
     found = _Found()
-    answers = await points.query([request for request, _ in arms])
+    answers = await owner.points.query([request for request, _ in arms])
     for (request, is_allowed), answer in zip(arms, answers, strict=True):
-        found.rows.update({str(scored.id): scored.payload or {} for scored in answer})
-        if request.using == TEXT:
-            found.cosines.update({str(scored.id): scored.score for scored in answer})
-        if is_allowed:
-            found.allowed.update(str(scored.id) for scored in answer)
+        found.take(answer, is_measured=request.using not in (None, WORDS), is_allowed=is_allowed)
     return found
 
 
-def _arms(search: Search, where: Sequence[Clause]) -> list[models.QueryRequest]:
+def _arms(owner: Owner, search: Search, where: Sequence[Clause]) -> list[models.QueryRequest]:
     limit = _limit(search)
     if search.request.every_word:  # however many have some of the words
         where = [*where, *(holding("_terms", term) for term in search.query.terms)]
     arms: list[models.QueryRequest] = []
     if search.query.terms and search.request.mode != "vector":
-        idf = models.IdfCorpusParams(corpus=all_of(owned(search.scope)))
+        idf = models.IdfCorpusParams(corpus=all_of(owned(owner.key)))
         arms.append(
             models.QueryRequest(
                 query=models.NearestQuery(nearest=sparse_query(search.query.terms)),
@@ -197,7 +224,7 @@ def _arms(search: Search, where: Sequence[Clause]) -> list[models.QueryRequest]:
             )
         )
     if search.vector is not None:
-        arms.append(_nearest(search, where, limit, _RESCORED, RANKED_FIELDS))
+        arms.append(_nearest(search, all_of(*where), limit, _RESCORED))
     return arms
 
 
@@ -216,81 +243,82 @@ def _by_arrival(where: Sequence[Clause], limit: int, direction: models.Direction
 
 
 def _nearest(
-    search: Search, where: Sequence[Clause], limit: int, params: models.SearchParams, fields: Sequence[str]
+    search: Search, where: models.Filter, limit: int, params: models.SearchParams, *, with_payload: bool = True
 ) -> models.QueryRequest:
     assert search.vector is not None  # noqa: S101  (the callers looked)
     return models.QueryRequest(
         query=models.NearestQuery(nearest=[search.vector.values.tolist()]),
-        using=TEXT,
-        filter=all_of(*where),
+        using=search.using,
+        filter=where,
         params=None if search.is_local else params,
         limit=limit,
-        with_payload=list(fields) or False,
+        with_payload=list(RANKED_FIELDS) if with_payload else False,
     )
 
 
-async def _add_neighbours(points: Points, scope: Scope, found: _Found) -> None:
-    """Fetch the turns next to the candidates, step by step in both directions."""
-    earlier = later = set(found.rows)
-    for _ in range(NEIGHBOUR_STEPS):
-        wanted = {found.rows[point].get("_before") for point in earlier} - found.rows.keys() - {None}
-        before, after = await asyncio.gather(
-            points.read([str(point) for point in wanted], fields=RANKED_FIELDS),
-            _following(points, scope, later),
-        )
-        earlier = _take(found, before)
-        later = _take(found, after)
-
-
-async def _following(points: Points, scope: Scope, before: Collection[str]) -> list[models.Record]:
-    """The turns after these."""
-    ids = sorted(before)
-    found: list[models.Record] = []
-    for start in range(0, len(ids), PAGE):
-        condition = all_of(owned(scope), any_of("_before", ids[start : start + PAGE]))
-        found += await points.all(condition, fields=RANKED_FIELDS)
-    return found
-
-
-def _take(found: _Found, records: Iterable[models.Record]) -> set[str]:
-    """Add new records to `found`, and return their points."""
-    new = {str(record.id): record.payload or {} for record in records if str(record.id) not in found.rows}
-    found.rows.update(new)
-    return set(new)
-
-
-async def _complete(points: Points, search: Search, found: _Found, reach: Sequence[Clause] | None) -> None:
-    """Fetch the cosines of candidates found by words or as neighbours, and whether they satisfy the conditions."""
+async def _complete(owner: Owner, search: Search, found: _Found, reach: Sequence[Clause] | None) -> None:
+    """Fetch the neighbours of the leading candidates, missing cosines, and which candidates satisfy the conditions."""
     unmeasured = [] if search.vector is None else sorted(found.rows.keys() - found.cosines.keys())
+    around = [] if search.request.mode == "vector" else _around(search, found)
+    most = NEIGHBOURS * _leading(search)
+    requests: list[models.QueryRequest] = []
+    long = [point for point, candidate in found.rows.items() if candidate.row.pieces > 1]
+    if search.vector is not None and search.request.mode != "vector" and (long or around):
+        several = all_of(owned(owner.key), either(among(sorted(long)), *around))
+        request = _nearest(search, several, len(long) + most, _EXACT, with_payload=False)
+        first = models.NearestQuery(nearest=search.vector.values.tolist())
+        requests.append(request.model_copy(update={"query": first, "using": head_of(search.using or "")}))
+    if search.vector is not None and unmeasured:
+        measured = all_of(owned(owner.key), among(unmeasured))
+        requests.append(_nearest(search, measured, len(unmeasured), _EXACT, with_payload=False))
+    if around:
+        near = all_of(owned(owner.key), either(*around), but_not=[among(sorted(found.rows))])
+        fetched = all_of(near, same("_keys", PENDING)) if search.vector is not None else near
+        requests.append(models.QueryRequest(filter=fetched, limit=most, with_payload=list(RANKED_FIELDS)))
+        if search.vector is not None:
+            requests.append(_nearest(search, near, most, _EXACT))
     unknown = [] if reach is None else sorted(found.rows.keys() - found.allowed)
-    measured, reached = await asyncio.gather(
-        points.query([_measuring(search, unmeasured[n : n + PAGE]) for n in range(0, len(unmeasured), PAGE)]),
-        points.query([_reaching(reach or (), unknown[n : n + PAGE]) for n in range(0, len(unknown), PAGE)]),
-    )
-    found.cosines.update({str(scored.id): scored.score for answer in measured for scored in answer})
-    found.allowed.update(str(scored.id) for answer in reached for scored in answer)
+    if unknown and reach is not None:
+        requests.append(models.QueryRequest(filter=all_of(*reach, among(unknown)), limit=len(unknown)))
+    if around and reach is not None:
+        requests.append(models.QueryRequest(filter=all_of(*reach, either(*around)), limit=most))
+    for request, answer in zip(requests, await owner.points.query(requests), strict=True):
+        cosines = {str(point.id): point.score for point in answer if request.using is not None}
+        (found.cosines if request.using == search.using else found.first).update(cosines)
+        if request.with_payload:
+            found.take(answer, is_measured=False)
+        elif request.using is None:
+            found.allowed.update(str(point.id) for point in answer)
 
 
-def _measuring(search: Search, some: list[str]) -> models.QueryRequest:
-    return _nearest(search, [owned(search.scope), among(some)], len(some), _EXACT, ())
+def _leading(search: Search) -> int:
+    return max(LEADING, search.request.limit)
 
 
-def _reaching(reach: Sequence[Clause], some: list[str]) -> models.QueryRequest:
-    return models.QueryRequest(filter=all_of(*reach, among(some)), limit=len(some), with_payload=False)
+def _around(search: Search, found: _Found) -> list[Clause]:
+    """The turns before and after the leading candidates, which are not fetched yet."""
+    order = _order(found)
+    request = replace(search.request, limit=_leading(search), floor=False, every_word=False, explain=False)
+    leading = _rank(replace(search, request=request), found, order, is_narrow=False).rows
+    turns = [row for n in leading if (row := found.rows[order[int(n)]].row).session is not None]
+    fetched = {candidate.row.seq for candidate in found.rows.values()}
+    before = sorted({seq for row in turns for seq in row.before} - fetched)
+    after = sorted({row.seq for row in turns})
+    return [*([any_of("_seq", before)] if before else []), *([any_of("_before", after)] if after else [])]
 
 
-def _rank(search: Search, found: _Found, order: Sequence[str], *, selective: bool) -> Ranking:
+def _order(found: _Found) -> list[str]:
+    return sorted(found.rows, key=lambda point: (found.rows[point].row.seq, point))
+
+
+def _rank(search: Search, found: _Found, order: Sequence[str], *, is_narrow: bool) -> Ranking:
     owner_index = OwnerIndex(None if search.vector is None else len(_ONES))
     spread = search.vector.unrelated.spread if search.vector is not None and search.request.mode != "vector" else 0.0
-    vectors = [
-        (n, _as_vector(found.cosines[point] - spread * chance(found.rows[point].get("_pieces") or 1)))
-        for n, point in enumerate(order)
-        if point in found.cosines
-    ]
+    vectors = [(n, _as_vector(found.cosine(point, spread))) for n, point in enumerate(order) if point in found.cosines]
     owner_index.extend([_entry(n, found.rows[point]) for n, point in enumerate(order)], vectors)
-    allowed = np.array([n for n, point in enumerate(order) if point in found.allowed], np.int64) if selective else None
+    allowed = np.array([n for n, point in enumerate(order) if point in found.allowed], np.int64) if is_narrow else None
     vector = None if search.vector is None else replace(search.vector, values=_ONES)
-    importances = np.array([found.rows[point]["importance"] for point in order], np.float32)
+    importances = np.array([found.rows[point].row.importance for point in order], np.float32)
     return rank(
         owner_index,
         search.query,
@@ -302,18 +330,18 @@ def _rank(search: Search, found: _Found, order: Sequence[str], *, selective: boo
     )
 
 
-def _entry(key: int, row: Mapping[str, Any]) -> Entry:
-    expires = row.get("expires_at")
+def _entry(key: int, found: _Candidate) -> Entry:
+    row = found.row
     return Entry(
         key=key,
-        terms=pack(row["_terms"].split()),
-        flags=row["_flags"] | role_flag(row.get("role")),
-        words=row["_words"],
-        session=row.get("session") if is_turn(row["kind"], row.get("role")) else None,
-        author=row.get("author"),
-        occurred_at=micros(datetime.fromisoformat(row["occurred_at"])),
-        expires_at=None if expires is None else micros(datetime.fromisoformat(expires)),
-        active=row["state"] == "active",
+        terms=pack(found.terms.split()),
+        flags=row.flags,
+        words=row.words,
+        session=row.session,
+        author=row.author,
+        occurred_at=row.occurred_at,
+        expires_at=row.expires_at,
+        active=row.active,
     )
 
 
@@ -322,6 +350,39 @@ def _as_vector(cosine: float) -> bytes:
     cosine = round(cosine, COSINE_DIGITS)
     high = np.float16(cosine)
     return np.array([high, cosine - float(high)], np.float16).tobytes()
+
+
+async def _records(
+    owner: Owner, search: Search, found: _Found, chosen: Sequence[str]
+) -> tuple[dict[str, Stored], dict[str, Passage]]:
+    """The records of the hits as a reader sees them, and the best-matching part of each text."""
+    if not chosen:
+        return {}, {}
+    many = [point for point in chosen if found.rows[point].row.pieces > 1] if search.vector is not None else []
+    requests = [models.QueryRequest(filter=all_of(among(chosen)), limit=len(chosen), with_payload=list(STORED_FIELDS))]
+    if many and search.using is not None:
+        requests.append(models.QueryRequest(filter=all_of(among(many)), limit=len(many), with_vector=[search.using]))
+    answers = await owner.points.query(requests)
+    there = await resolved(owner, [to_stored(point.id, point.payload) for point in answers[0]])
+    states = search.request.where.states
+    records = {item.point: item for item in there if item.closing is None or item.record.state in states}
+    cosines = {str(point.id): _cosines(point.vector, search) for point in (answers[1] if many else ())}
+    return records, {point: _passage(item, search, cosines.get(point)) for point, item in records.items()}
+
+
+def _cosines(vectors: Any, search: Search) -> Floats | None:
+    assert search.vector is not None  # noqa: S101  (vectors are fetched only for one)
+    rows = np.frombuffer(b"".join(rows_of(vectors, search.using)), np.float16)
+    return rows.reshape(-1, len(search.vector.values)).astype(np.float32) @ search.vector.values if len(rows) else None
+
+
+def _passage(item: Stored, search: Search, near: Floats | None) -> Passage:
+    text = item.record.text
+    if len(item.spans) < 2 or len(text) <= WHOLE_CHARS:
+        return whole(text)
+    if near is not None and len(near) < len(item.spans):  # a point has no more of them
+        near = np.append(near, np.zeros(len(item.spans) - len(near), np.float32))
+    return best_passage(text, item.spans, search.query.terms, near)
 
 
 def hit(ranking: Ranking, position: int, record: MemoryRecord, part: Passage, cosine: float | None) -> Hit:

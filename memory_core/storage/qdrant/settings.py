@@ -34,6 +34,8 @@ class Server:
     path: str | None = None
     """A folder, or `":memory:"`: qdrant_client's local mode, for tests only."""
     api_key: str | None = field(default=None, repr=False)
+    ca_file: str | None = None
+    """A file with the certificates of the authorities to trust for `https://`; HTTP only. `None` for the usual ones."""
     prefer_grpc: bool = False
     grpc_port: int = DEFAULT_GRPC_PORT
     timeout_seconds: int = 10
@@ -47,6 +49,8 @@ class Server:
             raise InvalidInputError(f"url {self.url!r} does not start with http:// or https://")
         for name in ("port", "grpc_port"):
             _check_port(name, getattr(self, name))
+        if self.ca_file is not None and self.prefer_grpc:
+            raise InvalidInputError("ca_file is for HTTP; with gRPC set GRPC_DEFAULT_SSL_ROOTS_FILE_PATH instead")
         if self.timeout_seconds < 1:
             raise InvalidInputError(f"timeout_seconds must be at least 1, not {self.timeout_seconds}")
 
@@ -117,6 +121,16 @@ class Patience:
 
 
 SHARED_SHARD: Final = "shared"
+
+
+def to_server(given: str | os.PathLike[str] | Server | None) -> Server:
+    """A server as a caller may name it: by settings, URL or folder, or not at all."""
+    if isinstance(given, Server):
+        return given
+    if given is None:
+        return Server()
+    text = os.fspath(given)
+    return Server(url=text) if text.startswith(("http://", "https://")) else Server(path=text)
 
 
 def from_uri(uri: str) -> tuple[Server, str | None]:

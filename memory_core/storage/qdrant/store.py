@@ -10,41 +10,32 @@ from contextlib import AsyncExitStack
 from dataclasses import replace
 from datetime import datetime
 from functools import partial
-from typing import Any, Final, Self, TypeVar
+from typing import Any, ClassVar, Self, TypeVar
 
 from memory_core.chunking import DEFAULT_CHUNKER, Chunker
-from memory_core.drafts import insist_on_version, is_long_patch, patched
-from memory_core.errors import EmbeddingError, RecordNotFoundError, reason_for_log
+from memory_core.drafts import is_long_patch, patched
 from memory_core.limits import is_long
 from memory_core.loop import off_loop
 from memory_core.models import ErasureReceipt, Hit, MemoryRecord, Page, Patch, Scope, Stats, Version, utc_now
 from memory_core.progress import ProgressCallback
 from memory_core.protocols import Clock, Embedder, ListRequest, SearchRequest
+from memory_core.retrieval.owner_index import first_name
 from memory_core.retrieval.question import parse
-from memory_core.retrieval.ranking import Vector
-from memory_core.storage.qdrant import adding, key_value, listing, schema, searching
-from memory_core.storage.qdrant.changes import Changes
+from memory_core.storage.qdrant import adding, key_value, listing, removal, schema, searching, succession
+from memory_core.storage.qdrant.background import Background
 from memory_core.storage.qdrant.client import models
-from memory_core.storage.qdrant.codec import Arrivals, Stored, read_revisions, to_owner, token
+from memory_core.storage.qdrant.codec import Names, Stored, read_revisions, token
 from memory_core.storage.qdrant.collection import Points
 from memory_core.storage.qdrant.connection import IDF_BY_OWNER, Connection
-from memory_core.storage.qdrant.ledger import Ledger
-from memory_core.storage.qdrant.outline import Update, outline_of_put
-from memory_core.storage.qdrant.pending_vectors import PendingVectors
-from memory_core.storage.qdrant.reanalysis import Reanalysis
-from memory_core.storage.qdrant.settings import IN_MEMORY, Layout, Patience, Server, from_uri
-from memory_core.storage.qdrant.transfer import QdrantPort
+from memory_core.storage.qdrant.meta import Meta
+from memory_core.storage.qdrant.owners import Owner, Owners
+from memory_core.storage.qdrant.planning import Planner
+from memory_core.storage.qdrant.reembedding import reembed
+from memory_core.storage.qdrant.settings import IN_MEMORY, Layout, Patience, Server, from_uri, to_server
+from memory_core.storage.qdrant.transfer import QdrantPort, owners_of
 from memory_core.storage.qdrant.where import EVERYTHING
-from memory_core.storage.qdrant.writing import Access, Locks, carry_out, removal, until_undisturbed
-from memory_core.storage.shared.batches import is_searched_differently
-from memory_core.storage.shared.prepared import (
-    Prepared,
-    embed,
-    prepare,
-    prepare_all,
-    query_vector,
-    texts_to_embed,
-)
+from memory_core.storage.qdrant.writing import Access, until_undisturbed
+from memory_core.storage.shared.prepared import Prepared, prepare, prepare_all, query_vector
 from memory_core.storage.shared.versions import versions_of
 from memory_core.where.value import Where
 
@@ -59,12 +50,13 @@ Versions = list[Version]
 DEFAULT_COLLECTION = "memory-core"
 MIRROR_PATIENCE = Patience(attempts=2, deadline_seconds=5.0)
 """A mirror can read from its file, and writes again in the next round."""
-MAX_OWNERS: Final = 1_000_000
-"""Maximum number of listed owners, those with the most records."""
 
 
 class QdrantStore:
     """Records with their vectors and words in one collection of a Qdrant server, shared by any number of processes.
+
+    Each record is one point and changes in one conditional request. A batch is no transaction: if the server fails in
+    the middle, `UnfinishedWriteError` names what is stored, and repeating the call is safe.
 
     Args:
         server: A URL, a `Server`, or for tests `":memory:"` or a folder. Missing settings come from the environment
@@ -75,6 +67,9 @@ class QdrantStore:
         patience: How long a request is tried.
         chunker: Splits the texts that are written from here on.
     """
+
+    atomic_batches: ClassVar[bool] = False
+    """Whether a call that writes several records stores all or none of them; see `protocols.Records`."""
 
     def __init__(
         self,
@@ -87,7 +82,7 @@ class QdrantStore:
         patience: Patience | None = None,
         chunker: Chunker = DEFAULT_CHUNKER,
     ) -> None:
-        self._server = _server(server).resolved()
+        self._server = to_server(server).resolved()
         self._embedder = embedder
         self._clock = clock
         self._name = collection
@@ -97,7 +92,7 @@ class QdrantStore:
         self._prepare = partial(prepare, chunker=chunker)
         self._to_close = AsyncExitStack()
         self._writes: set[asyncio.Task[Any]] = set()
-        self._pending_vectors: PendingVectors | None = None
+        self._background: Background | None = None
         self._is_mirror = False
 
     @classmethod
@@ -114,7 +109,7 @@ class QdrantStore:
         return store
 
     async def open(self) -> None:
-        """Connect to the server, create or check the collections, and start the background work.
+        """Connect to the server, create or complete the collections, and start the background work.
 
         Raises:
             StorageError: The server cannot be reached, or its collections cannot be used.
@@ -135,31 +130,32 @@ class QdrantStore:
 
     async def _open(self) -> None:
         if self._embedder is not None:
-            self._to_close.push_async_callback(self._embedder.close)
+            self._to_close.push_async_callback(self._close_embedder)
         self._connection = Connection(self._server, self._patience)
         self._to_close.push_async_callback(self._connection.close)
         await self._connection.open()
-        ledger_name = schema.ledger_name(self._name)
-        await schema.ensure_ledger(self._connection, ledger_name, self._layout)
-        ledger = Ledger(Points(self._connection, ledger_name, self._layout))
-        await ledger.insist_on_known_format()
-        await ledger.probe()
-        fingerprint = None if self._embedder is None else self._embedder.fingerprint
-        description = await ledger.claim(schema.records_name(self._name, fingerprint), fingerprint)
-        await schema.ensure_records(self._connection, description.records, self._layout, description.fingerprint)
+        await schema.ensure_meta(self._connection, self._name, self._layout)
+        meta = Meta(Points(self._connection, schema.meta_name(self._name), self._layout))
+        await meta.read()  # a newer format is refused before anything is written
+        await meta.probe()
+        found = await meta.claim(None if self._embedder is None else self._embedder.fingerprint)
+        await schema.ensure_records(self._connection, self._name, self._layout, found.fingerprint, found.vector)
+        records, names = Points(self._connection, self._name, self._layout), Names(found.secret)
         self._access = Access(
-            records=Points(self._connection, description.records, self._layout),
-            ledger=ledger,
-            arrivals=Arrivals(),
-            locks=Locks(),
-            has_vectors=description.fingerprint is not None,
+            records=records,
+            meta=meta,
+            names=names,
+            owners=Owners(records, names),
+            fingerprint=found.fingerprint,
             chunker=self._chunker,
         )
-        self._fingerprint = description.fingerprint
         if not self._is_mirror:
-            self._pending_vectors = PendingVectors(self._access, self._embedder, self._clock)
-            self._to_close.push_async_callback(self._pending_vectors.close)
-            self._to_close.push_async_callback(Reanalysis(self._access.records).close)
+            self._background = Background(self._access, self._embedder, self._clock)
+            self._to_close.push_async_callback(self._background.close)
+
+    async def _close_embedder(self) -> None:
+        if self._embedder is not None:
+            await self._embedder.close()
 
     async def add(
         self,
@@ -169,67 +165,66 @@ class QdrantStore:
         embed_later: bool,
         progress: ProgressCallback | None = None,
     ) -> list[MemoryRecord | None]:
-        """See `Records.add`."""
+        """See `Records.add`.
+
+        Raises:
+            UnfinishedWriteError: The server failed, and some of the records are stored, or perhaps are.
+        """
         if not records:
             return []
-        batch = await prepare_all(self._prepare, records)
-        embedded: dict[str, Prepared] = {}
-        if self._embedder is not None and not embed_later:
-            embedded = await adding.with_vectors(
-                self._access, scope, batch, self._embedder, self._clock(), progress=progress
-            )
-        return await self._write(scope, lambda: adding.add(self._access, scope, batch, embedded, self._clock()))
+        batch, planner = await prepare_all(self._prepare, records), self._planner(scope)
+        embedder = None if embed_later else self._embedder
+        embedded = await self._embedded(batch, embedder, planner, is_put=False, progress=progress)
+        return await self._write(scope, lambda owner: adding.add(self._access, owner, planner, batch, embedded))
 
     async def search(self, scope: Scope, request: SearchRequest) -> list[Hit]:
         """See `Records.search`."""
         request.insist_on(self._embedder)
-        points = self._access.of(scope)
-        now = self._clock()
+        access, now = self._access, self._clock()
         if request.mode == "substring":
-            return await searching.containing(points, scope, request, now)
-        vector = await self._query_vector(scope, request)
-        by_owner = self._connection.version >= IDF_BY_OWNER
+            return await access.owners.run(scope, lambda owner: searching.containing(owner, scope, request, now))
         query = await off_loop(is_long(request.text), parse, request.text)
-        return await searching.ranked(
-            points,
-            searching.Search(scope, request, query, vector, now, by_owner, self._server.is_local),
+        names: Collection[str] = ()
+        if self._embedder is not None and request.mode != "lexical" and request.vector is None and query.names:
+            authors = await access.owners.run(scope, lambda owner: searching.participants(access.owners, owner))
+            names = {first_name(author) for author in authors} & set(query.names)
+        vector = await query_vector(self._embedder, request, names)
+        search = searching.Search(
+            scope,
+            request,
+            query,
+            vector,
+            access.vector,
+            now,
+            self._connection.version >= IDF_BY_OWNER,
+            self._server.is_local,
         )
+        return await access.owners.run(scope, lambda owner: searching.ranked(owner, search))
 
     async def list(self, scope: Scope, request: ListRequest) -> Page:
         """See `Records.list`."""
-        points = self._access.of(scope)
         now = self._clock()
 
-        async def read_and_touch() -> Page:
-            page, stored = await listing.page(points, scope, request, now)
-            return replace(page, records=await listing.touch(points, stored, now))
+        async def read(owner: Owner) -> Page:
+            return (await listing.page(owner, scope, request, now))[0]
+
+        async def read_and_touch(owner: Owner) -> Page:
+            page, stored = await listing.page(owner, scope, request, now)
+            return replace(page, records=await listing.touch(owner.points, stored, now))
 
         if request.touch:
             return await self._write(scope, read_and_touch)
-        return (await listing.page(points, scope, request, now))[0]
+        return await self._access.owners.run(scope, read)
 
     async def update(self, scope: Scope, id: str, patch: Patch, *, expected_version: int | None) -> MemoryRecord:  # noqa: A002
         """See `Records.update`."""
-        now = self._clock()
-        known = await self._one(scope, id)
-        made = await off_loop(is_long_patch(patch), self._patched, known.record, patch, now)
-        if self._embedder is not None and is_searched_differently(known.record, made.record) and made.chunks:
-            made = await self._embedded(self._embedder, made)
-
-        async def work() -> MemoryRecord:
-            current = await self._one(scope, id)
-            insist_on_version(current.record, expected_version)  # the write goes through only if this is still current
-            record = patched(current.record, patch, now)
-            if record is current.record:
-                return record
-            item = made if record == made.record else made.again(record)
-            write = token()
-            changes = Changes(scope)
-            await adding.add_update(self._access, changes, Update(current, record), item, write)
-            await carry_out(self._access, changes, write)
-            return record
-
-        return await self._write(scope, work)
+        access, planner = self._access, self._planner(scope)
+        known = await access.owners.run(scope, lambda owner: listing.existing(owner, scope, id, planner.now))
+        made = await off_loop(is_long_patch(patch), self._patched, known.record, patch, planner.now)
+        if known.record.text != made.record.text:
+            made = await adding.embedded_or_pending(self._embedder, made)
+        change = adding.Change(id, patch, expected_version, made)
+        return await self._write(scope, lambda owner: adding.update(access, owner, planner, change))
 
     def _patched(self, record: MemoryRecord, patch: Patch, now: datetime) -> Prepared:
         return self._prepare(patched(record, patch, now))
@@ -239,31 +234,31 @@ class QdrantStore:
         return len(await self._delete(scope, where, forget=forget, expired=False))
 
     async def put(self, scope: Scope, records: Sequence[MemoryRecord], *, remove: Collection[str]) -> Records:
-        """See `KeyValue.put`."""
+        """See `KeyValue.put`; removes after everything is written."""
         if not records and not remove:
             return []
-        batch = await prepare_all(self._prepare, records)
-        embedded: dict[str, Prepared] = {}
-        if self._embedder is not None and batch:
-            embedded = await adding.with_vectors(
-                self._access, scope, batch, self._embedder, self._clock(), sort=outline_of_put
-            )
+        batch, planner = await prepare_all(self._prepare, records), self._planner(scope)
+        embedded = await self._embedded(batch, self._embedder, planner, is_put=True, progress=None)
+
         return await self._write(
-            scope, lambda: key_value.put(self._access, scope, batch, embedded, remove=remove, now=self._clock())
+            scope, lambda owner: adding.put(self._access, owner, planner, batch, embedded, remove=remove)
         )
 
     async def collections(self, scope: Scope, where: Where) -> Texts:
         """See `KeyValue.collections`."""
-        return await listing.collections(self._access.of(scope), scope, where, self._clock())
+        now = self._clock()
+        return await self._access.owners.run(scope, lambda owner: listing.collections(owner, scope, where, now))
 
     async def postpone(self, scope: Scope, expiries: Mapping[str, datetime | None]) -> None:
         """See `KeyValue.postpone`."""
         if expiries:
-            await self._write(scope, lambda: key_value.postpone(self._access, scope, expiries, self._clock()))
+            now = self._clock()
+            await self._write(scope, lambda owner: key_value.postpone(self._access, owner, scope, expiries, now))
 
     async def sweep(self, scope: Scope) -> int:
         """See `KeyValue.sweep`."""
-        swept = await self._write(scope, lambda: key_value.sweep(self._access, scope, self._clock()))
+        now = self._clock()
+        swept = await self._write(scope, lambda owner: key_value.sweep(self._access, owner, scope, now))
         logger.info("swept %d expired records", swept)
         return swept
 
@@ -274,55 +269,85 @@ class QdrantStore:
         receipt says `files_clean=False` unless there is no file.
         """
         now = self._clock()
-        gone = await self._delete(scope, EVERYTHING, forget=True, expired=True)
+        if scope.agent is None and scope.session is None and scope.collection is None:
+            gone: Sequence[Stored] = await self._write(scope, lambda owner: removal.erase(self._access, owner, now))
+        else:
+            gone = await self._delete(scope, EVERYTHING, forget=True, expired=True)
         sessions = {item.record.session for item in gone} - {None}
         return ErasureReceipt(len(gone), len(sessions), now, files_clean=self._server.path == IN_MEMORY)
 
     def port(self) -> QdrantPort:
         """The store for export and import."""
-        return QdrantPort(self._access, self._fingerprint, self._wake_pending_vectors)
+        return QdrantPort(self._access, self._clock, self._wake)
+
+    async def reembed(self, embedder: Embedder, progress: ProgressCallback | None = None) -> int:
+        """See `Reembedding.reembed`. Other processes have to be opened again with the new embedder.
+
+        Raises:
+            UnsupportedError: The server cannot add a vector to a collection; releases before 1.18 cannot.
+        """
+
+        async def switch() -> None:
+            self._access.fingerprint = embedder.fingerprint
+            old, self._embedder = self._embedder, embedder
+            if old is None:
+                self._to_close.push_async_callback(self._close_embedder)
+            else:
+                await old.close()
+
+        count = await reembed(self._connection, self._access, embedder, switch, progress)
+        if self._background is not None:
+            self._background.wake(embedder)
+        return count
 
     async def stats(self, scope: Scope) -> Stats:
         """See `Counting.stats`."""
-        return await listing.count(
-            self._access.of(scope), scope, self._clock(), has_embedder=self._embedder is not None
+        now, has_embedder = self._clock(), self._embedder is not None
+        return await self._access.owners.run(
+            scope, lambda owner: listing.count(owner, scope, now, has_embedder=has_embedder)
         )
 
     async def owners(self) -> Scopes:
         """See `Maintained.owners`."""
-        keys = await self._access.records.values("_owner", models.Filter(), limit=MAX_OWNERS)
-        return sorted(map(to_owner, keys), key=lambda owner: (owner.app, owner.user or ""))
+        return await owners_of(self._access)
 
     async def check(self) -> Texts:
-        """See `Maintained.check`: the server's status of its collections; the server checks their content itself."""
+        """See `Maintained.check`: the server's status of its collections, and what dead writers left half-done.
+
+        The server checks the content of its files itself.
+        """
         found: list[str] = []
-        for name in (self._access.records.name, schema.ledger_name(self._name)):
+        for name in (self._name, schema.meta_name(self._name)):
             info = await self._connection.call(lambda client, name=name: client.get_collection(name))
             if info.status == models.CollectionStatus.RED:
                 found.append(f"collection {name!r} has failed: {info.optimizer_status}")
+        claims = await succession.left_behind(self._access)
+        if claims:
+            found.append(f"{claims} records are claimed by writers that have not superseded them; vacuum repairs them")
         return found
 
     async def vacuum(self) -> None:
-        """See `Maintained.vacuum`: does nothing, because a server's optimizers do it in the background."""
+        """See `Maintained.vacuum`: repairs what dead writers left half-done; the server returns the space itself."""
+        repaired = await succession.repair(self._access, self._clock())
+        logger.info("repaired %d records that dead writers left half-done", repaired)
 
     async def versions(self, scope: Scope, id: str) -> Versions:  # noqa: A002
         """See `Versioned.versions`."""
-        known = await listing.one(self._access.of(scope), scope, id, self._clock())
+        now = self._clock()
+        known = await self._access.owners.run(scope, lambda owner: listing.one(owner, scope, id, now))
         return [] if known is None else versions_of(known.record, read_revisions(known.revisions))
 
     async def _delete(self, scope: Scope, where: Where, *, forget: bool, expired: bool) -> Sequence[Stored]:
-        async def work() -> Sequence[Stored]:
-            going = await key_value.matching(self._access, scope, where, None if expired else self._clock())
-            changes = await removal(self._access, scope, going)
-            if forget:
-                keys = (item.record.source_key for item in going)
-                changes.tombstones = [self._access.ledger.tombstone(scope, key) for key in keys if key is not None]
-            await carry_out(self._access, changes, token())
-            return going
+        now, gone = self._clock(), dict[str, Stored]()
+
+        async def work(owner: Owner) -> Sequence[Stored]:
+            going = await removal.matching(owner, scope, where, None if expired else now)
+            await removal.delete(self._access, owner, going, forget=forget, now=now, gone=gone)
+            return list(gone.values())
 
         return await self._write(scope, work)
 
-    async def _write(self, scope: Scope, attempt: Callable[[], Coroutine[Any, Any, T]]) -> T:
+    async def _write(self, scope: Scope, attempt: Callable[[Owner], Coroutine[Any, Any, T]]) -> T:
         """Run a write of one owner, one at a time in this process; once begun, it completes even if cancelled."""
 
         async def work() -> T:
@@ -335,38 +360,30 @@ class QdrantStore:
         try:
             return await asyncio.shield(task)
         finally:
-            self._wake_pending_vectors()
+            self._wake()
 
-    def _wake_pending_vectors(self) -> None:
-        if self._pending_vectors is not None:
-            self._pending_vectors.wake()
+    def _wake(self) -> None:
+        if self._background is not None:
+            self._background.wake()
 
-    async def _one(self, scope: Scope, id: str) -> Stored:  # noqa: A002
-        known = await listing.one(self._access.of(scope), scope, id, self._clock())
-        if known is None:
-            raise RecordNotFoundError(f"there is no memory {id!r}")
-        return known
+    def _planner(self, scope: Scope) -> Planner:
+        return Planner(scope, self._access.names, token(), self._clock())
 
-    @staticmethod
-    async def _embedded(embedder: Embedder, item: Prepared) -> Prepared:
-        """A changed record with vectors, or with pending ones if the embedder fails."""
-        try:
-            return item._replace(vectors=await embed(embedder, texts_to_embed(item.record.text, item.chunks)))
-        except EmbeddingError as error:
-            logger.warning("the vectors of a changed record are pending: %s", reason_for_log(error))
-            return item
+    async def _embedded(
+        self,
+        batch: Sequence[Prepared],
+        embedder: Embedder | None,
+        planner: Planner,
+        *,
+        is_put: bool,
+        progress: ProgressCallback | None,
+    ) -> adding.Embedded:
+        if embedder is None:
+            return {}
 
-    async def _query_vector(self, scope: Scope, request: SearchRequest) -> Vector | None:
-        names: Collection[str] = ()
-        if self._embedder is not None and request.mode != "lexical" and request.vector is None:
-            names = await searching.participants(self._access.of(scope), scope)
-        return await query_vector(self._embedder, request, names)
-
-
-def _server(given: str | os.PathLike[str] | Server | None) -> Server:
-    if isinstance(given, Server):
-        return given
-    if given is None:
-        return Server()
-    text = os.fspath(given)
-    return Server(url=text) if text.startswith(("http://", "https://")) else Server(path=text)
+        return await self._access.owners.run(
+            planner.scope,
+            lambda owner: adding.with_vectors(
+                self._access, owner, batch, embedder, planner, is_put=is_put, progress=progress
+            ),
+        )

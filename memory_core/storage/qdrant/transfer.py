@@ -1,34 +1,57 @@
-"""Export and import of a collection's records; see `memory_core.storage.shared.transfer`."""
+"""Export and import of a collection's records; see `memory_core.storage.shared.transfer`.
+
+A manifest reads the digests that points carry, so texts are downloaded only for records that differ.
+"""
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+import uuid
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
-from typing import Any, cast
-
-import numpy as np
 
 from memory_core.models import Fingerprint, Scope
+from memory_core.protocols import Clock
+from memory_core.storage.qdrant.adding import Before, to_point, turns_before
 from memory_core.storage.qdrant.client import models
 from memory_core.storage.qdrant.codec import (
+    FORGOTTEN,
+    PENDING,
     STORED_FIELDS,
-    TEXT,
+    Names,
     Point,
     Stored,
-    point_of,
-    read_revisions,
+    bounded,
+    carried,
+    key,
     stamp,
-    to_point,
+    to_row,
     to_stored,
     token,
 )
-from memory_core.storage.qdrant.collection import Points
-from memory_core.storage.qdrant.where import all_of, owned
-from memory_core.storage.qdrant.writing import Access, portions, settle
+from memory_core.storage.qdrant.collection import NAMED, by, portions
+from memory_core.storage.qdrant.owners import Owner, Owners, to_owner
+from memory_core.storage.qdrant.removal import delete
+from memory_core.storage.qdrant.vectors import rows_of
+from memory_core.storage.qdrant.where import all_of, any_of, owned, same
+from memory_core.storage.qdrant.writing import Access, Changes, Rewrite, carry_out, until_undisturbed
 from memory_core.storage.shared.prepared import prepare
-from memory_core.storage.shared.transfer import Carried, Entry, Tombstones
+from memory_core.storage.shared.transfer import Carried, Entry, Position, Tombstones
+from memory_core.storage.shared.values import moment
+
+_LISTED = ("id", "session", "_row", "_keys", "_digest")
+FIRST_OWNERS = 10_000
+"""How many owners are asked for at first; more as long as there are more."""
+
+
+async def owners_of(access: Access) -> list[Scope]:
+    """Every owner that has records, however many there are."""
+    limit = FIRST_OWNERS
+    while len(keys := await access.records.values("_owner", None, limit=limit)) == limit:
+        limit *= 4
+    latest: dict[Scope, int] = {}
+    for scope, epoch in map(to_owner, keys):
+        latest[scope] = max(epoch, latest.get(scope, 0))
+    return sorted(latest, key=lambda owner: (owner.app, owner.user or ""))
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,109 +59,130 @@ class QdrantPort:
     """`transfer.Copyable` over the collections of a store."""
 
     access: Access
-    made_with: Fingerprint | None
+    clock: Clock
     wake: Callable[[], None]
     """Signals that vectors may be pending."""
 
     async def owners(self) -> list[Scope]:
-        found: set[Scope] = set()
-        async for page in self.access.records.pages(models.Filter(), fields=["app", "user"]):
-            found.update(Scope(existing["app"], existing["user"]) for record in page if (existing := record.payload))
-        return sorted(found, key=lambda scope: (scope.app, scope.user or ""))
+        return await owners_of(self.access)
 
     async def manifest(self, scope: Scope) -> list[Entry]:
-        entries: list[Entry] = []
-        async for page in self.access.of(scope).pages(all_of(owned(scope)), fields=STORED_FIELDS):
-            for record in page:
-                stored = to_stored(str(record.id), record.payload)
-                is_pending = stored.pending is not None or not stored.spans
-                entries.append(Entry.of(_carried(stored), has_vectors=not is_pending))
-        return sorted(entries, key=lambda entry: (entry.seq, entry.id))
+        async def read(owner: Owner) -> list[Entry]:
+            found = await owner.points.all(all_of(owned(owner.key)), fields=_LISTED)
+            entries: list[Entry] = []
+            for payload in (record.payload or {} for record in found):
+                row = to_row(payload)
+                digest, session = bytes.fromhex(payload["_digest"]), payload.get("session")
+                has_vectors = bool(row.pieces) and PENDING not in payload["_keys"]
+                entries.append(Entry(payload["id"], row.seq, digest, session, moment(row.occurred_at), has_vectors))
+            return sorted(entries, key=lambda entry: (entry.seq, entry.id))
+
+        return await self.access.owners.run(scope, read)
 
     async def take(self, scope: Scope, ids: Collection[str]) -> list[Carried]:
-        points, vectors = self.access.of(scope), self.made_with is not None
-        found = await points.having("id", list(ids), owned(scope), fields=STORED_FIELDS, vectors=vectors)
-        items = [_with_vectors(to_stored(str(record.id), record.payload), record.vector) for record in found]
-        return sorted(items, key=lambda item: (item.seq, item.record.id))
+        vector = self.access.vector
+
+        async def read(owner: Owner) -> list[Carried]:
+            keys = [key("id", one) for one in ids]
+            found = await owner.points.having(
+                "_keys", keys, owned(owner.key), fields=STORED_FIELDS, vectors=[] if vector is None else [vector]
+            )
+            items = [
+                replace(carried(to_stored(record.id, record.payload)), vectors=rows_of(record.vector, vector))
+                for record in found
+            ]
+            return sorted(items, key=lambda item: (item.seq, item.record.id))
+
+        return await self.access.owners.run(scope, read)
 
     async def restore(self, scope: Scope, items: Sequence[Carried], *, remove: Collection[str] = ()) -> None:
-        points = self.access.of(scope)
-        wanted = [*remove, *(item.record.id for item in items)]
-        existing = await points.having("id", wanted, owned(scope), fields=["_before"])
-        before = {str(record.id): (record.payload or {}).get("_before") for record in existing}
-        before = {**_in_session(items), **before}
-        made = [self._point(scope, item, before) for item in items]
-        gone = {str(record.id) for record in existing} - {
-            point.id for point in made
-        }  # removed, or under another key now
-        if gone:
-            await points.write(points.delete_points(sorted(gone)))
-        await asyncio.gather(*(_put(points, some) for some in portions(made, lambda point: point)))
+        await until_undisturbed(self.access, scope, lambda owner: self._restore(owner, items, remove))
         self.wake()
 
     async def follow(self, scope: Scope, items: Sequence[Carried], seqs: Collection[int]) -> None:
         """Make the records at these seqs of an owner equal to `items`: add, change and delete records."""
-        points = self.access.of(scope)
-        there = await points.having("_seq", list(seqs), owned(scope), fields=["id", "session"])
-        existing = [record.payload or {} for record in there]
-        ids = {item.record.id for item in items}
-        await self.restore(scope, items, remove=[one["id"] for one in existing if one["id"] not in ids])
-        sessions = {item.record.session for item in items} | {one.get("session") for one in existing}
-        if chosen := [session for session in sessions if session is not None]:
-            await self.settle(scope, chosen)
 
-    async def settle(self, scope: Scope, sessions: Collection[str] | None = None) -> None:
-        """Set the previous point of each turn, in all sessions or in these."""
-        await settle(self.access, scope, sessions)
+        async def work(owner: Owner) -> None:
+            there = await owner.points.having("_seq", list(seqs), owned(owner.key), fields=["id"])
+            existing = {(record.payload or {})["id"] for record in there}
+            await self._restore(owner, items, existing - {item.record.id for item in items})
+
+        await until_undisturbed(self.access, scope, work)
+        self.wake()
+
+    async def settle(self, scope: Scope) -> None:
+        """Nothing depends on several records."""
 
     async def fingerprint(self) -> Fingerprint | None:
-        return self.made_with
+        return self.access.fingerprint
 
     async def tombstones(self) -> Tombstones:
-        return await self.access.ledger.tombstones()
+        found = await self.access.records.all(all_of(same("_keys", FORGOTTEN)), fields=False)
+        return Tombstones(self.access.names.secret, frozenset(uuid.UUID(str(record.id)).bytes for record in found))
 
     async def adopt(self, tombstones: Tombstones) -> None:
-        await self.access.ledger.adopt(tombstones)
+        access = self.access
+        if tombstones.secret != access.names.secret:  # the store is empty: its points are named by the secret
+            known = await access.meta.known()
+            await access.meta.change(known, replace(known, secret=tombstones.secret))
+            access.names = Names(tombstones.secret)
+            access.owners = Owners(access.records, access.names)
+        shared, write = access.records.shared, token()
+        payload = {"_marker": "forgotten", "_keys": [FORGOTTEN], "_write": write, "_writes": [write]}
+        for some in by(NAMED, [str(uuid.UUID(bytes=digest)) for digest in sorted(tombstones.digests)]):
+            found = await access.records.read(some, fields=["_marker", "_write"])
+            there = {str(record.id): record.payload or {} for record in found}
+            deleted = [point for point, known in there.items() if known.get("_marker") == "deleted"]
+            for points in portions(Point(point, payload) for point in some if point not in there):
+                await shared.upsert(points, models.UpdateMode.INSERT_ONLY)
+            for points in portions(Point(point, payload) for point in deleted):
+                states = [there[point.id]["_write"] for point in points]
+                await shared.upsert(points, models.UpdateMode.UPDATE_ONLY, all_of(any_of("_write", states)))
 
-    def _point(self, scope: Scope, item: Carried, before: Mapping[str, str | None]) -> Point:
+    async def positions(self) -> dict[Scope, Position]:
+        """The positions of a mirror, by owner."""
+        return await self.access.meta.positions()
+
+    async def note_position(self, scope: Scope, position: Position | None) -> None:
+        """Store the position of a mirror for an owner; `None` removes it."""
+        await self.access.meta.note_position(self.access.names.of(scope, "\0mirror"), scope, position)
+
+    async def _restore(self, owner: Owner, items: Sequence[Carried], remove: Collection[str]) -> None:
+        """Write records as they are. What has the same id elsewhere, under another source key, is deleted."""
+        ids = {*remove, *(item.record.id for item in items)}
+        found = await owner.points.having(
+            "_keys", [key("id", one) for one in sorted(ids)], owned(owner.key), fields=STORED_FIELDS
+        )
+        existing = [to_stored(record.id, record.payload) for record in found]
+        here = [self.access.names.point_of(item.record) for item in items]
+        elsewhere = [item for item in existing if item.point not in here]
+        await delete(self.access, owner, elsewhere, forget=False, now=self.clock())
+        states = {
+            str(record.id): (record.payload or {})["_write"]
+            for record in await owner.points.read(here, fields=["_write"])
+        }
+        changes = Changes(token())
+        before = await turns_before(owner, [(item.record, item.seq) for item in items])
+        for point, item in dict(zip(here, items, strict=True)).items():
+            made = self._point(owner, point, item, before, changes.write)
+            changes.named[point] = item.record.id
+            if point in states:
+                changes.rewrites.append(Rewrite(made, states[point]))
+            else:
+                changes.inserts.append(made)
+        await carry_out(owner.points, changes)
+
+    def _point(self, owner: Owner, point: str, item: Carried, before: Before, write: str) -> Point:
         made = prepare(item.record, self.access.chunker)
-        if self.access.has_vectors and len(item.vectors) == len(made.chunks):
-            made = made._replace(vectors=item.vectors)
-        write, point = token(), point_of(item.record)
+        if self.access.fingerprint is not None and len(item.vectors) == len(made.chunks):
+            made = made.embedded(item.vectors, self.access.fingerprint)
         known = Stored(
             point=point,
             record=item.record,
             seq=item.seq,
-            before=before.get(point),
+            before=before.get(item.record.id, ()),
             born=write,
             write=write,
-            pending=None,
-            revisions=[(rev, text, stamp(until)) for rev, text, until in item.revisions],
+            revisions=bounded([(rev, text, stamp(until)) for rev, text, until in item.revisions]),
         )
-        return to_point(scope, made, known, pending=None if made.vectors else token())
-
-
-async def _put(points: Points, some: Sequence[Point]) -> None:
-    await points.write(points.put([point.to_struct() for point in some]))
-
-
-def _in_session(items: Sequence[Carried]) -> dict[str, str | None]:
-    """The point before each item in its session, among these items; `settle` corrects the rest."""
-    turns = sorted(
-        (record.session, record.occurred_at, item.seq, point_of(record))
-        for item in items
-        if (record := item.record).session is not None
-    )
-    return {later[-1]: turn[-1] for turn, later in pairwise(turns) if turn[0] == later[0]}
-
-
-def _carried(stored: Stored) -> Carried:
-    return Carried(stored.record, stored.seq, tuple(read_revisions(stored.revisions)))
-
-
-def _with_vectors(stored: Stored, vector: Any) -> Carried:
-    item = _carried(stored)
-    rows: Iterable[Any] = cast("dict[str, Any]", vector).get(TEXT, ()) if isinstance(vector, dict) else ()
-    if stored.pending is not None:
-        return item
-    return replace(item, vectors=tuple(np.asarray(row, np.float16).tobytes() for row in rows))
+        return to_point(self.access, owner, made, known)

@@ -1,19 +1,22 @@
-"""Scopes and conditions as Qdrant filters. Every filter that reaches records starts with their owner."""
+"""Scopes and conditions as Qdrant filters. Every filter that reaches records starts with their owner.
+
+Equalities of all fields share one index (`codec.keys_of`); times and numbers that applications filter by have one each.
+The other conditions are `undecided` here and tested on the client.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from datetime import datetime
 from typing import Any, Final, cast
 
 from memory_core.limits import MAX_TAGS
 from memory_core.models import STATES, Scope
 from memory_core.storage.qdrant.client import models
-from memory_core.storage.qdrant.codec import data_key, is_plain, owner_key
+from memory_core.storage.qdrant.codec import data_key, is_plain, key
 from memory_core.storage.shared.values import link_keys
 from memory_core.where.conditions import (
     GROUPS,
-    NUMBER_FIELDS,
     TIME_FIELDS,
     AllOf,
     AnyOf,
@@ -28,48 +31,65 @@ from memory_core.where.value import Where
 Clause = models.Condition
 
 _EQUALS: Final = ("author", "agent", "session", "collection", "emotion")
+RANGED: Final = ("occurred_at", "created_at", "updated_at", "expires_at", "valid_from", "valid_to")
+"""Times with an index."""
+RATED: Final = ("importance", "confidence")
+"""Numbers with an index."""
+_UNINDEXED: Final = ("accessed_at", "access_count", "rev", "version")
 EVERYTHING: Final = Where(states=STATES)
 
 
-def same(key: str, value: str) -> Clause:
-    """The field equals this value."""
-    return models.FieldCondition(key=key, match=models.MatchValue(value=value))
+def same(field: str, value: str) -> Clause:
+    """The field, or one value of its list, equals this value."""
+    return models.FieldCondition(key=field, match=models.MatchValue(value=value))
 
 
-def holding(key: str, term: str) -> Clause:
+def keyed(name: str, value: object) -> Clause:
+    """The record has this value in the field, or among its values."""
+    return same("_keys", key(name, value))
+
+
+def keyed_any(name: str, values: Iterable[object]) -> Clause:
+    """The record has one of these values in the field."""
+    return any_of("_keys", [key(name, value) for value in values])
+
+
+def holding(field: str, term: str) -> Clause:
     """The field, a text of terms separated by spaces, contains this one."""
-    return models.FieldCondition(key=key, match=models.MatchText(text=term))
+    return models.FieldCondition(key=field, match=models.MatchText(text=term))
 
 
-def any_of(key: str, values: Collection[str] | Collection[int]) -> Clause:
+def any_of(field: str, values: Collection[str] | Collection[int]) -> Clause:
     """The field, or one value of its list, is one of these."""
     among: Any = list(values)
-    return models.FieldCondition(key=key, match=models.MatchAny(any=among))
+    return models.FieldCondition(key=field, match=models.MatchAny(any=among))
 
 
-def between(key: str, least: Any, most: Any) -> Clause:
+def between(field: str, least: Any, most: Any) -> Clause:
     """The field is between `least` and `most`, both included; numbers or aware datetimes, `None` for no bound."""
-    if isinstance(least, datetime) or isinstance(most, datetime):
-        return models.FieldCondition(key=key, range=models.DatetimeRange(gte=least, lte=most))
-    return models.FieldCondition(key=key, range=models.Range(gte=least, lte=most))
+    return _ranged(field, gte=least, lte=most)
 
 
-def beyond(key: str, value: Any, *, descending: bool) -> Clause:
+def beyond(field: str, value: Any, *, descending: bool) -> Clause:
     """The field comes after `value` in this direction."""
-    bounds: dict[str, Any] = {"lt" if descending else "gt": value}
-    if isinstance(value, datetime):
-        return models.FieldCondition(key=key, range=models.DatetimeRange(**bounds))
-    return models.FieldCondition(key=key, range=models.Range(**bounds))
+    return _ranged(field, lt=value) if descending else _ranged(field, gt=value)
 
 
-def up_to(key: str, moment: datetime) -> Clause:
+def up_to(field: str, moment: datetime) -> Clause:
     """The field is a moment at or before this one."""
-    return models.FieldCondition(key=key, range=models.DatetimeRange(lte=moment))
+    return _ranged(field, lte=moment)
 
 
-def empty(key: str) -> Clause:
+def _ranged(field: str, **bounds: Any) -> Clause:
+    is_moment = any(isinstance(bound, datetime) for bound in bounds.values())
+    return models.FieldCondition(
+        key=field, range=models.DatetimeRange(**bounds) if is_moment else models.Range(**bounds)
+    )
+
+
+def empty(field: str) -> Clause:
     """The field is missing or null."""
-    return models.IsEmptyCondition(is_empty=models.PayloadField(key=key))
+    return models.IsEmptyCondition(is_empty=models.PayloadField(key=field))
 
 
 def among(points: Collection[str]) -> Clause:
@@ -82,34 +102,37 @@ def all_of(*conditions: Clause, but_not: Sequence[Clause] = ()) -> models.Filter
     return models.Filter(must=list(conditions), must_not=list(but_not) or None)
 
 
-def owned(scope: Scope) -> Clause:
-    """The record belongs to the owner."""
-    return same("_owner", owner_key(scope))
+def either(*parts: Clause) -> Clause:
+    """At least one of these is true. Without any, this is false; an empty `should` would be true."""
+    return models.Filter(should=list(parts)) if parts else among(())
 
 
-def conditions(scope: Scope, where: Where, now: datetime | None) -> list[Clause] | None:
+def owned(owner: str) -> Clause:
+    """The record belongs to the owner, in the epoch of this key."""
+    return same("_owner", owner)
+
+
+def conditions(owner: str, scope: Scope, where: Where, now: datetime | None) -> list[Clause] | None:
     """The conditions for a record in `scope`; `None` if no record can satisfy them.
 
     The conditions that `undecided` returns are not included.
 
     Args:
+        owner: The owner's key (`owners.Owner.key`).
         where: Checked by `check_where`.
         now: Excludes records that have expired by then; `None` includes them.
     """
     if len(set(where.tags_all)) > MAX_TAGS or _names_none(where.ids) or _names_none(where.source_keys):
         return None
-    found = [owned(scope), *_bound(scope), *_fields(where), *_ranges(where)]
+    found = [owned(owner), *_bound(scope), *_fields(where), *_ranges(where)]
     if now is not None:
-        alive = beyond("expires_at", now, descending=False)
-        found.insert(1, models.Filter(should=[empty("expires_at"), alive]))
-    found += [_matching(condition) for condition in conditions_of(where) if _is_indexed(condition)]
-    if where.ids is not None:
-        found.append(any_of("id", dict.fromkeys(where.ids)))
-    return found
+        found.insert(1, either(empty("expires_at"), beyond("expires_at", now, descending=False)))
+    return found + [_matching(condition) for condition in conditions_of(where) if _is_indexed(condition)]
 
 
 def undecided(where: Where) -> list[Condition]:
-    """The conditions that no index answers: on nested data, on an order within data, and on the prefix of a name."""
+    """The conditions that no index answers: on nested data, on an order within data, on the prefix of a name, and on
+    counts of reads and changes."""
     return [condition for condition in conditions_of(where) if not _is_indexed(condition)]
 
 
@@ -121,63 +144,78 @@ def is_selective(scope: Scope, where: Where) -> bool:
 def _bound(scope: Scope) -> list[Clause]:
     """The conditions of a narrow handle."""
     keys = {name: getattr(scope, name) for name in ("agent", "session", "collection")}
-    return [same(name, value) for name, value in keys.items() if value is not None]
+    return [keyed(name, value) for name, value in keys.items() if value is not None]
 
 
 def _fields(where: Where) -> list[Clause]:
     equals = {name: getattr(where, name) for name in _EQUALS}
-    found = [same(name, value) for name, value in equals.items() if value is not None]
+    found = [keyed(name, value) for name, value in equals.items() if value is not None]
     states = () if set(where.states) == set(STATES) else where.states
     listed = {"state": states, "role": where.roles, "kind": where.kinds, "tier": where.tiers, "tags": where.tags_any}
-    found += [any_of(name, values) for name, values in listed.items() if values]
-    found += [same("tags", tag) for tag in dict.fromkeys(where.tags_all)]
-    found += [same("links", link) for link in link_keys(where.links)]
+    found += [keyed_any(name, values) for name, values in listed.items() if values]
+    found += [keyed("tags", tag) for tag in dict.fromkeys(where.tags_all)]
+    found += [keyed("links", link) for link in link_keys(where.links)]
     if where.under is not None:
-        found.append(same("_under", where.under))
+        found.append(keyed("under", where.under))
+    if where.ids is not None:
+        found.append(keyed_any("id", dict.fromkeys(where.ids)))
     if where.source_keys is not None:
-        found.append(any_of("source_key", dict.fromkeys(where.source_keys)))
+        found.append(keyed_any("source_key", dict.fromkeys(where.source_keys)))
+    return found
+
+
+def _ranges(where: Where) -> list[Clause]:
+    found: list[Clause] = []
+    if where.min_importance is not None:
+        found.append(between("importance", where.min_importance, None))
+    if where.min_confidence is not None:
+        found.append(between("confidence", where.min_confidence, None))
+    if where.since is not None or where.until is not None:
+        found.append(_ranged("occurred_at", gte=where.since, lt=where.until))
+    if where.as_of is not None:
+        happened = all_of(empty("valid_from"), up_to("occurred_at", where.as_of))
+        found.append(either(up_to("valid_from", where.as_of), happened))
+        found.append(either(empty("valid_to"), beyond("valid_to", where.as_of, descending=False)))
     return found
 
 
 def _matching(condition: Condition) -> Clause:
     """A condition that an index answers."""
     if isinstance(condition, DataCondition):
-        return _compared(condition.op, condition.value, lambda value: same("_data", data_key(_key(condition), value)))
+        name = str(condition.path[0])
+        return _compared(condition.op, condition.value, lambda value: same("_keys", data_key(name, value)))
     if isinstance(condition, FieldCondition):
         return _field(condition)
     parts = [_matching(one) for one in condition.conditions]
     if isinstance(condition, AllOf):
         return all_of(*parts)
-    return _any(parts) if isinstance(condition, AnyOf) else all_of(but_not=parts)
+    return either(*parts) if isinstance(condition, AnyOf) else all_of(but_not=parts)
 
 
 def _field(condition: FieldCondition) -> Clause:
     name, op, value = condition.field, condition.op, cast("Any", condition.value)
     if op == "exists":
-        return all_of(but_not=[empty(name)]) if value else empty(name)
+        return all_of(but_not=[_unset(name)]) if value else _unset(name)
     if op == "between":
         return between(name, *value)
     if op in {"eq", "ne", "in", "nin"}:
         return _compared(op, value, lambda one: _equal(name, one))
-    bounds: dict[str, Any] = {op: value}
-    spans = models.DatetimeRange(**bounds) if name in TIME_FIELDS else models.Range(**bounds)
-    return models.FieldCondition(key=name, range=spans)
+    return _ranged(name, **{op: value})
 
 
 def _compared(op: Comparison, value: Any, equal: Callable[[Any], Clause]) -> Clause:
-    found = _any([equal(one) for one in value]) if op in {"in", "nin"} else equal(value)
+    found = either(*(equal(one) for one in value)) if op in {"in", "nin"} else equal(value)
     return all_of(but_not=[found]) if op in {"ne", "nin"} else found
-
-
-def _any(parts: Sequence[Clause]) -> Clause:
-    """At least one of these is true. Without any, this is false; an empty `should` would be true."""
-    return models.Filter(should=list(parts)) if parts else among(())
 
 
 def _equal(name: str, value: Any) -> Clause:
     if value is None:
-        return empty(name)
-    return between(name, value, value) if name in (*TIME_FIELDS, *NUMBER_FIELDS) else same(name, value)
+        return _unset(name)
+    return between(name, value, value) if name in (*TIME_FIELDS, *RATED) else keyed(name, value)
+
+
+def _unset(name: str) -> Clause:
+    return empty(name) if name in (*TIME_FIELDS, *RATED) else all_of(but_not=[same("_keys", name)])
 
 
 def _names_none(values: Sequence[str] | None) -> bool:
@@ -188,36 +226,9 @@ def _is_indexed(condition: Condition) -> bool:
     if isinstance(condition, GROUPS):
         return all(map(_is_indexed, condition.conditions))
     if isinstance(condition, FieldCondition):
-        return condition.op != "starts_with"
+        return condition.op != "starts_with" and condition.field not in _UNINDEXED
     values = cast("Sequence[object]", condition.value) if condition.op in {"in", "nin"} else [condition.value]
     is_equality = condition.op in {"eq", "ne", "in", "nin"}
     return (
         len(condition.path) == 1 and isinstance(condition.path[0], str) and is_equality and all(map(is_plain, values))
     )
-
-
-def _key(condition: DataCondition) -> str:
-    return str(condition.path[0])
-
-
-def _ranges(where: Where) -> list[Clause]:
-    found: list[Clause] = []
-    if where.min_importance is not None:
-        found.append(between("importance", where.min_importance, None))
-    if where.min_confidence is not None:
-        found.append(between("confidence", where.min_confidence, None))
-    if where.since is not None or where.until is not None:
-        found.append(
-            models.FieldCondition(key="occurred_at", range=models.DatetimeRange(gte=where.since, lt=where.until))
-        )
-    if where.as_of is not None:
-        found += _true_at(where.as_of)
-    return found
-
-
-def _true_at(moment: datetime) -> list[Clause]:
-    happened = all_of(empty("valid_from"), up_to("occurred_at", moment))
-    return [
-        models.Filter(should=[up_to("valid_from", moment), happened]),
-        models.Filter(should=[empty("valid_to"), beyond("valid_to", moment, descending=False)]),
-    ]

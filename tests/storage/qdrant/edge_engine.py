@@ -57,7 +57,10 @@ class EdgeEngine(Engine):
     def _create(self, collection: str, body: models.CreateCollection) -> bool:
         vectors = {name: _vector_params(params) for name, params in _named(body.vectors).items()}
         sparse = {
-            name: edge.EdgeSparseVectorParams(modifier=edge.Modifier.Idf if params.modifier else None)
+            name: edge.EdgeSparseVectorParams(
+                modifier=edge.Modifier.Idf if params.modifier else None,
+                on_disk=params.index.on_disk if params.index else None,
+            )
             for name, params in (body.sparse_vectors or {}).items()
         }
         config = edge.EdgeConfig(
@@ -76,12 +79,13 @@ class EdgeEngine(Engine):
 
     def _index(self, collection: str, body: models.CreateFieldIndex) -> models.UpdateResult:
         kind: Any = body.field_schema
+        place = {"on_disk": kind.on_disk, "enable_hnsw": kind.enable_hnsw}
         schemas: dict[str, Callable[[], Any]] = {
-            "keyword": lambda: edge.KeywordIndexParams(is_tenant=kind.is_tenant),
-            "datetime": lambda: edge.DatetimeIndexParams(is_principal=kind.is_principal),
-            "float": edge.FloatIndexParams,
-            "text": lambda: edge.TextIndexParams(edge.TokenizerType.Whitespace, lowercase=kind.lowercase),
-            "integer": lambda: edge.IntegerIndexParams(lookup=True, range=True),
+            "keyword": lambda: edge.KeywordIndexParams(is_tenant=kind.is_tenant, **place),
+            "datetime": lambda: edge.DatetimeIndexParams(**place),
+            "float": lambda: edge.FloatIndexParams(**place),
+            "text": lambda: edge.TextIndexParams(edge.TokenizerType.Whitespace, lowercase=kind.lowercase, **place),
+            "integer": lambda: edge.IntegerIndexParams(lookup=True, range=True, **place),
         }
         schema = schemas[kind.type.value]()
         self.shards[collection].update(edge.UpdateOperation.create_field_index(body.field_name, schema))
@@ -89,12 +93,13 @@ class EdgeEngine(Engine):
 
     def _vector_name(self, collection: str, body: tuple[str, Any]) -> models.UpdateResult:
         name, config = body[0], body[1].dense
+        several = edge.MultiVectorConfig(edge.MultiVectorComparator.MaxSim) if config.multivector_config else None
         self.shards[collection].update(
             edge.UpdateOperation.create_dense_vector(
                 name,
                 config.size,
                 edge.Distance.Cosine,
-                edge.MultiVectorConfig(edge.MultiVectorComparator.MaxSim),
+                several,
                 edge.VectorStorageDatatype.Float16,
             )
         )
@@ -102,9 +107,11 @@ class EdgeEngine(Engine):
 
     def _retrieve(self, collection: str, body: models.PointRequest) -> list[models.Record]:
         found = self.shards[collection].retrieve(
-            [str(point) for point in body.ids], with_payload=_payload(body.with_payload), with_vector=False
+            [str(point) for point in body.ids],
+            with_payload=_payload(body.with_payload),
+            with_vector=body.with_vector or False,
         )
-        return [models.Record(id=str(record.id), payload=record.payload) for record in found]
+        return [models.Record(id=str(record.id), payload=record.payload, vector=record.vector) for record in found]
 
     def _scroll(self, collection: str, body: models.ScrollRequest) -> models.ScrollResult:
         points, offset = self.shards[collection].scroll(
@@ -131,6 +138,7 @@ class EdgeEngine(Engine):
         shape: dict[str, Any] = {
             "filter": _filter(search.filter),
             "with_payload": _payload(search.with_payload or False),
+            "with_vector": search.with_vector or False,
         }
         if query is None or isinstance(query, models.OrderByQuery):
             order = None
@@ -139,7 +147,10 @@ class EdgeEngine(Engine):
                 direction = edge.Direction.Desc if by.direction == "desc" else edge.Direction.Asc
                 order = edge.OrderBy(by.key, direction)
             found, _ = shard.scroll(edge.ScrollRequest(limit=search.limit, order_by=order, **shape))
-            return [models.ScoredPoint(id=str(p.id), version=0, score=0.0, payload=p.payload) for p in found]
+            return [
+                models.ScoredPoint(id=str(p.id), version=0, score=0.0, payload=p.payload, vector=p.vector)
+                for p in found
+            ]
         nearest: Any = query.nearest
         if isinstance(nearest, models.SparseVector):
             nearest = edge.SparseVector(nearest.indices, nearest.values)
@@ -179,7 +190,9 @@ def _vector_params(params: models.VectorParams) -> Any:
     return edge.EdgeVectorParams(
         size=params.size,
         distance=edge.Distance.Cosine,
-        multivector_config=edge.MultiVectorConfig(edge.MultiVectorComparator.MaxSim),
+        multivector_config=(
+            edge.MultiVectorConfig(edge.MultiVectorComparator.MaxSim) if params.multivector_config else None
+        ),
         datatype=edge.VectorStorageDatatype.Float16,
         on_disk=params.on_disk,
     )
@@ -255,6 +268,8 @@ def _condition(condition: Any) -> Any:
             return _filter(condition)
         case models.HasIdCondition(has_id=ids):
             return edge.HasIdCondition({str(point) for point in ids})
+        case models.HasVectorCondition(has_vector=name):
+            return edge.HasVectorCondition(name)
         case models.IsEmptyCondition(is_empty=field):
             return edge.IsEmptyCondition(field.key)
         case models.FieldCondition(key=key, match=models.MatchValue(value=value)):

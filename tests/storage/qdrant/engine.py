@@ -116,6 +116,11 @@ class Engine:
         self.shard_keys.setdefault(collection, []).append(str(body.shard_key))
         return True
 
+    def _shard_keys(self, collection: str, _: None) -> models.ShardKeysResponse:
+        return models.ShardKeysResponse(
+            shard_keys=[models.ShardKeyDescription(key=key) for key in self.shard_keys.get(collection, [])]
+        )
+
     def _info(self, collection: str, _: None) -> models.CollectionInfo:
         if not self.client.collection_exists(collection):
             raise KeyError(collection)
@@ -140,7 +145,12 @@ class Engine:
         return COMPLETED
 
     def _retrieve(self, collection: str, body: models.PointRequest) -> list[models.Record]:
-        return self.client.retrieve(collection, body.ids, with_payload=_or_true(body.with_payload))
+        return self.client.retrieve(
+            collection,
+            body.ids,
+            with_payload=_or_true(body.with_payload),
+            with_vectors=body.with_vector or False,
+        )
 
     def _scroll(self, collection: str, body: models.ScrollRequest) -> models.ScrollResult:
         points, offset = self.client.scroll(

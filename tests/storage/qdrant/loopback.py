@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gzip
 import json
 import re
 import threading
@@ -20,6 +21,7 @@ from tests.storage.qdrant.services import make_server
 HOST = "127.0.0.2"
 """Not 127.0.0.1, for which the client opens a connection for each request."""
 
+_WORTH_PACKING = 1_000
 _TURNS_TO_SERVE = 5
 """Of the loop, from a connection that is accepted to the task that serves it."""
 
@@ -29,6 +31,7 @@ _ROUTES: list[tuple[str, str, str, Any]] = [
     ("PUT", _COLLECTION, "create", models.CreateCollection),
     ("GET", _COLLECTION, "info", None),
     ("PUT", f"{_COLLECTION}/shards", "shard_key", models.CreateShardingKey),
+    ("GET", f"{_COLLECTION}/shards", "shard_keys", None),
     ("PUT", f"{_COLLECTION}/index", "index", models.CreateFieldIndex),
     ("PUT", f"{_COLLECTION}/vectors/([^/]+)", "vector_name", models.VectorNameConfig),
     ("POST", f"{_COLLECTION}/points", "retrieve", models.PointRequest),
@@ -54,6 +57,8 @@ class Loopback:
         self.grpc_port = 0
         self._http: asyncio.Server | None = None
         self._grpc: Any = None
+        self.sent_bytes = 0
+        """Of all answers over HTTP, packed."""
         self.targets: list[str] = []
         """Path and query of each request over HTTP, as long as the engine keeps calls."""
 
@@ -138,6 +143,9 @@ class Loopback:
                 if self.engine.keep_calls:
                     self.targets.append(target)
                 status, answer, more = await self._answer(method, urlsplit(target).path, body)
+                if "gzip" in headers.get("accept-encoding", "") and len(answer) > _WORTH_PACKING:  # as servers do
+                    answer, more = gzip.compress(answer, 1), f"{more}Content-Encoding: gzip\r\n"
+                self.sent_bytes += len(answer)
                 writer.write(
                     f"HTTP/1.1 {status} {_REASONS.get(status, 'Answer')}\r\nContent-Type: application/json\r\n{more}"
                     f"Content-Length: {len(answer)}\r\n\r\n".encode()

@@ -99,7 +99,9 @@ class _Points(PointsServicer):
             dense=models.DenseVectorConfig(
                 size=config.size,
                 distance=GrpcToRest.convert_distance(config.distance),
-                multivector_config=GrpcToRest.convert_multivector_config(config.multivector_config),
+                multivector_config=GrpcToRest.convert_multivector_config(config.multivector_config)
+                if config.HasField("multivector_config")
+                else None,
             )
         )
         result = await _guarded(
@@ -111,6 +113,9 @@ class _Points(PointsServicer):
         body = models.PointRequest(
             ids=[GrpcToRest.convert_point_id(point) for point in request.ids],
             with_payload=GrpcToRest.convert_with_payload_selector(request.with_payload),
+            with_vector=GrpcToRest.convert_with_vectors_selector(request.with_vectors)
+            if request.HasField("with_vectors")
+            else False,
         )
         found = await _guarded(self._engine, context, "retrieve", request.collection_name, body)
         return messages.GetResponse(result=[_record(record) for record in found])

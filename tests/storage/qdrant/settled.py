@@ -6,7 +6,8 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from memory_core.storage.qdrant.codec import TEXT, WORDS
+from memory_core.storage.qdrant.codec import PENDING
+from memory_core.storage.qdrant.vectors import WORDS
 from tests.storage.qdrant.loopback import Loopback
 
 Point = tuple[dict[str, Any], dict[str, Any]]
@@ -15,32 +16,38 @@ Point = tuple[dict[str, Any], dict[str, Any]]
 
 def records_collection(loopback: Loopback) -> str:
     """The one collection that holds records."""
-    (name,) = [name for name in loopback.engine.created if not name.endswith("-ledger")]
+    (name,) = [name for name in loopback.engine.created if not name.endswith("-meta")]
     return name
 
 
 def points(loopback: Loopback) -> dict[str, Point]:
     """All points that hold records, by the record's id."""
-    return {payload["id"]: (payload, vectors) for payload, vectors in _all(loopback, records_collection(loopback))}
+    found = everything(loopback, records_collection(loopback))
+    return {payload["id"]: (payload, vectors) for payload, vectors in found if "_owner" in payload}
 
 
-def journals(loopback: Loopback) -> list[dict[str, Any]]:
-    """The pieces of writes that are under way."""
-    (name,) = [name for name in loopback.engine.created if name.endswith("-ledger")]
-    return [payload for payload, _ in _all(loopback, name) if payload["kind"] == "journal"]
+def markers(loopback: Loopback) -> list[dict[str, Any]]:
+    """The points of the records' collection that hold no record."""
+    found = everything(loopback, records_collection(loopback))
+    return [payload for payload, _ in found if "_owner" not in payload]
 
 
-def debts(loopback: Loopback) -> list[str]:
-    """The ids of records that owe vectors."""
-    return [id_ for id_, (payload, _) in points(loopback).items() if payload.get("_pending") is not None]
+def dense_of(vectors: dict[str, Any]) -> Any:
+    """The rows of the vectors of a point's text; `None` if they are pending."""
+    return next((rows for name, rows in vectors.items() if name != WORDS and not name.endswith("-first")), None)
+
+
+def pending(loopback: Loopback) -> list[str]:
+    """The ids of records whose vectors are pending."""
+    return [id_ for id_, (payload, _) in points(loopback).items() if PENDING in payload["_keys"]]
 
 
 def settle(loopback: Loopback) -> None:
-    """Wait until nothing is owed and no write is under way; then every point has to be whole."""
-    wait_for(lambda: not journals(loopback) and not debts(loopback))  # in this order: a write may leave debts
+    """Wait until nothing is pending; then every point has to be whole."""
+    wait_for(lambda: not pending(loopback))
     for payload, vectors in points(loopback).values():
-        assert WORDS in vectors
-        assert (TEXT in vectors) == bool(payload["text"])
+        assert (WORDS in vectors) == bool(payload["_terms"])
+        assert (dense_of(vectors) is not None) == bool(payload["text"])
 
 
 def wait_for(condition: Callable[[], bool], seconds: float = 20.0) -> None:
@@ -51,7 +58,8 @@ def wait_for(condition: Callable[[], bool], seconds: float = 20.0) -> None:
         time.sleep(0.02)
 
 
-def _all(loopback: Loopback, collection: str) -> list[Point]:
+def everything(loopback: Loopback, collection: str) -> list[Point]:
+    """All points of a collection."""
     found: list[Point] = []
 
     def read() -> None:

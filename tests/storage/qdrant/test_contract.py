@@ -6,7 +6,6 @@ without vectors, those parts are tested that look different there. `MEMORY_CORE_
 
 from __future__ import annotations
 
-import os
 import uuid
 
 import pytest
@@ -15,7 +14,7 @@ from memory_core import BoundMemory, Memory, run_sync
 from memory_core.protocols import Clock
 from memory_core.storage.qdrant.settings import Server
 from memory_core.storage.qdrant.store import QdrantStore
-from memory_core.testing import ReopeningContract, StoreContract, Ticks
+from memory_core.testing import ReembeddingContract, ReopeningContract, StoreContract, Ticks
 from memory_core.testing.base import MakeEmbedder, MakeMemory, everything
 from memory_core.testing.items import ItemContract
 from memory_core.testing.records import RecordContract
@@ -83,10 +82,8 @@ class TestOverGrpc(Sample, OnAServer):
         return lambda clock: on_server(server, clock)
 
 
-if "QDRANT_URL" in os.environ:
-
-    class TestOnTheServerOfTheEnvironment(OnAServer):
-        @pytest.fixture
-        def make_memory(self) -> MakeMemory:
-            name = f"contract-{uuid.uuid4().hex[:8]}"
-            return lambda clock: on_server(Server(), clock, name)
+class TestAnotherEmbedder(ReembeddingContract):
+    @pytest.fixture
+    def make_memory(self, empty: Loopback) -> MakeMemory:
+        name = f"reembedding-{uuid.uuid4().hex[:8]}"
+        return lambda clock: on_server(Server(url=empty.url), clock, name)

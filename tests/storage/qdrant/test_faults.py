@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import random
 from collections.abc import Callable, Sequence
-from datetime import timedelta
 from itertools import count, cycle
 
 import pytest
@@ -17,16 +16,17 @@ from memory_core import (
     Patch,
     StorageError,
     StoreUnavailableError,
+    UnfinishedWriteError,
     Where,
     run_sync,
 )
-from memory_core.storage.qdrant import ledger
+from memory_core.storage.qdrant import collection
 from memory_core.storage.qdrant.settings import Patience, Server
 from memory_core.testing.base import everything, texts
 from tests.storage.qdrant.conftest import ONCE, THOROUGH, Open
 from tests.storage.qdrant.engine import Call, Decide, Fault
 from tests.storage.qdrant.loopback import Loopback
-from tests.storage.qdrant.settled import journals, settle
+from tests.storage.qdrant.settled import points, settle
 
 ADDS = int(os.environ.get("MEMORY_CORE_FAULT_ADDS", "60"))
 """How many records the fault runs add; 10000 for the figure in the documentation."""
@@ -46,7 +46,7 @@ def from_write(first: Fault, then: Fault) -> Decide:
     begun: list[Call] = []
 
     def decide(call: Call) -> Fault | None:
-        if call.is_write and not call.collection.endswith("-ledger"):
+        if call.is_write and not call.collection.endswith("-meta"):
             begun.append(call)
             return first if len(begun) == 1 else then
         return then if begun else None
@@ -133,7 +133,7 @@ def test_with_a_fault_on_every_tenth_request_everything_is_stored_once(
 
 
 def test_without_patience_the_caller_hears_of_everything_that_is_not_stored(
-    loopback: Loopback, server: Server, connect: Open, monkeypatch: pytest.MonkeyPatch
+    loopback: Loopback, server: Server, connect: Open
 ) -> None:
     loopback.engine.keep_calls = False
     ann = connect(server, patience=ONCE).bind(user="ann")
@@ -141,8 +141,6 @@ def test_without_patience_the_caller_hears_of_everything_that_is_not_stored(
     acknowledged, errors = add_under_faults(ann, ADDS)
     loopback.fail()
     assert errors > 0
-    monkeypatch.setattr(ledger, "GRACE", timedelta(0))
-    connect(server)  # whoever comes next finishes what was begun
     settle(loopback)
     assert_stored(ann, acknowledged, at_most=len(acknowledged) + 3 * errors)
 
@@ -180,51 +178,97 @@ def assert_stored(ann: BoundMemory, acknowledged: Sequence[MemoryRecord], *, at_
 
 
 @pytest.mark.parametrize("first", [Fault.HALF, Fault.RESET, Fault.LOST], ids=lambda fault: fault.name)
-def test_a_batch_that_stopped_half_way_is_finished_by_whoever_comes_next(
+def test_a_batch_that_stopped_half_way_says_what_is_stored_and_can_be_repeated(
     loopback: Loopback, server: Server, connect: Open, monkeypatch: pytest.MonkeyPatch, first: Fault
 ) -> None:
+    monkeypatch.setattr(collection, "MAX_POINTS", 4)
     ann = connect(server).bind(user="ann")
     before = run_sync(ann.add, Draft("tea", source_key="k"))
-    loopback.fail(from_write(first, Fault.UNAVAILABLE))
-    drafts = [Draft("jasmine tea", source_key="k"), *(Draft(f"n{n}", session="s") for n in range(9))]
-    with pytest.raises(StoreUnavailableError, match="does not answer after 6 attempts"):
+    drafts = [
+        Draft("jasmine tea", source_key="k"),
+        *(Draft(f"n{n}", source_key=f"n{n}", session="s") for n in range(9)),
+    ]
+    loopback.fail(after_writes(1, first, Fault.UNAVAILABLE))
+    with pytest.raises(UnfinishedWriteError, match=r"does not answer after 6 attempts.*repeating") as caught:
         run_sync(ann.add_many, drafts)
     loopback.fail()
-    assert journals(loopback) != []
-    other = connect(server).bind(user="ann")  # the writer might still be alive
-    assert journals(loopback) != []
-    monkeypatch.setattr(ledger, "GRACE", timedelta(0))
-    connect(server)
+    error = caught.value
+    assert len(error.stored) + len(error.missing) + len(error.unknown) == 10
+    assert error.unknown
+    held = points(loopback)
+    assert set(error.stored) <= held.keys() <= {*error.stored, *error.unknown, before.id}
+    run_sync(ann.add_many, drafts)
     settle(loopback)
-    assert sorted(texts(everything(other))) == sorted(["jasmine tea", *(f"n{n}" for n in range(9))])
-    assert run_sync(other.get, before.id) == next(r for r in everything(other) if r.text == "jasmine tea")
+    assert sorted(texts(everything(ann))) == sorted(["jasmine tea", *(f"n{n}" for n in range(9))])
+    assert run_sync(ann.get, before.id) == next(r for r in everything(ann) if r.text == "jasmine tea")
 
 
-def test_a_batch_that_was_not_put_down_never_happened(loopback: Loopback, server: Server, connect: Open) -> None:
+def after_writes(count: int, first: Fault, then: Fault) -> Decide:
+    """Some writes to the records are done; the next one has a fault, and then nothing works."""
+    begun: list[Call] = []
+
+    def decide(call: Call) -> Fault | None:
+        if call.is_write and not call.collection.endswith("-meta"):
+            begun.append(call)
+        if len(begun) <= count:
+            return None
+        return first if call is begun[count] else then
+
+    return decide
+
+
+def test_a_record_of_which_nobody_knows_whether_it_is_stored_is_said_to_be_one(
+    loopback: Loopback, server: Server, connect: Open
+) -> None:
+    ann = connect(server).bind(user="ann")
+    loopback.fail(from_write(Fault.LOST, Fault.UNAVAILABLE))
+    with pytest.raises(UnfinishedWriteError, match="of 1 it is unknown") as caught:
+        run_sync(ann.add, Draft("tea", id="mine", source_key="k"))
+    loopback.fail()
+    assert (caught.value.stored, caught.value.missing, caught.value.unknown) == ((), (), ("mine",))
+    assert run_sync(ann.add, Draft("tea", id="mine", source_key="k")).id == "mine"
+    assert texts(everything(ann)) == ["tea"]
+
+
+def test_a_lost_reply_to_a_write_that_is_there_is_not_noticed(
+    loopback: Loopback, server: Server, connect: Open
+) -> None:
+    ann = connect(server, patience=ONCE).bind(user="ann")
+    lost: list[Call] = []
+    writes = from_write(Fault.LOST, Fault.UNAVAILABLE)
+
+    def lose_one(call: Call) -> Fault | None:
+        if lost or writes(call) is None:
+            return None
+        lost.append(call)
+        return Fault.LOST
+
+    loopback.fail(lose_one)
+    record = run_sync(ann.add, "tea")
+    assert lost
+    assert everything(ann) == [record]
+
+
+def test_a_batch_whose_first_request_fails_never_happened(loopback: Loopback, server: Server, connect: Open) -> None:
     ann = connect(server).bind(user="ann")
     loopback.fail(lambda call: Fault.RESET if call.is_write else None)
-    with pytest.raises(StoreUnavailableError):
-        run_sync(ann.add_many, ["one", "two"])
-    with pytest.raises(StoreUnavailableError):
-        run_sync(ann.add, "three")
+    for call in (lambda: run_sync(ann.add_many, ["one", "two"]), lambda: run_sync(ann.add, "three")):
+        with pytest.raises(StoreUnavailableError):
+            call()
     loopback.fail()
-    connect(server)
-    assert everything(ann) == []
-    assert journals(loopback) == []
+    assert everything(connect(server).bind(user="ann")) == []
 
 
-def test_a_delete_that_stopped_half_way_is_finished_too(
-    loopback: Loopback, server: Server, connect: Open, monkeypatch: pytest.MonkeyPatch
+def test_a_delete_that_stopped_half_way_says_so_and_can_be_repeated(
+    loopback: Loopback, server: Server, connect: Open
 ) -> None:
     ann = connect(server).bind(user="ann")
     run_sync(ann.add_many, [Draft(f"n{n}", session="s", kind="fact" if n % 2 else "note") for n in range(10)])
     loopback.fail(from_write(Fault.LOST, Fault.UNAVAILABLE))
-    with pytest.raises(StoreUnavailableError):
+    with pytest.raises(UnfinishedWriteError):
         run_sync(ann.delete_where, Where(kinds=("fact",)))
     loopback.fail()
-    monkeypatch.setattr(ledger, "GRACE", timedelta(0))
-    connect(server)
-    settle(loopback)
+    run_sync(ann.delete_where, Where(kinds=("fact",)))
     assert texts(everything(ann)) == ["n0", "n2", "n4", "n6", "n8"]
 
 

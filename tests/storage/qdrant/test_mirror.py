@@ -9,11 +9,10 @@ from typing import Any
 
 import pytest
 
-from memory_core import Draft, InvalidInputError, Memory, Patch, Scope, StorageError, Where, run_sync
+from memory_core import Draft, InvalidInputError, Memory, Patch, StorageError, Where, run_sync
 from memory_core.loop import on_core
 from memory_core.storage import mirror
 from memory_core.storage.mirror import MirroredStore
-from memory_core.storage.qdrant.codec import named_id, owner_key, source_point
 from memory_core.storage.qdrant.settings import Server
 from memory_core.storage.shared.transfer import checksum
 from memory_core.storage.sqlite import owners
@@ -67,12 +66,6 @@ def assert_followed(store: MirroredStore) -> None:
     assert sums(store._follower.remote) == sums(store)
 
 
-def point_at(payload: dict[str, Any]) -> str:
-    key = payload.get("source_key")
-    owner = owner_key(Scope(payload["app"], payload["user"]))
-    return named_id(f"{owner}\0{payload['id']}") if key is None else source_point(owner, key)
-
-
 def queries(loopback: Loopback) -> int:
     return sum(call.name == "query" for call in loopback.engine.calls)
 
@@ -84,12 +77,6 @@ def test_whatever_happens_to_the_file_happens_to_the_mirror(loopback: Loopback, 
     run_sync(memory.bind(user="bob").add, "somebody else's")
     wait_until_paid(ann)
     assert_followed(store)
-    held = points(loopback)
-    last: dict[str | None, str] = {}
-    for payload, _ in sorted(held.values(), key=lambda point: (point[0]["occurred_at"], point[0]["_seq"])):
-        session = payload.get("session")
-        assert payload.get("_before") == (last.get(session) if session is not None else None), payload
-        last[session] = point_at(payload)
     run_sync(memory.bind(user="bob").erase)
     assert_followed(store)
     assert {payload["user"] for payload, _ in points(loopback).values()} == {"ann"}
@@ -147,7 +134,7 @@ def test_without_the_server_the_file_serves_and_the_mirror_catches_up(
             catch_up(store)
         receipt = run_sync(memory.bind(user="bob").erase)
     assert not receipt.files_clean
-    assert "the mirror does not: StoreUnavailableError" in caplog.text
+    assert "the mirror does not: UnansweredError" in caplog.text
     loopback.start()
     wait_until_paid(ann)
     assert_followed(store)
@@ -218,7 +205,7 @@ def test_a_collection_with_memories_of_its_own_is_not_overwritten(
         catch_up(store)
     assert texts(run_sync(memory.bind(user="ann").search, "ours")) == ["ours"]
     assert [payload["text"] for payload, _ in points(loopback).values()] == ["theirs"]
-    assert records_collection(loopback).startswith("memory-core-words")
+    assert records_collection(loopback) == "memory-core"
 
 
 def test_a_mirror_needs_a_file() -> None:

@@ -11,8 +11,9 @@ from qdrant_client import models
 
 from memory_core import Memory, MemoryRecord, run_sync
 from memory_core.retrieval.features import ANALYSIS
-from memory_core.storage.qdrant import reanalysis
-from memory_core.storage.qdrant.codec import WORDS, searched_fields, sparse
+from memory_core.storage.qdrant import background
+from memory_core.storage.qdrant.codec import analysed
+from memory_core.storage.qdrant.vectors import WORDS, sparse
 from tests.storage.qdrant.conftest import Open
 from tests.storage.qdrant.loopback import Loopback
 from tests.storage.qdrant.settled import points, records_collection, wait_for
@@ -22,12 +23,12 @@ OWNERS, EACH = 2, 5
 
 @pytest.fixture(autouse=True)
 def _small_batches(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(reanalysis, "BATCH", 3)
+    monkeypatch.setattr(background, "BATCH", 3)
 
 
 @pytest.fixture
 def older(connect: Open, loopback: Loopback) -> Loopback:
-    """A server with some owners, all of whose texts were analysed to the one term "old" by a version that says none."""
+    """A server with some owners, all of whose texts were analysed to the one term "old" by an older version."""
     memory = connect()
     for owner in range(OWNERS):
         run_sync(memory.bind(user=f"u{owner}").add_many, [f"Jasmine tea {n}" for n in range(EACH)])
@@ -35,9 +36,8 @@ def older(connect: Open, loopback: Loopback) -> Loopback:
     assert [payload["_analysis"] for payload, _ in points(loopback).values()] == [ANALYSIS] * OWNERS * EACH
 
     def grow_old(client: Any, name: str, chosen: list[Any]) -> None:
-        client.set_payload(name, {"_terms": "old"}, points=chosen)
+        client.set_payload(name, {"_terms": "old", "_analysis": ANALYSIS - 1}, points=chosen)
         client.update_vectors(name, [models.PointVectors(id=id_, vector={WORDS: sparse("old")}) for id_ in chosen])
-        client.delete_payload(name, ["_analysis"], points=chosen)
 
     on_points(loopback, grow_old)
     return loopback
@@ -88,7 +88,7 @@ def test_it_goes_on_where_it_stopped_and_leaves_what_a_newer_version_did(
         client.set_payload(name, {"_terms": "newer", "_analysis": ANALYSIS + 1}, points=chosen[:1])
 
     on_points(older, be_newer)
-    monkeypatch.setattr(reanalysis, "PAUSE_SECONDS", 3_600)  # one batch, and then it is killed
+    monkeypatch.setattr(background, "ANALYSIS_PAUSE_SECONDS", 3_600)  # one batch, and then it is killed
     for left in (6, 3, 0):
         memory = connect()
         wait_for(partial(has_left, older, left))
@@ -100,17 +100,17 @@ def test_what_is_written_meanwhile_stays(older: Loopback, connect: Open, monkeyp
     interfered: list[str] = []
 
     def interfere(client: Any, name: str, chosen: list[Any]) -> None:
-        written = {"text": "Black coffee", "_terms": "coffe", "_write": "another"}
+        written = {"text": "Black coffee", "_terms": "coffe", "_write": "another", "_analysis": ANALYSIS}
         client.set_payload(name, written, points=chosen[:1])
         client.delete(name, chosen[1:2])
 
-    def slowly(record: MemoryRecord) -> dict[str, Any]:
+    def slowly(record: MemoryRecord, *rest: Any) -> Any:
         if not interfered:
             interfered.append(record.id)
             on_points(older, interfere)
-        return searched_fields(record)
+        return analysed(record, *rest)
 
-    monkeypatch.setattr(reanalysis, "searched_fields", slowly)
+    monkeypatch.setattr(background, "analysed", slowly)
     memory = connect()
     wait_for(lambda: "old" not in terms(older))
     wait_for(lambda: all(payload.get("_analysis") == ANALYSIS for payload, _ in points(older).values()))

@@ -12,15 +12,17 @@ from memory_core import (
     Draft,
     InvalidInputError,
     NewerStoreError,
+    NotAStoreError,
     StorageError,
     StoreUnavailableError,
     Where,
     run_sync,
 )
-from memory_core.storage.qdrant.codec import TEXT, WORDS, named_id
-from memory_core.storage.qdrant.schema import LEDGER_INDEXES, RECORD_INDEXES
+from memory_core.storage.qdrant.codec import named_id
+from memory_core.storage.qdrant.schema import META_INDEXES, RECORD_INDEXES
 from memory_core.storage.qdrant.searching import CANDIDATES
 from memory_core.storage.qdrant.settings import SHARED_SHARD, Layout, Server
+from memory_core.storage.qdrant.vectors import WORDS
 from tests.storage.embedders import DIMENSIONS
 from tests.storage.qdrant.conftest import Open
 from tests.storage.qdrant.engine import Call, Engine
@@ -39,7 +41,10 @@ def test_the_records_live_in_a_collection_for_many_owners(loopback: Loopback, co
     assert (body.hnsw_config.m, body.hnsw_config.payload_m) == (0, 16)
     assert (body.shard_number, body.replication_factor, body.write_consistency_factor) == (6, 2, 2)
     assert isinstance(body.vectors, dict)
-    vectors = body.vectors[TEXT]
+    vectors, first = body.vectors.values()
+    assert first.multivector_config is None
+    assert first.hnsw_config is not None
+    assert first.hnsw_config.payload_m == 0
     assert (vectors.size, vectors.distance, vectors.datatype) == (DIMENSIONS, "Cosine", "float16")
     assert vectors.multivector_config == models.MultiVectorConfig(comparator=models.MultiVectorComparator.MAX_SIM)
     assert (body.sparse_vectors or {})[WORDS].modifier == models.Modifier.IDF
@@ -52,8 +57,16 @@ def test_every_field_that_is_filtered_or_ordered_by_has_an_index(loopback: Loopb
     name = records_collection(loopback)
     assert loopback.engine.indexes[name].keys() == RECORD_INDEXES.keys()
     assert loopback.engine.indexes[name]["_owner"].is_tenant is True
-    for field, kind in (("user", "keyword"), ("occurred_at", "datetime"), ("kind", "keyword"), ("importance", "float")):
-        assert loopback.engine.indexes[name][field].type == kind
+    for field, kind in (
+        ("_keys", "keyword"),
+        ("occurred_at", "datetime"),
+        ("author", "keyword"),
+        ("importance", "float"),
+    ):
+        index = loopback.engine.indexes[name][field]
+        assert (index.type, index.on_disk, index.enable_hnsw) == (kind, True, False)
+    assert loopback.engine.indexes[name]["_owner"].enable_hnsw is None
+    assert len(RECORD_INDEXES) < 20
 
 
 def test_a_request_filters_by_indexed_fields_only(loopback: Loopback, connect: Open) -> None:
@@ -75,7 +88,7 @@ def test_a_request_filters_by_indexed_fields_only(loopback: Loopback, connect: O
         if hasattr(call.body, "model_dump"):
             collect_keys(call.body.model_dump(exclude_none=True), named)
     assert named
-    assert named <= RECORD_INDEXES.keys() | LEDGER_INDEXES.keys()
+    assert named <= RECORD_INDEXES.keys() | META_INDEXES.keys()
 
 
 def collect_keys(body: Any, into: set[str]) -> None:
@@ -98,12 +111,13 @@ def test_a_search_asks_for_enough_candidates_rescored_and_weighed_by_owner(loopb
     run_sync(ann.add, "tea at noon")
     loopback.engine.calls.clear()
     run_sync(ann.search, "tea", limit=5)
-    (batch,) = [body for body in bodies(loopback.engine, "query") if len(body.searches) == 3]
-    words, meaning, newest = batch.searches
+    (batch,) = [body for body in bodies(loopback.engine, "query") if len(body.searches) == 4]
+    words, meaning, newest, epoch = batch.searches
+    assert epoch.limit == 1
     assert [search.limit for search in (words, meaning, newest)] == [CANDIDATES] * 3
     assert meaning.params.quantization.rescore is True
     (corpus,) = words.params.idf.corpus.must
-    assert (corpus.key, corpus.match.value) == ("_owner", "7:defaultann")
+    assert (corpus.key, corpus.match.value) == ("_owner", "0:7:defaultann")
     for search in (words, meaning, newest):
         assert search.filter.must[0].key == "_owner"
 
@@ -136,13 +150,13 @@ def test_tenants_can_have_shards_of_their_own(loopback: Loopback, connect: Open)
     mine = [call for call in loopback.engine.calls if call.collection == name and not is_anybodys(call)]
     assert mine
     for call in mine:
-        for key in shard_keys(call):
-            assert key == wanted, call
+        keys = shard_keys(call)[:-1] if call.name == "query" else shard_keys(call)  # the last one asks for the epoch
+        assert all(key == wanted for key in keys), call
 
 
 def is_anybodys(call: Call) -> bool:
     """Whether it is the background looking for work, whoever's it is."""
-    return call.name in ("query", "scroll") and "_owner" not in repr(call.body)
+    return call.name == "retrieve" or (call.name in ("query", "scroll") and "key='_owner'" not in repr(call.body))
 
 
 def shard_keys(call: Call) -> list[Any]:
@@ -164,26 +178,37 @@ def test_a_collection_that_is_laid_out_differently_is_refused(loopback: Loopback
 
 def test_a_store_of_a_newer_version_is_refused_and_left_alone(loopback: Loopback, connect: Open) -> None:
     run_sync(connect().bind(user="ann").add, "tea")
-    ledger = "memory-core-ledger"
+    meta = "memory-core-meta"
 
     def from_the_future() -> None:
         loopback.engine.client.set_payload(
-            ledger, {"format": 2}, models.Filter(must=[models.HasIdCondition(has_id=[named_id("store")])])
+            meta, {"format": 3}, models.Filter(must=[models.HasIdCondition(has_id=[named_id("store")])])
         )
         loopback.engine.calls.clear()
 
     loopback.on_loop(from_the_future)
     with pytest.raises(
-        NewerStoreError, match=r"newer version .*\(format 2, this version knows 1\); upgrade memory-core"
+        NewerStoreError, match=r"newer version .*\(format 3, this version knows 2\); upgrade memory-core"
     ):
         connect()
     assert not [call for call in loopback.engine.calls if call.is_write]
 
 
+@pytest.mark.parametrize(("name", "said"), [("memory-core", "another program"), ("memory-core-ledger", "development")])
+def test_a_collection_of_something_else_is_left_alone(loopback: Loopback, connect: Open, name: str, said: str) -> None:
+    def make() -> None:
+        loopback.engine._create(name, models.CreateCollection(vectors={}, sparse_vectors={}))
+
+    loopback.on_loop(make)
+    with pytest.raises(NotAStoreError, match=said):
+        connect()
+    assert name not in loopback.engine.indexes
+
+
 def test_an_older_collection_gets_the_indexes_it_lacks(loopback: Loopback, connect: Open) -> None:
     connect()
     indexes = loopback.engine.indexes[records_collection(loopback)]
-    del indexes["emotion"], indexes["_terms"]
+    del indexes["author"], indexes["_terms"]
     connect()
     assert indexes.keys() == RECORD_INDEXES.keys()
 

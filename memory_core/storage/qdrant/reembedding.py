@@ -1,0 +1,103 @@
+"""Changing the embedder of a store in use: every embedder has a named vector of its own.
+
+The new vectors are added beside the old ones, a page at a time, each under the condition that its record is
+unchanged. An interrupted run goes on where it stopped, because a filter finds the points that lack the new vector.
+Searches use the old vectors until the description of the store names the new embedder; what was written meanwhile is
+pending then.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
+from typing import Final
+
+from memory_core.errors import FingerprintError, StorageError, UnsupportedError
+from memory_core.progress import Progress, ProgressCallback
+from memory_core.protocols import Embedder
+from memory_core.storage.qdrant.client import models
+from memory_core.storage.qdrant.codec import STORED_FIELDS, Stored, to_stored
+from memory_core.storage.qdrant.collection import by
+from memory_core.storage.qdrant.connection import Connection
+from memory_core.storage.qdrant.meta import vector_name
+from memory_core.storage.qdrant.retry import MissingPointError, UnansweredError
+from memory_core.storage.qdrant.schema import ensure_vector
+from memory_core.storage.qdrant.vectors import named_vectors
+from memory_core.storage.qdrant.where import all_of, any_of, beyond
+from memory_core.storage.qdrant.writing import Access
+from memory_core.storage.shared.prepared import embed, texts_to_embed
+
+BATCH: Final = 32
+PASSES: Final = 3
+"""How often records written meanwhile are looked for: before the switch, and once more after it."""
+
+Switch = Callable[[], Awaitable[None]]
+"""Makes a store use the new embedder."""
+
+
+async def reembed(
+    connection: Connection, access: Access, embedder: Embedder, switch: Switch, progress: ProgressCallback | None
+) -> int:
+    """Compute the vectors that are missing, then switch to them; returns how many were computed.
+
+    Raises:
+        EmbeddingError: The embedder failed; the old vectors stay in use.
+        FingerprintError: Another process has changed the embedder meanwhile.
+        UnsupportedError: The server cannot add a vector to a collection.
+    """
+    fingerprint = embedder.fingerprint
+    known = await access.meta.known()
+    vector = vector_name(fingerprint)
+    if known.fingerprint == fingerprint:
+        await switch()
+        return 0
+    try:
+        await ensure_vector(connection, access.records.name, vector, fingerprint.dimensions)
+    except UnansweredError:
+        raise
+    except StorageError as error:
+        raise UnsupportedError(f"the server cannot add vectors to a collection; upgrade it to 1.18: {error}") from error
+    computed = 0
+    for _ in range(PASSES):
+        made = await _compute(access, embedder, vector, progress, computed)
+        computed += made
+        if not made:
+            break
+    if not await access.meta.change(known, replace(known, fingerprint=fingerprint)):
+        raise FingerprintError("another process has changed the embedder of this store meanwhile; begin again")
+    await switch()
+    return computed + await _compute(access, embedder, vector, progress, computed)
+
+
+async def _compute(
+    access: Access, embedder: Embedder, vector: str, progress: ProgressCallback | None, computed: int
+) -> int:
+    """One pass over the points that lack the vector; returns how many vectors were computed."""
+    lacking = all_of(beyond("_seq", -1, descending=False), but_not=[models.HasVectorCondition(has_vector=vector)])
+    made = 0
+    async for page in access.records.pages(lacking, fields=STORED_FIELDS):
+        items = [to_stored(record.id, record.payload) for record in page]
+        for some in by(BATCH, [item for item in items if item.spans]):
+            made += await _store(access, embedder, vector, some)
+            if progress is not None:
+                progress(Progress(computed + made, computed + made))
+    return made
+
+
+async def _store(access: Access, embedder: Embedder, vector: str, items: list[Stored]) -> int:
+    texts = [texts_to_embed(item.record.text, item.spans) for item in items]
+    blobs = iter(await embed(embedder, [text for some in texts for text in some]))
+    vectors = [
+        models.PointVectors(id=item.point, vector=named_vectors(vector, [next(blobs) for _ in item.spans]))
+        for item in items
+    ]
+    unchanged = all_of(any_of("_write", [item.write for item in items]))
+    try:
+        await access.records.write(access.records.set_vectors(vectors, unchanged))
+    except MissingPointError:  # one of them was deleted meanwhile
+        for item, one in zip(items, vectors, strict=True):
+            try:
+                await access.records.write(access.records.set_vectors([one], all_of(any_of("_write", [item.write]))))
+            except MissingPointError:
+                continue
+    return sum(map(len, texts))

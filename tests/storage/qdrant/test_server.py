@@ -1,0 +1,167 @@
+"""What only a real server shows; skipped unless the environment names one.
+
+`QDRANT_URL` is the address of a server, `QDRANT_CLUSTER_URLS` the addresses of the nodes of a cluster, with commas.
+"""
+
+from __future__ import annotations
+
+import os
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from memory_core import Draft, Memory, Where, run_sync
+from memory_core.storage.mirror import MirroredStore
+from memory_core.storage.qdrant.schema import meta_name
+from memory_core.storage.qdrant.settings import Layout, Server
+from memory_core.storage.qdrant.store import QdrantStore
+from memory_core.testing import ReembeddingContract, StoreContract, Ticks
+from memory_core.testing.base import MakeEmbedder, MakeMemory, everything, texts
+from memory_core.transfer.migrate import migrate
+from tests.storage.embedders import WordEmbedder
+from tests.storage.qdrant.settled import wait_for
+from tests.storage.qdrant.test_contract import OnAServer
+from tests.storage.qdrant.test_migrate import live, state
+
+URL = os.environ.get("QDRANT_URL", "")
+NODES = [url for url in os.environ.get("QDRANT_CLUSTER_URLS", "").split(",") if url]
+needs_server = pytest.mark.skipif(not URL, reason="needs a Qdrant server; set QDRANT_URL to its address")
+needs_cluster = pytest.mark.skipif(len(NODES) < 2, reason="needs a cluster; set QDRANT_CLUSTER_URLS to its nodes")
+SPREAD = Layout(shards=6, replicas=2, write_consistency=2, consistency="majority")
+
+
+def fresh(url: str, clock: Any = None, layout: Layout | None = None) -> Memory:
+    """A memory in collections of its own."""
+    clocks: dict[str, Any] = {} if clock is None else {"clock": clock}
+    name = f"test-{uuid.uuid4().hex[:8]}"
+    server = Server(url=url, timeout_seconds=60)
+    return Memory(QdrantStore(server, embedder=WordEmbedder(), collection=name, layout=layout, **clocks), **clocks)
+
+
+@needs_server
+class TestContractOnAServer(OnAServer):
+    @pytest.fixture
+    def make_memory(self) -> MakeMemory:
+        name, server = f"contract-{uuid.uuid4().hex[:8]}", Server(url=URL, timeout_seconds=60)
+        return lambda clock: Memory(
+            QdrantStore(server, embedder=WordEmbedder(), clock=clock, collection=name), clock=clock
+        )
+
+
+@needs_server
+class TestAnotherEmbedderOnAServer(ReembeddingContract):
+    @pytest.fixture
+    def make_memory(self) -> MakeMemory:
+        return lambda clock: fresh(URL, clock)
+
+
+@needs_cluster
+class TestContractOnACluster(StoreContract):
+    @pytest.fixture
+    def make_embedder(self) -> MakeEmbedder:
+        return WordEmbedder
+
+    @pytest.fixture
+    def make_memory(self) -> MakeMemory:
+        return lambda clock: fresh(NODES[0], clock, SPREAD)
+
+    def test_erase_takes_everything_in_reach_and_says_how_much(self, ann: Any, clock: Ticks) -> None:
+        run_sync(ann.add, "a")
+        assert run_sync(ann.erase).records == 1
+        assert everything(ann) == []
+
+
+@needs_cluster
+def test_every_node_of_a_cluster_reads_what_another_one_wrote() -> None:
+    name = f"test-{uuid.uuid4().hex[:8]}"
+    for n, url in enumerate(NODES):
+        server = Server(url=url, timeout_seconds=60)
+        with Memory(QdrantStore(server, embedder=WordEmbedder(), collection=name, layout=SPREAD)) as memory:
+            run_sync(memory.bind(user="ann").add, Draft(f"tea {n}", source_key=str(n)))
+            assert len(everything(memory.bind(user="ann"))) == n + 1
+
+
+@needs_server
+def test_memories_move_to_a_server_and_back(tmp_path: Path) -> None:
+    clock = Ticks()
+    with Memory(tmp_path / "a.db", embedder=WordEmbedder(), clock=clock) as source, fresh(URL, clock) as server:
+        live(source, clock)
+        run_sync(migrate, source, server)
+        with Memory(tmp_path / "b.db", embedder=WordEmbedder(), clock=clock) as back:
+            run_sync(migrate, server, back)
+            assert state(source) == state(server) == state(back)
+
+
+@needs_server
+def test_a_server_mirrors_a_file(tmp_path: Path) -> None:
+    name = f"test-{uuid.uuid4().hex[:8]}"
+    store = MirroredStore(tmp_path / "m.db", Server(url=URL), embedder=WordEmbedder(), collection=name)
+    with Memory(store) as memory:
+        ann = memory.bind(user="ann")
+        run_sync(ann.add_many, [f"tea {n}" for n in range(40)])
+        run_sync(ann.delete_where, Where(ids=(everything(ann)[3].id,)))
+        wait_for(lambda: run_sync(store.behind) == 0)
+        assert len(run_sync(ann.search, "tea", limit=100)) == 39
+
+
+@pytest.fixture
+def client() -> Iterator[Any]:
+    from qdrant_client import QdrantClient
+
+    made = QdrantClient(url=URL, timeout=60, check_compatibility=False)
+    yield made
+    made.close()
+
+
+@needs_server
+def test_a_snapshot_brings_everything_back(client: Any) -> None:
+    """The page on Qdrant says to take one of both collections."""
+    name = f"test-{uuid.uuid4().hex[:8]}"
+
+    def opened() -> Memory:
+        return Memory(QdrantStore(Server(url=URL, timeout_seconds=60), embedder=WordEmbedder(), collection=name))
+
+    with opened() as memory:
+        run_sync(memory.bind(user="ann").add_many, [Draft("tea", source_key="k"), "coffee"])
+    taken = {one: client.create_snapshot(one, wait=True).name for one in (meta_name(name), name)}
+    with opened() as memory:
+        run_sync(memory.bind(user="ann").add, "later")
+    for one, snapshot in taken.items():
+        client.recover_snapshot(one, f"{URL}/collections/{one}/snapshots/{snapshot}", wait=True)
+    with opened() as memory:
+        ann = memory.bind(user="ann")
+        assert sorted(texts(everything(ann))) == ["coffee", "tea"]
+        again = run_sync(ann.add, Draft("tea", source_key="k"))
+        assert again in everything(ann)
+        assert texts(run_sync(ann.search, "tea", limit=1)) == ["tea"]
+
+
+@needs_server
+def test_a_store_works_in_strict_mode(client: Any) -> None:
+    """With what Qdrant Cloud sets: no condition on a field without an index."""
+    from qdrant_client import models
+
+    name = f"test-{uuid.uuid4().hex[:8]}"
+    with Memory(QdrantStore(Server(url=URL, timeout_seconds=60), embedder=WordEmbedder(), collection=name)) as memory:
+        run_sync(memory.ready)
+        strict = models.StrictModeConfig(
+            enabled=True,
+            unindexed_filtering_retrieve=False,
+            unindexed_filtering_update=False,
+            max_payload_index_count=100,
+        )
+        for one in (name, meta_name(name)):
+            client.update_collection(one, strict_mode_config=strict)
+        ann = memory.bind(user="ann")
+        old = run_sync(ann.add, Draft("Ann lives in Oslo", session="s", source_key="k", role="user", tags=("t",)))
+        run_sync(ann.supersede, old.id, "Ann lives in Rome")
+        assert texts(run_sync(ann.search, "Where does Ann live?", floor=False)) == ["Ann lives in Rome"]
+        run_sync(ann.list, where=Where(tags_all=("t",), min_importance=0.1, as_of=old.created_at), touch=True)
+        run_sync(memory.operator().check)
+        run_sync(memory.operator().vacuum)
+        run_sync(ann.delete_where, Where(source_keys=("k",)))
+        run_sync(ann.erase)
+        assert everything(ann) == []
