@@ -35,6 +35,14 @@ def granted(draw: random.Random) -> dict[str, str]:
     return {team: access for team, access in grants.items() if access} or {draw.choice(TEAMS): "read"}
 
 
+async def add(world: World, owner: str, text: str, both: SharedMemory, *, is_own: bool, may_write: bool) -> None:
+    if may_write:
+        world.stored(await (both.add(text) if is_own else both.add(text, space=owner)))
+    else:
+        with pytest.raises(ScopeError):
+            await both.add(text, space=owner)
+
+
 async def act(world: World, draw: random.Random, user: str, grants: dict[str, str], both: SharedMemory) -> None:
     """One random write, which succeeds if and only if it is granted."""
     owner = draw.choice((*USERS, *TEAMS))
@@ -43,11 +51,7 @@ async def act(world: World, draw: random.Random, user: str, grants: dict[str, st
     what = draw.choice(("add", "update", "delete", "supersede", "remember"))
     text = f"{owner} keeps kettle {draw.random()}"
     if what == "add":
-        if may_write:
-            world.stored(await (both.add(text) if owner == user else both.add(text, space=owner)))
-        else:
-            with pytest.raises(ScopeError):
-                await both.add(text, space=owner)
+        await add(world, owner, text, both, is_own=owner == user, may_write=may_write)
     elif what == "remember":
         for record in await both.remember([("user", text)]):
             assert record.user == user
