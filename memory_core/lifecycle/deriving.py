@@ -11,6 +11,7 @@ from datetime import datetime
 from typing import Final, TypedDict
 
 from memory_core.errors import InvalidInputError, reason_for_log
+from memory_core.lifecycle.extraction import PatternExtractor
 from memory_core.lifecycle.fading import is_pinned, last_used
 from memory_core.lifecycle.plan import DAY, PINNED, Change, Reason, Step
 from memory_core.lifecycle.proposals import Extracted, Extractor, Insight, Reflector
@@ -56,6 +57,13 @@ def is_turn(record: MemoryRecord) -> bool:
     """Whether a record is a turn of a conversation: somebody's message, not something derived from one."""
     is_said = record.kind in {"message", "user_query"} or bool(record.session and record.role)
     return is_said and not any(link.relation == "derived_from" for link in record.links)
+
+
+def is_by_model(record: MemoryRecord) -> bool:
+    """Whether a user's model derived a record. Such a record corrects nothing: whoever speaks to the model could make
+    it say so."""
+    is_derived = any(link.relation == "derived_from" for link in record.links)
+    return is_derived and record.data.get("by", PatternExtractor.name) != PatternExtractor.name
 
 
 def is_note(record: MemoryRecord) -> bool:
@@ -198,6 +206,7 @@ def _fact(turn: MemoryRecord, said: Extracted, by: str) -> Draft:
         confidence=CONFIDENCE,
         occurred_at=turn.occurred_at,
         expires_at=turn.expires_at,
+        data={"by": by},
         links=_linked("derived_from", [turn]),
         **_identity(EXTRACTION, by, turn.id, said.text),
         agent=turn.agent,

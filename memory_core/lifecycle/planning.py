@@ -10,7 +10,7 @@ from datetime import datetime
 from memory_core.drafts import patched
 from memory_core.json_values import UNSET
 from memory_core.lifecycle.corrections import corrections
-from memory_core.lifecycle.deriving import compacted, is_note, is_turn
+from memory_core.lifecycle.deriving import compacted, is_by_model, is_note, is_turn
 from memory_core.lifecycle.fading import fading
 from memory_core.lifecycle.plan import Change, MaintainPolicy, Step
 from memory_core.lifecycle.sameness import groups_of_same, statement_of
@@ -38,7 +38,7 @@ def plan(records: Iterable[MemoryRecord], policy: MaintainPolicy, now: datetime)
     steps = [] if policy.duplicates == "keep" else list(_merges(list(filter(is_statement, active)), counts))
     left = _after(steps, active) if policy.duplicates == "merge" else active
     if policy.contradictions != "keep":
-        corrected = list(_supersessions(list(filter(is_statement, left))))
+        corrected = list(_supersessions([each for each in left if is_statement(each) and not is_by_model(each)]))
         left = _after(corrected, left) if policy.contradictions == "supersede" else left
         steps += corrected
     if policy.compact_after is not None:

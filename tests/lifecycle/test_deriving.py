@@ -201,6 +201,22 @@ async def test_a_model_reads_each_turn_once_and_what_it_makes_up_is_left_out(ann
     assert "lentils" not in prompts[0]
 
 
+async def test_what_a_model_makes_up_retires_no_statement(ann: BoundMemory) -> None:
+    """The user's own words may: the patterns only quote them."""
+    home = await ann.add(Draft("I live in Oslo.", kind="fact", role="user", author="Ann", occurred_at=MONDAY))
+    later = MONDAY + timedelta(days=1)
+    await ann.add(
+        Draft("I moved to Bergen.", kind="message", role="user", author="Ann", session="s", occurred_at=later)
+    )
+    await maintain(ann, SUPERSEDE, extractor=LanguageModel(lambda _: "1 fact: I moved to Atlantis."))
+    assert "I moved to Atlantis." in {fact.text for fact in await of_kind(ann, "fact")}
+    assert await ann.get(home.id) == home
+    await maintain(ann, SUPERSEDE, extractor=PatternExtractor())
+    found = await ann.get(home.id)
+    assert found is not None
+    assert found.state == "archived"
+
+
 async def test_an_extractor_that_names_a_turn_that_it_was_not_given_is_refused(ann: BoundMemory) -> None:
     class Wrong:
         name = "wrong"
