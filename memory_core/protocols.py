@@ -1,7 +1,6 @@
 """The protocols of stores and embedders.
 
-Implementations need not import or inherit anything from here; having the methods is enough.
-`memory_core.testing` has a contract for each: a test class that an implementation subclasses.
+Having the methods is enough. `memory_core.testing` has a contract for each: a test class to subclass.
 """
 
 from __future__ import annotations
@@ -234,10 +233,8 @@ class Records(Protocol):
 class Store(Records, Protocol):
     """Stores the records of all owners: `Records`, and opening, erasing and closing.
 
-    A store needs only these eight methods. Optional methods are in the protocols `Counting`, `Versioned`, `KeyValue`,
-    `Maintained`, `Adding`, `Listing`, `Reembedding`, `BackingUp` and `SearchingTogether`; having the methods is enough.
-    If a store lacks them, counts and collections are derived; operations that cannot be derived raise
-    `UnsupportedError`.
+    A store needs only these eight methods. The protocols that are optional for a store declare what else it can do;
+    having the methods is enough. What is missing is derived, or its operation raises `UnsupportedError`.
     """
 
     async def open(self) -> None:

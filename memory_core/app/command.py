@@ -16,6 +16,7 @@ from typing import Annotated, Any, Final, TypeVar
 
 import typer
 from rich.console import RenderableType
+from rich.text import Text
 
 from memory_core.app import showing
 from memory_core.app.settings import Settings, settings
@@ -154,5 +155,5 @@ def _print(answer: Answer, *, as_json: bool) -> None:
     if as_json:
         sys.stdout.write(f"{showing.as_json(answer.json)}\n")
     else:
-        showing.console().print(answer.view)
+        showing.console().print(answer.view, soft_wrap=isinstance(answer.view, Text))  # a path stays whole
     sys.stdout.flush()

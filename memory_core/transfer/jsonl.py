@@ -36,7 +36,7 @@ HASHES: Final = 1_000
 """Forgotten source keys in a line."""
 MAX_LINE_BYTES: Final = 1 << 28
 """Longer than the line of any record."""
-_DRAFT: Final = tuple(each.name for each in fields(Draft))
+_DRAFT: Final = tuple(each.name for each in fields(Draft) if each.name != "passages")  # which are in the text
 
 Json = dict[str, Any]  # one line
 

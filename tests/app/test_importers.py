@@ -155,7 +155,8 @@ def test_files_of_spade_llm(run: Run, tmp_path: Path) -> None:
     notes = AgentInteractionMemory("bot@localhost", str(folder))
     notes.add_information("ann_session", "Ann is in a hurry")
     records = import_twice(run, folder, "spade-llm")
-    assert {record["text"] for record in records} == {"Ann keeps bees", "Ann prefers tea", "Ann is in a hurry"}
+    bees = "Ann keeps bees (context: she said so)"
+    assert {record["text"] for record in records} == {bees, "Ann prefers tea", "Ann is in a hurry"}
     assert {record["user"] for record in records} == {"bot@localhost"}
     (half,) = folder.glob("*_interactions.json")
     half.write_bytes(half.read_bytes()[:-9])

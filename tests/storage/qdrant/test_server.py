@@ -33,10 +33,34 @@ needs_cluster = pytest.mark.skipif(len(NODES) < 2, reason="needs a cluster; set 
 SPREAD = Layout(shards=6, replicas=2, write_consistency=2, consistency="majority")
 
 
+_made: list[str] = []
+"""Names of the collections of the present test."""
+
+
+def new_name(kind: str) -> str:
+    _made.append(f"{kind}-{uuid.uuid4().hex[:8]}")
+    return _made[-1]
+
+
+@pytest.fixture(autouse=True)
+def drop_collections() -> Iterator[None]:
+    """After each test: a server has open files and maps for every collection."""
+    yield
+    if _made:
+        from qdrant_client import QdrantClient
+
+        remover = QdrantClient(url=URL or NODES[0], timeout=60, check_compatibility=False)
+        for name in _made:
+            remover.delete_collection(name)
+            remover.delete_collection(meta_name(name))
+        remover.close()
+        _made.clear()
+
+
 def fresh(url: str, clock: Any = None, layout: Layout | None = None) -> Memory:
     """A memory in collections of its own."""
     clocks: dict[str, Any] = {} if clock is None else {"clock": clock}
-    name = f"test-{uuid.uuid4().hex[:8]}"
+    name = new_name("test")
     server = Server(url=url, timeout_seconds=60)
     return Memory(QdrantStore(server, embedder=WordEmbedder(), collection=name, layout=layout, **clocks), **clocks)
 
@@ -45,7 +69,7 @@ def fresh(url: str, clock: Any = None, layout: Layout | None = None) -> Memory:
 class TestContractOnAServer(OnAServer):
     @pytest.fixture
     def make_memory(self) -> MakeMemory:
-        name, server = f"contract-{uuid.uuid4().hex[:8]}", Server(url=URL, timeout_seconds=60)
+        name, server = new_name("contract"), Server(url=URL, timeout_seconds=60)
         return lambda clock: Memory(
             QdrantStore(server, embedder=WordEmbedder(), clock=clock, collection=name), clock=clock
         )
@@ -76,7 +100,7 @@ class TestContractOnACluster(StoreContract):
 
 @needs_cluster
 def test_every_node_of_a_cluster_reads_what_another_one_wrote() -> None:
-    name = f"test-{uuid.uuid4().hex[:8]}"
+    name = new_name("test")
     for n, url in enumerate(NODES):
         server = Server(url=url, timeout_seconds=60)
         with Memory(QdrantStore(server, embedder=WordEmbedder(), collection=name, layout=SPREAD)) as memory:
@@ -97,7 +121,7 @@ def test_memories_move_to_a_server_and_back(tmp_path: Path) -> None:
 
 @needs_server
 def test_a_server_mirrors_a_file(tmp_path: Path) -> None:
-    name = f"test-{uuid.uuid4().hex[:8]}"
+    name = new_name("test")
     store = MirroredStore(tmp_path / "m.db", Server(url=URL), embedder=WordEmbedder(), collection=name)
     with Memory(store) as memory:
         ann = memory.bind(user="ann")
@@ -119,7 +143,7 @@ def client() -> Iterator[Any]:
 @needs_server
 def test_a_snapshot_brings_everything_back(client: Any) -> None:
     """The page on Qdrant says to take one of both collections."""
-    name = f"test-{uuid.uuid4().hex[:8]}"
+    name = new_name("test")
 
     def opened() -> Memory:
         return Memory(QdrantStore(Server(url=URL, timeout_seconds=60), embedder=WordEmbedder(), collection=name))
@@ -144,7 +168,7 @@ def test_a_store_works_in_strict_mode(client: Any) -> None:
     """With what Qdrant Cloud sets: no condition on a field without an index."""
     from qdrant_client import models
 
-    name = f"test-{uuid.uuid4().hex[:8]}"
+    name = new_name("test")
     with Memory(QdrantStore(Server(url=URL, timeout_seconds=60), embedder=WordEmbedder(), collection=name)) as memory:
         run_sync(memory.ready)
         strict = models.StrictModeConfig(
