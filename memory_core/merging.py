@@ -8,7 +8,7 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime
-from typing import Final, Literal
+from typing import Final, cast
 
 from memory_core.errors import InvalidInputError
 from memory_core.handle import BoundMemory
@@ -25,8 +25,10 @@ _PLACES: Final[Mapping[Order, tuple[Callable[[MemoryRecord], datetime | float], 
 }
 """The value that an order sorts by, and whether the greatest comes first."""
 
-_Start = str | None | Literal[False]
-"""Where the listing of a handle continues: at a cursor, at its beginning (`None`), or not at all (`False`)."""
+_Start = str | None
+"""Where the listing of a handle continues: at a cursor, or at its beginning (`None`)."""
+_NOWHERE: Final = ""
+"""The handle has no more records."""
 
 
 async def merged_page(
@@ -44,7 +46,7 @@ async def merged_page(
     """
 
     async def part(handle: BoundMemory, start: _Start, size: int) -> Page:
-        if start is False:
+        if start == _NOWHERE:
             return Page((), None)
         return await handle.list(where=where, order=order, limit=size, cursor=start)
 
@@ -62,10 +64,10 @@ async def merged_page(
             return start
         if taken < len(page.records):  # the cursor after a part of the page comes from reading that part
             page = await part(handles[number], start, taken)
-        return page.cursor or False
+        return page.cursor or _NOWHERE
 
     following = [await after(number) for number in range(len(handles))]
-    is_last = not any(start is not False for start in following)
+    is_last = not any(start != _NOWHERE for start in following)
     return Page(tuple(record for record, _ in shown), None if is_last else _written(following))
 
 
@@ -74,14 +76,12 @@ def _written(starts: Sequence[_Start]) -> str:
 
 
 def _read(cursor: object, count: int) -> list[_Start]:
-    starts: object = None
+    found: object = None
     if isinstance(cursor, str) and len(cursor) <= _MAX_CURSOR_CHARS:
         with suppress(ValueError, RecursionError):  # not a cursor
-            starts = json.loads(base64.urlsafe_b64decode(cursor))
-    if not isinstance(starts, list) or len(starts) != count or not all(_is_start(start) for start in starts):
+            found = json.loads(base64.urlsafe_b64decode(cursor))
+    given = cast("list[object]", found) if isinstance(found, list) else []
+    starts = [start for start in given if start is None or isinstance(start, str)]
+    if len(given) != count or len(starts) != count:
         raise InvalidInputError(f"cursor {cursor!r:.80} is not from a page of these spaces; pass `Page.cursor`")
     return starts
-
-
-def _is_start(value: object) -> bool:
-    return value is None or value is False or isinstance(value, str)
