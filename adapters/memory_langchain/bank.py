@@ -84,10 +84,10 @@ class BankMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
         """Add the result of the tool call, or its error."""
         try:
             result = handler(request)
-        except Exception as error:
+        except Exception as error:  # whatever a tool raises is its result, and is raised again
             run_sync(self._add, request, f"{type(error).__name__}: {error}", failed=True)
             raise
-        run_sync(self._add, request, _told(result), failed=_has_failed(result))
+        run_sync(self._add, request, _text_of(result), failed=_has_failed(result))
         return result
 
     @override
@@ -97,10 +97,10 @@ class BankMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
         """As `wrap_tool_call`."""
         try:
             result = await handler(request)
-        except Exception as error:
+        except Exception as error:  # whatever a tool raises is its result, and is raised again
             await self._add(request, f"{type(error).__name__}: {error}", failed=True)
             raise
-        await self._add(request, _told(result), failed=_has_failed(result))
+        await self._add(request, _text_of(result), failed=_has_failed(result))
         return result
 
     @override
@@ -131,7 +131,7 @@ def _thinking(state: Any) -> str:  # a mapping with messages, or a custom state
     return next((str(message.text) for message in reversed(messages) if isinstance(message, AIMessage)), "")
 
 
-def _told(result: _Result) -> str:
+def _text_of(result: _Result) -> str:
     return str(result.text) if isinstance(result, ToolMessage) else repr(result)
 
 

@@ -32,7 +32,7 @@ from xaibo.primitives.modules.llm.mock import MockLLM
 
 from memory_adk import MemoryService, MemoryToolset
 from memory_adk.testing import ScriptedLlm, user_says
-from memory_core import BoundMemory, Memory
+from memory_core import BoundMemory, Memory, RecallOptions
 from memory_langchain import MemoryChatMessageHistory, MemoryRetriever, memory_tools
 from memory_mcp import memory_server
 from memory_spade import MemoryLLMAgent
@@ -95,7 +95,7 @@ class Adk:
     """The runner's memory service, and the memory tools of an agent in a runner."""
 
     def __init__(self, handle: BoundMemory) -> None:
-        self._service = MemoryService(handle)
+        self._service = MemoryService(handle, recall=RecallOptions(limit=10), neighbours=True)  # as all others search
         self._app = handle.scope.app
         self._user = str(handle.scope.user)
 

@@ -44,5 +44,5 @@ def foreign(kind: type[MemoryBackendError], name: str) -> Generator[None]:
         yield
     except MemoryBackendError:
         raise
-    except Exception as error:
+    except Exception as error:  # the code of an application may raise anything
         raise kind(f"{name} raised {type(error).__name__}: {error}") from error

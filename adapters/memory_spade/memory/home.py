@@ -133,5 +133,5 @@ def _user_of(peer: str, owner: Callable[[str], str]) -> str:
         raise ScopeError(
             f"the owner function has no user for {peer!r}; add one to let this peer use memories"
         ) from error
-    except Exception as error:
+    except Exception as error:  # a function of the application may raise anything
         raise ScopeError(f"the owner function raised {type(error).__name__} for {peer!r}: {error}") from error

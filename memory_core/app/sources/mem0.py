@@ -70,7 +70,7 @@ def _points(folder: Path) -> Iterator[tuple[str, str, Mapping[str, Any]]]:
                     break
     except InvalidInputError:
         raise
-    except Exception as error:
+    except Exception as error:  # the client raises whatever unpickling a damaged folder raises
         raise InvalidInputError(f"{str(folder)!r} cannot be read as mem0's folder, or is in use: {error}") from error
     finally:
         if client is not None:
