@@ -9,40 +9,18 @@ from pathlib import Path
 import pytest
 from spade.agent import Agent
 from spade.behaviour import CyclicBehaviour, FSMBehaviour, OneShotBehaviour, State
-from spade.message import Message
 from spade.template import Template
 from spade_llm.agent import ChatAgent
 
 from memory_core import BoundMemory, Hit, Memory, RecallOptions, ScopeError, Where
 from memory_spade import MemoryBehaviour, MemoryMixin
+from tests.adapters.spade.saying import message, say
 
 Start = Callable[[Agent], Awaitable[None]]
 Jid = Callable[[str], str]
 
 
 class Plain(MemoryMixin, Agent): ...
-
-
-class Say(OneShotBehaviour):
-    """Sends messages as they are."""
-
-    def __init__(self, *messages: Message) -> None:
-        super().__init__()  # type: ignore[no-untyped-call]  # spade's have no annotations
-        self.messages = messages
-
-    async def run(self) -> None:
-        for message in self.messages:
-            await self.send(message)
-
-
-async def say(agent: Agent, *messages: Message) -> None:
-    behaviour = Say(*messages)
-    agent.add_behaviour(behaviour)
-    await behaviour.join()
-
-
-def message(to: str, body: str, thread: str | None = None, **metadata: str) -> Message:
-    return Message(to=to, body=body, thread=thread, metadata=metadata)
 
 
 async def until(memory: BoundMemory, count: int) -> None:

@@ -10,13 +10,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from spade.agent import Agent
-from spade.behaviour import CyclicBehaviour, FSMBehaviour, OneShotBehaviour, State
-from spade.message import Message
+from spade.behaviour import CyclicBehaviour, FSMBehaviour, State
 
 from memory_core import BoundMemory, DataCondition, Draft, Memory, Where, utc_now
 from memory_spade import MemoryBehaviour, MemoryMixin
 from memory_spade.messages import keep
 from memory_spade.testing.peer import Peer
+from tests.adapters.spade.saying import message, say
 
 Start = Callable[[Agent], Awaitable[None]]
 Jid = Callable[[str], str]
@@ -29,26 +29,6 @@ class Listener(MemoryMixin, Agent):
         self.first = MemoryBehaviour()
         self.add_behaviour(self.first)
         self.add_behaviour(MemoryBehaviour())
-
-
-class Say(OneShotBehaviour):
-    def __init__(self, *messages: Message) -> None:
-        super().__init__()  # type: ignore[no-untyped-call]  # spade's have no annotations
-        self.messages = messages
-
-    async def run(self) -> None:
-        for message in self.messages:
-            await self.send(message)
-
-
-async def say(agent: Agent, *messages: Message) -> None:
-    behaviour = Say(*messages)
-    agent.add_behaviour(behaviour)
-    await behaviour.join()
-
-
-def message(to: str, body: str, thread: str | None = None, **metadata: str) -> Message:
-    return Message(to=to, body=body, thread=thread, metadata=metadata)
 
 
 async def until(memory: BoundMemory, is_done: Callable[[list[tuple[str, set[str]]]], bool]) -> None:
