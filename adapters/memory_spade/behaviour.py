@@ -35,8 +35,6 @@ CONVERSATION_ID: Final = "conversation-id"
 MAX_TEXT_CHARS: Final = 1_000_000
 """Longer bodies are cut, so that no message is too long to be remembered."""
 
-_Run = Callable[[Any], Coroutine[Any, Any, None]]
-
 
 class MemoryBehaviour(CyclicBehaviour):
     """Remembers every message it receives or sends; `await self.recall(message)` returns relevant memories.

@@ -63,9 +63,6 @@ _BAD_LIKE: Final = (
     r"|hearing|seeing|knowing|being able|having|getting|talking|sharing|watching (?:him|her|them|you)|option|suggestion"
     r"|idea|approach|more|some|an? (?:more|step|good|simple|different|way|version|few))\b)"
 )
-_DOES: Final = (
-    r"(?:is|has|was|lives|works|loves|likes|hates|plays|studies|teaches|prefers|starts|wants|owns|runs|speaks|comes)"
-)
 
 _THING_DONE: Final = (
     r"(?!(?:(?:a|an|the) (?:lot|bit|few|little|chance|look|hold|step|first step|point|mistake|great time|good time"
@@ -79,8 +76,6 @@ _DID: Final = (
     r"|wrote|read|finished|completed|performed|recorded|sold|hired|made|knitted|sewed|organi[sz]ed|hiked|climbed|booked"
     r"|started|created|watched|founded|signed up for|applied (?:to|for)|enrolled in|graduated from)"
 )
-_FACT: Final = "fact"
-_EVENT: Final = "event"
 
 _FACTS: Final = (
     rf"my (?:full |first |last |middle |given |user)?name(?:'s| is) {_NOT_A_NAME}{_NAME}",
