@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 from collections.abc import Iterable, Sequence
+from concurrent.futures import Future
 from datetime import datetime
 from types import TracebackType
 from typing import Final, Self
@@ -160,9 +162,9 @@ class ItemStore(BaseStore):
         if self._own is not None:
             await self._own.close()
 
-    def _start_sweeper(self, minutes: float | None) -> None:
+    def _start_sweeper(self, minutes: float | None) -> Future[None]:
         configured = (self.ttl_config or {}).get("sweep_interval_minutes")
-        self._sweeper.start(lambda: run_sync(self._memory.sweep), minutes or configured or DEFAULT_MINUTES)
+        return self._sweeper.start(lambda: run_sync(self._memory.sweep), minutes or configured or DEFAULT_MINUTES)
 
 
 class MemoryStore(ItemStore):
@@ -199,13 +201,16 @@ class MemoryStore(ItemStore):
         """As `sweep_ttl`."""
         return await self._memory.sweep()
 
-    def start_ttl_sweeper(self, sweep_interval_minutes: float | None = None) -> None:
+    def start_ttl_sweeper(self, sweep_interval_minutes: float | None = None) -> Future[None]:
         """Delete expired items at intervals, on a thread, until `stop_ttl_sweeper` or the end of the `with` block.
 
         Args:
             sweep_interval_minutes: By default the interval of the TTL configuration, else 5.
+
+        Returns:
+            A future that is done when the sweeper is stopped, and stops it when it is cancelled.
         """
-        self._start_sweeper(sweep_interval_minutes)
+        return self._start_sweeper(sweep_interval_minutes)
 
     def stop_ttl_sweeper(self, timeout: float | None = None) -> bool:
         """Stop the sweeper; return whether it has ended within `timeout` seconds."""
@@ -235,13 +240,13 @@ class AsyncMemoryStore(ItemStore):
         """See `MemoryStore.sweep_ttl`."""
         return await self._memory.sweep()
 
-    async def start_ttl_sweeper(self, sweep_interval_minutes: float | None = None) -> None:
+    async def start_ttl_sweeper(self, sweep_interval_minutes: float | None = None) -> asyncio.Future[None]:
         """See `MemoryStore.start_ttl_sweeper`."""
-        self._start_sweeper(sweep_interval_minutes)
+        return asyncio.wrap_future(self._start_sweeper(sweep_interval_minutes))
 
     async def stop_ttl_sweeper(self, timeout: float | None = None) -> bool:  # noqa: ASYNC109  (passed on)
         """See `MemoryStore.stop_ttl_sweeper`."""
-        return self._sweeper.stop(timeout)
+        return await asyncio.to_thread(self._sweeper.stop, timeout)  # a sweep may be waiting for another process
 
 
 def _checked(memory: object) -> BoundMemory:

@@ -70,13 +70,33 @@ def test_a_name_that_is_not_there_is_an_attribute_error() -> None:
 
 @pytest.mark.parametrize(
     ("missing", "name"),
-    [("langchain_core", "with_memory"), ("langchain", "MemoryMiddleware"), ("langchain_classic", "ConversationMemory")],
+    [
+        ("langchain_core", "with_memory"),
+        ("langchain", "MemoryMiddleware"),
+        ("langchain_classic", "ConversationMemory"),
+        ("langgraph", "namespace_label"),
+    ],
 )
 def test_a_missing_framework_is_named_with_the_way_to_install_it(missing: str, name: str) -> None:
     done = python(f"import sys; sys.modules[{missing!r}] = None; from memory_langchain import {name}")
     assert done.returncode == 1
     assert "ImportError" in done.stderr
     assert "pip install 'memory-core[" in done.stderr
+    assert missing == "langchain_core" or f"`{name}` needs {missing}: " in done.stderr
+
+
+def test_a_folder_with_the_name_of_a_framework_is_not_that_framework(tmp_path: Path) -> None:
+    (tmp_path / "langgraph").mkdir()
+    code = """
+import sys
+sys.path.insert(0, sys.argv[1])
+sys.modules.update(dict.fromkeys(["langgraph.store", "langchain", "langchain_classic"]))
+import memory_langchain
+from memory_langchain import *
+assert with_memory and not hasattr(memory_langchain, "MemoryStore")
+"""
+    done = python(code, str(tmp_path))
+    assert (done.returncode, done.stderr) == (0, "")
 
 
 @pytest.mark.parametrize(
