@@ -9,9 +9,13 @@ from typing import Any
 
 import langgraph.store.memory as theirs
 
-from memory_core import Memory
+from memory_core import BoundMemory, Memory
 from memory_langchain import AsyncMemoryStore, MemoryStore
 from memory_langchain.indexing import embedder_of, index_of
+
+
+def _without_vectors() -> BoundMemory:
+    return Memory(":memory:", embedder=None).bind(user="everyone")
 
 
 class InMemoryStore(MemoryStore):
@@ -66,8 +70,10 @@ class _NoTables:
     MIGRATIONS: Sequence[str] = ()
 
     @classmethod
-    def from_conn_string(cls, _: str, *, pipeline: bool = False, pool_config: Any = None, **settings: Any) -> Any:
-        return super().from_conn_string(":memory:", **settings)  # type: ignore[misc]
+    def from_conn_string(cls, _: str, *, index: Any = None, ttl: Any = None) -> Any:
+        if index is not None:
+            return super().from_conn_string(":memory:", index=index, ttl=ttl)  # type: ignore[misc]
+        return cls(_without_vectors(), ttl=ttl, mode="lexical")  # type: ignore[call-arg]
 
     def _cursor(self) -> _Cursor:
         return _Cursor()
