@@ -63,9 +63,11 @@ def check_namespaces(op: Op) -> None:
     """Raise for a namespace that the current LangGraph rejects, also if the installed version accepts it.
 
     Raises:
-        InvalidNamespaceError: A label is empty, is not a string, or contains a period or a NUL.
+        InvalidNamespaceError: A label is empty, is not a string, or contains a period or a NUL; or the namespace to put into is empty.
     """
     validate_op_namespace(op)
+    if isinstance(op, PutOp) and not op.namespace:
+        raise InvalidNamespaceError("Namespace cannot be empty.")
     if any("\0" in label for label in _labels(op)):  # langgraph-checkpoint before 4.3.2 accepts it
         raise InvalidNamespaceError(f"a namespace label contains a NUL character; remove it: {_labels(op)!r:.200}")
 

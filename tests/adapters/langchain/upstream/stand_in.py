@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from importlib import import_module
 from importlib.util import find_spec
-from typing import Any
+from typing import Any, Self
 
 import langgraph.store.memory as theirs
 
@@ -32,6 +32,7 @@ class InMemoryStore(MemoryStore):
 
 theirs.InMemoryStore = InMemoryStore  # type: ignore[misc, assignment]
 
+
 class _NoServer:
     """A connection that makes and empties databases where there are none."""
 
@@ -41,7 +42,7 @@ class _NoServer:
 
     def execute(self, *_: Any) -> None: ...
 
-    def __enter__(self) -> _NoServer:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None: ...
@@ -58,7 +59,7 @@ class _NoAsyncServer(_NoServer):
 
     async def execute(self, *_: Any) -> None: ...  # type: ignore[override]
 
-    async def __aenter__(self) -> _NoAsyncServer:
+    async def __aenter__(self) -> Self:
         return self
 
     async def __aexit__(self, *_: object) -> None: ...
