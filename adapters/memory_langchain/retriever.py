@@ -62,12 +62,12 @@ class MemoryRetriever(BaseRetriever):
         Raises:
             ScopeError: The user is missing or empty, or is not the user of the handle.
         """
-        return super().invoke(input, config, **kwargs, scope=self._scope(config))
+        return super().invoke(input, config, **kwargs, called=ensure_config(config))
 
     @override
     async def ainvoke(self, input: str, config: RunnableConfig | None = None, **kwargs: Any) -> list[Document]:
         """As `invoke`."""
-        return await super().ainvoke(input, config, **kwargs, scope=self._scope(config))
+        return await super().ainvoke(input, config, **kwargs, called=ensure_config(config))
 
     @override
     def _get_relevant_documents(
@@ -75,10 +75,10 @@ class MemoryRetriever(BaseRetriever):
         query: str,
         *,
         run_manager: CallbackManagerForRetrieverRun,
-        scope: CallScope | None = None,
+        called: RunnableConfig | None = None,
         k: int | None = None,
     ) -> list[Document]:
-        return run_sync(self._search, query, scope, k)
+        return run_sync(self._search, query, self._scope(called), k)
 
     @override
     async def _aget_relevant_documents(
@@ -86,13 +86,13 @@ class MemoryRetriever(BaseRetriever):
         query: str,
         *,
         run_manager: AsyncCallbackManagerForRetrieverRun,
-        scope: CallScope | None = None,
+        called: RunnableConfig | None = None,
         k: int | None = None,
     ) -> list[Document]:
-        return await self._search(query, scope, k)
+        return await self._search(query, self._scope(called), k)
 
-    async def _search(self, query: str, scope: CallScope | None, k: int | None) -> list[Document]:
-        memory = (self._scope(None) if scope is None else scope).reach
+    async def _search(self, query: str, scope: CallScope, k: int | None) -> list[Document]:
+        memory = scope.reach
         usual = self.k if self.recall.limit is None else self.recall.limit
         if k == 0 or (k is None and usual == 0):
             return []
@@ -112,7 +112,7 @@ class MemoryRetriever(BaseRetriever):
         return [to_document(hit, space=memory.space_of(hit.record)) for hit in hits]
 
     def _scope(self, config: RunnableConfig | None) -> CallScope:
-        return ScopeResolver(self.memory, self.user_id).resolve(ensure_config(config))
+        return ScopeResolver(self.memory, self.user_id).resolve(ensure_config() if config is None else config)
 
 
 def to_document(hit: Hit, *, space: str | None = None) -> Document:
