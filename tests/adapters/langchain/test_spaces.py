@@ -77,7 +77,7 @@ async def test_an_agent_shows_labels_and_stores_where_its_model_says(memory: Mem
         return AIMessage("", tool_calls=[asks]) if isinstance(prompt[-1], HumanMessage) else "done"
 
     model = ScriptedChatModel(script=script)
-    agent = create_agent(model, middleware=[MemoryMiddleware(shares, recall=ALL)], context_schema=Context)
+    agent: Any = create_agent(model, middleware=[MemoryMiddleware(shares, recall=ALL)], context_schema=Context)
     answers = {}
     for user in ("ann", "eve"):
         asked = {"messages": [HumanMessage("Tell the team when tea is")]}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import socket
 import sys
@@ -24,6 +25,14 @@ from memory_mcp import http_app, memory_server
 from memory_mcp.owners import Served
 
 ENVIRONMENT = {"PYTHONPATH": os.environ.get("PYTHONPATH", ""), "PATH": os.environ["PATH"]}
+TOKENS = {"ann": "anns-token-for-the-tests", "bob": "bobs-token-for-the-tests"}
+
+
+def token_file(folder: Path, text: str | None = None) -> Path:
+    file = folder / "tokens.json"
+    file.write_text(json.dumps(TOKENS) if text is None else text)
+    file.chmod(0o600)
+    return file
 
 
 @dataclass(frozen=True)

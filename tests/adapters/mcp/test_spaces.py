@@ -10,8 +10,7 @@ from contextlib import AsyncExitStack
 from pathlib import Path
 
 import pytest
-from calling import Caller, http_beside, http_server, in_process, over_http
-from test_owners import TOKENS, token_file
+from calling import TOKENS, Caller, http_beside, http_server, in_process, over_http, token_file
 
 from memory_core import BoundMemory, Draft, Memory, ScopeError, SharedMemory
 from memory_mcp import StaticTokens, memory_server

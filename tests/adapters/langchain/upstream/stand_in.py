@@ -90,11 +90,11 @@ class _Cursor(_NoAsyncServer):
 async def _done() -> None: ...
 
 
-class PostgresStore(_NoTables, MemoryStore):
+class PostgresStore(_NoTables, MemoryStore):  # type: ignore[misc]  # made without a server
     """Made like theirs, without a server."""
 
 
-class AsyncPostgresStore(_NoTables, AsyncMemoryStore):
+class AsyncPostgresStore(_NoTables, AsyncMemoryStore):  # type: ignore[misc]  # as above
     """Made like theirs, without a server."""
 
 
