@@ -106,7 +106,8 @@ class Reading:
                 return page_of(op, map(from_path, await self._memory.collections(items())))
             case PutOp():
                 return None
-        raise InvalidInputError(f"a store executes GetOp, PutOp, SearchOp and ListNamespacesOp, not {op!r:.80}")
+            case _:
+                raise InvalidInputError(f"a store executes GetOp, PutOp, SearchOp and ListNamespacesOp, not {op!r:.80}")
 
     def _item(self, op: GetOp) -> Item | None:
         record = self._known.get(address_of(op.namespace, op.key))

@@ -42,7 +42,8 @@ def namespace_label(value: str | int | uuid.UUID) -> str:
     """Encode any id, such as an e-mail address, as a label: `store.put((namespace_label(user),), …)`.
 
     LangGraph rejects labels with a period or a NUL and the first label `langgraph`, and matches any label with `*`.
-    These and the percent sign are percent-encoded, so that two ids never share a label. Numbers and UUIDs are converted to strings.
+    These and the percent sign are percent-encoded, so that two ids never share a label. Numbers and UUIDs are
+    converted to strings.
 
     Raises:
         InvalidNamespaceError: The id is empty or has another type.

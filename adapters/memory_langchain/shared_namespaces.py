@@ -81,7 +81,8 @@ class SharedNamespaces:
                 return op.namespace_prefix[0], op._replace(namespace_prefix=op.namespace_prefix[1:])
             case ListNamespacesOp():
                 return EVERYWHERE, op
-        return OWN, op
+            case _:
+                return OWN, op
 
     async def across(self, op: Op, reading: Reading) -> Result:
         """The result of an operation on all memories together."""

@@ -85,7 +85,7 @@ async def test_an_item_may_be_directly_below_the_label(store: MemoryStore, team:
 
 def test_a_space_for_reading_refuses_puts_and_then_nothing_is_written(store: MemoryStore) -> None:
     for op in (PutOp(("handbook", "rules"), "refund", None), PutOp(("handbook",), "new", {"text": "x"})):
-        with pytest.raises(ScopeError, match="'handbook', which is shared for reading only.*writable="):
+        with pytest.raises(ScopeError, match=r"'handbook', which is shared for reading only.*writable="):
             store.batch([PutOp(("users",), "own", {"text": "x"}), PutOp(FACTS, "f", {"text": "x"}), op])
     with pytest.raises(InvalidInputError, match="not JSON"):
         store.batch([PutOp(("users",), "own", {"text": "x"}), PutOp(FACTS, "f", {"text": {1, 2}})])
