@@ -26,7 +26,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal, cast
 
-from memory_core import BoundMemory, Memory, ScopeError, SharedMemory
+from memory_core import BoundMemory, InvalidInputError, Memory, ScopeError, SharedMemory
 from memory_core.adapting import owned_by
 
 if TYPE_CHECKING:
@@ -76,6 +76,7 @@ class ScopeResolver:
 
     Raises:
         ScopeError: A default is empty or contradicts the user of the handle.
+        InvalidInputError: `memory` is none of these.
     """
 
     memory: AnyMemory
@@ -84,6 +85,11 @@ class ScopeResolver:
     agent_id: object = None
 
     def __post_init__(self) -> None:
+        if self.handle is None and not callable(self.memory):
+            raise InvalidInputError(
+                "memory must be a handle, a Memory, a SharedMemory, or a function from user and context to one, not "
+                f"{self.memory!r:.80}"
+            )
         for name in ("user_id", "session_id", "agent_id"):
             value = getattr(self, name)
             if value is not None:
@@ -155,6 +161,8 @@ class ScopeResolver:
         if isinstance(made, SharedMemory):
             owned_by(made.own, user)
             return made
+        if not isinstance(made, BoundMemory):
+            raise InvalidInputError(f"the function must return a handle or a SharedMemory, but it made {made!r:.80}")
         return owned_by(made, user)
 
     @staticmethod

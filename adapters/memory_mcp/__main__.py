@@ -81,7 +81,7 @@ async def serve(given: argparse.Namespace) -> None:
 
 def _reached(memory: Memory, given: argparse.Namespace, user: str | None) -> Reach:
     """What a user reaches: the own memory, and the spaces that the options share."""
-    handle = memory.bind(app=given.app, user=user)
+    handle = memory.bind(app=given.app, user=given.user).bind(user=user)
     if not given.share:
         return handle
     spaces = {label: memory.bind(app=given.app, user=owner) for label, owner, _ in given.share}

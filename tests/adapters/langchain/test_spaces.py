@@ -13,7 +13,7 @@ from langchain_core.messages import AIMessage, HumanMessage
 from langchain_core.prompts import ChatPromptTemplate
 from langchain_core.runnables import RunnableConfig
 
-from memory_core import BoundMemory, Draft, Memory, RecallOptions, ScopeError, SharedMemory, run_sync
+from memory_core import BoundMemory, Draft, InvalidInputError, Memory, RecallOptions, ScopeError, SharedMemory, run_sync
 from memory_langchain import MemoryMiddleware, MemoryRetriever, memory_tools, recall_node, with_memory
 from memory_langchain.testing import ScriptedChatModel
 
@@ -165,3 +165,10 @@ def test_a_shared_memory_belongs_to_the_user_whom_a_call_names(memory: Memory, b
         MemoryRetriever(memory=lambda _, __: both).invoke("kettle")
     with pytest.raises(ScopeError, match="bob"):
         with_memory(quiet(), both, user_id="bob")
+
+
+def test_what_is_no_memory_is_refused_by_name() -> None:
+    with pytest.raises(InvalidInputError, match="not 'memory'"):
+        memory_tools("memory")  # type: ignore[arg-type]
+    with pytest.raises(InvalidInputError, match="made None"):
+        recall_node(lambda _, __: None).invoke({"messages": []}, called({"user_id": "ann"}))  # type: ignore[arg-type, return-value]

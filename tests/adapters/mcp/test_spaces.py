@@ -139,7 +139,10 @@ async def test_the_command_line_shares_for_reading_or_for_writing(
             await memory.bind(app="demo", user=user).add(Draft(text, kind="fact", collection="skynet_memories"))
     shares, fact = ("--share", "team=team:write", "--share", "wiki=wiki"), {"type": "fact"}
     tokens = ("--tokens", str(token_file(tmp_path)))
-    async with http_server(file, *tokens, *shares) as url, over_http(url, TOKENS["bob"]) as bob:
+    async with AsyncExitStack() as stack:
+        url = await stack.enter_async_context(http_server(file, *tokens, *shares, "--user", "bob"))
+        ann, bob = [await stack.enter_async_context(over_http(url, TOKENS[user])) for user in ("ann", "bob")]
+        assert "belongs to user 'bob'" in await ann.refused("memory_list")
         await bob.ok("memory_store", content="Tea at four", metadata=fact, space="team")
         assert await seen(bob) == {OTHERS: None, TEAM: "team", WIKI: "wiki", "Tea at four": "team"}
         assert "may not be" in await bob.refused("memory_store", content="x", metadata=fact, space="wiki")
