@@ -272,7 +272,7 @@ def with_memory(  # noqa: PLR0913  (the keywords of `RunnableWithMessageHistory`
 
     Args:
         chain: Takes and returns a string, messages, or a dict of these.
-        memory: A handle, a memory (a call may name the user), a `SharedMemory`, or a function that makes one for a call.
+        memory: A handle, a memory (a call may name the user), a `SharedMemory`, or a function that makes one.
         input_key: Key of the question in a dict; required if there are several keys and none is called `"input"`.
         history_key: Key under which the chain gets the history.
         memories_key: Key under which the chain gets the memories.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Final, TypeVar, get_type_hints
+from typing import Any, Final, TypeVar, cast, get_type_hints
 
 from memory_core import BoundMemory, InvalidInputError, Memory, ScopeError, SharedMemory
 
@@ -77,8 +77,8 @@ def shared_with(handle: BoundMemory, place: Memory | None, given: Config) -> Bou
     """
     if not any(name in given for name in SHARING):
         return handle
-    users = given.get("shared")
-    if place is None or not isinstance(users, Mapping):
+    users = cast("Mapping[str, Any]", given.get("shared"))
+    if place is None or not isinstance(given.get("shared"), Mapping):
         raise InvalidInputError(
             "sharing needs a path and labels with users, such as `shared: {handbook: company}`; with a handle, pass a "
             "SharedMemory instead of it"
