@@ -11,12 +11,14 @@ from pathlib import Path
 
 from spade.agent import Agent
 from spade.message import Message
+from spade.template import Template
 
 from memory_core import DataCondition, Where
 from memory_spade import MemoryBehaviour, MemoryMixin
 from memory_spade.testing.xmpp import XmppServer, xmpp_server
 
-NEGOTIATION = "crates-7"
+NEGOTIATION = {"protocol": "bargaining", "ontology": "harbour", "conversation-id": "crates-7"}
+"""Metadata of every message; a trader may be in several negotiations with the same partner."""
 
 
 class Trader(MemoryMixin, Agent):
@@ -24,35 +26,33 @@ class Trader(MemoryMixin, Agent):
 
 
 class Bargain(MemoryBehaviour):
-    """Answers an offer by moving halfway to the other side's last offer, from today or an earlier day."""
+    """Offers a price halfway between its own and the other side's last one, from today or an earlier day."""
 
-    def __init__(self, trader: Trader, opening: float) -> None:
+    def __init__(self, trader: Trader, opening: float, *, answers: bool) -> None:
         super().__init__()
-        self.trader = trader
-        self.opening = opening
+        self.trader, self.opening, self.answers = trader, opening, answers
         self.heard = asyncio.Event()
 
-    async def offer(self, to: str, performative: str = "propose") -> None:
+    async def offer(self, to: str) -> None:
         """Make an offer, based on the messages of all days."""
         own, theirs = await self.last(self.trader.address), await self.last(to)
         price = self.opening if own is None or theirs is None else (own + theirs) / 2
         print(f"  {self.trader.name:6} offers {price:6.2f}")
-        metadata = {"performative": performative, "protocol": "fipa-iterated-contract-net"}
-        await self.send(Message(to=to, body=f"price {price}", thread=NEGOTIATION, metadata=metadata))
+        await self.send(Message(to=to, body=f"price {price}", metadata={**NEGOTIATION, "performative": "propose"}))
 
     async def last(self, author: str) -> float | None:
         """The last price that an author named in this negotiation."""
-        proposed = DataCondition(("metadata", "performative"), "in", ["propose", "accept-proposal"])
-        where = Where(session=NEGOTIATION, author=author, matching=[proposed])
-        said = await self.memory.list(where=where, limit=1)
+        proposed = {**NEGOTIATION, "performative": "propose"}
+        matching = [DataCondition(("metadata", key), "eq", value) for key, value in proposed.items()]
+        said = await self.memory.list(where=Where(author=author, matching=matching), limit=1)
         return float(said.records[0].text.split()[1]) if said.records else None
 
     async def run(self) -> None:
-        """Receive an offer; answer the first one of the day."""
+        """Receive an offer; the seller answers it with one of its own."""
         message = await self.receive(timeout=10)
         if message is not None:
-            if message.get_metadata("performative") == "propose":
-                await self.offer(str(message.sender.bare), "accept-proposal")
+            if self.answers:
+                await self.offer(str(message.sender.bare))
             self.heard.set()
 
 
@@ -62,8 +62,8 @@ async def one_day(server: XmppServer, folder: Path) -> None:
     traders: list[Trader] = []
     for name, opening in (("buyer", 60.0), ("seller", 100.0)):
         trader = Trader(server.jid(name), "secret", memory=folder / f"{name}.db")
-        bargains.append(Bargain(trader, opening))
-        trader.add_behaviour(bargains[-1])
+        bargains.append(Bargain(trader, opening, answers=name == "seller"))
+        trader.add_behaviour(bargains[-1], Template(metadata={**NEGOTIATION, "performative": "propose"}))
         await server.start(trader)
         traders.append(trader)
     await bargains[0].offer(server.jid("seller"))

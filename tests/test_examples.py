@@ -47,6 +47,10 @@ SAYS = {
     ],
     "spade_agent.py": ['ann@localhost: "I like JSON better than XML"'],
     "spade_beliefs.py": ["the foreman says: crate7 at pier4"],
+    "spade_blackboard.py": [
+        "anton propose: 45 euros (crane: small, as berta@localhost says on the board)",
+        "[private] anton@localhost: My lowest price is 35 euros",
+    ],
     "spade_negotiation.py": ["seller offers  87.50"],
     "spade_team.py": [
         "Boss: Looked up: high tide is at noon on Friday",

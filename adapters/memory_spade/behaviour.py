@@ -13,7 +13,7 @@ import logging
 from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any, Final
 
-from memory_core import BoundMemory, Draft, MemoryCoreError, Recalled, utc_now
+from memory_core import BoundMemory, Draft, MemoryCoreError, Recalled, SharedMemory, utc_now
 from memory_core.adapting import reason_for_log
 from memory_spade.conversation import (
     MESSAGE_ID,
@@ -69,6 +69,11 @@ class MemoryBehaviour(CyclicBehaviour):
         """
         return self._owner().home.handle(self._peer)
 
+    @property
+    def shared_memory(self) -> SharedMemory:
+        """`memory`, together with the spaces that the agent shares; `ScopeError` if it shares none."""
+        return self._owner().home.shared(self._peer)
+
     async def recall(self, message: Message) -> Recalled:
         """Recall memories for the answer to a message, with the agent's `recall=` options; `str` of it is the block.
 
@@ -120,7 +125,7 @@ class MemoryBehaviour(CyclicBehaviour):
             return
         is_sent = author == agent.address and not is_of_room(message)
         try:
-            memory = agent.home.base(peer)
+            memory = agent.home.own(peer)  # a message is shared only on purpose
             draft = _draft(
                 message, agent=agent.address, peer=peer, author=author, is_own=is_sent or agent.is_own_nick(message)
             )

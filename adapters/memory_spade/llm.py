@@ -25,7 +25,7 @@ from typing import Any, Final, Protocol
 
 from slixmpp import JID
 
-from memory_core import BoundMemory, MemoryCoreError, MemoryRecord, RecallOptions, Where
+from memory_core import BoundMemory, MemoryCoreError, MemoryRecord, RecallOptions, SharedMemory, Where
 from memory_core.adapting import (
     FORGET_MEMORY,
     LIST_MEMORIES,
@@ -42,7 +42,7 @@ from memory_core.adapting import (
     remembered_block,
 )
 from memory_spade.conversation import session_of
-from memory_spade.memory.home import Home
+from memory_spade.memory.home import Grants, Home
 from memory_spade.recalling import recalled
 
 if not spade_llm_version.startswith("0.3."):
@@ -84,6 +84,8 @@ class Turn:
     conversation_id: str
     session: str
     peer: str | None
+    grants: Grants
+    """What was shared with the agent when the block was recalled."""
     block: str
     """The recalled block, added to the prompt of every model call for this answer."""
 
@@ -182,11 +184,12 @@ def _as_tool(agent: Remembering, tool: Tool) -> LLMTool:
 
 
 async def _counted(memory: AgentMemory, result: ToolResult) -> str:
-    """The text of a result, once the reads of its memories are counted; a custom backend counts in its own way."""
+    """The text of a result, once the reads of own memories are counted; a custom backend counts in its own way."""
     shown = result.data.get("memories")
     ids = [str(each["id"]) for each in shown if isinstance(each, Mapping)] if isinstance(shown, list) else []
-    if ids and isinstance(memory, BoundMemory):
-        await memory.list(where=Where(ids=ids), limit=len(ids), touch=True)
+    own = memory.own if isinstance(memory, SharedMemory) else memory
+    if ids and isinstance(own, BoundMemory):
+        await own.list(where=Where(ids=ids), limit=len(ids), touch=True)
     return result.text
 
 
@@ -217,7 +220,11 @@ class RecallingProvider(BaseLLMProvider):
         _running.set(None)
         if conversation_id is None:
             return await self.provider.get_llm_response(context, tools, conversation_id, output_schema)
-        if turn is None or (turn.agent, turn.conversation_id) != (self._agent.address, conversation_id):
+        if (
+            turn is None
+            or (turn.agent, turn.conversation_id) != (self._agent.address, conversation_id)
+            or turn.grants is not self._agent.home.grants
+        ):
             turn = await begin(self._agent, context, conversation_id)
         response = await self.provider.get_llm_response(_reminded(context, turn), tools, conversation_id, output_schema)
         # A call without tools is spade_llm's last one of a turn, even if the model requests tools.
@@ -234,7 +241,7 @@ async def begin(agent: Remembering, context: ContextManager, conversation_id: st
     message: Any = next((said for said in reversed(history) if said["role"] == "user"), {})
     sender, said = message.get("sender"), str(message.get("content") or "")
     peer = str(JID(sender).bare) or None if isinstance(sender, str) else None
-    session = session_of(conversation_id, peer)
+    session, grants = session_of(conversation_id, peer), agent.home.grants
     noted: list[str] = []
     memories = ""
     try:
@@ -247,7 +254,9 @@ async def begin(agent: Remembering, context: ContextManager, conversation_id: st
     if agent.agent_base_memory is not None and agent.inject_memories:
         memories = (await recalled(lambda: agent.home.base(peer), said, recall_options(agent, noted))).text
     block = "\n".join(filter(None, (remembered_block(noted, []), memories)))
-    return Turn(agent=agent.address, conversation_id=conversation_id, session=session, peer=peer, block=block)
+    return Turn(
+        agent=agent.address, conversation_id=conversation_id, session=session, peer=peer, grants=grants, block=block
+    )
 
 
 def recall_options(agent: Remembering, noted: Collection[str]) -> RecallOptions:

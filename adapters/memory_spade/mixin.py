@@ -13,9 +13,11 @@ except ImportError as error:
 import copy
 from asyncio import Task
 from collections import deque
+from collections.abc import Collection, Mapping
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
-from memory_core import BoundMemory, Memory, RecallOptions
+from memory_core import BoundMemory, Memory, RecallOptions, SharedMemory
 from memory_core.adapting import core_loop
 from memory_spade.arguments import check_arguments
 from memory_spade.conversation import (
@@ -30,13 +32,15 @@ from memory_spade.conversation import (
 )
 from memory_spade.memory import MemoryBackend
 from memory_spade.memory.flags import Flag, StrPath, read_flags
-from memory_spade.memory.home import Home, Owner
+from memory_spade.memory.home import Grants, Home, Owner
 
 if TYPE_CHECKING:
     from spade_llm.tools import LLMTool
 
 DEFAULT_RECALL: Final = RecallOptions()
 """Default recall options for prompts."""
+NOTHING: Final[Mapping[str, BoundMemory]] = MappingProxyType({})
+"""Default of `shared`."""
 MAX_INVENTED: Final = 1_000
 """Most conversations kept in spade_llm for messages without a thread; older ones are dropped."""
 
@@ -57,6 +61,9 @@ class MemoryMixin(Agent):
             path of a file. The agent closes the memory only if it was given as a path.
         owner: The owner of the memories, if no handle names one: the agent (`"agent"`), its peer (`"peer"`), or the
             user that a function returns for the peer's bare JID (a LookupError means that the peer has none).
+        shared: Spaces that the agent reads beside its own memories, as a team's blackboard: handles of the `Memory`
+            in `memory=` by label (see `SharedMemory`). Only the code of the agent grants a space.
+        writable: Labels of the spaces that the agent, its model included, may add to, change and delete from.
         memory_editing: Whether to offer the model `update_memory` and `forget_memory`, too.
         inject_memories: Before each model call, add the notes of the conversation and at most this many long-term
             memories that are relevant to the last message to the prompt of that call. 0 adds nothing.
@@ -84,6 +91,8 @@ class MemoryMixin(Agent):
         memory_path: StrPath | None = None,
         memory: Memory | BoundMemory | StrPath | None = None,
         owner: Owner = "agent",
+        shared: Mapping[str, BoundMemory] = NOTHING,
+        writable: Collection[str] = (),
         memory_editing: bool = False,
         inject_memories: int = 5,
         recall: RecallOptions = DEFAULT_RECALL,
@@ -103,6 +112,7 @@ class MemoryMixin(Agent):
             memory=memory,
         )
         self.home = Home(self.address, places, owner)
+        self.share(shared, writable=writable)
         # LLMAgent declares attributes of these names with its own types; here they are `AgentInteractionMemory` and
         # `AgentBaseMemory` of `memory_spade.memory`, or None.
         self.interaction_memory: Any = self.home.notes(None)
@@ -126,9 +136,29 @@ class MemoryMixin(Agent):
         """The agent's long-term memories; with `owner="peer"` use `memory_of(message)`."""
         return self.home.handle(None)
 
+    @property
+    def shared_memory(self) -> SharedMemory:
+        """`memory`, together with the spaces of `shared=`; `ScopeError` if there are none."""
+        return self.home.shared(None)
+
+    def share(self, spaces: Mapping[str, BoundMemory], *, writable: Collection[str] = ()) -> None:
+        """Replace the spaces of `shared=`, from the next call of the memory on; `share({})` withdraws all of them.
+
+        Raises:
+            TypeError: `spaces` does not map labels to handles, or the agent has no `memory=` to share spaces of.
+            ScopeError, InvalidInputError: See `SharedMemory`.
+        """
+        if not isinstance(spaces, Mapping) or not all(isinstance(each, BoundMemory) for each in spaces.values()):
+            raise TypeError(f"shared must map labels to handles, such as {{'team': handle}}, not {spaces!r}")
+        self.home.share(Grants(dict(spaces), writable if isinstance(writable, str) else tuple(writable)))
+
     def memory_of(self, message: Message) -> BoundMemory:
         """Return the long-term memories that are available in the conversation of a message."""
         return self.home.handle(sender_of(message))
+
+    def shared_memory_of(self, message: Message) -> SharedMemory:
+        """`memory_of`, together with the spaces of `shared=`; `ScopeError` if there are none."""
+        return self.home.shared(sender_of(message))
 
     def is_own_nick(self, message: Message) -> bool:
         """Whether a room has sent the agent's own message back to it."""

@@ -12,20 +12,15 @@ from spade.behaviour import CyclicBehaviour, FSMBehaviour, OneShotBehaviour, Sta
 from spade.template import Template
 from spade_llm.agent import ChatAgent
 
-from memory_core import BoundMemory, Hit, Memory, RecallOptions, ScopeError, Where
+from memory_core import Hit, Memory, RecallOptions, ScopeError, Where
 from memory_spade import MemoryBehaviour, MemoryMixin
-from tests.adapters.spade.saying import message, say
+from tests.adapters.spade.saying import message, say, until
 
 Start = Callable[[Agent], Awaitable[None]]
 Jid = Callable[[str], str]
 
 
 class Plain(MemoryMixin, Agent): ...
-
-
-async def until(memory: BoundMemory, count: int) -> None:
-    while (await memory.stats()).records < count:  # noqa: ASYNC110  (a message has no receipt to wait for)
-        await asyncio.sleep(0.005)
 
 
 async def test_what_a_template_lets_through_is_remembered_with_author_conversation_and_fipa_metadata(
