@@ -99,11 +99,11 @@ def equip(agent: Remembering, *, editing: bool) -> None:
     llm: Any = agent  # an LLMAgent behind the mixin, which the protocol cannot express without importing it
     attach(agent, llm.llm_behaviour)
     if agent.interaction_memory is not None:
-        offer(agent, _as_tool(agent, REMEMBER_INTERACTION_INFO))
+        offer(agent, MemoryTool(agent, REMEMBER_INTERACTION_INFO))
     if agent.agent_base_memory is not None:
         changing = (UPDATE_MEMORY, FORGET_MEMORY) if editing else ()
         for tool in (STORE_MEMORY, SEARCH_MEMORIES, LIST_MEMORIES, *changing):
-            offer(agent, _as_tool(agent, tool))
+            offer(agent, MemoryTool(agent, tool))
 
 
 def attach(agent: Remembering, behaviour: object) -> None:
@@ -163,24 +163,43 @@ def forget_conversation(agent: Remembering, conversation_id: str) -> None:
                 kept.discard(conversation_id)
 
 
-def _as_tool(agent: Remembering, tool: Tool) -> LLMTool:
-    """Convert a tool of the core to one of spade_llm; the running turn determines the owner of the memory."""
+class MemoryTool(LLMTool):
+    """A tool of the core for spade_llm; the running turn determines the owner of the memory."""
 
-    async def run(**arguments: object) -> str:
-        turn = _running.get()
-        if turn is None or turn.agent != agent.address:
-            return f"{tool.name} failed: no conversation is running, so the owner of the memory is unknown"
+    def __init__(self, agent: Remembering, tool: Tool) -> None:
+        super().__init__(tool.name, tool.description, dict(tool.parameters), self._run)
+        self._agent, self._tool = agent, tool
+
+    def offered_for(self, memory: AgentMemory) -> LLMTool:
+        """A copy with the parameters that `memory` offers, such as the spaces that may be written to."""
+        offered = copy.copy(self)
+        offered.parameters = dict(self._tool.offered_for(memory).parameters)
+        return offered
+
+    async def _run(self, **arguments: object) -> str:
+        turn, home = _running.get(), self._agent.home
+        if turn is None or turn.agent != self._agent.address:
+            return f"{self.name} failed: no conversation is running, so the owner of the memory is unknown"
         try:
-            notes = agent.home.notes(turn.peer)
-            if tool is REMEMBER_INTERACTION_INFO and notes is not None:
+            notes = home.notes(turn.peer)
+            if self._tool is REMEMBER_INTERACTION_INFO and notes is not None:
                 return await notes.aadd_information(turn.session, Arguments(arguments).text("information"))
-            memory = agent.home.base(turn.peer)
+            memory = home.base(turn.peer)
             context = ToolContext(memory=memory, agent=turn.agent, session=turn.session, author=turn.peer)
-            return await _counted(memory, await tool(context, arguments))
+            return await _counted(memory, await self._tool(context, arguments))
         except MemoryCoreError as error:
-            return f"{tool.name} failed: {error}"
+            return f"{self.name} failed: {error}"
 
-    return LLMTool(tool.name, tool.description, dict(tool.parameters), run)
+
+def _offered(agent: Remembering, tools: list[LLMTool] | None, turn: Turn) -> list[LLMTool] | None:
+    """The tools of one call of the model, with what is shared with the agent at that moment."""
+    if not tools or not agent.home.grants.spaces:
+        return tools
+    try:
+        memory = agent.home.base(turn.peer)
+    except MemoryCoreError:  # the tool itself will tell the model
+        return tools
+    return [tool.offered_for(memory) if isinstance(tool, MemoryTool) else tool for tool in tools]
 
 
 async def _counted(memory: AgentMemory, result: ToolResult) -> str:
@@ -226,7 +245,10 @@ class RecallingProvider(BaseLLMProvider):
             or turn.grants is not self._agent.home.grants
         ):
             turn = await begin(self._agent, context, conversation_id)
-        response = await self.provider.get_llm_response(_reminded(context, turn), tools, conversation_id, output_schema)
+        offered = _offered(self._agent, tools, turn)
+        response = await self.provider.get_llm_response(
+            _reminded(context, turn), offered, conversation_id, output_schema
+        )
         # A call without tools is spade_llm's last one of a turn, even if the model requests tools.
         _running.set(turn if tools and response.get("tool_calls") else None)
         return response

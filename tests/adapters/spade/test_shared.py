@@ -141,6 +141,39 @@ async def test_prompt_and_tools_show_where_a_memory_is_from_until_the_grant_is_w
     assert (await board.list()).records[0].access_count == 0  # reads of others' memories are not counted by the reader
 
 
+async def test_the_model_chooses_among_the_writable_spaces_and_no_label_of_its_own_reaches_one(
+    memory: Memory, board: BoundMemory
+) -> None:
+    rules = memory.bind(app="mas", user="team:rules")
+    provider = ScriptedProvider(show_or_list)
+    agent = MemoryLLMAgent("ann@localhost", "pw", provider, memory=memory)
+    talk = Conversation(agent)
+
+    async def offered(said: str) -> tuple[str, Any]:
+        answer = await talk.say(said)
+        properties = provider.requests[-1].tools["store_memory"]["properties"]
+        return answer, properties.get("space", {}).get("enum")
+
+    spaces = {"board": board, "rules": rules}
+    assert (await offered("STORE board: no space is granted"))[1] is None
+    agent.share(spaces)
+    assert (await offered("STORE board: reading is granted"))[1] is None
+    agent.share(spaces, writable=["board"])
+    assert await offered("hello") == ("nothing", ["private", "board"])
+    assert "Stored fact in board with ID" in (await offered("STORE board: The crane is green"))[0]
+    assert "in board" not in (await offered("STORE private: My crane is red"))[0]
+    for label in ("rules", "team:rules", "team:board", "*", "../board", "board\0", "board rules", "Private board"):
+        assert "'space' must be one of private, board" in (await offered(f"STORE {label}: hostile"))[0]
+    agent.share({})
+    assert (await offered("STORE board: withdrawn"))[1] is None
+    assert [(r.text, r.author, r.agent) for r in (await board.list()).records] == [
+        ("The crane is green", "ann@localhost", "ann@localhost")
+    ]
+    assert not (await rules.list()).records
+    own = {record.text for record in (await agent.memory.list(limit=100)).records}
+    assert own == {"My crane is red"}
+
+
 async def test_a_grant_that_is_withdrawn_during_an_answer_is_gone_from_its_next_prompt(
     memory: Memory, board: BoundMemory
 ) -> None:
