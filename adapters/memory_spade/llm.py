@@ -75,6 +75,10 @@ class Remembering(Protocol):
         """The agent's bare JID."""
         ...
 
+    def peer_at(self, jid: JID) -> str | None:
+        """See `MemoryMixin.peer_at`."""
+        ...
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Turn:
@@ -262,7 +266,7 @@ async def begin(agent: Remembering, context: ContextManager, conversation_id: st
     history: list[Any] = context.get_conversation_history(conversation_id)
     message: Any = next((said for said in reversed(history) if said["role"] == "user"), {})
     sender, said = message.get("sender"), str(message.get("content") or "")
-    peer = str(JID(sender).bare) or None if isinstance(sender, str) else None
+    peer = agent.peer_at(JID(sender)) if isinstance(sender, str) else None
     session, grants = session_of(conversation_id, peer), agent.home.grants
     noted: list[str] = []
     memories = ""

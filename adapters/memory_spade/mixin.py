@@ -17,6 +17,8 @@ from collections.abc import Collection, Mapping
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
+from slixmpp import JID
+
 from memory_core import BoundMemory, Memory, RecallOptions, SharedMemory
 from memory_core.adapting import core_loop
 from memory_spade.arguments import check_arguments
@@ -154,19 +156,30 @@ class MemoryMixin(Agent):
 
     def memory_of(self, message: Message) -> BoundMemory:
         """Return the long-term memories that are available in the conversation of a message."""
-        return self.home.handle(sender_of(message))
+        return self.home.handle(self.peer_of(message))
 
     def shared_memory_of(self, message: Message) -> SharedMemory:
         """`memory_of`, together with the spaces of `shared=`; `ScopeError` if there are none."""
-        return self.home.shared(sender_of(message))
+        return self.home.shared(self.peer_of(message))
+
+    def peer_of(self, message: Message) -> str | None:
+        """Whose conversation a message belongs to: `peer_at` of its sender, or the room that it was said in."""
+        return sender_of(message) if is_of_room(message) else self.peer_at(message.sender)
+
+    def peer_at(self, jid: JID) -> str | None:
+        """The peer at an address: its bare JID, or, in a room that the agent has joined, the room and the nick."""
+        bare = str(jid.bare)
+        return str(jid) if jid.resource and bare in self._nicks() else bare or None
 
     def is_own_nick(self, message: Message) -> bool:
         """Whether a room has sent the agent's own message back to it."""
-        if self.client is None or not is_of_room(message):
-            return False
-        rooms: Any = self.client.plugin.get("xep_0045", None)
-        nicks = () if rooms is None else rooms.our_nicks.values()
-        return any(of_room.get(str(message.sender.bare)) == message.sender.resource for of_room in nicks)
+        return is_of_room(message) and self._nicks().get(str(message.sender.bare)) == message.sender.resource
+
+    def _nicks(self) -> dict[str, str]:
+        """The agent's nick in every room that it has joined."""
+        rooms: Any = None if self.client is None else self.client.plugin.get("xep_0045", None)
+        joined = () if rooms is None else rooms.our_nicks.values()
+        return {str(JID(room).bare): str(nick) for by_room in joined for room, nick in by_room.items()}
 
     def _message_received(self, msg: Any) -> list[Task[None]]:  # SPADE's callback for stanzas
         """Deliver a stanza with its id, its time and whether it is of a room, which SPADE's own callback leaves out."""
@@ -174,7 +187,7 @@ class MemoryMixin(Agent):
 
     def dispatch(self, msg: Message) -> list[Task[None]]:
         """Deliver a message like `Agent.dispatch`; a message for the model gets a thread if it has none."""
-        peer = sender_of(msg)
+        peer = self.peer_of(msg)
         if not (is_identified(msg) or (isinstance(msg, Received) and msg.get_metadata(MESSAGE_ID))):
             msg = identified(msg, peer)  # so that two behaviours that receive it store it once
         blank = not (msg.thread or "").strip()

@@ -171,7 +171,11 @@ class Home:
             raise ScopeError(
                 "no conversation is running, so the owner is unknown; use this while a message is answered"
             )
-        return owned_by(handle, peer if isinstance(self._owner, str) else _user_of(peer, self._owner))
+        if isinstance(self._owner, str):
+            return owned_by(handle, peer)
+        if "/" in peer:
+            raise ScopeError(f"{peer!r} is a nick in a room, which anybody may choose; it has no user")
+        return owned_by(handle, _user_of(peer, self._owner))
 
 
 def _user_of(peer: str, owner: Callable[[str], str]) -> str:
