@@ -36,11 +36,13 @@ class Bidding(MemoryBehaviour):
     async def run(self) -> None:
         """Answer a message of the manager."""
         message = await self.receive(timeout=10)
-        performative = None if message is None else message.get_metadata("performative")
-        if performative == "cfp":
-            await self.propose(message)
-        elif performative == "accept-proposal":
-            await self.work(message)
+        if message is None:
+            return
+        match message.get_metadata("performative"):
+            case "cfp":
+                await self.propose(message)
+            case "accept-proposal":
+                await self.work(message)
 
     async def propose(self, call: Message) -> None:
         """Propose a price and a crane: the small one if somebody has learnt that it is needed there."""
@@ -48,7 +50,7 @@ class Bidding(MemoryBehaviour):
             await self.send(reply_to(call, "refuse", "I am busy"))
             return
         crane = "large"
-        for hit in await self.shared_memory.search(call.body, where=Where(kinds=["fact"])):
+        for hit in await self.shared_memory.search(str(call.body), where=Where(kinds=["fact"])):
             if "small crane" in hit.record.text:
                 crane = f"small, as {hit.record.author} says on the {self.shared_memory.space_of(hit.record)}"
         await self.send(reply_to(call, "propose", f"{self.price} euros (crane: {crane})"))
@@ -56,7 +58,7 @@ class Bidding(MemoryBehaviour):
     async def work(self, contract: Message) -> None:
         """Do the contract, and post on the board what the others should know."""
         self.is_busy = True
-        if "small" not in contract.body:
+        if "small" not in str(contract.body):
             lesson = Draft(LESSON, kind="fact", author=self.agent.address)
             await self.shared_memory.add(lesson, space="board")
         await self.send(reply_to(contract, "inform", "done"))
@@ -79,7 +81,7 @@ class Contracting(MemoryBehaviour, OneShotBehaviour):
         for answer in sorted(answers, key=name_of):
             print(f"  {name_of(answer)} {answer.get_metadata('performative')}: {answer.body}")
         proposals = [answer for answer in answers if answer.get_metadata("performative") == "propose"]
-        best = min(proposals, key=lambda proposal: int(proposal.body.split()[0]))
+        best = min(proposals, key=lambda proposal: int(str(proposal.body).split()[0]))
         for proposal in proposals:
             performative = "accept-proposal" if proposal is best else "reject-proposal"
             await self.send(reply_to(proposal, performative, proposal.body))
@@ -94,7 +96,7 @@ class Contracting(MemoryBehaviour, OneShotBehaviour):
         return message
 
 
-def reply_to(message: Message, performative: str, body: str) -> Message:
+def reply_to(message: Message, performative: str, body: str | None) -> Message:
     """A reply in the same conversation."""
     reply = message.make_reply()
     reply.set_metadata("performative", performative)

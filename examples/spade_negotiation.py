@@ -54,7 +54,7 @@ class Bargain(MemoryBehaviour):
             return
         partner = str(message.sender.bare)
         if not self.agent.partner:
-            price, offered = await self.next_price(partner), price_in(message.body)
+            price, offered = await self.next_price(partner), price_in(str(message.body))
             if abs(price - offered) <= CLOSE_ENOUGH:
                 await self.say("accept-proposal", offered, partner)
             else:

@@ -50,11 +50,13 @@ class MemoryBehaviour(CyclicBehaviour):
     and end no behaviour, only the call of `run` in which they were raised.
     """
 
+    agent: Any  # of the application's own class, which SPADE sets
+
     def __init_subclass__(cls, **kwargs: object) -> None:
         super().__init_subclass__(**kwargs)
         run = vars(cls).get("run") or _run_behind(cls)
         if run is not None:
-            cls.run = _without_memory_errors(run)  # type: ignore[method-assign]  # a method, as before
+            cls.run = _without_memory_errors(run)  # type: ignore[assignment]  # a method, as before
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:  # arguments of the behaviour class behind it
         super().__init__(*args, **kwargs)  # type: ignore[no-untyped-call]  # spade's have no annotations

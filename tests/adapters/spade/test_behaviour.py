@@ -247,7 +247,7 @@ async def test_an_error_in_a_state_ends_the_machine_although_a_transition_was_se
         async def run(self) -> None:
             await self.receive(timeout=10)
             self.set_next_state("heard")
-            await self.agent.memory.delete("no such memory")
+            await keeper.memory.delete("no such memory")
 
     class Heard(State):
         async def run(self) -> None:

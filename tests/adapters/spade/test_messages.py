@@ -283,7 +283,8 @@ async def test_a_private_message_in_a_room_belongs_to_its_nick(start: Start, jid
         assert (record.text, record.author) == (f"My PIN is that of {nick}", f"{room.lower()}/{nick}")
     clients["ann"].send_message(mto=room, mbody="Hello all", mtype="groupchat")
     await until(memory.bind(user=room.lower()), lambda found: len(found) == 1)
-    bot.client.send_message(mto=room, mbody="Hello", mtype="groupchat")
+    own_client: Any = bot.client
+    own_client.send_message(mto=room, mbody="Hello", mtype="groupchat")
     await until(memory.bind(user=room.lower()), lambda found: len(found) == 2)
     roles = {record.text: record.role for record in (await memory.bind(user=room.lower()).list()).records}
     assert roles == {"Hello all": "user", "Hello": "assistant"}
@@ -310,7 +311,7 @@ async def test_a_room_message_without_an_id_of_its_own_has_the_rooms(container: 
     heard: list[Message] = []
     bot.dispatch = heard.append  # type: ignore[method-assign,assignment]  # what reaches the behaviours
     for _ in range(2):
-        stanza = StanzaMessage()
+        stanza: Any = StanzaMessage()  # type: ignore[no-untyped-call]  # slixmpp's have no annotations
         stanza["type"], stanza["from"], stanza["body"] = "groupchat", "room@rooms.localhost/ann", "Hello"
         del stanza["id"]
         stanza.append(ET.fromstring("<stanza-id xmlns='urn:xmpp:sid:0' id='s7' by='room@rooms.localhost'/>"))
@@ -323,8 +324,8 @@ async def test_a_behaviour_that_gets_a_memory_keeps_its_run(start: Start, jid: J
         async def run(self) -> None:
             got = await self.receive(timeout=10)
             if got is not None:
-                ran.set_result(got.body)
-                await self.agent.memory.delete("no such memory")
+                ran.set_result(str(got.body))
+                await bot.memory.delete("no such memory")
 
     class Remembering(MemoryBehaviour, Existing): ...
 
