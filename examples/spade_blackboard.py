@@ -43,6 +43,8 @@ class Bidding(MemoryBehaviour):
                 await self.propose(message)
             case "accept-proposal":
                 await self.work(message)
+            case _:
+                pass
 
     async def propose(self, call: Message) -> None:
         """Propose a price and a crane: the small one if somebody has learnt that it is needed there."""

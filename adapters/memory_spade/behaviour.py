@@ -23,7 +23,7 @@ from memory_spade.conversation import (
     is_of_room,
     session_of_message,
 )
-from memory_spade.messages import keep
+from memory_spade.memory.messages import keep
 from memory_spade.mixin import MemoryMixin
 from memory_spade.recalling import recalled
 

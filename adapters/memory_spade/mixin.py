@@ -34,7 +34,7 @@ from memory_spade.conversation import (
 )
 from memory_spade.memory import MemoryBackend
 from memory_spade.memory.flags import Flag, StrPath, read_flags
-from memory_spade.memory.home import Grants, Home, Owner
+from memory_spade.memory.home import Home, Owner
 
 if TYPE_CHECKING:
     from spade_llm.tools import LLMTool
@@ -150,9 +150,7 @@ class MemoryMixin(Agent):
             TypeError: `spaces` does not map labels to handles, or the agent has no `memory=` to share spaces of.
             ScopeError, InvalidInputError: See `SharedMemory`.
         """
-        if not isinstance(spaces, Mapping) or not all(isinstance(each, BoundMemory) for each in spaces.values()):
-            raise TypeError(f"shared must map labels to handles, such as {{'team': handle}}, not {spaces!r}")
-        self.home.share(Grants(dict(spaces), writable if isinstance(writable, str) else tuple(writable)))
+        self.home.share(spaces, writable)
 
     def memory_of(self, message: Message) -> BoundMemory:
         """Return the long-term memories that are available in the conversation of a message."""

@@ -81,13 +81,19 @@ class Home:
         kept = NotesInStore(lambda: self._bound(place, peer, INTERACTIONS), self._jid, peer)
         return AgentInteractionMemory.over(self._jid, kept)
 
-    def share(self, grants: Grants) -> None:
+    def share(self, spaces: Mapping[str, BoundMemory], writable: Collection[str]) -> None:
         """Replace the spaces that `base` reads beside the agent's own memories, from the next call on.
 
         Raises:
-            TypeError: The long-term memories are not in a `Memory` that the application passed.
+            TypeError: `spaces` does not map labels to handles, or the long-term memories are not in a `Memory` that the
+                application passed.
             ScopeError, InvalidInputError: See `SharedMemory`.
         """
+        # Programs of SPADE are rarely type-checked.
+        handles = isinstance(spaces, Mapping) and all(isinstance(each, BoundMemory) for each in spaces.values())  # pyright: ignore[reportUnnecessaryIsInstance]
+        if not handles:
+            raise TypeError(f"shared must map labels to handles, such as {{'team': handle}}, not {spaces!r}")
+        grants = Grants(dict(spaces), writable if isinstance(writable, str) else tuple(writable))
         if grants.spaces or grants.writable:
             if not isinstance(self._base, Borrowed):
                 raise TypeError("shared= needs memory=, the Memory that the handles of the spaces are bound on")

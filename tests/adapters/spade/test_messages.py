@@ -18,7 +18,7 @@ from spade.message import Message
 
 from memory_core import BoundMemory, DataCondition, Draft, Memory, Where, utc_now
 from memory_spade import MemoryBehaviour, MemoryMixin
-from memory_spade.messages import keep
+from memory_spade.memory.messages import keep
 from memory_spade.testing.peer import Peer
 from tests.adapters.spade.saying import message, say
 
