@@ -154,10 +154,9 @@ class ScopeResolver:
 
     def _reached(self, user: str, context: object) -> BoundMemory | SharedMemory:
         """The memory of that user, and of nobody else unless it is shared."""
-        if self.handle is None:
+        made: object = self.memory if isinstance(self.memory, SharedMemory) else self.handle
+        if made is None:
             made = cast("Sharing", self.memory)(user, context)
-        else:
-            made = self.memory if isinstance(self.memory, SharedMemory) else self.handle
         if isinstance(made, SharedMemory):
             owned_by(made.own, user)
             return made
