@@ -154,9 +154,13 @@ class ScopeResolver:
 
     def _reached(self, user: str, context: object) -> BoundMemory | SharedMemory:
         """The memory of that user, and of nobody else unless it is shared."""
-        made: object = self.memory if isinstance(self.memory, SharedMemory) else self.handle
-        if made is None:
-            made = cast("Sharing", self.memory)(user, context)
+        if isinstance(self.memory, SharedMemory):
+            owned_by(self.memory.own, user)
+            return self.memory
+        return owned_by(self.handle, user) if self.handle is not None else self._made(user, context)
+
+    def _made(self, user: str, context: object) -> BoundMemory | SharedMemory:
+        made: object = cast("Callable[[str, object], object]", self.memory)(user, context)
         if isinstance(made, SharedMemory):
             owned_by(made.own, user)
             return made
