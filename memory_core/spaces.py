@@ -126,14 +126,16 @@ class SharedMemory(Conversing):
         """Remember a conversation in the owner's own memory: see `BoundMemory.remember`."""
         return await self._own.remember(messages, session=session, data=data, embed=embed)
 
-    async def search(
+    async def search(  # noqa: PLR0913  (one optional keyword per setting)
         self,
         query: str,
         *,
         limit: int = 10,
         where: Where = EVERYTHING,
         mode: Mode = "hybrid",
+        every_word: bool = False,
         floor: bool = True,
+        context: bool = True,
         explain: bool = False,
     ) -> Hits:
         """Find memories of all spaces, best first: see `BoundMemory.search`.
@@ -147,10 +149,12 @@ class SharedMemory(Conversing):
         request = SearchRequest(
             text=check_query(query),
             limit=check_limit(limit),
-            mode=mode,
+            mode="lexical" if every_word and mode == "hybrid" else mode,
             where=check_where(where),
             explain=explain,
             floor=floor,
+            context=context,
+            every_word=every_word,
         )
         scopes = tuple(_bound(handle) for handle in self._spaces.values())
 

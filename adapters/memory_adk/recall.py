@@ -11,11 +11,11 @@ except ImportError as error:
 from collections.abc import Collection, Iterator, Sequence
 from contextvars import ContextVar
 from dataclasses import replace
-from functools import partial
 from typing import Final
 
 from memory_adk.convert import EVENT_ID, shortened
-from memory_core import BoundMemory, Hit, MemoryRecord, Recalled, RecallOptions
+from memory_adk.matching import alone
+from memory_core import BoundMemory, Hit, MemoryRecord, Recalled, RecallOptions, SharedMemory
 from memory_core.adapting import AgentMemory, recall_with
 
 MOST_HITS: Final = 10_000
@@ -46,7 +46,7 @@ async def recall(
     def without(record: MemoryRecord) -> bool:
         return record.data.get(EVENT_ID) in without_events or options.without(record)
 
-    source = _Alone(handle) if isinstance(handle, BoundMemory) and not context else handle
+    source = alone(handle) if isinstance(handle, BoundMemory | SharedMemory) and not context else handle
     return await recall_with(source, wanted, replace(options, without=without))
 
 
@@ -87,15 +87,6 @@ def as_results(options: RecallOptions, neighbours: bool = False) -> RecallOption
         neighbours: Whether a message is also found by what was said just before and after it.
     """
     return replace(options, shows_query=False, latest_first=False, neighbours=neighbours)
-
-
-class _Alone:
-    """A handle whose searches find only what matches by itself."""
-
-    def __init__(self, handle: BoundMemory) -> None:
-        self.memory = handle.memory
-        self.list = handle.list
-        self.search = partial(handle.search, context=False)
 
 
 def in_prompt(events: Sequence[Event]) -> frozenset[str]:
