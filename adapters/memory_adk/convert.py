@@ -162,6 +162,14 @@ def memory_entry(hit: Hit, text: str, *, details: bool = False) -> MemoryEntry:
     )
 
 
+def in_space(entry: MemoryEntry, label: str | None) -> MemoryEntry:
+    """An entry that says which shared space it is from, also where only its author is shown, as by `preload_memory`."""
+    if label is None:
+        return entry
+    author = f"{entry.author} ({label})" if entry.author else label
+    return entry.model_copy(update={"author": author, "custom_metadata": {**entry.custom_metadata, "space": label}})
+
+
 def shortened(text: str, room: int) -> str:
     """Return `text`, cut to `room` characters with an ellipsis at the end if it is longer."""
     return text if len(text) <= room else text[: max(room - 1, 0)].rstrip() + "…"

@@ -10,12 +10,14 @@ from memory_core import BoundMemory, Hit, SharedMemory, Where
 from memory_core.adapting import Mode
 
 KEYWORDS: Final = 3
-"""A query of at most so many words is a list of keywords. No question of the corpora in `tests/corpora` is so short."""
+"""A query of at most so many words without a question mark is a list of keywords."""
 SHARE_OF_BEST: Final = 0.5
 """If a memory has all keywords, one with none of them needs this share of the best one's evidence."""
 LEAST_MEANING: Final = 1.0
-"""Least evidence of the best memory if none has a word of the query, in spreads of unrelated texts. Below it the first
-ten results of the development corpora have no more of the evidence than ten records drawn at random."""
+"""Least evidence of the best memory if none has a keyword, in spreads of unrelated texts: the embedder does not know
+the keyword either."""
+_WORD: Final = re.compile(r"[\u3400-\u9fff]{1,2}|[^\W\u3400-\u9fff]+")
+"""A word; of Chinese characters, between which there are no spaces, two."""
 _OWN: Final = ("bm25", "cosine", "speaker", "date")
 """The parts of a score that depend on the text itself, and on its author and time."""
 _EVERYTHING: Final = Where()
@@ -24,8 +26,8 @@ _EVERYTHING: Final = Where()
 class Alone:
     """A handle whose searches find only what matches by itself.
 
-    Whoever asks with keywords that a memory has, as models and ADK's own services do, means these words: other
-    memories are found by their meaning only if that is about as much evidence.
+    A query of a few keywords, as models write them, means these words: memories are ranked by what they say
+    themselves, and if one has all keywords, a memory with none of them is found only if its meaning is nearly as near.
     """
 
     def __init__(self, handle: BoundMemory | SharedMemory) -> None:
@@ -46,15 +48,15 @@ class Alone:
         """`search` without neighbours."""
         search = self._handle.search
         hits = await search(query, limit=limit, where=where, mode=mode, floor=floor, context=False, explain=True)
-        if mode != "hybrid" or not floor or not hits:
+        if mode != "hybrid" or not floor or not hits or not is_keywords(query):
             return hits
-        best = max(map(_evidence, hits))
-        if not any(map(_has_a_word, hits)):
-            return hits if best >= LEAST_MEANING else []
-        if len(re.findall(r"\w+", query)) > KEYWORDS or not await search(query, limit=1, where=where, every_word=True):
-            return hits
-        matching = [hit for hit in hits if _has_a_word(hit) or _evidence(hit) >= SHARE_OF_BEST * best]
-        return sorted((replace(hit, score=_evidence(hit)) for hit in matching), key=lambda hit: -hit.score)
+        ranked = sorted((replace(hit, score=_evidence(hit)) for hit in hits), key=lambda hit: -hit.score)
+        literal = [hit for hit in ranked if _has_a_word(hit)]
+        if not literal:
+            return ranked if ranked[0].score >= LEAST_MEANING else []
+        if len(literal) == len(ranked) or not await search(query, limit=1, where=where, every_word=True):
+            return ranked
+        return [hit for hit in ranked if _has_a_word(hit) or hit.score >= SHARE_OF_BEST * ranked[0].score]
 
 
 class AloneTogether(Alone):
@@ -68,6 +70,11 @@ class AloneTogether(Alone):
 def alone(handle: BoundMemory | SharedMemory) -> Alone:
     """The same memories, found only if they match by themselves."""
     return AloneTogether(handle) if isinstance(handle, SharedMemory) else Alone(handle)
+
+
+def is_keywords(query: str) -> bool:
+    """Whether a query is a list of keywords and no question."""
+    return len(_WORD.findall(query)) <= KEYWORDS and not {"?", "\uff1f", "\u061f"}.intersection(query)
 
 
 def _evidence(hit: Hit) -> float:

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 try:
-    from google.adk.events.event import Event
     from google.genai import types
 except ImportError as error:
     raise ImportError("`memory_adk` needs google-adk: pip install 'memory-core[adk]'") from error
 
 from collections.abc import Collection, Iterator, Sequence
-from contextvars import ContextVar
 from dataclasses import replace
 from typing import Final
 
@@ -20,8 +18,6 @@ from memory_core.adapting import AgentMemory, recall_with
 
 MOST_HITS: Final = 10_000
 """Most hits that one search of the core returns."""
-in_conversation: Final[ContextVar[frozenset[str]]] = ContextVar("memory_adk_in_conversation", default=frozenset())
-"""Ids of the events in the conversation of the agent whose tool is running."""
 LEAST_SCORE: Final = 0.1
 """Share of the best hit's score that a result needs by default. Up to this share, no question of the development
 corpora (`tests/benchmarks/breadth.py`) loses evidence among the first ten results."""
@@ -87,13 +83,6 @@ def as_results(options: RecallOptions, neighbours: bool = False) -> RecallOption
         neighbours: Whether a message is also found by what was said just before and after it.
     """
     return replace(options, shows_query=False, latest_first=False, neighbours=neighbours)
-
-
-def in_prompt(events: Sequence[Event]) -> frozenset[str]:
-    """Ids of the events that the prompts of a session still show: those that no compaction has summarised."""
-    summaries = (event.actions.compaction for event in events)
-    end = max((summary.end_timestamp for summary in summaries if summary), default=float("-inf"))
-    return frozenset(event.id for event in events if event.timestamp > end)
 
 
 def show(contents: list[types.Content], memories: str) -> None:
