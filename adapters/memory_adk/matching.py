@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
 from memory_core import BoundMemory, Hit, SharedMemory, Where
 from memory_core.adapting import Mode
 
+LEAST_SCORE: Final = 0.1
+"""Share of the best hit's score that a result needs by default. Up to this share, no question of the development
+corpora (`tests/benchmarks/breadth.py`) loses evidence among the first ten results."""
 KEYWORDS: Final = 3
 """A query of at most so many words without a question mark is a list of keywords."""
 SHARE_OF_BEST: Final = 0.5
@@ -50,7 +54,7 @@ class Alone:
         hits = await search(query, limit=limit, where=where, mode=mode, floor=floor, context=False, explain=True)
         if mode != "hybrid" or not floor or not hits or not is_keywords(query):
             return hits
-        ranked = sorted((replace(hit, score=_evidence(hit)) for hit in hits), key=lambda hit: -hit.score)
+        ranked = _ranked(hits)
         literal = [hit for hit in ranked if _has_a_word(hit)]
         if not literal:
             return ranked if ranked[0].score >= LEAST_MEANING else []
@@ -75,6 +79,13 @@ def alone(handle: BoundMemory | SharedMemory) -> Alone:
 def is_keywords(query: str) -> bool:
     """Whether a query is a list of keywords and no question."""
     return len(_WORD.findall(query)) <= KEYWORDS and not {"?", "\uff1f", "\u061f"}.intersection(query)
+
+
+def _ranked(hits: Sequence[Hit]) -> list[Hit]:
+    """Hits by their own evidence, equal ones by time; one that has a keyword gets the least score of a result."""
+    best = max(map(_evidence, hits))
+    in_order = sorted(hits, key=lambda hit: (-_evidence(hit), hit.record.occurred_at))
+    return [replace(hit, score=max(_evidence(hit), LEAST_SCORE * best * _has_a_word(hit))) for hit in in_order]
 
 
 def _evidence(hit: Hit) -> float:

@@ -42,6 +42,10 @@ RECALL_SECONDS: Final = 2.0
 """Default of `recall_seconds`."""
 MAX_TURNS: Final = 1_000
 """Most turns tracked at a time. A cancelled turn never reports its end, so the oldest turns are dropped."""
+_SERVES_NOBODY: Final = (
+    "nothing is stored or recalled, because the runner's memory service is %s and not the plugin's MemoryService: "
+    "Runner(memory_service=...), or --memory_service_uri on the command line"
+)
 
 
 @dataclass(slots=True)
@@ -90,7 +94,10 @@ class MemoryPlugin(BasePlugin):
         name: str = "memory",
     ) -> None:
         super().__init__(name)
+        if not isinstance(service, MemoryService | None):
+            raise TypeError(f"service must be a MemoryService, not {service!r:.80}; MemoryService takes a path")
         self._service = service
+        self._has_been_asked = False
         self._recalls = recall is not False
         usual = RecallOptions(max_chars=recall_chars, limit=recall_results)
         self._options = recall if isinstance(recall, RecallOptions) else usual
@@ -105,7 +112,11 @@ class MemoryPlugin(BasePlugin):
 
     async def before_run_callback(self, *, invocation_context: InvocationContext) -> None:
         """Store the user's message before anything can fail."""
-        if service := self._serving(invocation_context):
+        service = self._serving(invocation_context)
+        if service is None and not self._has_been_asked:  # later, it may be the runner of an `AgentTool`
+            logger.warning(_SERVES_NOBODY, type(invocation_context.memory_service).__name__)
+        self._has_been_asked = True
+        if service is not None:
             if self._recalls:
                 service.access.load()
             await self._remember(service, invocation_context, first=True)

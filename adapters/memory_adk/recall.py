@@ -12,15 +12,12 @@ from dataclasses import replace
 from typing import Final
 
 from memory_adk.convert import EVENT_ID, shortened
-from memory_adk.matching import alone
+from memory_adk.matching import LEAST_SCORE, alone
 from memory_core import BoundMemory, Hit, MemoryRecord, Recalled, RecallOptions, SharedMemory
 from memory_core.adapting import AgentMemory, recall_with
 
 MOST_HITS: Final = 10_000
 """Most hits that one search of the core returns."""
-LEAST_SCORE: Final = 0.1
-"""Share of the best hit's score that a result needs by default. Up to this share, no question of the development
-corpora (`tests/benchmarks/breadth.py`) loses evidence among the first ten results."""
 _NO_BLOCK: Final = 100_000_000
 """Character budget that never limits the number of results; the text block itself is not used."""
 

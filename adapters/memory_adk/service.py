@@ -67,7 +67,7 @@ class MemoryService(BaseMemoryService):
         recall: Recall options instead of `max_results` and `max_chars`: budget, conditions (kinds, tags, session, …),
             mode, least score, floor and so on. Options for the text of a block have no effect.
         neighbours: Find a message also by what was said just before and after it, not only if it matches by itself.
-        details: Return more `custom_metadata` with each memory: `session_id`, `event_id`, `invocation_id` and
+        details: Return more `custom_metadata` with each memory: `event_id`, `invocation_id`, `score` and
             `similarity`. Without them, the answers of tools are shorter.
         shared: Spaces that users read beside their own memories, such as a handbook: handles of the same `Memory` by
             label (see `SharedMemory`), or a function that returns those of an app and a user. It is asked at every
@@ -168,11 +168,11 @@ class MemoryService(BaseMemoryService):
 
     async def store(self, handle: BoundMemory, drafts: Sequence[Draft]) -> list[MemoryRecord]:
         """Store drafts, each once, and return the records of those not forgotten; subclasses may override it."""
-        if drafts:
+        records = await remember_drafts(handle, drafts, now=handle.memory.clock(), embed="later")
+        if records:
             self._unsettled[handle.scope] = handle
             while len(self._unsettled) > MAX_UNSETTLED:
                 del self._unsettled[next(iter(self._unsettled))]
-        records = await remember_drafts(handle, drafts, now=handle.memory.clock(), embed="later")
         self.access.hear()
         return records
 

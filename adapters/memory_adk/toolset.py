@@ -52,6 +52,8 @@ class MemoryToolset(BaseToolset):
         tool_name_prefix: str | None = None,
     ) -> None:
         super().__init__(tool_filter=tool_filter, tool_name_prefix=tool_name_prefix)
+        if not isinstance(service, MemoryService | None):
+            raise TypeError(f"service must be a MemoryService, not {service!r:.80}; MemoryService takes a path")
         options = recall or for_search(DEFAULT_RESULTS, MAX_CHARS)
         search = search_past_conversations(as_results(options, neighbours))
         tools = (search, STORE_IMPORTANT_INFORMATION, UPDATE_MEMORY, FORGET_MEMORY)

@@ -74,7 +74,7 @@ def declared(model: ScriptedLlm, name: str) -> Mapping[str, Any]:
     request = model.requests[-1]
     made = [one for tool in request.config.tools or [] for one in getattr(tool, "function_declarations", None) or []]
     (declaration,) = (one for one in made if one.name == name)
-    return dict(declaration.parameters_json_schema)  # type: ignore[arg-type]
+    return dict(declaration.parameters_json_schema)
 
 
 @pytest.mark.parametrize("prefix", [None, "my"])

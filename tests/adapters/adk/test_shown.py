@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from google.adk.agents import LlmAgent
 from google.adk.apps import App
+from google.adk.plugins.base_plugin import BasePlugin
 from google.adk.plugins.context_filter_plugin import ContextFilterPlugin
 from google.adk.runners import Runner
 from google.adk.sessions import InMemorySessionService
@@ -19,10 +22,10 @@ LOAD = ("load_memory", {"query": "favourite tea"})
 SEARCH = ("search_past_conversations", {"query": "favourite tea"})
 
 
-def runner_with(service: MemoryService, model: ScriptedLlm, plugins: list[object], **agent: object) -> Runner:
-    root = LlmAgent(name="helper", model=model, tools=[load_memory_tool, MemoryToolset()], **agent)  # type: ignore[arg-type]
+def runner_with(service: MemoryService, model: ScriptedLlm, plugins: list[BasePlugin], **agent: Any) -> Runner:
+    root = LlmAgent(name="helper", model=model, tools=[load_memory_tool, MemoryToolset()], **agent)
     return Runner(
-        app=App(name=APP, root_agent=root, plugins=plugins),  # type: ignore[arg-type]
+        app=App(name=APP, root_agent=root, plugins=plugins),
         session_service=InMemorySessionService(),
         memory_service=service,
         auto_create_session=True,
@@ -33,8 +36,10 @@ def runner_with(service: MemoryService, model: ScriptedLlm, plugins: list[object
 async def test_what_was_cut_from_the_prompt_is_recalled_in_the_same_session(service: MemoryService, how: str) -> None:
     model, plugin = ScriptedLlm(script=["Noted.", "Indeed.", "Jasmine.", LOAD, SEARCH, "Jasmine."]), MemoryPlugin()
     cut = ContextFilterPlugin(num_invocations_to_keep=1)
-    plugins = {"filter first": [cut, plugin], "filter last": [plugin, cut], "no history": [plugin]}[how]
-    options = {"include_contents": "none"} if how == "no history" else {}
+    plugins: list[BasePlugin] = {"filter first": [cut, plugin], "filter last": [plugin, cut], "no history": [plugin]}[
+        how
+    ]
+    options: dict[str, Any] = {"include_contents": "none"} if how == "no history" else {}
     async with runner_with(service, model, plugins, **options) as runner:
         for text in (TEA, "The weather is nice", QUESTION):
             await ask(runner, text, user_id=ANN, session_id="s1")
