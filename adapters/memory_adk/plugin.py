@@ -29,7 +29,7 @@ from memory_adk.capture import Capture
 from memory_adk.convert import content_text
 from memory_adk.policy import CapturePolicy
 from memory_adk.recall import recall, show
-from memory_adk.service import MemoryService
+from memory_adk.service import MemoryService, check_service
 from memory_adk.shown import Shown, in_conversation, in_prompt, shown_in
 from memory_core import EmbeddingError, InvalidInputError, MemoryCoreError, RecallOptions, StorageError
 from memory_core.adapting import reason_for_log
@@ -94,8 +94,7 @@ class MemoryPlugin(BasePlugin):
         name: str = "memory",
     ) -> None:
         super().__init__(name)
-        if not isinstance(service, MemoryService | None):
-            raise TypeError(f"service must be a MemoryService, not {service!r:.80}; MemoryService takes a path")
+        check_service(service)
         self._service = service
         self._has_been_asked = False
         self._recalls = recall is not False

@@ -297,5 +297,11 @@ class MemoryService(BaseMemoryService):
         return handle.bind(user="nobody") if handle.scope.user is None else handle
 
 
+def check_service(service: object) -> None:
+    """Raise `TypeError` for what is neither a service nor `None`, such as a path."""
+    if service is not None and not isinstance(service, MemoryService):
+        raise TypeError(f"service must be a MemoryService, not {service!r:.80}; MemoryService takes a path")
+
+
 def _own(record: MemoryRecord) -> None:
     """The label of a user's own memory."""

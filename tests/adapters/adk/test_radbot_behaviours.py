@@ -223,7 +223,7 @@ def test_a_tool_without_a_service_or_a_user_says_so(tool: Any, radbot: QdrantMem
 
 
 def test_a_tool_takes_the_user_of_the_session(radbot: QdrantMemoryService) -> None:
-    within = SimpleNamespace(memory_service=radbot, session=SimpleNamespace(user_id=ANN))
+    within: Any = SimpleNamespace(memory_service=radbot, session=SimpleNamespace(user_id=ANN))
     assert store_important_information("Ann sails", tool_context=within)["success"]
     assert found(radbot, "sails") == ["Ann sails"]
 

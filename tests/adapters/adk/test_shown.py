@@ -36,9 +36,8 @@ def runner_with(service: MemoryService, model: ScriptedLlm, plugins: list[BasePl
 async def test_what_was_cut_from_the_prompt_is_recalled_in_the_same_session(service: MemoryService, how: str) -> None:
     model, plugin = ScriptedLlm(script=["Noted.", "Indeed.", "Jasmine.", LOAD, SEARCH, "Jasmine."]), MemoryPlugin()
     cut = ContextFilterPlugin(num_invocations_to_keep=1)
-    plugins: list[BasePlugin] = {"filter first": [cut, plugin], "filter last": [plugin, cut], "no history": [plugin]}[
-        how
-    ]
+    orders: dict[str, list[BasePlugin]] = {"filter first": [cut, plugin], "filter last": [plugin, cut]}
+    plugins: list[BasePlugin] = orders.get(how, [plugin])
     options: dict[str, Any] = {"include_contents": "none"} if how == "no history" else {}
     async with runner_with(service, model, plugins, **options) as runner:
         for text in (TEA, "The weather is nice", QUESTION):
