@@ -148,13 +148,13 @@ class SharedMemory(Conversing):
         check_one_of("mode", mode, get_args(Mode))
         request = SearchRequest(
             text=check_query(query),
-            limit=check_limit(limit),
-            mode="lexical" if every_word and mode == "hybrid" else mode,
             where=check_where(where),
-            explain=explain,
-            floor=floor,
-            context=context,
+            limit=check_limit(limit),
             every_word=every_word,
+            mode="lexical" if every_word and mode == "hybrid" else mode,
+            context=context,
+            floor=floor,
+            explain=explain,
         )
         scopes = tuple(_bound(handle) for handle in self._spaces.values())
 
