@@ -9,6 +9,7 @@ import sqlite3
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Final
 
 import pytest
 from google.adk.sessions.sqlite_session_service import SqliteSessionService
@@ -17,6 +18,8 @@ from memory_adk import MemoryService, memory_service
 from memory_core import Memory, MemoryCoreError
 from tests.adapters.adk.agents import said_event
 from tests.adapters.adk.behaviour import ANN, CASES, FERRY, World, case
+
+_OTHERS: Final = frozenset(CASES)
 
 
 @contextlib.asynccontextmanager
@@ -134,3 +137,7 @@ async def a_file_is_shared_with_adks_sessions(world: World) -> None:
         async with opened(MemoryService(path)) as in_file:
             await in_file.tell(FERRY)
             assert await in_file.texts("ferry") == [FERRY]
+
+
+FILES: Final = frozenset(CASES) - _OTHERS
+"""The cases of this module, which have services of their own."""

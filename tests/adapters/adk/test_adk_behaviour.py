@@ -14,12 +14,12 @@ from typing import Any, Final
 import pytest
 import pytest_asyncio
 
-import tests.adapters.adk.behaviour_of_files  # adds its cases
 import tests.adapters.adk.behaviour_of_memories  # adds its cases
 import tests.adapters.adk.behaviour_of_sessions  # noqa: F401  (adds its cases)
 from memory_adk import MemoryService
 from memory_core import Memory
 from tests.adapters.adk.behaviour import APPS, CASES, World
+from tests.adapters.adk.behaviour_of_files import FILES
 from tests.adapters.adk.published import PUBLISHED
 
 KINDS: Final = ("words", "meaning", "neighbours")
@@ -68,6 +68,8 @@ async def memories(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[di
 
 def every_case() -> Iterator[Any]:
     for name, kind in itertools.product(CASES, KINDS):
+        if name in FILES and kind != "meaning":
+            continue
         by_kind = {"words": (), "meaning": BY_MEANING, "neighbours": WITH_NEIGHBOURS}
         differs = name in BY_DESIGN or name in by_kind[kind]
         marks = [pytest.mark.xfail(reason=BY_DESIGN.get(name, f"found by {kind}"))] if differs else []
