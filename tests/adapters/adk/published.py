@@ -1,7 +1,7 @@
 """ADK's own tests of its in-memory, SQLite and Vertex services, each as the case that says the same here.
 
-They are the tests of the three services in ADK's repository as of version 2.13, one line for each test and each of its
-parameters, in their order. Left out is what no other service can do: 24 tests of Vertex's client, its configuration
+They are the tests of the three services in ADK's repository, one line for each test and each of its parameters, in
+their order. Left out is what no other service can do: 24 tests of Vertex's client, its configuration
 and its answers' form, and 4 of the tables and the word index in a SQLite file. A case that is named twice is tested
 with and without that index there.
 """
