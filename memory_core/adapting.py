@@ -36,6 +36,7 @@ from memory_core.models import Mode, Order
 from memory_core.protocols import AgentMemory
 from memory_core.recall.prompt import cut_query, remembered_block
 from memory_core.settled import settled
+from memory_core.spaces import PRIVATE
 from memory_core.tools import (
     FORGET_MEMORY,
     LIST_MEMORIES,
@@ -75,6 +76,7 @@ __all__ = [
     "FORGET_MEMORY",
     "LIST_MEMORIES",
     "MAX_TEXT_CHARS",
+    "PRIVATE",
     "REMEMBER_INTERACTION_INFO",
     "SEARCH_MEMORIES",
     "STORE_MEMORY",

@@ -126,14 +126,16 @@ class SharedMemory(Conversing):
         """Remember a conversation in the owner's own memory: see `BoundMemory.remember`."""
         return await self._own.remember(messages, session=session, data=data, embed=embed)
 
-    async def search(
+    async def search(  # noqa: PLR0913  (one optional keyword per setting)
         self,
         query: str,
         *,
         limit: int = 10,
         where: Where = EVERYTHING,
         mode: Mode = "hybrid",
+        every_word: bool = False,
         floor: bool = True,
+        context: bool = True,
         explain: bool = False,
     ) -> Hits:
         """Find memories of all spaces, best first: see `BoundMemory.search`.
@@ -146,11 +148,13 @@ class SharedMemory(Conversing):
         check_one_of("mode", mode, get_args(Mode))
         request = SearchRequest(
             text=check_query(query),
-            limit=check_limit(limit),
-            mode=mode,
             where=check_where(where),
-            explain=explain,
+            limit=check_limit(limit),
+            every_word=every_word,
+            mode="lexical" if every_word and mode == "hybrid" else mode,
+            context=context,
             floor=floor,
+            explain=explain,
         )
         scopes = tuple(_bound(handle) for handle in self._spaces.values())
 

@@ -71,17 +71,20 @@ class Capture:
                 self._failed.pop(turn, None)  # writing the whole session includes it, unless it was undone
             await self._add((key, ""), service, session, session.events)
 
-    async def turn(self, service: MemoryService, invocation_context: InvocationContext, *, seen: int) -> None:
-        """Write the turn so far if anything was said since the session had `seen` events; delete the turn if a
-        guardrail answered instead of the agent.
+    async def turn(self, service: MemoryService, invocation_context: InvocationContext, captured: set[str]) -> None:
+        """Write the turn so far if anything new was said; delete the turn if a guardrail answered instead of the agent.
 
         The service gets the whole turn, because it may store exchanges; messages already stored are not changed.
+
+        Args:
+            captured: Ids of the events of the turn that were written before; those written now are added.
         """
         session, turn = invocation_context.session, invocation_context.invocation_id
+        events = [event for event in session.events if _says(event, turn)]
         if _was_blocked(invocation_context):
             await self._forget(service, invocation_context)
-        elif any(_says(event, turn) for event in session.events[seen:]):
-            events = [event for event in session.events if _says(event, turn)]
+        elif not captured.issuperset(event.id for event in events):
+            captured.update(event.id for event in events)
             await self._add((_key_of(session), turn), service, session, events)
 
     async def flush(self, *, vectors: bool = False) -> None:

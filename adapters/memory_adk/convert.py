@@ -42,13 +42,18 @@ _NOT_METADATA: Final = frozenset(
         "allowed_topics",
         "consolidate",
         "disable_consolidation",
+        "disable_memory_revisions",
         "enable_consolidation",
         "expire_time",
         "force_flush",
         "generation_trigger_config",
+        "http_options",
         "memory_id",
         "memory_type",
         "metadata",
+        "metadata_merge_strategy",
+        "revision_expire_time",
+        "revision_labels",
         "revision_ttl",
         "stream_id",
         "tags",
@@ -66,7 +71,7 @@ def event_drafts(
     events: Iterable[Event], session: str | None, metadata: Mapping[str, object], now: datetime
 ) -> list[Draft]:
     """Return a draft for each event with spoken text, in order; `metadata` applies to all of them."""
-    expires, shared = expiry(metadata, now), description(metadata)
+    expires, shared = expiry_of_events(metadata, now), description(metadata)
     drafts: list[Draft] = []
     for event in events:
         text = said(event)
@@ -133,23 +138,25 @@ def event_key(event: Event, session: str | None, text: str) -> str:
 def memory_entry(hit: Hit, text: str, *, details: bool = False) -> MemoryEntry:
     """Convert a hit to ADK's memory entry with the text to show.
 
-    `custom_metadata` is the record's data with its tags, its kind unless it is a message, and its score; with
-    `details`, also its origin and its similarity.
+    `custom_metadata` is the record's data with its tags, its session, and its kind unless that is the usual one; with
+    `details`, also the rest of its origin, its score and its similarity.
     """
     record = hit.record
-    origin: dict[str, Any] = {
+    usual = not details and record.kind in (MESSAGE, "fact")
+    facts: dict[str, Any] = {
+        "kind": None if usual else record.kind,
+        "tags": list(record.tags) or None,
+        "session_id": record.session,
+    }
+    rest: dict[str, Any] = {
         EVENT_ID: record.data.get(EVENT_ID),
         INVOCATION_ID: record.data.get(INVOCATION_ID),
-        "session_id": record.session,
+        "score": round(hit.score, 4),
         "similarity": None if hit.similarity is None else round(hit.similarity, 4),
     }
-    facts: dict[str, Any] = {
-        "kind": record.kind if details or record.kind != MESSAGE else None,
-        "tags": list(record.tags) or None,
-        "score": round(hit.score, 2 if not details else 4),
-        **(origin if details else {}),
-    }
-    own = {name: value for name, value in record.data.items() if name not in origin and name not in facts}
+    own = {name: value for name, value in record.data.items() if name not in rest and name not in facts}
+    if details:
+        facts |= rest
     return MemoryEntry(
         id=record.id,
         author=record.author,
@@ -160,6 +167,14 @@ def memory_entry(hit: Hit, text: str, *, details: bool = False) -> MemoryEntry:
             **{name: value for name, value in facts.items() if value is not None},
         },
     )
+
+
+def in_space(entry: MemoryEntry, label: str | None) -> MemoryEntry:
+    """An entry that says which shared space it is from, also where only its author is shown, as by `preload_memory`."""
+    if label is None:
+        return entry
+    author = f"{entry.author} ({label})" if entry.author else label
+    return entry.model_copy(update={"author": author, "custom_metadata": {**entry.custom_metadata, "space": label}})
 
 
 def shortened(text: str, room: int) -> str:
@@ -214,17 +229,22 @@ def _small(data: Mapping[str, Any]) -> dict[str, Any]:
     return small
 
 
+def expiry_of_events(metadata: Mapping[str, object], now: datetime) -> datetime | None:
+    """`expiry`, where `revision_ttl` takes precedence over `ttl`: ADK's Vertex service means the same by both."""
+    revision = metadata.get("revision_ttl")
+    return expiry(metadata if revision is None else {**metadata, "ttl": revision}, now)
+
+
 def expiry(metadata: Mapping[str, object], now: datetime) -> datetime | None:
-    """The expiry of a memory: `expire_time` (RFC 3339), or now plus `ttl` (or `revision_ttl`), which is in seconds,
-    like `"3600s"`, or a timedelta; `None` if the memory does not expire.
+    """The expiry of a memory: `expire_time` (RFC 3339), or now plus `ttl`, which is in seconds, like `"3600s"`, or a
+    timedelta; `None` if the memory does not expire.
 
     Raises:
         InvalidInputError: The value has another form.
     """
     if (at := metadata.get("expire_time")) is not None:
         return at if isinstance(at, datetime) else parse_time("expire_time", at)
-    ttl = metadata.get("revision_ttl")
-    ttl = metadata.get("ttl") if ttl is None else ttl
+    ttl = metadata.get("ttl")
     if ttl is None:
         return None
     try:

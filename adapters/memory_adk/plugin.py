@@ -22,14 +22,15 @@ except ImportError as error:
 
 import asyncio
 import logging
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 from memory_adk.capture import Capture
 from memory_adk.convert import content_text
 from memory_adk.policy import CapturePolicy
-from memory_adk.recall import in_conversation, in_prompt, recall, show
-from memory_adk.service import MemoryService
+from memory_adk.recall import recall, show
+from memory_adk.service import MemoryService, check_service
+from memory_adk.shown import Shown, in_conversation, in_prompt, shown_in
 from memory_core import EmbeddingError, InvalidInputError, MemoryCoreError, RecallOptions, StorageError
 from memory_core.adapting import reason_for_log
 
@@ -41,14 +42,22 @@ RECALL_SECONDS: Final = 2.0
 """Default of `recall_seconds`."""
 MAX_TURNS: Final = 1_000
 """Most turns tracked at a time. A cancelled turn never reports its end, so the oldest turns are dropped."""
+_SERVES_NOBODY: Final = (
+    "nothing is stored or recalled, because the runner's memory service is %s and not the plugin's MemoryService: "
+    "Runner(memory_service=...), or --memory_service_uri on the command line"
+)
 
 
 @dataclass(slots=True)
 class _Turn:
-    """State of one invocation: how much of it is captured, and the block recalled for it."""
+    """State of one invocation."""
 
-    seen: int = 0
+    captured: set[str] = field(default_factory=set[str])
+    """Ids of the events handed over to be stored. ADK's workflows also remove events, so a position would not do."""
+    requests: dict[str, LlmRequest] = field(default_factory=dict[str, LlmRequest])
+    """By agent, the latest request; plugins after this one may still change it."""
     recall: asyncio.Future[str] | None = None
+    """The block recalled for it."""
 
 
 class MemoryPlugin(BasePlugin):
@@ -85,7 +94,9 @@ class MemoryPlugin(BasePlugin):
         name: str = "memory",
     ) -> None:
         super().__init__(name)
+        check_service(service)
         self._service = service
+        self._has_been_asked = False
         self._recalls = recall is not False
         usual = RecallOptions(max_chars=recall_chars, limit=recall_results)
         self._options = recall if isinstance(recall, RecallOptions) else usual
@@ -100,7 +111,11 @@ class MemoryPlugin(BasePlugin):
 
     async def before_run_callback(self, *, invocation_context: InvocationContext) -> None:
         """Store the user's message before anything can fail."""
-        if service := self._serving(invocation_context):
+        service = self._serving(invocation_context)
+        if service is None and not self._has_been_asked:  # later, it may be the runner of an `AgentTool`
+            logger.warning(_SERVES_NOBODY, type(invocation_context.memory_service).__name__)
+        self._has_been_asked = True
+        if service is not None:
             if self._recalls:
                 service.access.load()
             await self._remember(service, invocation_context, first=True)
@@ -136,11 +151,15 @@ class MemoryPlugin(BasePlugin):
         """Add relevant memories to the prompt; one search serves all requests of a turn."""
         invocation_context = callback_context.get_invocation_context()
         service = self._serving(invocation_context)
-        if service is None or not self._recalls:
+        if service is None:
             return
         turn = self._turn(invocation_context)
+        turn.requests[callback_context.agent_name] = llm_request
+        if not self._recalls:
+            return
         if turn.recall is None:
-            turn.recall = asyncio.ensure_future(self._recall(service, invocation_context))
+            shown = shown_in(llm_request, invocation_context)
+            turn.recall = asyncio.ensure_future(self._recall(service, invocation_context, shown))
         if not turn.recall.done():
             await asyncio.wait([turn.recall])  # `wait` does not raise: an error in this library must not end the run
         if error := turn.recall.exception():
@@ -155,8 +174,11 @@ class MemoryPlugin(BasePlugin):
         tool_args: dict[str, Any],  # noqa: ARG002  (ADK's signature)
         tool_context: ToolContext,
     ) -> None:
-        """Exclude messages that the conversation shows, above all the current one, from the results of tools."""
-        in_conversation.set(in_prompt(tool_context.session.events))  # each tool call has its own context
+        """Exclude messages that the prompt shows, above all the current one, from the results of tools."""
+        turn = self._turns.get(tool_context.invocation_id, _Turn())
+        request, context = turn.requests.get(tool_context.agent_name), tool_context.get_invocation_context()
+        shown = in_prompt(context) if request is None else shown_in(request, context)
+        in_conversation.set(shown)  # each tool call has its own context
 
     async def on_tool_error_callback(
         self,
@@ -200,24 +222,23 @@ class MemoryPlugin(BasePlugin):
     async def _remember(
         self, service: MemoryService, invocation_context: InvocationContext, *, first: bool = False
     ) -> None:
-        turn, session = self._turn(invocation_context), invocation_context.session
-        seen, turn.seen = turn.seen, len(session.events)
+        captured, session = self._turn(invocation_context).captured, invocation_context.session
         try:
             if first:
                 await self._capture.catch_up(service, invocation_context)
-            await self._capture.turn(service, invocation_context, seen=seen)
+            await self._capture.turn(service, invocation_context, captured)
         except Exception as error:  # noqa: BLE001  (ADK would end the run)
             logger.error("a turn of session %s is not stored: %s", session.id, reason_for_log(error))  # noqa: TRY400
 
-    async def _recall(self, service: MemoryService, invocation_context: InvocationContext) -> str:
+    async def _recall(self, service: MemoryService, invocation_context: InvocationContext, shown: Shown) -> str:
         """Return the block of memories for this turn; empty if there are none or the search takes too long."""
         query = content_text(invocation_context.user_content)
         session = invocation_context.session
-        handle = service.handle(session.app_name, session.user_id)
-        shown, options = in_prompt(session.events), self._options
+        options = self._options
+        memory = service.memory_of(session.app_name, session.user_id)
         try:
             recalled = await service.access.run(
-                lambda: recall(handle, query, options, context=options.neighbours, without_events=shown),
+                lambda: recall(memory, query, options, context=options.neighbours, without_events=shown.events),
                 seconds=self._seconds,
             )
         except (StorageError, EmbeddingError):  # it is logged once that the store does not answer

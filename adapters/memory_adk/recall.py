@@ -3,28 +3,21 @@
 from __future__ import annotations
 
 try:
-    from google.adk.events.event import Event
     from google.genai import types
 except ImportError as error:
     raise ImportError("`memory_adk` needs google-adk: pip install 'memory-core[adk]'") from error
 
 from collections.abc import Collection, Iterator, Sequence
-from contextvars import ContextVar
 from dataclasses import replace
-from functools import partial
 from typing import Final
 
 from memory_adk.convert import EVENT_ID, shortened
-from memory_core import BoundMemory, Hit, MemoryRecord, Recalled, RecallOptions
+from memory_adk.matching import LEAST_SCORE, alone
+from memory_core import BoundMemory, Hit, MemoryRecord, Recalled, RecallOptions, SharedMemory
 from memory_core.adapting import AgentMemory, recall_with
 
 MOST_HITS: Final = 10_000
 """Most hits that one search of the core returns."""
-in_conversation: Final[ContextVar[frozenset[str]]] = ContextVar("memory_adk_in_conversation", default=frozenset())
-"""Ids of the events in the conversation of the agent whose tool is running."""
-LEAST_SCORE: Final = 0.1
-"""Share of the best hit's score that a result needs by default. Up to this share, no question of the development
-corpora (`tests/benchmarks/breadth.py`) loses evidence among the first ten results."""
 _NO_BLOCK: Final = 100_000_000
 """Character budget that never limits the number of results; the text block itself is not used."""
 
@@ -46,7 +39,7 @@ async def recall(
     def without(record: MemoryRecord) -> bool:
         return record.data.get(EVENT_ID) in without_events or options.without(record)
 
-    source = _Alone(handle) if isinstance(handle, BoundMemory) and not context else handle
+    source = alone(handle) if isinstance(handle, BoundMemory | SharedMemory) and not context else handle
     return await recall_with(source, wanted, replace(options, without=without))
 
 
@@ -87,22 +80,6 @@ def as_results(options: RecallOptions, neighbours: bool = False) -> RecallOption
         neighbours: Whether a message is also found by what was said just before and after it.
     """
     return replace(options, shows_query=False, latest_first=False, neighbours=neighbours)
-
-
-class _Alone:
-    """A handle whose searches find only what matches by itself."""
-
-    def __init__(self, handle: BoundMemory) -> None:
-        self.memory = handle.memory
-        self.list = handle.list
-        self.search = partial(handle.search, context=False)
-
-
-def in_prompt(events: Sequence[Event]) -> frozenset[str]:
-    """Ids of the events that the prompts of a session still show: those that no compaction has summarised."""
-    summaries = (event.actions.compaction for event in events)
-    end = max((summary.end_timestamp for summary in summaries if summary), default=float("-inf"))
-    return frozenset(event.id for event in events if event.timestamp > end)
 
 
 def show(contents: list[types.Content], memories: str) -> None:

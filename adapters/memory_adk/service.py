@@ -18,14 +18,16 @@ except ImportError as error:
     raise ImportError("`memory_adk` needs google-adk: pip install 'memory-core[adk]'") from error
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Final
 
 from memory_adk.access import Access
-from memory_adk.convert import event_drafts, memory_entry
+from memory_adk.convert import event_drafts, in_space, memory_entry
 from memory_adk.entries import checked_entries, entry_draft, put
-from memory_adk.recall import MOST_HITS, as_results, find, for_search, in_conversation
+from memory_adk.recall import MOST_HITS, as_results, find, for_search
 from memory_adk.rewind import ANY_STATE, forget_undone, resolve_rewinds
+from memory_adk.sharing import NOTHING, Sharing, Spaces
+from memory_adk.shown import in_conversation
 from memory_core import (
     BoundMemory,
     Draft,
@@ -37,6 +39,7 @@ from memory_core import (
     RecordNotFoundError,
     Scope,
     ScopeError,
+    SharedMemory,
     Where,
 )
 from memory_core.adapting import owned_by, remember_drafts, settled
@@ -64,8 +67,12 @@ class MemoryService(BaseMemoryService):
         recall: Recall options instead of `max_results` and `max_chars`: budget, conditions (kinds, tags, session, …),
             mode, least score, floor and so on. Options for the text of a block have no effect.
         neighbours: Find a message also by what was said just before and after it, not only if it matches by itself.
-        details: Return more `custom_metadata` with each memory: `session_id`, `event_id`, `invocation_id` and
+        details: Return more `custom_metadata` with each memory: `event_id`, `invocation_id`, `score` and
             `similarity`. Without them, the answers of tools are shorter.
+        shared: Spaces that users read beside their own memories, such as a handbook: handles of the same `Memory` by
+            label (see `SharedMemory`), or a function that returns those of an app and a user. It is asked at every
+            call, and no tool has an argument for it.
+        writable: Labels of the spaces that tools may store in, change and delete from, where they are granted.
         owns_memory: Whether `close` also closes a given `Memory`; a file that the service opened is always closed.
     """
 
@@ -79,6 +86,8 @@ class MemoryService(BaseMemoryService):
         recall: RecallOptions | None = None,
         neighbours: bool = False,
         details: bool = False,
+        shared: Spaces | Callable[[str, str], Spaces] = NOTHING,
+        writable: Collection[str] = (),
         owns_memory: bool = False,
     ) -> None:
         if isinstance(memory, BoundMemory) and app_name not in (None, memory.scope.app):
@@ -94,6 +103,8 @@ class MemoryService(BaseMemoryService):
         self._app_name = app_name
         self._recall = as_results(recall or for_search(max_results, max_chars), neighbours)
         self._details = details
+        self._sharing = Sharing(shared, writable)
+        self._sharing.check(self._somebody())
         self._unsettled: dict[Scope, BoundMemory] = {}
         """Owners whose records may be waiting for vectors."""
         self.access = Access(self._answers)
@@ -108,6 +119,14 @@ class MemoryService(BaseMemoryService):
         if isinstance(self._memory, BoundMemory):
             return owned_by(self._memory, user_id)
         return owned_by(self._memory.bind(app=app_name if self._app_name is None else self._app_name), user_id)
+
+    def memory_of(self, app_name: str, user_id: str) -> BoundMemory | SharedMemory:
+        """Return the memory of one user together with the spaces that are shared with them now.
+
+        Raises:
+            ScopeError: As for `handle`, or a space is of another `Memory`.
+        """
+        return self._sharing.memory_of(self.handle(app_name, user_id))
 
     async def add_session_to_memory(self, session: Session) -> None:
         """Remember the messages of a session; turns that a rewind has undone are deleted.
@@ -149,11 +168,11 @@ class MemoryService(BaseMemoryService):
 
     async def store(self, handle: BoundMemory, drafts: Sequence[Draft]) -> list[MemoryRecord]:
         """Store drafts, each once, and return the records of those not forgotten; subclasses may override it."""
-        if drafts:
+        records = await remember_drafts(handle, drafts, now=handle.memory.clock(), embed="later")
+        if records:
             self._unsettled[handle.scope] = handle
             while len(self._unsettled) > MAX_UNSETTLED:
                 del self._unsettled[next(iter(self._unsettled))]
-        records = await remember_drafts(handle, drafts, now=handle.memory.clock(), embed="later")
         self.access.hear()
         return records
 
@@ -204,10 +223,12 @@ class MemoryService(BaseMemoryService):
         Raises:
             MemoryCoreError: The owner is invalid, or the store failed.
         """
-        handle = self.handle(app_name, user_id)
-        shown = in_conversation.get()
-        found = await self.access.run(lambda: find(handle, query, self._recall, without_events=shown))
-        return SearchMemoryResponse(memories=[self.entry(hit, text) for hit, text in found])
+        memory = self.memory_of(app_name, user_id)
+        shown = in_conversation.get().events
+        found = await self.access.run(lambda: find(memory, query, self._recall, without_events=shown))
+        label = memory.label_of if isinstance(memory, SharedMemory) else _own
+        entries = [in_space(self.entry(hit, text), label(hit.record)) for hit, text in found]
+        return SearchMemoryResponse(memories=entries)
 
     def entry(self, hit: Hit, text: str) -> MemoryEntry:
         """Return what a search returns for a hit; subclasses may override it."""
@@ -220,11 +241,14 @@ class MemoryService(BaseMemoryService):
             app_name: Owner.
             user_id: Owner.
             memory_id: `MemoryEntry.id`. An unknown id, or `None`, deletes nothing.
+
+        Raises:
+            ScopeError: The memory is in a space that is shared for reading only.
         """
-        handle = self.handle(app_name, user_id)
+        memory = self.memory_of(app_name, user_id)
         if memory_id and memory_id.strip():
             try:
-                await handle.delete(memory_id)
+                await memory.delete(memory_id)
             except RecordNotFoundError:
                 return
 
@@ -265,7 +289,19 @@ class MemoryService(BaseMemoryService):
 
     async def _answers(self) -> None:
         """Search for what nobody has stored, which opens the memory, loads its model and reads the store."""
+        await self._somebody().search("Is anybody there?", where=Where(data={"memory_adk": "test"}), limit=1)
+
+    def _somebody(self) -> BoundMemory:
+        """A handle with an owner."""
         handle = self._memory if isinstance(self._memory, BoundMemory) else self._memory.bind()
-        if handle.scope.user is None:
-            handle = handle.bind(user="nobody")
-        await handle.search("Is anybody there?", where=Where(data={"memory_adk": "test"}), limit=1)
+        return handle.bind(user="nobody") if handle.scope.user is None else handle
+
+
+def check_service(service: object) -> None:
+    """Raise `TypeError` for what is neither a service nor `None`, such as a path."""
+    if service is not None and not isinstance(service, MemoryService):
+        raise TypeError(f"service must be a MemoryService, not {service!r:.80}; MemoryService takes a path")
+
+
+def _own(record: MemoryRecord) -> None:
+    """The label of a user's own memory."""

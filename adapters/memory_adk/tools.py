@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 try:
+    from google.adk.models.llm_request import LlmRequest
     from google.adk.tools.base_tool import BaseTool
     from google.adk.tools.tool_context import ToolContext as AdkToolContext
     from google.genai import types
@@ -16,10 +17,21 @@ from datetime import timedelta
 from typing import Any, Final
 
 from memory_adk.convert import description
-from memory_adk.recall import find, in_conversation, in_prompt
+from memory_adk.recall import find
 from memory_adk.service import MemoryService
-from memory_core import Draft, Json, MemoryCoreError, MemoryRecord, RecallOptions, ScopeError, Where
-from memory_core.adapting import Arguments, Tool, ToolContext, ToolResult, reason_for_log
+from memory_adk.shown import conversation_of, in_conversation
+from memory_core import (
+    BoundMemory,
+    Draft,
+    Hit,
+    Json,
+    MemoryCoreError,
+    RecallOptions,
+    ScopeError,
+    SharedMemory,
+    Where,
+)
+from memory_core.adapting import PRIVATE, AgentMemory, Arguments, Tool, ToolContext, ToolResult, reason_for_log
 
 logger = logging.getLogger(__name__)
 
@@ -53,10 +65,25 @@ class MemoryTool(BaseTool):
             name=self.name, description=self.description, parameters_json_schema=dict(self._tool.parameters)
         )
 
+    async def process_llm_request(self, *, tool_context: AdkToolContext, llm_request: LlmRequest) -> None:
+        """Add the tool to a request, with the choice between the spaces that this user may write to."""
+        await super().process_llm_request(tool_context=tool_context, llm_request=llm_request)
+        try:
+            offered = self._tool.offered_for(self._memory_of(self._serving(tool_context), tool_context))
+        except Exception as error:  # noqa: BLE001  (the application's function of grants may raise anything)
+            logger.warning("%s is offered without shared spaces: %s", self.name, reason_for_log(error))
+            return
+        for tool in llm_request.config.tools or []:
+            for declaration in (isinstance(tool, types.Tool) and tool.function_declarations) or []:
+                if declaration.name == self.name:
+                    declaration.parameters_json_schema = dict(offered.parameters)
+
     async def run_async(self, *, args: dict[str, Any], tool_context: AdkToolContext) -> dict[str, Any]:
         """Call the tool. Errors are returned as answers; no argument of the model can end the run."""
         try:
-            in_conversation.set(in_prompt(tool_context.session.events))  # each tool call has its own context
+            in_conversation.set(
+                conversation_of(tool_context.get_invocation_context())
+            )  # each tool call has its own context
             service = self._serving(tool_context)
             caller = self._caller(service, tool_context)
             result = await service.access.run(lambda: self._tool.handler(caller, Arguments(args)))
@@ -77,14 +104,17 @@ class MemoryTool(BaseTool):
         return service
 
     def _caller(self, service: MemoryService, context: AdkToolContext) -> ToolContext:
-        handle = service.handle(context.session.app_name, context.user_id)
+        memory = self._memory_of(service, context)
         return ToolContext(
-            memory=handle,
+            memory=memory,
             agent=context.agent_name,
             session=context.session.id,
             author=context.agent_name,
-            clock=handle.memory.clock,
+            clock=memory.memory.clock,
         )
+
+    def _memory_of(self, service: MemoryService, context: AdkToolContext) -> BoundMemory | SharedMemory:
+        return service.memory_of(context.session.app_name, context.user_id)
 
 
 def search_past_conversations(options: RecallOptions) -> Tool:
@@ -99,8 +129,8 @@ def search_past_conversations(options: RecallOptions) -> Tool:
         limit = given.count("max_results", DEFAULT_RESULTS if options.limit is None else options.limit)
         where = options.where if days is None else _since(context, options.where, days)
         wanted = replace(options, limit=limit, where=where)
-        found_hits = await find(context.memory, query, wanted, without_events=in_conversation.get())
-        results: list[Json] = [_shown(hit.record, text, hit.similarity) for hit, text in found_hits]
+        found_hits = await find(context.memory, query, wanted, without_events=in_conversation.get().events)
+        results: list[Json] = [_shown(context.memory, hit, text) for hit, text in found_hits]
         found = f"Found {len(results)} memories" if results else "Found nothing"
         return ToolResult("ok", f"{found} for {query!r}.", {"results_count": len(results), "results": results})
 
@@ -117,8 +147,14 @@ async def _store(context: ToolContext, given: Arguments) -> ToolResult:
         session=context.session,
         data=description(given.object("metadata")),
     )
-    record = await context.memory.add(draft)
-    return ToolResult("ok", f"Stored as {kind}.", {"id": record.id, "stored_text": record.text})
+    memory = context.memory
+    if not isinstance(memory, SharedMemory):
+        record, where = await memory.add(draft), ""
+    else:
+        writable = [label for label, granted in memory.spaces.items() if granted == "write"]
+        space = given.choice("space", (PRIVATE, *writable)) or PRIVATE
+        record, where = await memory.add(draft, space=space), "" if space == PRIVATE else f" in {space}"
+    return ToolResult("ok", f"Stored as {kind}{where}.", {"id": record.id, "stored_text": record.text})
 
 
 def _since(context: ToolContext, where: Where, days: float) -> Where:
@@ -129,8 +165,11 @@ def _since(context: ToolContext, where: Where, days: float) -> Where:
     return replace(where, since=since if where.since is None else max(since, where.since))
 
 
-def _shown(record: MemoryRecord, text: str, similarity: float | None) -> dict[str, Json]:
+def _shown(memory: AgentMemory, hit: Hit, text: str) -> dict[str, Json]:
+    record, similarity = hit.record, hit.similarity
+    label = memory.label_of(record) if isinstance(memory, SharedMemory) else None
     return {
+        **({} if label is None else {"space": label}),
         "id": record.id,
         "text": text,
         "author": record.author,
@@ -156,4 +195,5 @@ STORE_IMPORTANT_INFORMATION: Final = Tool(
         "required": ["information"],
     },
     _store,
+    stores=True,
 )

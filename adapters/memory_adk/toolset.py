@@ -18,7 +18,7 @@ except ImportError as error:
 from typing import ClassVar
 
 from memory_adk.recall import as_results, for_search
-from memory_adk.service import MAX_CHARS, MemoryService
+from memory_adk.service import MAX_CHARS, MemoryService, check_service
 from memory_adk.tools import DEFAULT_RESULTS, STORE_IMPORTANT_INFORMATION, MemoryTool, search_past_conversations
 from memory_core import RecallOptions
 from memory_core.adapting import FORGET_MEMORY, UPDATE_MEMORY
@@ -52,6 +52,7 @@ class MemoryToolset(BaseToolset):
         tool_name_prefix: str | None = None,
     ) -> None:
         super().__init__(tool_filter=tool_filter, tool_name_prefix=tool_name_prefix)
+        check_service(service)
         options = recall or for_search(DEFAULT_RESULTS, MAX_CHARS)
         search = search_past_conversations(as_results(options, neighbours))
         tools = (search, STORE_IMPORTANT_INFORMATION, UPDATE_MEMORY, FORGET_MEMORY)

@@ -1,6 +1,6 @@
 """Creates a memory service from a URI, for `adk run`, `adk web` and `adk api_server`.
 
-`services.yaml`, in the agent's folder for `adk run` and in the folder of agents for the other two:
+`services.yaml`, in the folder that is named on the command line:
 
 ```yaml
 services:
@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 from urllib.parse import SplitResult, parse_qsl, unquote, urlencode, urlsplit
 
 from memory_adk.service import MAX_CHARS, MAX_RESULTS, MemoryService
@@ -26,7 +26,8 @@ _FORM: Final = (
     "memorycore+qdrant://host:6333/collection"
 )
 _OPTIONS: Final = ("app_name", "embedder", "max_chars", "max_results")
-_VALUES: Final = {"embedder": ("default", "none"), "grpc": ("true", "false")}
+_FILE_OPTIONS: Final = ("mode",)
+_VALUES: Final = {"embedder": ("default", "none"), "grpc": ("true", "false"), "mode": ("ro", "rw")}
 _QDRANT_OPTIONS: Final = ("grpc", "grpc_port", "timeout")
 _QDRANT: Final = ("memorycore+qdrant", "memorycore+qdrant+https")
 
@@ -50,7 +51,7 @@ class _Address:
         return int(value)
 
 
-def memory_service(uri: str, *, agents_dir: str | None = None) -> MemoryService:  # noqa: ARG001  (ADK passes it)
+def memory_service(uri: str, **kwargs: Any) -> MemoryService:  # noqa: ARG001  (ADK's signature)
     """Create a `MemoryService` on the file or the Qdrant server that `uri` names, and open it in the background.
 
     Args:
@@ -58,8 +59,8 @@ def memory_service(uri: str, *, agents_dir: str | None = None) -> MemoryService:
             working directory) or `memorycore::memory:`; or `memorycore+qdrant://[key@]host[:port][/collection]`
             (`memorycore+qdrant+https://` for TLS). Without a host, the environment names the server. Options after
             `?`: `app_name`, `max_results` and `max_chars` of `MemoryService`; `embedder=none` for keyword search
-            only; for Qdrant `grpc=true`, `grpc_port` and `timeout` (seconds).
-        agents_dir: Unused; ADK passes it to every service.
+            only; `mode=ro` to only read a file; for Qdrant `grpc=true`, `grpc_port` and `timeout` (seconds).
+        kwargs: Unused; ADK passes its own settings, such as `agents_dir`, to every service.
 
     Raises:
         InvalidInputError: The URI has another form or an unknown option; the message names it.
@@ -82,7 +83,7 @@ def _address(uri: str) -> _Address:
     plain = uri.partition("?")[0]
     shown = plain.replace(parts.netloc, f"…@{host}") if "@" in parts.netloc else plain
     options: dict[str, str] = {}
-    allowed = (*_OPTIONS, *_QDRANT_OPTIONS) if parts.scheme in _QDRANT else _OPTIONS
+    allowed = (*_OPTIONS, *(_QDRANT_OPTIONS if parts.scheme in _QDRANT else _FILE_OPTIONS))
     for name, value in parse_qsl(parts.query, keep_blank_values=True):
         if name not in allowed:
             raise InvalidInputError(f"{shown!r} has an unknown option {name!r}; it may have {', '.join(allowed)}")
@@ -99,7 +100,10 @@ def _in_file(address: _Address) -> Memory:
     if parts.scheme != "memorycore" or parts.netloc or not parts.path.strip("/") or parts.fragment:
         raise InvalidInputError(f"{address.shown!r} does not name a memory; write {_FORM}")
     path = "/" + address.path.lstrip("/") if address.path.startswith("/") else address.path
-    return Memory(path, embedder=None) if address.options.get("embedder") == "none" else Memory(path)
+    read_only = address.options.get("mode") == "ro"
+    if address.options.get("embedder") == "none":
+        return Memory(path, embedder=None, read_only=read_only)
+    return Memory(path, read_only=read_only)
 
 
 def _at_qdrant(address: _Address) -> Memory:

@@ -155,6 +155,10 @@ async def test_a_record_ranks_as_if_one_owner_had_them_all(memory: Memory, corpu
             found = await together.search(question.text, limit=25, where=where, explain=True)
             assert [hit.record.source_key for hit in found] == [hit.record.source_key for hit in expected]
             assert [hit.score for hit in found] == pytest.approx([hit.score for hit in expected], abs=1e-3)
+        for every_word, context in ((False, False), (True, True)):
+            expected = await whole.search(question.text, limit=25, every_word=every_word, context=context)
+            found = await together.search(question.text, limit=25, every_word=every_word, context=context)
+            assert [hit.record.source_key for hit in found] == [hit.record.source_key for hit in expected]
 
 
 @pytest.mark.parametrize("order", ["newest", "oldest", "importance", "accessed"])

@@ -16,7 +16,17 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
-from memory_adk.convert import EVENT_ID, INVOCATION_ID, description, event_key, expiry, labels, moment, role_of, said
+from memory_adk.convert import (
+    EVENT_ID,
+    INVOCATION_ID,
+    description,
+    event_key,
+    expiry_of_events,
+    labels,
+    moment,
+    role_of,
+    said,
+)
 from memory_core import (
     AnyOf,
     BoundMemory,
@@ -54,7 +64,7 @@ async def drafts_of(
     detector: TriggerDetector | None,
 ) -> list[Draft]:
     """Drafts of the turns, with their types; also of a stored turn that one of them asks to be remembered."""
-    expires, shared = expiry(metadata, handle.memory.clock()), description(metadata)
+    expires, shared = expiry_of_events(metadata, handle.memory.clock()), description(metadata)
     session = session if session and session.strip() else None
     drafts: list[Draft] = []
     for turn in _turns(event for event in events if said(event)):

@@ -119,6 +119,24 @@ a_search(
 )
 IN_MORE_WORDS = ["Late.", "The red ferry is late.", "The red ferry to the island is late."]
 a_search("a text is found beside one that says more", IN_MORE_WORDS, "red ferry island late", IN_MORE_WORDS)
+a_search("an unrelated word finds nothing", BOTH, "hypothetical", [])
+a_search(
+    "of similar texts only the one with the word",
+    ["first cabin info", "second cabin info"],
+    "second",
+    ["second cabin info"],
+)
+DISCOUNTS = ["The fare is 100% refundable", "The fare is 1000 refundable", "flag low_tide set", "flag low1tide set"]
+a_search("a percent sign is no placeholder", DISCOUNTS, "100%", DISCOUNTS[:1])
+a_search("an underscore is no placeholder", DISCOUNTS, "low_tide", DISCOUNTS[2:3])
+a_search("an accent in another case", ["J'attends à l'Étang bleu"], "étang", ["J'attends à l'Étang bleu"])
+a_search(
+    "a text with a function word of the question is found as well",
+    ["The traffic is very heavy today", "My cat's name is Mo, the small one", "Entirely another matter"],
+    "What is my cat's name?",
+    ["My cat's name is Mo, the small one", "The traffic is very heavy today"],
+    ordered=True,
+)
 
 
 def nfd(text: str) -> str:

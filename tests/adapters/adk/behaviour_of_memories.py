@@ -70,12 +70,31 @@ async def several_types_of_metadata_are_kept(world: World) -> None:
 
 
 @case
+async def an_entry_without_metadata_has_none(world: World) -> None:
+    await world.entries(entry_of(FERRY))
+    assert [entry.custom_metadata for entry in await world.found("ferry")] == [{}]
+
+
+@case
+async def a_time_comes_back_as_a_time(world: World) -> None:
+    seen = datetime(2026, 1, 2, tzinfo=UTC)
+    await world.entries(entry_of(FERRY), seen=seen)
+    assert (await world.found("ferry"))[0].custom_metadata["seen"] == seen
+
+
+@case
+async def consolidation_is_accepted(world: World) -> None:
+    await world.entries(entry_of(FERRY), entry_of(DINNER), enable_consolidation=True)
+    assert sorted(record.text for record in await world.stored()) == sorted([FERRY, DINNER])
+
+
+@case
 async def a_time_is_kept_as_metadata(world: World) -> None:
     await world.entries(entry_of(FERRY), seen=datetime(2026, 1, 2, tzinfo=UTC))
     assert (await world.found("ferry"))[0].custom_metadata["seen"] == "2026-01-02T00:00:00Z"
 
 
-def _ttl(name: str, expected: timedelta | None, **metadata: Any) -> None:
+def _ttl(name: str, expected: timedelta | None, *, of_entries: bool = True, **metadata: Any) -> None:
     """Cases of how long events and explicit memories are kept."""
 
     async def check(world: World) -> None:
@@ -83,15 +102,16 @@ def _ttl(name: str, expected: timedelta | None, **metadata: Any) -> None:
         await world.entries(entry_of(DINNER), **metadata)
         for record in await world.stored():
             lasts = record.expires_at and round((record.expires_at - record.created_at) / timedelta(minutes=1))
-            assert lasts == (expected and expected / timedelta(minutes=1))
+            wanted = expected if of_entries or record.text == FERRY else None
+            assert lasts == (wanted and wanted / timedelta(minutes=1))
 
     CASES[name] = check
 
 
 _ttl("a time to live in seconds as text", timedelta(hours=1), ttl="3600s")
 _ttl("a time to live as a number", timedelta(hours=1), ttl=3600)
-_ttl("a time to live under its other name", timedelta(hours=1), revision_ttl="3600s")
-_ttl("a time to live beside an empty other name", timedelta(hours=1), ttl="3600s", revision_ttl=None)
+_ttl("a time to live of revisions", timedelta(hours=1), of_entries=False, revision_ttl="3600s")
+_ttl("a time to live beside an empty one of revisions", timedelta(hours=1), ttl="3600s", revision_ttl=None)
 _ttl("no time to live", None, ttl=None)
 
 
@@ -111,6 +131,8 @@ _ignored(force_flush=True)
 _ignored(stream_id="s")
 _ignored(generation_trigger_config={"generation_rule": {"idle_duration": "60s"}})
 _ignored(allowed_topics=["USER_PREFERENCES"])
+_ignored(http_options={"timeout": 1})
+_ignored(disable_memory_revisions=True)
 
 
 @case
@@ -139,13 +161,21 @@ def _holding(*parts: types.Part) -> MemoryEntry:
 _refused("a text instead of memories", TypeError, given="ferry")
 _refused("one memory instead of a list", TypeError, given=entry_of(FERRY))
 _refused("texts instead of entries", TypeError, "ferry")
+_refused("a content instead of an entry", TypeError, types.Content(parts=[types.Part(text=FERRY)]))
 _refused("no memories", ValueError)
 _refused("a memory without text", ValueError, _holding())
+_refused("a memory of a function call", ValueError, _holding(types.Part(function_call=types.FunctionCall(name="f"))))
+_refused("a memory of one blank", ValueError, entry_of("   "))
 _refused("a memory of blanks", ValueError, entry_of(FERRY), entry_of("  \n"))
 _refused(
     "a memory with an image",
     ValueError,
     _holding(types.Part(text="x"), types.Part(inline_data=types.Blob(data=b"1", mime_type="image/png"))),
+)
+_refused(
+    "a memory of blanks and an image",
+    ValueError,
+    _holding(types.Part(text=" "), types.Part(inline_data=types.Blob(data=b"1", mime_type="image/png"))),
 )
 _refused(
     "a memory with a file",

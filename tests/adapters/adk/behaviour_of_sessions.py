@@ -11,7 +11,7 @@ from google.adk.memory.memory_entry import MemoryEntry
 from google.adk.sessions.session import Session
 from google.genai import types
 
-from tests.adapters.adk.agents import START, entry_of, said_event
+from tests.adapters.adk.agents import START, entry_of, said_event, text_of
 from tests.adapters.adk.behaviour import ANN, BOB, DINNER, FERRY, World, case
 
 
@@ -48,6 +48,90 @@ async def only_the_greeting_that_matches_is_found(world: World) -> None:
 async def only_the_answer_that_matches_is_found(world: World) -> None:
     await world.events(said_event("I sail.", id="1"), said_event("The Orbital Relay Runner!", id="2", author="model"))
     assert await world.texts("orbital") == ["The Orbital Relay Runner!"]
+
+
+@case
+async def a_word_finds_one_of_three_texts(world: World) -> None:
+    await world.events(said_event("I sail.", id="1"), said_event("The Orbital Relay Runner!", id="2", author="model"))
+    await world.events(said_event("I repair engines in Haskell.", id="3"), session="s2")
+    assert [(text_of(entry), entry.author) for entry in await world.found("Haskell")] == [
+        ("I repair engines in Haskell.", "user")
+    ]
+
+
+@case
+async def a_question_finds_both_turns_that_have_its_word(world: World) -> None:
+    texts = ["The ORR is a fine boat.", "Indeed. The Orbital Relay Runner (ORR) sails well!"]
+    await world.events(said_event(texts[0], id="1"), said_event(texts[1], id="2", author="model"))
+    assert sorted(await world.texts("What of the ORR?")) == sorted(texts)
+
+
+@case
+async def more_matching_words_of_one_session_rank_higher(world: World) -> None:
+    told = ["The engine is warm.", "Warm.", "The engine oil is warm."]
+    await world.tell(*told)
+    assert await world.texts("engine oil warm") == [told[2], told[0], told[1]]
+
+
+@case
+async def the_best_of_many_comes_first_and_the_others_in_their_order(world: World) -> None:
+    await world.tell(*(f"note {n} on work" for n in range(20)), "the backlog note on work")
+    expected = ["the backlog note on work", *(f"note {n} on work" for n in range(9))]
+    assert await world.texts("work backlog note") == expected
+
+
+@case
+async def of_equal_matches_the_newest_comes_first(world: World) -> None:
+    await world.tell("My usual cabin is blue", "My usual cabin is green")
+    assert await world.texts("usual") == ["My usual cabin is green", "My usual cabin is blue"]
+
+
+@case
+async def a_question_finds_a_text_with_its_author_and_time(world: World) -> None:
+    await world.tell("My usual cabin is blue")
+    (entry,) = await world.found("What is my usual cabin?")
+    assert (text_of(entry), entry.author) == ("My usual cabin is blue", "user")
+    assert entry.timestamp
+
+
+@case
+async def an_entry_names_its_session(world: World) -> None:
+    await world.tell(FERRY, session="s7")
+    assert [entry.custom_metadata["session_id"] for entry in await world.found("ferry")] == ["s7"]
+
+
+@case
+async def an_event_that_comes_with_another_role_gets_that_role(world: World) -> None:
+    await world.tell(FERRY)
+    content = types.Content(role="model", parts=[types.Part(text=FERRY)])
+    await world.events(said_event(FERRY, id="s1-0", content=content))
+    assert [entry.content.role for entry in await world.found("ferry")] == ["model"]
+
+
+@case
+async def a_session_with_a_function_call_is_added(world: World) -> None:
+    call = types.Content(parts=[types.Part(function_call=types.FunctionCall(name="f"))])
+    said, empty = said_event(FERRY, id="1"), said_event("", id="2", content=None)
+    await world.events(said, empty, said_event("", id="3", author="helper", content=call))
+    assert await world.texts("ferry") == [FERRY]
+
+
+@case
+async def owners_are_pairs_of_app_and_user(world: World) -> None:
+    owners = [(app, user) for app in (world.app, f"{world.app} two") for user in (ANN, BOB)]
+    for app, user in owners[:3]:
+        session = Session(id="s", app_name=app, user_id=user, events=[said_event(f"ferry of {app}, {user}")])
+        await world.service.add_session_to_memory(session)
+    for app, user in owners[:3]:
+        assert await world.texts("ferry", user=user, app=app) == [f"ferry of {app}, {user}"]
+    assert await world.texts("ferry", user=BOB, app=owners[3][0]) == []
+
+
+@case
+async def events_are_added_concurrently(world: World) -> None:
+    first, second = said_event("first cabin info", id="1"), said_event("second cabin info", id="2")
+    await asyncio.gather(world.events(first), world.events(second))
+    assert (await world.texts("first"), await world.texts("second")) == (["first cabin info"], ["second cabin info"])
 
 
 @case

@@ -19,6 +19,8 @@ import tests.adapters.adk.behaviour_of_sessions  # noqa: F401  (adds its cases)
 from memory_adk import MemoryService
 from memory_core import Memory
 from tests.adapters.adk.behaviour import APPS, CASES, World
+from tests.adapters.adk.behaviour_of_files import FILES
+from tests.adapters.adk.published import PUBLISHED
 
 KINDS: Final = ("words", "meaning", "neighbours")
 
@@ -31,23 +33,28 @@ BY_DESIGN: Final = {
     "the_id_of_an_entry_is_that_of_its_event": "a memory has its own id",
     "an_entry_has_a_local_time_without_an_offset": "times are UTC and say so",
     "a_long_text_is_returned_whole": "one memory takes at most half of the characters of an answer",
+    "a_file_is_shared_with_adks_sessions": "a memory has a file of its own",
+    "a text with a function word of the question is found as well": "a function word is no match",
+    "of_equal_matches_the_newest_comes_first": "ADK's in-memory service has the opposite order",
+    "an_event_that_comes_with_another_role_gets_that_role": "the role is that of the author",
+    "a_time_comes_back_as_a_time": "metadata is JSON, so a time becomes a text",
 }
 """Cases that do not hold, whatever the options; `docs/adk.md` explains each."""
 BY_MEANING: Final = (
-    "a word beside a full stop",
-    "words with a hyphen",
     "a query that looks like SQL",
     "a query that looks like a function",
     "an unknown word finds nothing",
-    "another script 1",
-    "another script 3",
-    "only_the_turn_that_matches_is_found",
-    "only_the_greeting_that_matches_is_found",
-    "only_the_answer_that_matches_is_found",
     "equal_matches_keep_the_order_in_which_they_were_added",
+    "the_best_of_many_comes_first_and_the_others_in_their_order",
 )
 """Cases that do not hold by meaning: texts without a common word match in meaning, and equal words differ in it."""
-WITH_NEIGHBOURS: Final = ("only_the_turn_that_matches_is_found", "only_the_answer_that_matches_is_found")
+WITH_NEIGHBOURS: Final = (
+    "only_the_turn_that_matches_is_found",
+    "only_the_answer_that_matches_is_found",
+    "events_are_added_concurrently",
+    "more_matching_words_of_one_session_rank_higher",
+    "the_best_of_many_comes_first_and_the_others_in_their_order",
+)
 """Cases that do not hold if neighbours are wanted, too."""
 
 
@@ -61,6 +68,8 @@ async def memories(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[di
 
 def every_case() -> Iterator[Any]:
     for name, kind in itertools.product(CASES, KINDS):
+        if name in FILES and kind != "meaning":
+            continue
         by_kind = {"words": (), "meaning": BY_MEANING, "neighbours": WITH_NEIGHBOURS}
         differs = name in BY_DESIGN or name in by_kind[kind]
         marks = [pytest.mark.xfail(reason=BY_DESIGN.get(name, f"found by {kind}"))] if differs else []
@@ -73,7 +82,10 @@ async def test_what_adks_own_services_do_holds(memories: dict[str, Memory], name
     await CASES[name](World(service, f"app {next(APPS)}"))
 
 
-def test_there_are_as_many_cases_as_adk_tests_and_few_do_not_hold() -> None:
-    assert len(CASES) >= 108
-    hold = len(CASES) - len(BY_DESIGN)
-    assert min(hold, hold - len(BY_MEANING), hold - len(WITH_NEIGHBOURS)) >= 100
+def test_of_adks_108_published_tests_at_least_100_hold_by_default() -> None:
+    published = [name for names in PUBLISHED.values() for name in names]
+    assert [len(names) for names in PUBLISHED.values()] == [38, 42, 28]
+    assert set(published) <= set(CASES)
+    by_words = [name for name in published if name not in BY_DESIGN]
+    by_meaning = [name for name in by_words if name not in BY_MEANING]
+    assert (len(published), len(by_words), len(by_meaning)) == (108, 101, 100)

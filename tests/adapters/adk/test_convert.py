@@ -13,7 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memory_adk.convert import content_text, event_drafts, labels, moment, said, shortened
-from memory_adk.recall import end_of_history, in_prompt
+from memory_adk.recall import end_of_history
+from memory_adk.shown import uncompacted
 from tests.adapters.adk.agents import said_event
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
@@ -94,9 +95,9 @@ def test_what_a_compaction_summarised_is_not_in_the_prompt_any_more() -> None:
             }
         },
     )
-    assert old.id in in_prompt([old, new])
-    assert old.id not in in_prompt([old, new, summary])
-    assert new.id in in_prompt([old, new, summary])
+    assert old.id in uncompacted([old, new])
+    assert old.id not in uncompacted([old, new, summary])
+    assert new.id in uncompacted([old, new, summary])
 
 
 def _content(role: str, *, response: bool = False) -> types.Content:

@@ -106,7 +106,7 @@ async def test_a_least_score_leaves_out_what_is_much_worse_than_the_best(memory:
 async def test_no_result_has_a_negative_score(meaning: Memory) -> None:
     facts = ["Ann lives in Oslo", "Ann has a dog named Rex", "Ann drives a Volvo", "Ann plays the cello"]
     await meaning.bind(app=APP, user=ANN).add_many(facts)
-    service = MemoryService(meaning)
+    service = MemoryService(meaning, details=True)
     for query in ("What is my dog called?", "Where do I live?", "cello", "music"):
         assert all(entry.custom_metadata["score"] >= 0 for entry in await found(service, query))
 
@@ -197,15 +197,13 @@ async def test_no_error_of_a_tool_ends_the_run_or_quotes_a_memory(
     assert "my secret" not in caplog.text
 
 
-async def test_details_name_the_origin_of_a_memory(memory: Memory) -> None:
+async def test_a_memory_names_its_session_and_details_name_all_of_its_origin(memory: Memory) -> None:
     await memory.bind(app=APP, user=ANN).add(Draft("I drink tea", session="s1"))
     await MemoryService(memory).add_memory(app_name=APP, user_id=ANN, memories=[entry_of("tea is fine")])
     metadata = {text_of(entry): entry.custom_metadata for entry in await found(MemoryService(memory), "tea")}
-    assert "session_id" not in metadata["I drink tea"]
-    detailed = {
-        text_of(entry): entry.custom_metadata for entry in await found(MemoryService(memory, details=True), "tea")
-    }
-    assert (detailed["I drink tea"]["session_id"], detailed["tea is fine"]["kind"]) == ("s1", "fact")
+    assert metadata == {"I drink tea": {"kind": "note", "session_id": "s1"}, "tea is fine": {}}
+    detailed = [entry.custom_metadata for entry in await found(MemoryService(memory, details=True), "tea")]
+    assert [one["kind"] for one in detailed if one["score"] > 0] == ["note", "fact"]
 
 
 async def test_an_image_is_not_in_the_answer(service: MemoryService) -> None:

@@ -23,7 +23,7 @@ from google.adk.tools.agent_tool import AgentTool
 from google.adk.tools.function_tool import FunctionTool
 from google.adk.tools.load_memory_tool import load_memory_tool
 
-from memory_adk import MemoryPlugin, MemoryService
+from memory_adk import MemoryPlugin, MemoryService, MemoryToolset
 from memory_adk.testing import ScriptedLlm, ask, prompt, user_says
 from memory_core import BoundMemory, Hit, Memory, Scope, StoreUnavailableError
 from memory_core.embedding.hashing import HashingEmbedder
@@ -500,3 +500,23 @@ async def test_steps_of_a_multi_agent_turn_are_stored_once_each_under_their_agen
     page = await memory.bind(app=APP, user=ANN).list(order="oldest")
     said = [(record.author, record.text) for record in page.records]
     assert said == [("user", "go"), ("planner", "planner speaks"), ("writer", "writer speaks")]
+
+
+@pytest.mark.parametrize("given", [True, False])
+async def test_a_plugin_that_serves_nobody_says_so_once(
+    service: MemoryService,
+    caplog: pytest.LogCaptureFixture,
+    given: bool,  # noqa: FBT001
+) -> None:
+    plugin = MemoryPlugin(service if given else None)
+    async with runner_of(None, ScriptedLlm(script=["Noted."] * 2), plugins=[plugin]) as runner:
+        for session in ("s1", "s2"):
+            await ask(runner, "I drink tea", user_id=ANN, session_id=session)
+    (line,) = (record.getMessage() for record in caplog.records if record.name == "memory_adk.plugin")
+    assert "runner's memory service is NoneType" in line
+
+
+@pytest.mark.parametrize("make", [MemoryPlugin, MemoryToolset])
+def test_something_else_than_a_service_is_refused(make: Any) -> None:
+    with pytest.raises(TypeError, match="must be a MemoryService, not 'memory"):
+        make("memory.db")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from datetime import datetime, timedelta
-from typing import Any
 
 import pytest
 from google.adk.agents import LlmAgent
@@ -22,47 +21,6 @@ from memory_core import InvalidInputError, Memory, WrongThreadError
 from tests.adapters.adk.agents import ANN, Guard, entry_of, said_event, session_with, texts
 from tests.storage.qdrant.loopback import Loopback
 
-USAGE = [
-    """
-from memory_adk.radbot import QdrantMemoryService
-from memory_adk.radbot import create_memory_enabled_agent
-
-agent = create_memory_enabled_agent(
-    instruction_name="main_agent",
-    name="memory_agent"
-)
-
-response = agent.process_message("user123", "Tell me about the weather")
-""",
-    """
-from memory_adk.radbot import create_enhanced_memory_agent
-
-agent = create_enhanced_memory_agent(
-    name="my_memory_agent",
-    instruction_name="main_agent"
-)
-
-response = agent.process_message(
-    user_id="user123",
-    message="important: always use Python 3.10+ for this project #beto_coding"
-)
-""",
-    """
-from memory_adk.radbot import create_enhanced_memory_agent
-
-agent = create_enhanced_memory_agent(
-    name="custom_memory_agent",
-    memory_manager_config={
-        "detector_config": {
-            "memory_triggers": ["save this design", "document this"],
-            "fact_triggers": ["note down", "critical information"]
-        }
-    }
-)
-""",
-]
-"""What the document shows, with other import lines."""
-
 
 @pytest.fixture
 def radbot(memory: Memory) -> QdrantMemoryService:
@@ -75,24 +33,6 @@ def echoing(monkeypatch: pytest.MonkeyPatch) -> ScriptedLlm:
     model = ScriptedLlm(script=[lambda request: f"SEEN {prompt(request)}"] * 9)
     monkeypatch.setattr(LlmAgent, "_default_model", model)
     return model
-
-
-def test_the_documents_usage_runs_on_a_server_that_the_environment_names(
-    echoing: ScriptedLlm, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    with Loopback() as server:
-        monkeypatch.setenv("QDRANT_URL", server.url)
-        for block in USAGE:
-            names: dict[str, Any] = {}
-            exec(block, names)
-            assert names.get("response", "SEEN").startswith("SEEN")
-            asyncio.run(names["agent"].close())
-        found = QdrantMemoryService(url=server.url)
-        fact = found.search_memories("Which Python version?", "user123", memory_type="important_fact")
-        assert [(memory.text, memory.metadata["tags"]) for memory in fact] == [
-            ("always use Python 3.10+ for this project", ["beto_coding"])
-        ]
-        asyncio.run(found.close())
 
 
 async def test_turns_are_stored_by_themselves_and_recalled_in_another_session(

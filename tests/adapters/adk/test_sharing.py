@@ -1,0 +1,217 @@
+"""Memories of the app beside those of the user: who finds them, who says where they are from, and who may store."""
+
+from __future__ import annotations
+
+import json
+import random
+import subprocess
+import sys
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from google.adk.tools.load_memory_tool import load_memory_tool
+from google.adk.tools.preload_memory_tool import preload_memory_tool
+
+from memory_adk import MemoryPlugin, MemoryService, MemoryToolset
+from memory_adk.testing import ScriptedLlm, ask, prompt
+from memory_core import BoundMemory, InvalidInputError, Memory, ScopeError
+from tests.adapters.adk.agents import ANN, APP, entry_of, found, remember, runner_of, texts
+
+OPENS, OWN = "The shop opens at nine", "I open my shop at ten"
+
+
+def everyone(memory: Memory, app: str = APP) -> BoundMemory:
+    return memory.bind(app=app, user="everyone")
+
+
+@pytest.fixture
+async def service(memory: Memory) -> MemoryService:
+    await everyone(memory).add(OPENS)
+    return MemoryService(memory, shared={"handbook": everyone(memory)})
+
+
+async def test_a_search_finds_what_is_shared_and_says_so(service: MemoryService, memory: Memory) -> None:
+    await memory.bind(app=APP, user=ANN).add(OWN)
+    shown = {
+        (entry.author, entry.custom_metadata.get("space"), (entry.content.parts or [])[0].text)
+        for entry in await found(service, "When does the shop open?")
+    }
+    assert shown == {("handbook", "handbook", OPENS), (None, None, OWN)}
+    assert await texts(service, "When does the shop open?", user="bob") == [OPENS]
+
+
+async def test_the_plugin_and_every_tool_show_the_label(service: MemoryService) -> None:
+    question, search = {"query": "When does the shop open?"}, "search_past_conversations"
+    model = ScriptedLlm(script=[("load_memory", question), (search, question), "At nine.", "At nine."])
+    tools = (load_memory_tool, MemoryToolset())
+    async with runner_of(service, model, *tools, plugins=[MemoryPlugin()]) as runner:
+        await ask(runner, "When does the shop open?", user_id=ANN, session_id="s1")
+    block, loaded, searched = (prompt(request) for request in model.requests[:3])
+    assert f'[handbook] "{OPENS}"' in block
+    assert "'space': 'handbook'" in loaded
+    assert searched.count("'space': 'handbook'") == 2
+    async with runner_of(service, model, preload_memory_tool) as runner:
+        await ask(runner, "When does the shop open?", user_id="bob", session_id="s1")
+    assert f"handbook: {OPENS}" in prompt(model.requests[-1])
+
+
+async def test_what_a_user_says_stays_their_own(service: MemoryService, memory: Memory) -> None:
+    model = ScriptedLlm(script=[("store_important_information", {"information": "I am ill", "space": "handbook"}), "x"])
+    async with runner_of(service, model, MemoryToolset(), plugins=[MemoryPlugin()]) as runner:
+        await ask(runner, "Our shop is closed today", user_id=ANN, session_id="s1")
+        await remember(runner, service, ANN, "s1")
+    await service.add_memory(app_name=APP, user_id=ANN, memories=[entry_of("I open the shop late")])
+    assert "'space' must be one of private" in prompt(model.requests[-1])
+    assert [record.text for record in (await everyone(memory).list()).records] == [OPENS]
+    assert await texts(service, "shop", user="bob") == [OPENS]
+    assert await service.clear_user(app_name=APP, user_id=ANN) > 0
+    assert await texts(service, "shop", user=ANN) == [OPENS]
+
+
+def declared(model: ScriptedLlm, name: str) -> Mapping[str, Any]:
+    request = model.requests[-1]
+    made = [one for tool in request.config.tools or [] for one in getattr(tool, "function_declarations", None) or []]
+    (declaration,) = (one for one in made if one.name == name)
+    return dict(declaration.parameters_json_schema)
+
+
+@pytest.mark.parametrize("prefix", [None, "my"])
+async def test_a_tool_offers_and_uses_the_spaces_that_may_be_written_to(memory: Memory, prefix: str | None) -> None:
+    team = memory.bind(app=APP, user="team:billing")
+    spaces = {"handbook": everyone(memory), "team": team}
+    service = MemoryService(memory, shared=lambda _, user: spaces if user == ANN else {}, writable=["team"])
+    name = "store_important_information" if prefix is None else f"{prefix}_store_important_information"
+    model = ScriptedLlm(
+        script=[(name, {"information": "Refunds need two signatures", "space": "team"}), "Done.", "Hi."]
+    )
+    async with runner_of(service, model, MemoryToolset(tool_name_prefix=prefix)) as runner:
+        await ask(runner, "Tell the team", user_id=ANN, session_id="s1")
+        assert declared(model, name)["properties"]["space"]["enum"] == ["private", "team"]
+        await ask(runner, "Hello", user_id="bob", session_id="s2")
+        assert "space" not in declared(model, name)["properties"]
+    (stored,) = (await team.list()).records
+    assert stored.text == "Refunds need two signatures"
+    assert "Stored as important_fact in team." in prompt(model.requests[1])
+    await service.delete_memory(app_name=APP, user_id=ANN, memory_id=stored.id)
+    assert (await team.list()).records == ()
+
+
+async def test_a_space_for_reading_is_not_changed(service: MemoryService) -> None:
+    (entry,) = await found(service, "shop")
+    with pytest.raises(ScopeError, match="shared for reading only"):
+        await service.delete_memory(app_name=APP, user_id=ANN, memory_id=entry.id)
+    calls = [("update_memory", {"memory_id": entry.id, "content": "It never opens"})]
+    calls += [("forget_memory", {"memory_id": entry.id})]
+    model = ScriptedLlm(script=[*calls, "No."])
+    async with runner_of(service, model, MemoryToolset()) as runner:
+        await ask(runner, "Forget the handbook", user_id=ANN, session_id="s1")
+    assert prompt(model.requests[-1]).count("shared for reading only") == 2
+    assert await texts(service, "shop") == [OPENS]
+
+
+async def test_nobody_finds_what_was_not_granted_to_them(memory: Memory) -> None:
+    """Four users of two apps, three spaces, random grants: everybody finds their own and the granted ones, in any
+    order of calls, also for names that look like others."""
+    random.seed(23)
+    users = [(app, user) for app in ("shop", "shop/a") for user in ("ann", "a/ann")]
+    spaces = {name: memory.bind(app="shared", user=name) for name in ("one", "two", "three")}
+    grants: dict[tuple[str, str], list[str]] = {}
+
+    def granted(app: str, user: str) -> dict[str, BoundMemory]:
+        return {name: spaces[name] for name in grants.get((app, user), ())}
+
+    service = MemoryService(memory, shared=granted)
+    for name, space in spaces.items():
+        await space.add(f"the password of {name}")
+    for app, user in users:
+        await service.add_memory(app_name=app, user_id=user, memories=[entry_of(f"the password of {app}:{user}")])
+    for _ in range(40):
+        app, user = random.choice(users)
+        grants[app, user] = random.sample(sorted(spaces), random.randrange(4))
+        expected = {f"the password of {name}" for name in (f"{app}:{user}", *grants[app, user])}
+        assert set(await texts(service, "the password", app=app, user=user)) == expected
+
+
+async def test_a_name_that_a_model_wrote_grants_nothing(memory: Memory) -> None:
+    team, secret = memory.bind(app=APP, user="team"), memory.bind(app=APP, user="secret")
+    service = MemoryService(memory, shared={"team": team}, writable=["team"])
+    hostile = ["secret", "team ", "team\0", "../secret", "secret' OR 1=1", "everyone", "*", "teám", "PRIVATE"] * 3
+    calls = [("store_important_information", {"information": f"x {n}", "space": s}) for n, s in enumerate(hostile)]
+    model = ScriptedLlm(script=[*calls, "Done."])
+    async with runner_of(service, model, MemoryToolset()) as runner:
+        await ask(runner, "Try", user_id=ANN, session_id="s1")
+    assert (await secret.list()).records == ()
+    assert {record.text for record in (await team.list()).records} <= {f"x {n}" for n in (1, 10, 19)}  # "team "
+
+
+ASKING = """
+import asyncio, json, sys
+from pathlib import Path
+from memory_adk import MemoryService
+from memory_core import Memory
+
+async def main():
+    async with Memory(sys.argv[1], embedder=None) as memory:
+        spaces = {"handbook": memory.bind(app="demo", user="everyone")}
+        granted = lambda app, user: spaces if user in json.loads(Path(sys.argv[2]).read_text()) else {}
+        service = MemoryService(memory, shared=granted)
+        while await asyncio.to_thread(sys.stdin.readline):
+            found = await service.search_memory(app_name="demo", user_id="ann", query="shop")
+            print(len(found.memories), flush=True)
+
+asyncio.run(main())
+"""
+
+
+async def test_a_withdrawn_grant_is_gone_at_the_next_call_in_every_process(memory: Memory, tmp_path: Path) -> None:
+    grants = tmp_path / "grants.json"
+    grants.write_text(json.dumps([ANN]))
+    await everyone(memory).add(OPENS)
+    spaces = {"handbook": everyone(memory)}
+    here = MemoryService(memory, shared=lambda _, user: spaces if user in json.loads(grants.read_text()) else {})
+    command = [sys.executable, "-c", ASKING, str(tmp_path / "memory.db"), str(grants)]
+    with subprocess.Popen(  # noqa: ASYNC220  (a loop of its own is not needed to read one number)
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as other:
+        assert other.stdin is not None
+        assert other.stdout is not None
+        for allowed, expected in (([ANN], 1), ([], 0), ([ANN], 1)):
+            grants.write_text(json.dumps(allowed))
+            other.stdin.write("\n")
+            other.stdin.flush()
+            assert int(other.stdout.readline()) == len(await texts(here, "shop")) == expected
+        other.stdin.close()
+
+
+async def test_a_function_of_grants_that_fails_costs_the_turn_its_memory_and_no_answer(memory: Memory) -> None:
+    def broken(app: str, user: str) -> dict[str, BoundMemory]:
+        raise LookupError("the directory is down")
+
+    service = MemoryService(memory, shared=broken)
+    calls = [("search_past_conversations", {"query": "shop"})]
+    model = ScriptedLlm(script=[*calls, "I do not know."])
+    async with runner_of(service, model, MemoryToolset(), plugins=[MemoryPlugin()]) as runner:
+        assert await ask(runner, "When does it open?", user_id=ANN, session_id="s1") == "I do not know."
+    assert "internal error" in prompt(model.requests[-1])
+    with pytest.raises(LookupError):
+        await found(service, "shop")
+    assert len((await memory.bind(app=APP, user=ANN).list()).records) == 2  # the turn is stored
+
+
+@pytest.mark.parametrize(
+    ("make", "error", "message"),
+    [
+        (lambda one, _: MemoryService(one, shared={}, writable="team"), InvalidInputError, "writable must be"),
+        (lambda one, _: MemoryService(one, shared={"team": one.bind(app="t")}), ScopeError, "leaves the user open"),
+        (lambda one, two: MemoryService(one, shared={"t": two.bind(app="t", user="t")}), ScopeError, "another Memory"),
+        (lambda one, _: MemoryService(one, shared={"private": everyone(one)}), InvalidInputError, "'private' is the"),
+        (lambda one, _: MemoryService(one, shared={"t": everyone(one)}, writable=["T"]), InvalidInputError, "labels t"),
+    ],
+)
+async def test_what_cannot_be_shared_is_refused_when_the_service_is_made(
+    memory: Memory, make: Callable[[Memory, Memory], MemoryService], error: type[Exception], message: str
+) -> None:
+    with pytest.raises(error, match=message):
+        make(memory, Memory(":memory:"))
