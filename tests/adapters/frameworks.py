@@ -12,8 +12,9 @@ import os
 import re
 import sys
 import uuid
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncIterator, Collection, Iterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")
@@ -32,7 +33,7 @@ from xaibo.primitives.modules.llm.mock import MockLLM
 
 from memory_adk import MemoryService, MemoryToolset
 from memory_adk.testing import ScriptedLlm, user_says
-from memory_core import BoundMemory, Memory, RecallOptions
+from memory_core import BoundMemory, Memory, RecallOptions, SharedMemory
 from memory_langchain import MemoryChatMessageHistory, MemoryRetriever, memory_tools
 from memory_mcp import memory_server
 from memory_spade import MemoryLLMAgent
@@ -44,6 +45,21 @@ from memory_xaibo import CoreMemory
 
 class RefusedError(Exception):
     """The framework said no."""
+
+
+@dataclass(frozen=True)
+class Grants:
+    """What is shared with an owner."""
+
+    spaces: Mapping[str, BoundMemory] = field(default_factory=dict[str, BoundMemory])
+    writable: Collection[str] = ()
+
+    def with_own(self, own: BoundMemory) -> BoundMemory | SharedMemory:
+        """The memory of the owner together with what is shared."""
+        return SharedMemory(own, self.spaces, writable=self.writable) if self.spaces else own
+
+
+NOTHING = Grants()
 
 
 class Framework(Protocol):
@@ -94,8 +110,14 @@ class Spade:
 class Adk:
     """The runner's memory service, and the memory tools of an agent in a runner."""
 
-    def __init__(self, handle: BoundMemory) -> None:
-        self._service = MemoryService(handle, recall=RecallOptions(limit=10), neighbours=True)  # as all others search
+    def __init__(self, handle: BoundMemory, grants: Grants) -> None:
+        self._service = MemoryService(
+            handle,
+            recall=RecallOptions(limit=10),
+            neighbours=True,  # as all others search
+            shared=grants.spaces,
+            writable=grants.writable,
+        )
         self._app = handle.scope.app
         self._user = str(handle.scope.user)
 
@@ -134,11 +156,11 @@ class Adk:
 class LangChain:
     """A chat message history, a retriever, and the tools, on the handle."""
 
-    def __init__(self, handle: BoundMemory) -> None:
-        self._handle = handle
+    def __init__(self, handle: BoundMemory, grants: Grants) -> None:
+        self._handle, reached = handle, grants.with_own(handle)
         self._history = MemoryChatMessageHistory(handle, session_id="s1")
-        self._retriever = MemoryRetriever(memory=handle, k=10)
-        self._tools = {tool.name: tool for tool in memory_tools(handle, session_id="s1")}
+        self._retriever = MemoryRetriever(memory=reached, k=10)
+        self._tools = {tool.name: tool for tool in memory_tools(reached, session_id="s1")}
 
     async def write(self, text: str) -> str:
         before = {record.id for record in (await self._handle.list(limit=1000)).records}
@@ -168,9 +190,9 @@ class LangChain:
 class Mcp:
     """A client of the MCP SDK, connected anew for each thing it does."""
 
-    def __init__(self, handle: BoundMemory) -> None:
+    def __init__(self, handle: BoundMemory, grants: Grants) -> None:
         self._handle = handle
-        self._server = memory_server(handle)
+        self._server = memory_server(grants.with_own(handle))
 
     async def write(self, text: str) -> str:
         return str((await self._use("memory_store", content=text, metadata={"type": "fact"}))["id"])
@@ -209,9 +231,9 @@ modules:
   - {module: xaibo.primitives.modules.orchestrator.SimpleToolOrchestrator, id: orchestrator}
 """
 
-    def __init__(self, handle: BoundMemory) -> None:
+    def __init__(self, handle: BoundMemory, grants: Grants) -> None:
         self._handle = handle
-        self._memory = CoreMemory({"ranking": "relevance"}, memory=handle)
+        self._memory = CoreMemory({"ranking": "relevance"}, memory=grants.with_own(handle))
         self._xaibo = Xaibo()
         self._xaibo.register_agent(AgentConfig.from_yaml(self.MODULES))
 
@@ -256,16 +278,18 @@ def own_container() -> Iterator[None]:
 
 
 @asynccontextmanager
-async def opened(name: str, handle: BoundMemory, server: XmppServer | None = None) -> AsyncIterator[Framework]:
+async def opened(
+    name: str, handle: BoundMemory, server: XmppServer | None = None, grants: Grants = NOTHING
+) -> AsyncIterator[Framework]:
     """One framework on a handle; agents live on `server`."""
     if name == "adk":
-        yield Adk(handle)
+        yield Adk(handle, grants)
     elif name == "langchain":
-        yield LangChain(handle)
+        yield LangChain(handle, grants)
     elif name == "mcp":
-        yield Mcp(handle)
+        yield Mcp(handle, grants)
     elif name == "xaibo":
-        yield XaiboAgent(handle)
+        yield XaiboAgent(handle, grants)
     else:
         assert server is not None
         number = uuid.uuid4().hex[:8]
@@ -274,6 +298,8 @@ async def opened(name: str, handle: BoundMemory, server: XmppServer | None = Non
             "secret",
             ScriptedProvider(obey),
             memory=handle,
+            shared=grants.spaces,
+            writable=grants.writable,
             agent_base_memory=True,
             memory_editing=True,
         )
