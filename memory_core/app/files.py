@@ -17,10 +17,10 @@ from rich.text import Text
 from memory_core.all_owners import Operator
 from memory_core.app import showing
 from memory_core.app.command import Answer, Door, Yes
+from memory_core.app.embedders import NONE, WAYS, embedder_of
 from memory_core.errors import InvalidInputError
 from memory_core.memory import Memory
 from memory_core.models import Scope
-from memory_core.settings import DEFAULT_EMBEDDER
 from memory_core.transfer.addresses import insist_on_existing, memory_at
 from memory_core.transfer.jsonl import export_jsonl
 from memory_core.transfer.migrate import migrate
@@ -75,7 +75,7 @@ async def migrate_(
 ) -> Answer:
     """Make another store an exact copy of this one; run it again to copy what has changed since."""
     source = await door.memory()
-    async with memory_at(target, words_only=door.settings.words_only) as there:
+    async with memory_at(target, embedder_of(door.settings.embedder)) as there:
         with door.progress("comparing") as tell:
             done = await migrate(source, there, progress=tell)
     rows = [(each.scope.app, each.scope.user, each.records, each.checksum) for each in done.owners]
@@ -115,12 +115,26 @@ async def restore(
     return Answer({"file": str(made)}, Text(showing.plain(str(made))))
 
 
-async def reembed(door: Door) -> Answer:
-    """Compute all vectors again with the model of this version, after one that cannot be used here."""
+async def reembed(
+    door: Door,
+    *,
+    to: Annotated[str | None, typer.Argument(metavar="[EMBEDDER]", help=f"{WAYS}. Default: --embedder.")] = None,
+) -> Answer:
+    """Compute all vectors again, with another model or after one that cannot be used here.
+
+    Later commands need the name of the model, too: --embedder, MEMORY_CORE_EMBEDDER, or embedder in memory-core.toml.
+    """
+    name = to or door.settings.embedder
+    embedder = embedder_of(name)
+    if embedder is None:
+        raise InvalidInputError(f"{NONE!r} makes no vectors; commands with --words-only use none, and need no reembed")
     memory = await door.memory(words_only=True)
     with door.progress("embedding") as tell:
-        count = await memory.reembed(DEFAULT_EMBEDDER, progress=tell)
-    return Answer({"vectors": count}, Text(f"{count} vectors computed"))
+        count = await memory.reembed(embedder, progress=tell)
+    if name != door.settings.embedder:
+        showing.note(f"name it from now on: --embedder {name}, or MEMORY_CORE_EMBEDDER={name}")
+    made_by = asdict(embedder.fingerprint)
+    return Answer({"vectors": count, "fingerprint": made_by}, Text(f"{count} vectors computed by {made_by['name']}"))
 
 
 async def check(door: Door) -> Answer:

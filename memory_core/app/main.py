@@ -13,7 +13,7 @@ try:
 except ImportError as error:
     raise ImportError("`memory-core` needs typer and rich: pip install 'memory-core[cli]'") from error
 
-from memory_core.app import doctor, files, importing, reading, showing, writing
+from memory_core.app import bench, doctor, files, importing, reading, showing, writing
 from memory_core.app.command import add_command
 from memory_core.app.settings import settings
 from memory_core.errors import InvalidInputError, MemoryCoreError, reason_for_log
@@ -36,7 +36,7 @@ something is not as it should be; 2 not done, and standard error says why.
 def program() -> typer.Typer:
     """The commands of this package and of the installed adapters."""
     made = typer.Typer(name=NAME, help=HELP, pretty_exceptions_enable=False, rich_markup_mode=None)
-    for module in (writing, reading, importing, files, doctor):
+    for module in (writing, reading, importing, files, doctor, bench):
         for name, work in module.COMMANDS.items():
             add_command(made, name, work)
     for point in sorted(entry_points(group=GROUP), key=lambda point: point.name):
@@ -57,7 +57,7 @@ def _add_foreign(made: typer.Typer, point: EntryPoint) -> None:
             work: Callable[[Sequence[str]], object] = point.load()
         except ImportError as error:
             raise InvalidInputError(str(error)) from error
-        given = settings(file=None, app=None, user=None, words_only=False)
+        given = settings(file=None, app=None, user=None, embedder=None)
         user = ["--user", given.user] if given.named_user else []
         code = work(["--db", given.file, "--app", given.app, *user, *context.args])
         raise typer.Exit(code if isinstance(code, int) else 0)
@@ -80,12 +80,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         showing.complain(f"{error.format_message()} See: {NAME} --help")
         return FAILED
     except KeyboardInterrupt:
+        showing.complain("interrupted; nothing is half-written, and the same command continues")
         return INTERRUPTED
     except Exception as error:  # noqa: BLE001  (a defect: no text of a memory must be shown, nor a traceback)
         showing.complain(f"a defect of memory-core, please report it: {reason_for_log(error)}")
         return BROKEN
 
-
-def run() -> None:
-    """The script `memory-core`."""
-    sys.exit(main())
