@@ -19,6 +19,8 @@ from memory_core.errors import reason_for_log
 from memory_core.handle import owned_by
 from memory_core.ids import new_id
 from memory_core.importing import (
+    Carried,
+    Exporter,
     Found,
     Importer,
     Refused,
@@ -82,7 +84,9 @@ __all__ = [
     "USER_QUERY",
     "AgentMemory",
     "Arguments",
+    "Carried",
     "Detection",
+    "Exporter",
     "ForeignPoint",
     "Found",
     "Importer",

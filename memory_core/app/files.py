@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import tempfile
 from collections.abc import Generator
@@ -18,11 +19,13 @@ from memory_core.all_owners import Operator
 from memory_core.app import showing
 from memory_core.app.command import Answer, Door, Yes
 from memory_core.app.embedders import NONE, WAYS, embedder_of
+from memory_core.app.entries import EXPORTERS, LOSSLESS, entry_of, targets
 from memory_core.errors import InvalidInputError
+from memory_core.importing import Carried, Exporter
 from memory_core.memory import Memory
-from memory_core.models import Scope
+from memory_core.models import Scope, utc_now
 from memory_core.transfer.addresses import insist_on_existing, memory_at
-from memory_core.transfer.jsonl import export_jsonl
+from memory_core.transfer.jsonl import export_jsonl, export_records
 from memory_core.transfer.migrate import migrate
 
 Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace an existing file.")]
@@ -32,13 +35,22 @@ async def export(
     door: Door,
     *,
     target: Annotated[str, typer.Argument(metavar="FILE", help="The new file; - writes to standard output.")],
+    format_: Annotated[
+        str,
+        typer.Option("--format", help="jsonl is lossless; `memory-core formats` lists the others.", autocompletion=targets),
+    ] = LOSSLESS,
     only_owner: Annotated[bool, typer.Option("--only-owner", help="The owner's memories only.")] = False,
     vectors: Annotated[bool, typer.Option(help="With vectors, so that an import needs no model.")] = True,
     overwrite: Overwrite = False,
 ) -> Answer:
-    """Write all memories to a text file, one JSON object a line, without loss."""
-    memory = await door.memory(words_only=not vectors)
+    """Write all memories to a text file, one JSON object a line, without loss.
+
+    With --format, write those that are active for another program: what it cannot hold stays behind.
+    """
     owner = Scope(door.settings.app, door.settings.user) if only_owner else None
+    if format_ != LOSSLESS:
+        return await _exported(door, target, entry_of(EXPORTERS, format_), owner, overwrite=overwrite)
+    memory = await door.memory(words_only=not vectors)
     with _new_file(target, overwrite=overwrite) as out, door.progress("exporting") as tell:
         done = await export_jsonl(memory, out.write, owner=owner, vectors=vectors, progress=tell)
     said = f"{done.records} memories of {done.owners} owners, checksum {done.checksum}"
@@ -48,24 +60,44 @@ async def export(
     return Answer(asdict(done), Text(said))
 
 
+async def _exported(door: Door, target: str, exporter: Exporter, owner: Scope | None, *, overwrite: bool) -> Answer:
+    memory, now = await door.memory(), utc_now()
+    written = left_out = 0
+
+    def pass_on(items: list[Carried]) -> None:
+        nonlocal written, left_out
+        wanted = [item for item in items if item.record.state == "active" and (item.record.expires_at or now) >= now]
+        write(wanted)
+        written, left_out = written + len(wanted), left_out + len(items) - len(wanted)
+
+    with _new_path(target, overwrite=overwrite) as path, door.progress("exporting") as tell:
+        with exporter(path) as write:
+            await export_records(memory, pass_on, owner=owner, progress=tell)
+        path.chmod(0o700 if path.is_dir() else 0o600)
+    said = f"{written} memories written, {left_out} left out because they are archived, compacted or expired"
+    return Answer({"records": written, "left_out": left_out}, Text(said))
+
+
 @contextmanager
 def _new_file(name: str, *, overwrite: bool) -> Generator[IO[bytes]]:
-    """A file of mode 0600 that appears under its name when it is complete; `-` is standard output."""
+    """A new file of mode 0600, or standard output for `-`."""
     if name == "-":
         yield sys.stdout.buffer
         return
+    with _new_path(name, overwrite=overwrite) as path, os.fdopen(os.open(path, os.O_CREAT | os.O_WRONLY, 0o600), "wb") as out:
+        yield out
+
+
+@contextmanager
+def _new_path(name: str, *, overwrite: bool) -> Generator[Path]:
+    """Where to make a file or a folder, which appears under its name when it is complete, and else not at all."""
     path = Path(name).expanduser()
-    if path.exists() and not overwrite:
-        raise InvalidInputError(f"there is a file {name!r} already; give another name, or --overwrite")
-    with tempfile.NamedTemporaryFile(prefix=f".{path.name[:100]}.", dir=path.parent, delete=False) as out:
-        temporary = Path(out.name)
-        try:
-            yield out
-            out.flush()
-            temporary.replace(path)
-        except BaseException:  # an interrupted export leaves nothing behind
-            temporary.unlink(missing_ok=True)
-            raise
+    if path.is_dir() or (path.exists() and not overwrite):
+        raise InvalidInputError(f"there is {name!r} already; give another name, or --overwrite to replace a file")
+    with tempfile.TemporaryDirectory(prefix=f".{path.name[:100]}.", dir=path.parent) as folder:
+        made = Path(folder) / path.name
+        yield made
+        made.replace(path)
 
 
 async def migrate_(
