@@ -20,7 +20,7 @@ def _blocking(
 
     @wraps(method)
     def call(view: SyncMemory, /, *args: P.args, **kwargs: P.kwargs) -> T:
-        return run_sync(method, view.handle, *args, **kwargs)
+        return run_sync(getattr(view.handle, method.__name__), *args, **kwargs)  # which `telemetry` may have wrapped
 
     return call
 
