@@ -166,7 +166,7 @@ async def reembed(
     if name != door.settings.embedder:
         showing.note(f"name it from now on: --embedder {name}, or MEMORY_CORE_EMBEDDER={name}")
     made_by = asdict(embedder.fingerprint)
-    return Answer({"vectors": count, "fingerprint": made_by}, Text(f"{count} vectors computed by {made_by['name']}"))
+    return Answer({"vectors": count, "embedder": made_by}, Text(f"{count} vectors computed by {made_by['name']}"))
 
 
 async def check(door: Door) -> Answer:

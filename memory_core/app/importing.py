@@ -220,7 +220,7 @@ async def formats_(_door: Door) -> Answer:
                 except InvalidInputError as error:
                     said = str(error)
                 rows.append((command, name, said))
-    keys = ("command", "format", "source")
+    keys = ("command", "format", "what")
     return Answer([dict(zip(keys, row, strict=True)) for row in rows], showing.table(keys, rows))
 
 

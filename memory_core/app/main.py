@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Sequence
+from functools import cache
 from importlib.metadata import EntryPoint, entry_points
 from typing import Final
 
@@ -33,6 +34,7 @@ something is not as it should be; 2 not done, and standard error says why.
 """
 
 
+@cache
 def program() -> typer.Typer:
     """The commands of this package and of the installed adapters."""
     made = typer.Typer(name=NAME, help=HELP, pretty_exceptions_enable=False, rich_markup_mode=None)
@@ -69,6 +71,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         found = typer.main.get_command(program())
         code = found.main(args=given or ["--help"], prog_name=NAME, standalone_mode=False)
+        if code == INTERRUPTED:  # what typer makes of Ctrl-C
+            showing.complain("interrupted; nothing is half-written, and the same command continues")
         return code if isinstance(code, int) else 0
     except typer.Abort:
         showing.complain("nothing was changed")
@@ -79,9 +83,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except typer.TyperException as error:
         showing.complain(f"{error.format_message()} See: {NAME} --help")
         return FAILED
-    except KeyboardInterrupt:
-        showing.complain("interrupted; nothing is half-written, and the same command continues")
-        return INTERRUPTED
     except Exception as error:  # noqa: BLE001  (a defect: no text of a memory must be shown, nor a traceback)
         showing.complain(f"a defect of memory-core, please report it: {reason_for_log(error)}")
         return BROKEN
