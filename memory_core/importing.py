@@ -57,8 +57,8 @@ Raises `InvalidInputError` if the source is missing or has another format, and r
 Exporter = Callable[[Path], AbstractContextManager[Callable[[Sequence[Carried]], object]]]
 """Makes a file or a folder at the path, which does not exist yet, and yields what writes the next memories to it.
 
-The memories are active and not expired, with their earlier texts and vectors. They are written in threads, one call after
-the other. Raises `InvalidInputError` for a memory that the format cannot hold.
+The memories are active and not expired, with their earlier texts and vectors. Each call is in a thread, one at a time.
+Raises `InvalidInputError` for a memory that the format cannot hold.
 """
 
 

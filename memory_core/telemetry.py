@@ -7,8 +7,8 @@ stop = observe()  # with the providers that the application has set up for OpenT
 stop()
 ```
 
-Names are those of OpenTelemetry's semantic conventions for databases and generative AI. No text of a memory, question or
-error message is ever part of them, and neither are users' names.
+Names are those of OpenTelemetry's semantic conventions for databases and generative AI. No text of a memory, of a
+question or of an error is ever part of them, and neither are users' names.
 """
 
 from __future__ import annotations
@@ -111,7 +111,7 @@ def _observed(method: Method, watch: Callable[..., Any]) -> Method:
 
 
 @contextmanager
-def _watched(  # noqa: PLR0913  (three instruments and what they are told)
+def _watched(
     tracer: Tracer, duration: Histogram, rows: Histogram, name: str, scope: Scope, limit: object, *, logs: bool
 ) -> Iterator[Callable[[object], None]]:
     known, began = _attributes(name, scope, limit), perf_counter()

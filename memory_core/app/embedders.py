@@ -41,7 +41,9 @@ def embedder_of(name: str) -> Embedder | None:
     module, _, attribute = place.partition(":")
     try:
         found: Any = getattr(import_module(module), attribute)
-        made: Any = found if hasattr(found, "embed_query") and not isinstance(found, type) else found(*filter(None, [model]))
+        made: Any = (
+            found if hasattr(found, "embed_query") and not isinstance(found, type) else found(*filter(None, [model]))
+        )
     except (ImportError, AttributeError, TypeError, ValueError) as error:  # whatever a name that is none leads to
         raise InvalidInputError(f"there is no embedder {name!r} ({error}); give {WAYS}") from error
     if not hasattr(made, "embed_query"):

@@ -37,7 +37,9 @@ async def export(
     target: Annotated[str, typer.Argument(metavar="FILE", help="The new file; - writes to standard output.")],
     format_: Annotated[
         str,
-        typer.Option("--format", help="jsonl is lossless; `memory-core formats` lists the others.", autocompletion=targets),
+        typer.Option(
+            "--format", help="jsonl is lossless; `memory-core formats` lists the others.", autocompletion=targets
+        ),
     ] = LOSSLESS,
     only_owner: Annotated[bool, typer.Option("--only-owner", help="The owner's memories only.")] = False,
     vectors: Annotated[bool, typer.Option(help="With vectors, so that an import needs no model.")] = True,
@@ -84,7 +86,10 @@ def _new_file(name: str, *, overwrite: bool) -> Generator[IO[bytes]]:
     if name == "-":
         yield sys.stdout.buffer
         return
-    with _new_path(name, overwrite=overwrite) as path, os.fdopen(os.open(path, os.O_CREAT | os.O_WRONLY, 0o600), "wb") as out:
+    with (
+        _new_path(name, overwrite=overwrite) as path,
+        os.fdopen(os.open(path, os.O_CREAT | os.O_WRONLY, 0o600), "wb") as out,
+    ):
         yield out
 
 

@@ -86,4 +86,3 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except Exception as error:  # noqa: BLE001  (a defect: no text of a memory must be shown, nor a traceback)
         showing.complain(f"a defect of memory-core, please report it: {reason_for_log(error)}")
         return BROKEN
-

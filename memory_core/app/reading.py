@@ -178,7 +178,11 @@ async def stats(
             (scope.app, scope.user, s.records, s.sessions, s.newest, s.vectors_pending) for scope, s in every.items()
         ]
         value = [{"app": scope.app, "user": scope.user, "stats": each.to_dict()} for scope, each in every.items()]
-        return Answer(value, showing.table(("app", "user", "memories", "sessions", "newest", "pending vectors"), rows), every=again)
+        return Answer(
+            value,
+            showing.table(("app", "user", "memories", "sessions", "newest", "pending vectors"), rows),
+            every=again,
+        )
     owner = await door.owner()
     found = await owner.stats()
     if not found.records and not watch:

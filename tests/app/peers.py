@@ -1,7 +1,7 @@
 """Write files with mem0 and Chroma, and read our exports with mem0 and LangGraph; run by `.ci/peers` where they are.
 
-    python tests/app/peers.py write FOLDER    makes peers.zip, from which test_peers.py takes its files
-    python tests/app/peers.py read FOLDER     prints as JSON what is in FOLDER/mem0 and FOLDER/langgraph.db
+python tests/app/peers.py write FOLDER    makes peers.zip, from which test_peers.py takes its files
+python tests/app/peers.py read FOLDER     prints as JSON what is in FOLDER/mem0 and FOLDER/langgraph.db
 """
 
 from __future__ import annotations
@@ -52,7 +52,12 @@ def read(folder: Path) -> None:
     from langgraph.store.sqlite import SqliteStore
     from mem0 import Memory
 
-    qdrant = {"collection_name": "mem0", "embedding_model_dims": 384, "path": str(folder / "mem0/qdrant"), "on_disk": True}
+    qdrant = {
+        "collection_name": "mem0",
+        "embedding_model_dims": 384,
+        "path": str(folder / "mem0/qdrant"),
+        "on_disk": True,
+    }
     unused = {"provider": "openai", "config": {"api_key": "none is needed to read"}}
     memory = Memory.from_config({
         "vector_store": {"provider": "qdrant", "config": qdrant},
@@ -73,7 +78,7 @@ def read(folder: Path) -> None:
         store.put(("new",), "key", {"text": "LangGraph goes on writing"})
         found["langgraph"] = [item.dict() for item in store.search((), limit=100)]
         found["namespaces"] = store.list_namespaces()
-    print(json.dumps(found, default=str))
+    sys.stdout.write(json.dumps(found, default=str))
 
 
 if __name__ == "__main__":

@@ -243,7 +243,10 @@ def test_an_owner_without_memories_is_told_who_has_some(run: Run) -> None:
         (["reembed", "json:dumps"], "there is no embedder 'json:dumps'"),
         (["reembed", "json:__name__"], "there is no embedder 'json:__name__'"),
         (["reembed", "none"], "'none' makes no vectors"),
-        (["export", "x", "--format", "nope"], "there is no exporter for 'nope'; the formats are jsonl, langgraph, mem0"),
+        (
+            ["export", "x", "--format", "nope"],
+            "there is no exporter for 'nope'; the formats are jsonl, langgraph, mem0",
+        ),
         (["export", "talk.txt", "--format", "mem0"], "there is 'talk.txt' already"),
         (["export", "x", "--format", "mem0"], "mem0 needs a vector of each memory"),
         (["maintain", "--undo", "talk.txt"], "is not what `maintain --json` printed"),
@@ -338,7 +341,9 @@ def test_another_embedder_is_named_for_one_command_or_for_all(
     run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     remember(run, "The spare key is with Mrs Okafor")
-    (tmp_path / "mine.py").write_text("from memory_core.embedding.hashing import HashingEmbedder as Mine\none = Mine()\n")
+    (tmp_path / "mine.py").write_text(
+        "from memory_core.embedding.hashing import HashingEmbedder as Mine\none = Mine()\n"
+    )
     done = run("reembed", "mine:one", "--json")
     assert done.value["embedder"]["name"] == "hashing"
     assert "name it from now on: --embedder mine:one, or MEMORY_CORE_EMBEDDER=mine:one" in done.err

@@ -19,11 +19,14 @@ COLLECTION: Final = "mem0"
 """mem0's default collection; others are found as well."""
 _PAGE: Final = 256
 _ROLES: Final[Mapping[object, Role]] = {"user": "user", "assistant": "assistant"}
-_OURS: Final = frozenset({"data", "user_id", "agent_id", "run_id", "role", "actor_id", "created_at", "text_lemmatized", "hash", "updated_at"})
-_HISTORY: Final = (
-    "CREATE TABLE history (id TEXT PRIMARY KEY, memory_id TEXT, old_memory TEXT, new_memory TEXT, event TEXT, created_at "
-    "DATETIME, updated_at DATETIME, is_deleted INTEGER, actor_id TEXT, role TEXT)"
+_OURS: Final = frozenset(
+    {"data", "user_id", "agent_id", "run_id", "role", "actor_id", "created_at", "updated_at", "hash", "text_lemmatized"}
 )
+_HISTORY: Final = (
+    "CREATE TABLE history (id TEXT PRIMARY KEY, memory_id TEXT, old_memory TEXT, new_memory TEXT, event TEXT, "
+    "created_at DATETIME, updated_at DATETIME, is_deleted INTEGER, actor_id TEXT, role TEXT)"
+)
+_EVENT: Final = "INSERT INTO history VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 _LATEST: Final = (
     "SELECT memory_id, new_memory, event, created_at, is_deleted, actor_id, role FROM history ORDER BY rowid"
 )
@@ -71,6 +74,11 @@ def _points(folder: Path) -> Iterator[tuple[str, str, Mapping[str, Any]]]:
     client_class, _ = _client()
     if not (folder / "meta.json").is_file():
         raise InvalidInputError(f"{str(folder)!r} is not a local Qdrant folder of mem0: it has no meta.json")
+    for storage in sorted(folder.glob("collection/*/storage.sqlite")):
+        with database(
+            storage, "a collection of mem0's folder"
+        ) as db:  # the client would make an empty one of a cut one
+            db.execute("SELECT count(*) FROM points")
     client = None
     try:
         client = client_class(path=str(folder))
@@ -110,7 +118,7 @@ def export_mem0(path: Path) -> Generator[Callable[[Sequence[Carried]], object]]:
                     client.create_collection(COLLECTION, vectors_config=size, sparse_vectors_config={"bm25": words})
                 if points:
                     client.upsert(COLLECTION, points)
-                history.executemany(f"INSERT INTO history VALUES ({'?, ' * 9}?)", chain(*map(_events, batch)))
+                history.executemany(_EVENT, chain(*map(_events, batch)))
                 history.commit()
 
             yield write
@@ -132,8 +140,8 @@ def _vector(item: Carried) -> list[float]:
 
     if not item.vectors:
         raise InvalidInputError(
-            f"mem0 needs a vector of each memory, and {item.record.id!r} has none; `memory-core doctor --repair` computes "
-            "pending ones, `memory-core reembed` all of them"
+            f"mem0 needs a vector of each memory, and {item.record.id!r} has none; `memory-core doctor --repair` "
+            "computes pending ones, `memory-core reembed` all of them"
         )
     mean = np.mean([np.frombuffer(vector, np.float16).astype(np.float32) for vector in item.vectors], axis=0)
     found: list[float] = mean.tolist()
