@@ -14,7 +14,7 @@ question or of an error is ever part of them, and neither are users' names.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Coroutine, Iterator, Mapping, Sized
+from collections.abc import Callable, Coroutine, Generator, Mapping, Sized
 from contextlib import contextmanager
 from functools import partial, wraps
 from time import perf_counter
@@ -113,7 +113,7 @@ def _observed(method: Method, watch: Callable[..., Any]) -> Method:
 @contextmanager
 def _watched(
     tracer: Tracer, duration: Histogram, rows: Histogram, name: str, scope: Scope, limit: object, *, logs: bool
-) -> Iterator[Callable[[object], None]]:
+) -> Generator[Callable[[object], None]]:
     known, began = _attributes(name, scope, limit), perf_counter()
     labels: Attributes = {"db.system.name": NAME, "db.operation.name": name}
 
@@ -121,8 +121,12 @@ def _watched(
         known["db.response.returned_rows"] = _count(result)
         rows.record(_count(result), labels)
 
-    kept = {"record_exception": False, "set_status_on_exception": False}  # its message may quote a memory
-    with tracer.start_as_current_span(f"{name} {NAME}", attributes=known, **kept) as span:
+    with tracer.start_as_current_span(
+        f"{name} {NAME}",
+        attributes=known,
+        record_exception=False,  # its message may quote a memory
+        set_status_on_exception=False,
+    ) as span:
         try:
             yield returned
         except BaseException as error:

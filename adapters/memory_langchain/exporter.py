@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from memory_core import InvalidInputError, MemoryRecord
-from memory_core.adapting import Carried
+from memory_core.adapting import Carried, fields_of
 from memory_langchain.items import ITEM_KIND
 from memory_langchain.namespaces import Namespace, from_path, namespace_label
 
@@ -64,7 +64,7 @@ def _row(record: MemoryRecord) -> tuple[object, ...]:
 
 def _item(record: MemoryRecord) -> tuple[Namespace, str, dict[str, Any]]:
     if record.kind == ITEM_KIND:
-        return from_path(record.collection or ""), record.data["key"], record.data["value"]
+        return from_path(record.collection or ""), str(record.data["key"]), fields_of(record.data["value"])
     namespace = (NAMESPACE, namespace_label(record.app), namespace_label(record.user))
     value = {name: value for name, value in record.to_dict().items() if name not in _ELSEWHERE}
     return namespace, record.id, {name: value for name, value in value.items() if value not in (None, [], {})}

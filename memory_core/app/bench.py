@@ -94,7 +94,7 @@ async def bench(
 
 async def _texts(own: BoundMemory | None, count: int) -> list[str]:
     """Texts of the memory, and made-up ones if it has too few."""
-    page = [] if own is None else (await own.list(limit=min(count, 1_000))).records
+    page = () if own is None else (await own.list(limit=min(count, 1_000))).records
     texts, dice = [record.text for record in page if record.text], random.Random(0)  # noqa: S311  (nothing secret)
     return texts + [" ".join(dice.choices(_WORDS, k=15)) for _ in range(count - len(texts))]
 

@@ -173,11 +173,11 @@ async def stats(
     memory = await door.memory()
     again = every if watch else None
     if all_owners:
-        every = await Operator(memory).stats()
+        counts = await Operator(memory).stats()
         rows = [
-            (scope.app, scope.user, s.records, s.sessions, s.newest, s.vectors_pending) for scope, s in every.items()
+            (scope.app, scope.user, s.records, s.sessions, s.newest, s.vectors_pending) for scope, s in counts.items()
         ]
-        value = [{"app": scope.app, "user": scope.user, "stats": each.to_dict()} for scope, each in every.items()]
+        value = [{"app": scope.app, "user": scope.user, "stats": each.to_dict()} for scope, each in counts.items()]
         return Answer(
             value,
             showing.table(("app", "user", "memories", "sessions", "newest", "pending vectors"), rows),
