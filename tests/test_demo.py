@@ -87,7 +87,9 @@ def test_of_many_bad_lines_the_first_are_named(tmp_path: Path) -> None:
     assert done.returncode == 1
     lines = done.stderr.splitlines()
     assert lines[0].endswith("line 1: not a turn: JSON in too many levels")
-    assert lines[10:] == ["… and 490 more", "500 of 500 lines could not be used"]
+    assert lines[10] == "… and 490 more"
+    assert '{"at": "2026-03-02T09:12:00+01:00", "session": "monday", "author": "Ann", "text"' in lines[11]
+    assert lines[12:] == ["500 of 500 lines could not be used"]
 
 
 def test_questions_that_are_no_text_are_one_sentence(tmp_path: Path) -> None:

@@ -71,10 +71,10 @@ async def bench(
     *,
     records: Annotated[int, typer.Option("--records", min=BATCH, help="Memories to add to a temporary file.")] = 1_000,
 ) -> Answer:
-    """Measure adds, searches and the model here, beside what the disk, SQLite and the bare model take.
+    """Measure adds, searches and the model on this machine.
 
-    Adds go to temporary files beside the memory. Searches are for memories that it has, and leave it as it is; if it
-    has none, they are made in the temporary file.
+    Each stands beside what the disk, SQLite or the bare model take. Adds go to temporary files beside the memory.
+    Searches are for memories that it has, and leave it as it is; if it has none, in the temporary file.
     """
     own = await door.owner() if exists(door.settings.file) else None
     if own is not None and not (await own.stats()).records:

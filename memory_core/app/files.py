@@ -45,7 +45,7 @@ async def export(
     vectors: Annotated[bool, typer.Option(help="With vectors, so that an import needs no model.")] = True,
     overwrite: Overwrite = False,
 ) -> Answer:
-    """Write all memories to a text file, one JSON object a line, without loss.
+    """Write all memories to a text file, without loss.
 
     With --format, write those that are active for another program: what it cannot hold stays behind.
     """
@@ -110,7 +110,7 @@ async def migrate_(
     *,
     target: Annotated[str, typer.Argument(metavar="TARGET", help="A file, or qdrant://host/collection.")],
 ) -> Answer:
-    """Make another store an exact copy of this one; run it again to copy what has changed since."""
+    """Copy everything to another store. Run it again to copy what has changed since."""
     source = await door.memory()
     async with memory_at(target, embedder_of(door.settings.embedder)) as there:
         with door.progress("comparing") as tell:
@@ -157,7 +157,7 @@ async def reembed(
     *,
     to: Annotated[str | None, typer.Argument(metavar="[EMBEDDER]", help=f"{WAYS}. Default: --embedder.")] = None,
 ) -> Answer:
-    """Compute all vectors again, with another model or after one that cannot be used here.
+    """Compute all vectors again, or with another model.
 
     Later commands need the name of the model, too: --embedder, MEMORY_CORE_EMBEDDER, or embedder in memory-core.toml.
     """
@@ -175,14 +175,14 @@ async def reembed(
 
 
 async def check(door: Door) -> Answer:
-    """Read everything and list what is not as it was written. Exit code 1: something is wrong."""
+    """Read everything and list what is damaged. Exit code 1: something is."""
     found = await Operator(await door.memory(words_only=True)).check()
     view = Group(*(Text(showing.line(each, 1_000)) for each in found)) if found else Text("nothing is wrong")
     return Answer({"problems": found}, view, 1 if found else 0)
 
 
 async def sql_view(door: Door) -> Answer:
-    """Add a read-only view with readable columns to the file, for Datasette, sqlite-utils and sqlite3."""
+    """Add a readable view to the file. It is for Datasette, sqlite-utils and sqlite3."""
     insist_on_existing(door.settings.file)
     from memory_core.storage.sqlite.views import add_view  # noqa: PLC0415  (for files only)
 

@@ -31,6 +31,10 @@ BATCH: Final = 256
 """Memories of an owner in one transaction."""
 MAX_SHOWN: Final = 10
 """Refusals that are printed; `--json` has all of them."""
+LINES: Final = "lines"
+EXAMPLE: Final = (
+    '{"at": "2026-03-02T09:12:00+01:00", "session": "monday", "author": "Ann", "text": "The tide turns at noon"}'
+)
 BY_SUFFIX: Final = {
     ".jsonl": "conversation",
     ".txt": "document",
@@ -65,7 +69,7 @@ async def import_(
     ] = LOSSLESS,
     dry_run: DryRun = False,
 ) -> Answer:
-    """Bring in what `export`, or another program, has written. Importing twice adds nothing."""
+    """Bring in what `export` or another program wrote. Importing twice adds nothing."""
     if format_ != LOSSLESS:
         return await _carried(door, [(source, entry_of(IMPORTERS, format_))], dry_run=dry_run)
     if dry_run and not exists(door.settings.file):
@@ -95,14 +99,16 @@ async def ingest(
     ] = None,
     dry_run: DryRun = False,
 ) -> Answer:
-    """Remember conversations (.jsonl) and documents (.txt, .md, .html, .pdf).
+    """Remember conversations and documents.
+
+    Conversations are .jsonl files, documents are .txt, .md, .html and .pdf files.
 
     A line of a conversation is a JSON object such as
     {"at": "2026-03-02T09:12:00+01:00", "session": "monday", "author": "Ann", "text": "The tide turns at noon"}.
     Exit code 1: some lines could not be used.
     """
     asked = [] if questions is None else _lines(questions)
-    noun = "lines" if all(path.suffix.lower() == ".jsonl" for path in sources) else "parts"
+    noun = LINES if all(path.suffix.lower() == ".jsonl" for path in sources) else "parts"
     answer = await _carried(door, [(str(path), _by_suffix(path)) for path in sources], dry_run=dry_run, noun=noun)
     if not asked or dry_run:
         return answer
@@ -140,6 +146,8 @@ async def _carried(door: Door, sources: list[tuple[str, Importer]], *, dry_run: 
         showing.note(f"{refused.place}: {refused.reason}")
     if len(report.refused) > MAX_SHOWN:
         showing.note(f"… and {len(report.refused) - MAX_SHOWN} more")
+    if report.refused and noun == LINES:
+        showing.note(f"a line is such as {EXAMPLE}")
     if report.refused:
         showing.note(f"{len(report.refused)} of {report.read + len(report.refused)} {noun} could not be used")
     new = "would be new" if dry_run else "of them new"
@@ -210,7 +218,7 @@ class _Intake:
 
 
 async def formats_(_door: Door) -> Answer:
-    """List the formats that `import --format` reads and `export --format` writes, each with what it is."""
+    """List the formats of `import` and `export`."""
     rows = [("import and export", LOSSLESS, "a text file without loss, one JSON object a line")]
     for command, group in (("import", IMPORTERS), ("export", EXPORTERS)):
         for name in formats(group):

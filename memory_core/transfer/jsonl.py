@@ -264,7 +264,7 @@ class _Reader:
         found = _parsed(number, line)
         if found.get("format") != FORMAT or not isinstance(found.get("version"), int):
             raise InvalidInputError(
-                f"line {number} is not the first line of an export of memory-core; for other formats give --format"
+                f"line {number} is not the first line of an export of memory-core; `memory-core formats` lists others"
             )
         if found["version"] > VERSION:
             raise InvalidInputError(

@@ -17,6 +17,7 @@ from pathlib import Path
 
 import pytest
 
+import memory_core
 import memory_core.app
 from memory_core.app.main import program
 from tests.app.conftest import Run, insist_on_schema
@@ -228,7 +229,12 @@ def test_an_owner_without_memories_is_told_who_has_some(run: Run) -> None:
     ("arguments", "said"),
     [
         (["nope"], "No such command 'nope'"),
-        (["search"], "Missing argument"),
+        (["search"], "Missing argument 'QUESTION'; see memory-core search --help"),
+        (["add", "two", "words"], "put a text of several words in quotes"),
+        (
+            ["search", "tea", "--embedder", "hashing"],
+            "name that model with --embedder, or compute them again with `memory",
+        ),
         (["search", "tea", "--limit", "none"], "Invalid value for '--limit'"),
         (["list", "--file", "typo.db"], "there is no memory file 'typo.db'; nothing was created"),
         (["show", "x", "--file", "talk.txt"], "is not a memory store"),
@@ -347,7 +353,8 @@ def test_another_embedder_is_named_for_one_command_or_for_all(
     done = run("reembed", "mine:one", "--json")
     assert done.value["embedder"]["name"] == "hashing"
     assert "name it from now on: --embedder mine:one, or MEMORY_CORE_EMBEDDER=mine:one" in done.err
-    assert "hashing" in run("search", "Where is the key?", code=2).err
+    refused = run("search", "Where is the key?", code=2).err
+    assert "name that model with --embedder, or compute them again with `memory-core reembed`" in refused
     assert "Okafor" in run("search", "Where is the key?", "--embedder", "hashing").out
     monkeypatch.setenv("MEMORY_CORE_EMBEDDER", "mine:Mine")
     assert "Okafor" in run("search", "Where is the key?").out
@@ -399,6 +406,8 @@ def test_a_new_user_finds_a_memory_with_nothing_but_the_help(run: Run) -> None:
     """What the first page says is tried as it stands there."""
     page = run("--help").out
     assert run().out == page
+    assert run("--version").out == f"memory-core {memory_core.__version__}\n"
+    assert "..." not in page.partition("Commands:")[2]
     joined = " ".join(page.split())
     add = joined.partition('memory-core add "')[2].partition('"')[0]
     question = joined.partition('memory-core search "')[2].partition('"')[0]

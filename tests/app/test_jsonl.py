@@ -236,7 +236,7 @@ def target(request: pytest.FixtureRequest) -> Iterator[str]:
     elif server:
         collection = f"killed-{uuid4().hex}"
         yield f"qdrant://{server.partition('://')[2]}/{collection}"
-        QdrantClient(server).delete_collection(collection)
+        QdrantClient(server, check_compatibility=False).delete_collection(collection)
     else:
         with Loopback() as loopback:
             yield f"qdrant://{loopback.url.partition('://')[2]}/killed"
