@@ -19,7 +19,6 @@ from memory_core.errors import reason_for_log
 from memory_core.handle import owned_by
 from memory_core.ids import new_id
 from memory_core.importing import (
-    Carried,
     Exporter,
     Found,
     Importer,
@@ -38,6 +37,7 @@ from memory_core.models import Mode, Order
 from memory_core.protocols import AgentMemory
 from memory_core.recall.prompt import cut_query, remembered_block
 from memory_core.settled import settled
+from memory_core.storage.shared.transfer import Carried
 from memory_core.tools import (
     FORGET_MEMORY,
     LIST_MEMORIES,

@@ -80,7 +80,12 @@ async def import_(
 
 async def _lossless(door: Door, memory: Memory, source: str, *, dry_run: bool) -> Answer:
     with _opened(source) as lines, door.progress("importing") as tell:
-        done = await import_jsonl(memory, lines, dry_run=dry_run, progress=tell)
+        total = _lines_in(lines)
+
+        def told(progress: Progress) -> None:
+            tell(Progress(progress.done, max(progress.done, total)))
+
+        done = await import_jsonl(memory, lines, dry_run=dry_run, progress=told)
     said = "would be written" if dry_run else "written"
     view = Text(f"{done.records} memories read, {done.written} {said}, {done.kept} here already")
     return Answer({**asdict(done), "dry_run": dry_run}, view)
@@ -88,6 +93,15 @@ async def _lossless(door: Door, memory: Memory, source: str, *, dry_run: bool) -
 
 def _opened(source: str) -> AbstractContextManager[IO[bytes]]:
     return nullcontext(sys.stdin.buffer) if source == "-" else file_at(source).open("rb")
+
+
+def _lines_in(file: IO[bytes]) -> int:
+    """How many lines a file has, for a bar; 0 for a pipe, which can be read once only."""
+    if not file.seekable():
+        return 0
+    count = sum(chunk.count(b"\n") for chunk in iter(lambda: file.read(1 << 20), b""))
+    file.seek(0)
+    return count
 
 
 async def ingest(

@@ -231,10 +231,6 @@ def test_an_owner_without_memories_is_told_who_has_some(run: Run) -> None:
         (["nope"], "No such command 'nope'"),
         (["search"], "Missing argument 'QUESTION'; see memory-core search --help"),
         (["add", "two", "words"], "put a text of several words in quotes"),
-        (
-            ["search", "tea", "--embedder", "hashing"],
-            "name that model with --embedder, or compute them again with `memory",
-        ),
         (["search", "tea", "--limit", "none"], "Invalid value for '--limit'"),
         (["list", "--file", "typo.db"], "there is no memory file 'typo.db'; nothing was created"),
         (["show", "x", "--file", "talk.txt"], "is not a memory store"),

@@ -12,8 +12,9 @@ from typing import Any, Final
 from uuid import NAMESPACE_OID, UUID, uuid5
 
 from memory_core.errors import InvalidInputError
-from memory_core.importing import Carried, Found, Refused, database, file_at, time_of, word
+from memory_core.importing import Found, Refused, database, file_at, time_of, word
 from memory_core.models import Draft, Role
+from memory_core.storage.shared.transfer import Carried
 
 COLLECTION: Final = "mem0"
 """mem0's default collection; others are found as well."""
