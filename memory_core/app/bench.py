@@ -32,20 +32,7 @@ BATCH: Final = 100
 """Memories in a transaction, rows in one of SQLite, and texts in a call of the model."""
 _WORDS: Final = (
     *("Ann", "Tom", "harbour", "tide", "boat", "tea", "key", "neighbour", "Oslo", "Rome", "museum", "train", "ticket"),
-    *(
-        "office",
-        "garden",
-        "bees",
-        "doctor",
-        "peanuts",
-        "kitchen",
-        "flight",
-        "morning",
-        "report",
-        "deadline",
-        "birthday",
-    ),
-    *("concert", "bridge", "winter", "market", "bread", "coffee", "summer", "letter"),
+    *("office", "garden", "bees", "doctor", "kitchen", "flight", "morning", "report", "concert", "bridge", "winter"),
 )
 
 T = TypeVar("T")
@@ -119,6 +106,7 @@ async def _measured(
         ]
         if embedder is None:
             return [*found, await _search("a search, words only", own or ann, texts)]
+    await embedder.embed_documents(texts[:1])  # loads it
     embedded = _each(await _timed(embedder.embed_documents, batches), batches)
     tell(Progress(4, steps))
     async with Memory(folder / "vectors.db", embedder=embedder) as memory:
@@ -147,9 +135,8 @@ async def _search(what: str, owner: BoundMemory, texts: Sequence[str], embedder:
     async def bare(question: str) -> object:
         return matrix @ np.asarray(await embedder.embed_query(f"{question}?"))  # not a question that it remembers
 
-    return _measure(
-        f"{what}, among {count}", took, "the model and one pass over the vectors", await _timed(bare, questions)
-    )
+    least = await _timed(bare, questions)
+    return _measure(f"{what}, among {count}", took, "the model and one pass over the vectors", least)
 
 
 async def _timed(work: Callable[[T], Awaitable[object]], items: Iterable[T]) -> list[float]:

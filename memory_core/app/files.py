@@ -73,6 +73,8 @@ async def _exported(door: Door, target: str, exporter: Exporter, owner: Scope | 
         write(wanted)
         written, left_out = written + len(wanted), left_out + len(items) - len(wanted)
 
+    if target == "-":
+        raise InvalidInputError("only the format jsonl can be written to standard output; name a file or a folder")
     with _new_path(target, overwrite=overwrite) as path, door.progress("exporting") as tell:
         with exporter(path) as write:
             await export_records(memory, pass_on, owner=owner, progress=tell)

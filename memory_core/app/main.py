@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Sequence
 from functools import cache
-from importlib.metadata import EntryPoint, entry_points
+from importlib.metadata import EntryPoint, entry_points, version
 from typing import Annotated, Final
 
 try:
@@ -14,7 +14,6 @@ try:
 except ImportError as error:
     raise ImportError("`memory-core` needs typer and rich: pip install 'memory-core[cli]'") from error
 
-from memory_core import __version__
 from memory_core.app import bench, doctor, files, importing, reading, showing, writing
 from memory_core.app.command import add_command
 from memory_core.app.settings import settings
@@ -50,7 +49,7 @@ def program() -> typer.Typer:
 
 def _version(wanted: bool) -> None:  # noqa: FBT001  (typer's)
     if wanted:
-        typer.echo(f"{NAME} {__version__}")
+        typer.echo(f"{NAME} {version(NAME)}")
         raise typer.Exit
 
 
