@@ -13,6 +13,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -118,11 +119,12 @@ sys.exit(max(codes))
 
 def in_terminal(calls: list[list[str]], folder: Path, answer: str = "") -> tuple[int, str]:
     """Run commands in a terminal of their own; returns the highest exit code and all that was printed."""
-    return on_screen([sys.executable, "-c", IN_A_ROW, json.dumps(calls)], folder, answer)
+    return on_screen([sys.executable, "-c", IN_A_ROW, json.dumps(calls)], folder, ("", answer))
 
 
-def on_screen(command: list[str], folder: Path, answer: str, after: bytes = b"") -> tuple[int, str]:
-    """Run a program in a terminal of its own, and type an answer once something is printed."""
+def on_screen(command: list[str], folder: Path, *answers: tuple[str, str]) -> tuple[int, str]:
+    """Run a program in a terminal of its own; once the first text of an answer is printed, its second one is typed."""
+    left = list(answers)
     child, terminal = pty.fork()
     if child == 0:
         os.chdir(folder)
@@ -130,9 +132,8 @@ def on_screen(command: list[str], folder: Path, answer: str, after: bytes = b"")
         os.execv(command[0], command)
     screen = b""
     while True:
-        if answer and after in screen:
-            os.write(terminal, answer.encode())
-            answer = ""
+        if left and left[0][0].encode() in screen:
+            os.write(terminal, left.pop(0)[1].encode())
         try:
             chunk = os.read(terminal, 65_536)
         except OSError as error:
@@ -297,7 +298,7 @@ def test_an_interrupted_import_is_one_sentence_and_continues(run: Run, tmp_path:
     remember(run, "The spare key is with Mrs Okafor", "Ann lives in Oslo")
     checksum = run("export", "all.jsonl", "--json").value["checksum"]
     lines = (tmp_path / "all.jsonl").read_bytes().splitlines(keepends=True)
-    code, screen = on_screen([*PROGRAM, "import", "-", "--file", "b.db"], tmp_path, "\x03", after=b"importing")
+    code, screen = on_screen([*PROGRAM, "import", "-", "--file", "b.db"], tmp_path, ("importing", "\x03"))
     assert (code, INTERRUPTED in screen, "Traceback" in screen) == (130, True, False)
     command = [*PROGRAM, "import", "-", "--file", "c.db"]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stderr=subprocess.PIPE, text=False) as process:
@@ -358,44 +359,49 @@ def test_another_embedder_is_named_for_one_command_or_for_all(
     assert "Okafor" in run("search", "Where is the key?", "--embedder", "minilm").out
 
 
-@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
-def test_completion_is_there_for_every_shell(shell: str, tmp_path: Path) -> None:
-    words = {"bash": "bash_source", "zsh": "zsh_source", "fish": "fish_source"}
-    kind, _, _ = words[shell].partition("_")
-    environment = {**os.environ, "_MEMORY_CORE_COMPLETE": f"source_{kind}"}
-    code = "import sys; from memory_core.app.main import main; sys.exit(main())"
-    made = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=False)
-    assert "memory-core" in made.stdout
-    script = tmp_path / f"complete.{shell}"
-    script.write_text(made.stdout)
-    if found := shutil.which(shell):
-        subprocess.run([found, "-n", script], check=True)
-
-
-def test_bash_completes_commands_and_options(tmp_path: Path) -> None:
+@pytest.fixture
+def completed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], Path]:
+    """The completion script for a shell, and `memory-core` on its path."""
     program_ = tmp_path / "memory-core"
     program_.write_text(f'#!/bin/sh\nexec {sys.executable} -c "from memory_core.__main__ import run; run()" "$@"\n')
     program_.chmod(0o755)
-    script = subprocess.run(
-        [program_],
-        env={**os.environ, "_MEMORY_CORE_COMPLETE": "source_bash"},
-        capture_output=True,
-        text=True,
-        check=False,
-    ).stdout
-    (tmp_path / "complete.bash").write_text(script)
+    monkeypatch.setenv("PATH", f"{tmp_path}{os.pathsep}{os.environ['PATH']}")
+
+    def script(shell: str) -> Path:
+        if shutil.which(shell) is None:
+            pytest.skip(f"{shell} is not installed")
+        environment = {**os.environ, "_MEMORY_CORE_COMPLETE": f"source_{shell}"}
+        made = subprocess.run([program_], env=environment, capture_output=True, text=True, check=False)
+        (tmp_path / f"complete.{shell}").write_text(made.stdout)
+        return tmp_path / f"complete.{shell}"
+
+    return script
+
+
+def test_bash_completes_commands_options_and_formats(completed: Callable[[str], Path]) -> None:
     ask = f"""
-        source {tmp_path}/complete.bash
+        source {completed("bash")}
         function=$(complete -p memory-core | sed 's/.*-F \\([^ ]*\\) .*/\\1/')
         COMP_WORDS=(memory-core se); COMP_CWORD=1; $function memory-core; echo "${{COMPREPLY[@]}}"
         COMP_WORDS=(memory-core search --exp); COMP_CWORD=2; $function memory-core; echo "${{COMPREPLY[@]}}"
         COMP_WORDS=(memory-core import x --format ch); COMP_CWORD=4; $function memory-core; echo "${{COMPREPLY[@]}}"
     """
-    path = f"{tmp_path}{os.pathsep}{os.environ['PATH']}"
-    said = subprocess.run(
-        ["bash", "-c", ask], env={**os.environ, "PATH": path}, capture_output=True, text=True, check=True
-    )
+    said = subprocess.run(["bash", "-c", ask], capture_output=True, text=True, check=True)
     assert said.stdout.splitlines() == ["search", "--explain", "chatgpt chroma"]
+
+
+def test_fish_completes_commands_options_and_formats(completed: Callable[[str], Path]) -> None:
+    lines = ["memory-core se", "memory-core search --exp", "memory-core export x --format m"]
+    ask = "; ".join([f"source {completed('fish')}", *(f"complete -C '{line}'" for line in lines)])
+    said = subprocess.run(["fish", "-c", ask], capture_output=True, text=True, check=True)
+    assert [line.partition("\t")[0] for line in said.stdout.splitlines() if line] == ["search", "--explain", "mem0"]
+
+
+def test_zsh_completes_a_command_in_a_terminal(completed: Callable[[str], Path], tmp_path: Path) -> None:
+    begin = f"autoload -U compinit; compinit -u -D; source {completed('zsh')}; echo re''ady\n"
+    completed_and_echoed = "memory-core sea\t\x01echo \nexit\n"
+    _, screen = on_screen(["/usr/bin/env", "zsh", "-f", "-i"], tmp_path, ("", begin), ("ready", completed_and_echoed))
+    assert "\nmemory-core search" in screen.replace("\r", "")
 
 
 def test_a_new_user_finds_a_memory_with_nothing_but_the_help(run: Run) -> None:
