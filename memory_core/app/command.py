@@ -21,11 +21,11 @@ from rich.text import Text
 from memory_core.app import showing
 from memory_core.app.embedders import NONE, embedder_of
 from memory_core.app.settings import Settings, settings
-from memory_core.errors import InvalidInputError
+from memory_core.errors import InvalidInputError, StoreUnavailableError
 from memory_core.handle import BoundMemory
 from memory_core.memory import Memory
 from memory_core.progress import ProgressCallback, progress_bar
-from memory_core.transfer.addresses import insist_on_existing, memory_at
+from memory_core.transfer.addresses import exists, memory_at
 
 File = Annotated[
     str | None,
@@ -77,8 +77,8 @@ class Door:
             StoreUnavailableError: There is no such file, and the command does not create one.
         """
         if self._memory is None:
-            if not create:
-                insist_on_existing(self.settings.file)
+            if not create and not exists(self.settings.file):
+                raise StoreUnavailableError(f"there is no memory file {self.settings.file!r}; `memory-core add` creates it")
             self._memory = memory_at(self.settings.file, None if words_only else embedder_of(self.settings.embedder))
             await self._memory.open()
         return self._memory

@@ -27,7 +27,7 @@ def insist_on_existing(address: str) -> None:
         StoreUnavailableError: There is no such file.
     """
     if not exists(address):
-        raise StoreUnavailableError(f"there is no memory file {address!r}; nothing was created (`add` creates one)")
+        raise StoreUnavailableError(f"there is no memory file {address!r}; nothing was created")
 
 
 def memory_at(address: str, embedder: Embedder | Default | None = DEFAULT_EMBEDDER) -> Memory:

@@ -233,7 +233,7 @@ def test_an_owner_without_memories_is_told_who_has_some(run: Run) -> None:
         (["search"], "Missing argument 'QUESTION'; see memory-core search --help"),
         (["add", "two", "words"], "put a text of several words in quotes"),
         (["search", "tea", "--limit", "none"], "Invalid value for '--limit'"),
-        (["list", "--file", "typo.db"], "there is no memory file 'typo.db'; nothing was created"),
+        (["list", "--file", "typo.db"], "there is no memory file 'typo.db'; `memory-core add` creates it"),
         (["show", "x", "--file", "talk.txt"], "is not a memory store"),
         (["add", "tea", "--at", "yesterday"], "--at must be a time"),
         (["add", "tea", "--data", "[1]"], "--data must be a JSON object"),

@@ -124,3 +124,9 @@ def test_observing_twice_is_refused_and_ends_without_a_trace() -> None:
 def test_nothing_of_opentelemetry_is_imported_unless_asked_for() -> None:
     code = "import sys, memory_core, memory_core.telemetry; print(any('opentelemetry' in name for name in sys.modules))"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "False\n"
+
+
+def test_without_opentelemetry_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "opentelemetry", None)
+    with pytest.raises(ImportError, match=r"memory-core\[otel\]"):
+        observe()
