@@ -78,7 +78,9 @@ class Door:
         """
         if self._memory is None:
             if not create and not exists(self.settings.file):
-                raise StoreUnavailableError(f"there is no memory file {self.settings.file!r}; `memory-core add` creates it")
+                raise StoreUnavailableError(
+                    f"there is no memory file {self.settings.file!r}; `memory-core add` creates it"
+                )
             self._memory = memory_at(self.settings.file, None if words_only else embedder_of(self.settings.embedder))
             await self._memory.open()
         return self._memory
