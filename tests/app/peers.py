@@ -13,7 +13,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-os.environ["MEM0_TELEMETRY"] = "False"
+os.environ.update(MEM0_TELEMETRY="False", MEM0_DIR=str(Path(sys.argv[2]).resolve() / "settings"))
 
 
 def write(folder: Path) -> None:

@@ -174,7 +174,7 @@ def test_items_of_two_owners_are_not_mixed_up(run: Run) -> None:
 @pytest.mark.skipif(PEERS_PYTHON is None, reason="PEERS_PYTHON names no Python with mem0 and LangGraph's SqliteStore")
 def test_the_peers_read_our_exports(exported: Path) -> None:
     command = [str(PEERS_PYTHON), str(SCRIPT), "read", str(exported)]
-    said = subprocess.run(command, check=True, capture_output=True, text=True, env={"PATH": os.environ["PATH"]})
+    said = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True, env={"PATH": os.environ["PATH"]})
     found = json.loads(said.stdout)
     texts = {each["memory"]: each for each in found["mem0"]}
     assert set(texts) >= {"Ann lives in Rome", "Ann keeps bees", "Ann has no boat"}
