@@ -102,7 +102,7 @@ async def _measured(
         tell(Progress(3, steps))
         found = [
             _measure("one add, words only", singles, "a synced write of its text", synced),
-            _measure("an add of many, words only", many, "a row of SQLite, in as large transactions", rows),
+            _measure("an add of many, words only", many, f"a row of SQLite, {BATCH} in a transaction", rows),
         ]
         if embedder is None:
             return [*found, await _search("a search, words only", own or ann, texts)]

@@ -28,7 +28,7 @@ def targets() -> list[str]:
     return formats(EXPORTERS)
 
 
-def entry_of(group: str, name: str) -> Any:
+def entry_of(group: str, name: str) -> Any:  # an Importer or an Exporter
     """The importer or exporter of a format.
 
     Raises:
