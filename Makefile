@@ -57,6 +57,10 @@ test-langchain-versions:  ## the LangChain tests on the oldest and the newest su
 test-mcp-clients: $(VENV)/.dev  ## agents of LangChain and SPADE use the memory over MCP; a few minutes
 	@.ci/mcp-clients "$(abspath $(PY))"
 
+.PHONY: test-peers
+test-peers: $(VENV)/.dev  ## imports and exports with mem0, Chroma and LangGraph's store themselves; a minute
+	@.ci/peers "$(abspath $(PY))"
+
 .PHONY: test-mcp-conformance
 test-mcp-conformance: $(VENV)/.dev  ## MCP's own tests and its inspector, from npm, against the server; a minute
 	@.ci/mcp-conformance "$(abspath $(PY))"

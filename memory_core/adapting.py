@@ -19,6 +19,7 @@ from memory_core.errors import reason_for_log
 from memory_core.handle import owned_by
 from memory_core.ids import new_id
 from memory_core.importing import (
+    Exporter,
     Found,
     Importer,
     Refused,
@@ -37,6 +38,7 @@ from memory_core.protocols import AgentMemory
 from memory_core.recall.prompt import cut_query, remembered_block
 from memory_core.settled import settled
 from memory_core.spaces import PRIVATE
+from memory_core.storage.shared.transfer import Carried
 from memory_core.tools import (
     FORGET_MEMORY,
     LIST_MEMORIES,
@@ -84,7 +86,9 @@ __all__ = [
     "USER_QUERY",
     "AgentMemory",
     "Arguments",
+    "Carried",
     "Detection",
+    "Exporter",
     "ForeignPoint",
     "Found",
     "Importer",

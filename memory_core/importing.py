@@ -1,15 +1,17 @@
-"""What an importer of another program's memories yields, and how it reads files; `memory-core import` stores it.
+"""What importers of other programs' memories yield and exporters to them receive, and how importers read files.
 
 An importer is registered as an entry point of the group `memory_core.importers`, under the name of its format. It is
 called with the source, a path or an address, and the first line of its docstring says what that is. It only reads.
+
+An exporter is registered in the group `memory_core.exporters`; the first line of its docstring says what it makes.
 """
 
 from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import AsyncIterator, Callable, Generator, Iterable, Iterator
-from contextlib import closing, contextmanager
+from collections.abc import AsyncIterator, Callable, Generator, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, closing, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -17,6 +19,7 @@ from typing import Any, Final, cast
 
 from memory_core.errors import InvalidInputError
 from memory_core.models import Draft
+from memory_core.storage.shared.transfer import Carried
 
 MAX_LINE_BYTES: Final = 1 << 24
 """Longer than the largest record that a memory accepts."""
@@ -49,6 +52,13 @@ Importer = Callable[[str], AsyncIterator[Found | Refused]]
 """Yields what is in a source, in the order in which it was said or written.
 
 Raises `InvalidInputError` if the source is missing or has another format, and reads what it can of a damaged one.
+"""
+
+Exporter = Callable[[Path], AbstractContextManager[Callable[[Sequence[Carried]], object]]]
+"""Makes a file or a folder at the path, which does not exist yet, and yields what writes the next memories to it.
+
+The memories are active and not expired, with their earlier texts and vectors. Each call is in a thread, one at a time.
+Raises `InvalidInputError` for a memory that the format cannot hold.
 """
 
 

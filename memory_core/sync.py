@@ -20,7 +20,8 @@ def _blocking(
 
     @wraps(method)
     def call(view: SyncMemory, /, *args: P.args, **kwargs: P.kwargs) -> T:
-        return run_sync(method, view.handle, *args, **kwargs)
+        bound: Callable[P, Coroutine[Any, Any, T]] = getattr(view.handle, method.__name__)  # `telemetry` may wrap it
+        return run_sync(bound, *args, **kwargs)
 
     return call
 

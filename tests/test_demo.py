@@ -6,24 +6,50 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Callable
+from importlib import import_module
 from pathlib import Path
 
 import pytest
+import typer
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
 CONVERSATION = EXAMPLES / "data" / "conversation.jsonl"
 
+Demo = Callable[..., subprocess.CompletedProcess[str]]
 
-def demo(folder: Path, *arguments: str, columns: int = 200) -> subprocess.CompletedProcess[str]:
+
+def demo(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [sys.executable, str(EXAMPLES / "one_memory.py"), *arguments],
         cwd=folder,
-        env={**os.environ, "COLUMNS": str(columns)},
+        env={**os.environ, "COLUMNS": "200"},
         capture_output=True,
         text=True,
         timeout=100,
         check=False,
     )
+
+
+@pytest.fixture
+def here(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Demo:
+    """The demo in this process, in a folder of its own and a narrow terminal."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "40")
+    monkeypatch.syspath_prepend(str(EXAMPLES))
+    program = typer.main.get_command(_typer_of(import_module("one_memory").main))
+
+    def run(*arguments: str) -> subprocess.CompletedProcess[str]:
+        code = program.main(args=[str(each) for each in arguments], standalone_mode=False)
+        return subprocess.CompletedProcess(arguments, code, *capsys.readouterr())
+
+    return run
+
+
+def _typer_of(main: Callable[..., None]) -> typer.Typer:
+    made = typer.Typer()
+    made.command()(main)
+    return made
 
 
 def test_a_conversation_is_remembered_once_and_answers_questions(tmp_path: Path) -> None:
@@ -47,7 +73,7 @@ def test_a_conversation_is_remembered_once_and_answers_questions(tmp_path: Path)
     assert "18 lines read, 0 of them new" in second.stdout
 
 
-def test_bad_lines_are_named_and_the_rest_is_remembered(tmp_path: Path) -> None:
+def test_bad_lines_are_named_and_the_rest_is_remembered(here: Demo, tmp_path: Path) -> None:
     good = {"at": "2026-03-02T09:12:00+01:00", "session": "s", "author": "Nadia", "text": "The tide turns at noon"}
     lines = [
         json.dumps(good),
@@ -63,7 +89,7 @@ def test_bad_lines_are_named_and_the_rest_is_remembered(tmp_path: Path) -> None:
     ]
     path = tmp_path / "talk.jsonl"
     path.write_text("\n".join(lines) + "\n")
-    done = demo(tmp_path, "--input", str(path))
+    done = here("--input", str(path))
     assert done.returncode == 1
     assert "2 lines read, 2 of them new" in done.stdout
     for number, reason in {
@@ -80,50 +106,51 @@ def test_bad_lines_are_named_and_the_rest_is_remembered(tmp_path: Path) -> None:
     assert "7 of 9 lines could not be used" in done.stderr
 
 
-def test_of_many_bad_lines_the_first_are_named(tmp_path: Path) -> None:
+def test_of_many_bad_lines_the_first_are_named(here: Demo, tmp_path: Path) -> None:
     path = tmp_path / "talk.jsonl"
     path.write_text("[" * 100_000 + "\n" + "{not json\n" * 499)
-    done = demo(tmp_path, "--input", str(path))
+    done = here("--input", str(path))
     assert done.returncode == 1
     lines = done.stderr.splitlines()
     assert lines[0].endswith("line 1: not a turn: JSON in too many levels")
-    assert lines[10:] == ["… and 490 more", "500 of 500 lines could not be used"]
+    assert lines[10] == "… and 490 more"
+    assert '{"at": "2026-03-02T09:12:00+01:00", "session": "monday", "author": "Ann", "text"' in lines[11]
+    assert lines[12:] == ["500 of 500 lines could not be used"]
 
 
-def test_questions_that_are_no_text_are_one_sentence(tmp_path: Path) -> None:
+def test_questions_that_are_no_text_are_one_sentence(here: Demo, tmp_path: Path) -> None:
     path = tmp_path / "questions.txt"
     path.write_bytes(bytes(range(256)))
-    done = demo(tmp_path, "--input", str(CONVERSATION), "--questions", str(path), columns=40)
+    done = here("--input", str(CONVERSATION), "--questions", str(path))
     assert done.returncode == 2
     (line,) = done.stderr.splitlines()
     assert "is not text in UTF-8" in line
 
 
-@pytest.mark.parametrize("content", [b"my shopping list", b"SQLite format 3\0" + bytes(84)])
-def test_a_store_file_that_is_something_else_is_one_sentence(tmp_path: Path, content: bytes) -> None:
+@pytest.mark.parametrize("content", [b"my shopping list", b"SQLite format 3\0" + bytes(84)], ids=["text", "cut"])
+def test_a_store_file_that_is_something_else_is_one_sentence(here: Demo, tmp_path: Path, content: bytes) -> None:
     store = tmp_path / "notes.db"
     store.write_bytes(content)
-    done = demo(tmp_path, "--input", str(CONVERSATION), "--store", str(store))
+    done = here("--input", str(CONVERSATION), "--store", str(store))
     assert done.returncode == 2
     assert "is not a memory store" in done.stderr
     assert "Traceback" not in done.stderr
     assert store.read_bytes() == content
 
 
-def test_a_missing_conversation_is_one_sentence(tmp_path: Path) -> None:
-    done = demo(tmp_path, "--input", str(tmp_path / "nowhere.jsonl"))
+def test_a_missing_conversation_is_one_sentence(here: Demo, tmp_path: Path) -> None:
+    done = here("--input", str(tmp_path / "nowhere.jsonl"))
     assert done.returncode == 2
     assert "No such file" in done.stderr
     assert "Traceback" not in done.stderr
 
 
-def test_the_commands_that_the_demo_prints_at_its_end_work(tmp_path: Path) -> None:
-    demo(tmp_path, "--input", str(CONVERSATION), "--store", "ann's.db")
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(EXAMPLES), os.environ.get("PYTHONPATH", "")])}
-    code = "import pathlib, demo.transcript as t; t.commands(pathlib.Path(\"ann's.db\"), app='demo', user='ann')"
-    said = subprocess.run(
-        [sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True
-    ).stdout
+def test_the_commands_that_the_demo_prints_at_its_end_work(
+    here: Demo, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    here("--input", str(CONVERSATION), "--store", "ann's.db")
+    import_module("demo.transcript").commands(Path("ann's.db"), app="demo", user="ann")
+    said = capsys.readouterr().out
     lines = [line for line in said.splitlines() if "--app demo" in line]
     assert len(lines) == 4
     script = "\n".join(["set -e", *lines]).replace("  memory-core ", f"  {sys.executable} -m memory_core ")

@@ -19,12 +19,13 @@ from rich.console import RenderableType
 from rich.text import Text
 
 from memory_core.app import showing
+from memory_core.app.embedders import NONE, embedder_of
 from memory_core.app.settings import Settings, settings
-from memory_core.errors import InvalidInputError
+from memory_core.errors import InvalidInputError, StoreUnavailableError
 from memory_core.handle import BoundMemory
 from memory_core.memory import Memory
 from memory_core.progress import ProgressCallback, progress_bar
-from memory_core.transfer.addresses import insist_on_existing, memory_at
+from memory_core.transfer.addresses import exists, memory_at
 
 File = Annotated[
     str | None,
@@ -32,7 +33,11 @@ File = Annotated[
 ]
 App = Annotated[str | None, typer.Option("--app", help="The app of the owner. Default: default.")]
 User = Annotated[str | None, typer.Option("--user", "-u", help="The user of the owner. Default: your login.")]
-WordsOnly = Annotated[bool, typer.Option("--words-only", help="Work without vectors: no model is loaded.")]
+EmbedderName = Annotated[
+    str | None,
+    typer.Option("--embedder", help="The model of the vectors: minilm, openai:MODEL, module:attribute, ... or none."),
+]
+WordsOnly = Annotated[bool, typer.Option("--words-only", help="The same as --embedder none: no model is loaded.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
 Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask before what cannot be undone.")]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Only say what would be done.")]
@@ -49,6 +54,8 @@ class Answer:
     """`None` if the command wrote to standard output itself."""
     code: int = 0
     """0: done; 1: done, but not everything is as asked for, and the view says what."""
+    every: float | None = None
+    """Print it, wait so many seconds, and ask again, until Ctrl-C."""
 
 
 class Door:
@@ -70,9 +77,11 @@ class Door:
             StoreUnavailableError: There is no such file, and the command does not create one.
         """
         if self._memory is None:
-            if not create:
-                insist_on_existing(self.settings.file)
-            self._memory = memory_at(self.settings.file, words_only=words_only or self.settings.words_only)
+            if not create and not exists(self.settings.file):
+                raise StoreUnavailableError(
+                    f"there is no memory file {self.settings.file!r}; `memory-core add` creates it"
+                )
+            self._memory = memory_at(self.settings.file, None if words_only else embedder_of(self.settings.embedder))
             await self._memory.open()
         return self._memory
 
@@ -115,6 +124,7 @@ _COMMON: Final[Mapping[str, tuple[Any, object]]] = {  # types of typer's annotat
     "file": (File, None),
     "app": (App, None),
     "user": (User, None),
+    "embedder": (EmbedderName, None),
     "words_only": (WordsOnly, False),
     "as_json": (AsJson, False),
 }
@@ -131,9 +141,9 @@ def add_command(program: typer.Typer, name: str, work: Work) -> None:
     def run(**given: Any) -> None:  # typer passes what the signature below declares
         values = {key: given.pop(key) for key in _COMMON}
         as_json = values.pop("as_json")
-        answer = asyncio.run(_answered(work, Door(settings(**values)), given))
-        _print(answer, as_json=as_json)
-        raise typer.Exit(answer.code)
+        if values.pop("words_only"):
+            values["embedder"] = NONE
+        raise typer.Exit(asyncio.run(_carried_out(work, Door(settings(**values)), given, as_json=as_json)))
 
     parameters = [*own, *common]
     run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]  # what `inspect` looks for
@@ -142,11 +152,22 @@ def add_command(program: typer.Typer, name: str, work: Work) -> None:
     program.command(name)(run)
 
 
-async def _answered(work: Work, door: Door, given: Mapping[str, Any]) -> Answer:
+async def _carried_out(work: Work, door: Door, given: Mapping[str, Any], *, as_json: bool) -> int:
     try:
-        return await work(door, **given)
+        answer = await work(door, **given)
+        while answer.every is not None:
+            if sys.stdout.isatty() and not as_json:
+                showing.console().clear()
+            _print(answer, as_json=as_json)
+            try:
+                await asyncio.sleep(answer.every)
+            except asyncio.CancelledError:  # Ctrl-C, which is how watching ends
+                return answer.code
+            answer = await work(door, **given)
     finally:
         await door.close()
+    _print(answer, as_json=as_json)
+    return answer.code
 
 
 def _print(answer: Answer, *, as_json: bool) -> None:

@@ -39,8 +39,9 @@ async def doctor(
     *,
     repair: Annotated[bool, typer.Option("--repair", help="Repair what can be repaired.")] = False,
 ) -> Answer:
-    """Find what is wrong: permissions, disk space, a foreign or newer file, damage, stale indexes, pending vectors.
+    """Find what is wrong with a memory, and repair it.
 
+    Permissions, disk space, a foreign or newer file, damage, stale indexes, pending vectors, another model.
     Exit code 1: something is wrong, and still is.
     """
     insist_on_existing(door.settings.file)
@@ -50,7 +51,7 @@ async def doctor(
     try:
         found += await _inside(door, repair=repair)
     except MemoryCoreError as error:
-        found.append(Problem(str(error)))
+        found.append(Problem(showing.sentence(error)))
     rows = [("repaired" if each.repaired else "wrong", each.problem) for each in found]
     view = showing.table(("", "problem"), rows) if found else Text("nothing is wrong")
     left = any(not each.repaired for each in found)

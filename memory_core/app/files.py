@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import tempfile
 from collections.abc import Generator
@@ -17,12 +18,15 @@ from rich.text import Text
 from memory_core.all_owners import Operator
 from memory_core.app import showing
 from memory_core.app.command import Answer, Door, Yes
+from memory_core.app.embedders import NONE, WAYS, embedder_of
+from memory_core.app.entries import EXPORTERS, LOSSLESS, entry_of, targets
 from memory_core.errors import InvalidInputError
+from memory_core.importing import Exporter
 from memory_core.memory import Memory
-from memory_core.models import Scope
-from memory_core.settings import DEFAULT_EMBEDDER
+from memory_core.models import Scope, utc_now
+from memory_core.storage.shared.transfer import Carried
 from memory_core.transfer.addresses import insist_on_existing, memory_at
-from memory_core.transfer.jsonl import export_jsonl
+from memory_core.transfer.jsonl import export_jsonl, export_records
 from memory_core.transfer.migrate import migrate
 
 Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace an existing file.")]
@@ -32,13 +36,24 @@ async def export(
     door: Door,
     *,
     target: Annotated[str, typer.Argument(metavar="FILE", help="The new file; - writes to standard output.")],
+    format_: Annotated[
+        str,
+        typer.Option(
+            "--format", help="jsonl is lossless; `memory-core formats` lists the others.", autocompletion=targets
+        ),
+    ] = LOSSLESS,
     only_owner: Annotated[bool, typer.Option("--only-owner", help="The owner's memories only.")] = False,
     vectors: Annotated[bool, typer.Option(help="With vectors, so that an import needs no model.")] = True,
     overwrite: Overwrite = False,
 ) -> Answer:
-    """Write all memories to a text file, one JSON object a line, without loss."""
-    memory = await door.memory(words_only=not vectors)
+    """Write all memories to a text file, without loss.
+
+    With --format, write those that are active for another program: what it cannot hold stays behind.
+    """
     owner = Scope(door.settings.app, door.settings.user) if only_owner else None
+    if format_ != LOSSLESS:
+        return await _exported(door, target, entry_of(EXPORTERS, format_), owner, overwrite=overwrite)
+    memory = await door.memory(words_only=not vectors)
     with _new_file(target, overwrite=overwrite) as out, door.progress("exporting") as tell:
         done = await export_jsonl(memory, out.write, owner=owner, vectors=vectors, progress=tell)
     said = f"{done.records} memories of {done.owners} owners, checksum {done.checksum}"
@@ -48,24 +63,49 @@ async def export(
     return Answer(asdict(done), Text(said))
 
 
+async def _exported(door: Door, target: str, exporter: Exporter, owner: Scope | None, *, overwrite: bool) -> Answer:
+    memory, now = await door.memory(), utc_now()
+    written = left_out = 0
+
+    def pass_on(items: list[Carried]) -> None:
+        nonlocal written, left_out
+        wanted = [item for item in items if item.record.state == "active" and (item.record.expires_at or now) >= now]
+        write(wanted)
+        written, left_out = written + len(wanted), left_out + len(items) - len(wanted)
+
+    if target == "-":
+        raise InvalidInputError("only the format jsonl can be written to standard output; name a file or a folder")
+    with _new_path(target, overwrite=overwrite) as path, door.progress("exporting") as tell:
+        with exporter(path) as write:
+            await export_records(memory, pass_on, owner=owner, progress=tell)
+        path.chmod(0o700 if path.is_dir() else 0o600)
+    said = f"{written} memories written, {left_out} left out because they are archived, compacted or expired"
+    return Answer({"records": written, "left_out": left_out}, Text(said))
+
+
 @contextmanager
 def _new_file(name: str, *, overwrite: bool) -> Generator[IO[bytes]]:
-    """A file of mode 0600 that appears under its name when it is complete; `-` is standard output."""
+    """A new file of mode 0600, or standard output for `-`."""
     if name == "-":
         yield sys.stdout.buffer
         return
+    with (
+        _new_path(name, overwrite=overwrite) as path,
+        os.fdopen(os.open(path, os.O_CREAT | os.O_WRONLY, 0o600), "wb") as out,
+    ):
+        yield out
+
+
+@contextmanager
+def _new_path(name: str, *, overwrite: bool) -> Generator[Path]:
+    """Where to make a file or a folder, which appears under its name when it is complete, and else not at all."""
     path = Path(name).expanduser()
-    if path.exists() and not overwrite:
-        raise InvalidInputError(f"there is a file {name!r} already; give another name, or --overwrite")
-    with tempfile.NamedTemporaryFile(prefix=f".{path.name[:100]}.", dir=path.parent, delete=False) as out:
-        temporary = Path(out.name)
-        try:
-            yield out
-            out.flush()
-            temporary.replace(path)
-        except BaseException:  # an interrupted export leaves nothing behind
-            temporary.unlink(missing_ok=True)
-            raise
+    if path.is_dir() or (path.exists() and not overwrite):
+        raise InvalidInputError(f"there is {name!r} already; give another name, or --overwrite to replace a file")
+    with tempfile.TemporaryDirectory(prefix=f".{path.name[:100]}.", dir=path.parent) as folder:
+        made = Path(folder) / path.name
+        yield made
+        made.replace(path)
 
 
 async def migrate_(
@@ -73,9 +113,9 @@ async def migrate_(
     *,
     target: Annotated[str, typer.Argument(metavar="TARGET", help="A file, or qdrant://host/collection.")],
 ) -> Answer:
-    """Make another store an exact copy of this one; run it again to copy what has changed since."""
+    """Copy everything to another store. Run it again to copy what has changed since."""
     source = await door.memory()
-    async with memory_at(target, words_only=door.settings.words_only) as there:
+    async with memory_at(target, embedder_of(door.settings.embedder)) as there:
         with door.progress("comparing") as tell:
             done = await migrate(source, there, progress=tell)
     rows = [(each.scope.app, each.scope.user, each.records, each.checksum) for each in done.owners]
@@ -115,23 +155,37 @@ async def restore(
     return Answer({"file": str(made)}, Text(showing.plain(str(made))))
 
 
-async def reembed(door: Door) -> Answer:
-    """Compute all vectors again with the model of this version, after one that cannot be used here."""
+async def reembed(
+    door: Door,
+    *,
+    to: Annotated[str | None, typer.Argument(metavar="[EMBEDDER]", help=f"{WAYS}. Default: --embedder.")] = None,
+) -> Answer:
+    """Compute all vectors again, or with another model.
+
+    Later commands need the name of the model, too: --embedder, MEMORY_CORE_EMBEDDER, or embedder in memory-core.toml.
+    """
+    name = to or door.settings.embedder
+    embedder = embedder_of(name)
+    if embedder is None:
+        raise InvalidInputError(f"{NONE!r} makes no vectors; commands with --words-only use none, and need no reembed")
     memory = await door.memory(words_only=True)
     with door.progress("embedding") as tell:
-        count = await memory.reembed(DEFAULT_EMBEDDER, progress=tell)
-    return Answer({"vectors": count}, Text(f"{count} vectors computed"))
+        count = await memory.reembed(embedder, progress=tell)
+    if name != door.settings.embedder:
+        showing.note(f"name it from now on: --embedder {name}, or MEMORY_CORE_EMBEDDER={name}")
+    made_by = asdict(embedder.fingerprint)
+    return Answer({"vectors": count, "embedder": made_by}, Text(f"{count} vectors computed by {made_by['name']}"))
 
 
 async def check(door: Door) -> Answer:
-    """Read everything and list what is not as it was written. Exit code 1: something is wrong."""
+    """Read everything and list what is damaged. Exit code 1: something is."""
     found = await Operator(await door.memory(words_only=True)).check()
     view = Group(*(Text(showing.line(each, 1_000)) for each in found)) if found else Text("nothing is wrong")
     return Answer({"problems": found}, view, 1 if found else 0)
 
 
 async def sql_view(door: Door) -> Answer:
-    """Add a read-only view with readable columns to the file, for Datasette, sqlite-utils and sqlite3."""
+    """Add a readable view to the file. It is for Datasette, sqlite-utils and sqlite3."""
     insist_on_existing(door.settings.file)
     from memory_core.storage.sqlite.views import add_view  # noqa: PLC0415  (for files only)
 

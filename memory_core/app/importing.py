@@ -6,7 +6,6 @@ import sys
 from collections.abc import AsyncIterator
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict, dataclass, field
-from importlib.metadata import entry_points
 from pathlib import Path
 from typing import IO, Annotated, Any, Final
 
@@ -16,6 +15,7 @@ from rich.text import Text
 
 from memory_core.app import showing
 from memory_core.app.command import Answer, Door, DryRun
+from memory_core.app.entries import EXPORTERS, IMPORTERS, LOSSLESS, entry_of, formats, sources
 from memory_core.drafts import check_draft
 from memory_core.errors import InvalidInputError
 from memory_core.handle import BoundMemory
@@ -27,12 +27,14 @@ from memory_core.transfer.addresses import exists
 from memory_core.transfer.jsonl import import_jsonl
 from memory_core.where.value import Where
 
-GROUP: Final = "memory_core.importers"
-LOSSLESS: Final = "jsonl"
 BATCH: Final = 256
 """Memories of an owner in one transaction."""
 MAX_SHOWN: Final = 10
 """Refusals that are printed; `--json` has all of them."""
+LINES: Final = "lines"
+EXAMPLE: Final = (
+    '{"at": "2026-03-02T09:12:00+01:00", "session": "monday", "author": "Ann", "text": "The tide turns at noon"}'
+)
 BY_SUFFIX: Final = {
     ".jsonl": "conversation",
     ".txt": "document",
@@ -55,27 +57,6 @@ class Report:
     refused: list[Refused] = field(default_factory=list[Refused])
 
 
-def formats() -> list[str]:
-    """The formats of the installed importers."""
-    return sorted({LOSSLESS, *(point.name for point in entry_points(group=GROUP))})
-
-
-def importer_of(name: str) -> Importer:
-    """The importer of a format.
-
-    Raises:
-        InvalidInputError: There is none, or it needs a package that is not installed.
-    """
-    found = next(iter(entry_points(group=GROUP, name=name)), None)
-    if found is None:
-        raise InvalidInputError(f"there is no importer for {name!r}; the formats are {', '.join(formats())}")
-    try:
-        made: Importer = found.load()
-    except ImportError as error:
-        raise InvalidInputError(f"the importer for {name!r} cannot be loaded: {error}") from error
-    return made
-
-
 async def import_(
     door: Door,
     *,
@@ -84,13 +65,13 @@ async def import_(
     ],
     format_: Annotated[
         str,
-        typer.Option("--format", help="What the source is; `memory-core formats` lists them.", autocompletion=formats),
+        typer.Option("--format", help="What the source is; `memory-core formats` lists them.", autocompletion=sources),
     ] = LOSSLESS,
     dry_run: DryRun = False,
 ) -> Answer:
-    """Bring in what `export`, or another program, has written. Importing twice adds nothing."""
+    """Bring in what `export` or another program wrote. Importing twice adds nothing."""
     if format_ != LOSSLESS:
-        return await _carried(door, [(source, importer_of(format_))], dry_run=dry_run)
+        return await _carried(door, [(source, entry_of(IMPORTERS, format_))], dry_run=dry_run)
     if dry_run and not exists(door.settings.file):
         async with Memory(":memory:", embedder=None) as nothing:
             return await _lossless(door, nothing, source, dry_run=True)
@@ -99,7 +80,12 @@ async def import_(
 
 async def _lossless(door: Door, memory: Memory, source: str, *, dry_run: bool) -> Answer:
     with _opened(source) as lines, door.progress("importing") as tell:
-        done = await import_jsonl(memory, lines, dry_run=dry_run, progress=tell)
+        total = _lines_in(lines)
+
+        def told(progress: Progress) -> None:
+            tell(Progress(progress.done, max(progress.done, total)))
+
+        done = await import_jsonl(memory, lines, dry_run=dry_run, progress=told)
     said = "would be written" if dry_run else "written"
     view = Text(f"{done.records} memories read, {done.written} {said}, {done.kept} here already")
     return Answer({**asdict(done), "dry_run": dry_run}, view)
@@ -107,6 +93,15 @@ async def _lossless(door: Door, memory: Memory, source: str, *, dry_run: bool) -
 
 def _opened(source: str) -> AbstractContextManager[IO[bytes]]:
     return nullcontext(sys.stdin.buffer) if source == "-" else file_at(source).open("rb")
+
+
+def _lines_in(file: IO[bytes]) -> int:
+    """How many lines a file has, for a bar; 0 for a pipe, which can be read once only."""
+    if not file.seekable():
+        return 0
+    count = sum(chunk.count(b"\n") for chunk in iter(lambda: file.read(1 << 20), b""))
+    file.seek(0)
+    return count
 
 
 async def ingest(
@@ -118,14 +113,16 @@ async def ingest(
     ] = None,
     dry_run: DryRun = False,
 ) -> Answer:
-    """Remember conversations (.jsonl) and documents (.txt, .md, .html, .pdf).
+    """Remember conversations and documents.
+
+    Conversations are .jsonl files, documents are .txt, .md, .html and .pdf files.
 
     A line of a conversation is a JSON object such as
     {"at": "2026-03-02T09:12:00+01:00", "session": "monday", "author": "Ann", "text": "The tide turns at noon"}.
     Exit code 1: some lines could not be used.
     """
     asked = [] if questions is None else _lines(questions)
-    noun = "lines" if all(path.suffix.lower() == ".jsonl" for path in sources) else "parts"
+    noun = LINES if all(path.suffix.lower() == ".jsonl" for path in sources) else "parts"
     answer = await _carried(door, [(str(path), _by_suffix(path)) for path in sources], dry_run=dry_run, noun=noun)
     if not asked or dry_run:
         return answer
@@ -142,7 +139,8 @@ def _by_suffix(path: Path) -> Importer:
     format_ = BY_SUFFIX.get(path.suffix.lower())
     if format_ is None:
         raise InvalidInputError(f"{str(path)!r} has none of the suffixes {', '.join(BY_SUFFIX)}; see `import --format`")
-    return importer_of(format_)
+    importer: Importer = entry_of(IMPORTERS, format_)
+    return importer
 
 
 def _lines(path: Path) -> list[str]:
@@ -162,6 +160,8 @@ async def _carried(door: Door, sources: list[tuple[str, Importer]], *, dry_run: 
         showing.note(f"{refused.place}: {refused.reason}")
     if len(report.refused) > MAX_SHOWN:
         showing.note(f"… and {len(report.refused) - MAX_SHOWN} more")
+    if report.refused and noun == LINES:
+        showing.note(f"a line is such as {EXAMPLE}")
     if report.refused:
         showing.note(f"{len(report.refused)} of {report.read + len(report.refused)} {noun} could not be used")
     new = "would be new" if dry_run else "of them new"
@@ -232,15 +232,18 @@ class _Intake:
 
 
 async def formats_(_door: Door) -> Answer:
-    """List the formats that `import --format` knows, each with what its source is."""
-    rows = [(LOSSLESS, "a file that `export` has written")]
-    for name in formats():
-        if name != LOSSLESS:
-            try:
-                rows.append((name, (importer_of(name).__doc__ or "").strip().partition("\n")[0].rstrip(".")))
-            except InvalidInputError as error:
-                rows.append((name, str(error)))
-    return Answer([{"format": name, "source": said} for name, said in rows], showing.table(("format", "source"), rows))
+    """List the formats of `import` and `export`."""
+    rows = [("import and export", LOSSLESS, "a text file without loss, one JSON object a line")]
+    for command, group in (("import", IMPORTERS), ("export", EXPORTERS)):
+        for name in formats(group):
+            if name != LOSSLESS:
+                try:
+                    said = (entry_of(group, name).__doc__ or "").strip().partition("\n")[0].rstrip(".")
+                except InvalidInputError as error:
+                    said = str(error)
+                rows.append((command, name, said))
+    keys = ("command", "format", "what")
+    return Answer([dict(zip(keys, row, strict=True)) for row in rows], showing.table(keys, rows))
 
 
 COMMANDS: Final = {"ingest": ingest, "import": import_, "formats": formats_}

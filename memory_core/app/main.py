@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Sequence
-from importlib.metadata import EntryPoint, entry_points
-from typing import Final
+from functools import cache
+from importlib.metadata import EntryPoint, entry_points, version
+from typing import Annotated, Final
 
 try:
     import rich as _rich  # noqa: F401  # pyright: ignore[reportUnusedImport]  (both are of one extra)
@@ -13,7 +14,7 @@ try:
 except ImportError as error:
     raise ImportError("`memory-core` needs typer and rich: pip install 'memory-core[cli]'") from error
 
-from memory_core.app import doctor, files, importing, reading, showing, writing
+from memory_core.app import bench, doctor, files, importing, reading, showing, writing
 from memory_core.app.command import add_command
 from memory_core.app.settings import settings
 from memory_core.errors import InvalidInputError, MemoryCoreError, reason_for_log
@@ -33,15 +34,30 @@ something is not as it should be; 2 not done, and standard error says why.
 """
 
 
+@cache
 def program() -> typer.Typer:
     """The commands of this package and of the installed adapters."""
     made = typer.Typer(name=NAME, help=HELP, pretty_exceptions_enable=False, rich_markup_mode=None)
-    for module in (writing, reading, importing, files, doctor):
+    made.callback()(_options)
+    for module in (writing, reading, importing, files, doctor, bench):
         for name, work in module.COMMANDS.items():
             add_command(made, name, work)
     for point in sorted(entry_points(group=GROUP), key=lambda point: point.name):
         _add_foreign(made, point)
     return made
+
+
+def _version(wanted: bool) -> None:  # noqa: FBT001  (typer's)
+    if wanted:
+        typer.echo(f"{NAME} {version(NAME)}")
+        raise typer.Exit
+
+
+def _options(
+    *,
+    version: Annotated[bool, typer.Option("--version", callback=_version, help="Print the version and exit.")] = False,
+) -> None:
+    """The options of the program itself."""
 
 
 def _add_foreign(made: typer.Typer, point: EntryPoint) -> None:
@@ -57,7 +73,7 @@ def _add_foreign(made: typer.Typer, point: EntryPoint) -> None:
             work: Callable[[Sequence[str]], object] = point.load()
         except ImportError as error:
             raise InvalidInputError(str(error)) from error
-        given = settings(file=None, app=None, user=None, words_only=False)
+        given = settings(file=None, app=None, user=None, embedder=None)
         user = ["--user", given.user] if given.named_user else []
         code = work(["--db", given.file, "--app", given.app, *user, *context.args])
         raise typer.Exit(code if isinstance(code, int) else 0)
@@ -69,23 +85,26 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         found = typer.main.get_command(program())
         code = found.main(args=given or ["--help"], prog_name=NAME, standalone_mode=False)
+        if code == INTERRUPTED:  # what typer makes of Ctrl-C
+            showing.complain("interrupted; nothing is half-written, and the same command continues")
         return code if isinstance(code, int) else 0
     except typer.Abort:
         showing.complain("nothing was changed")
         return FAILED
     except (MemoryCoreError, OSError, ImportError) as error:
-        showing.complain(str(error))
+        showing.complain(showing.sentence(error))
         return FAILED
     except typer.TyperException as error:
-        showing.complain(f"{error.format_message()} See: {NAME} --help")
+        showing.complain(_usage(error))
         return FAILED
-    except KeyboardInterrupt:
-        return INTERRUPTED
     except Exception as error:  # noqa: BLE001  (a defect: no text of a memory must be shown, nor a traceback)
         showing.complain(f"a defect of memory-core, please report it: {reason_for_log(error)}")
         return BROKEN
 
 
-def run() -> None:
-    """The script `memory-core`."""
-    sys.exit(main())
+def _usage(error: typer.TyperException) -> str:
+    """What is wrong with the arguments, and where to read on."""
+    said, context = error.format_message().removesuffix("."), getattr(error, "ctx", None)
+    if "unexpected extra argument" in said:
+        said += "; put a text of several words in quotes"
+    return f"{said}; see {NAME if context is None else context.command_path} --help"

@@ -166,23 +166,30 @@ async def stats(
     door: Door,
     *,
     all_owners: Annotated[bool, typer.Option("--all", help="All owners, one line each.")] = False,
+    watch: Annotated[bool, typer.Option("--watch", help="Count again and again, until Ctrl-C.")] = False,
+    every: Annotated[float, typer.Option("--every", min=0.1, help="Seconds between two counts.")] = 2.0,
 ) -> Answer:
     """Count the memories of the owner, or of all owners."""
     memory = await door.memory()
+    again = every if watch else None
     if all_owners:
-        every = await Operator(memory).stats()
+        counts = await Operator(memory).stats()
         rows = [
-            (scope.app, scope.user, s.records, s.sessions, s.newest, s.vectors_pending) for scope, s in every.items()
+            (scope.app, scope.user, s.records, s.sessions, s.newest, s.vectors_pending) for scope, s in counts.items()
         ]
-        value = [{"app": scope.app, "user": scope.user, "stats": each.to_dict()} for scope, each in every.items()]
-        return Answer(value, showing.table(("app", "user", "memories", "sessions", "newest", "pending vectors"), rows))
+        value = [{"app": scope.app, "user": scope.user, "stats": each.to_dict()} for scope, each in counts.items()]
+        return Answer(
+            value,
+            showing.table(("app", "user", "memories", "sessions", "newest", "pending vectors"), rows),
+            every=again,
+        )
     owner = await door.owner()
     found = await owner.stats()
-    if not found.records:
+    if not found.records and not watch:
         await _point_at_owners(door, owner)
     named = {name: value for name, value in found.to_dict().items() if value is not None}
     rows_ = [(name.replace("_", " "), _counts(value)) for name, value in named.items()]
-    return Answer(found.to_dict(), showing.table(("", f"{owner.scope.app}/{owner.scope.user}"), rows_))
+    return Answer(found.to_dict(), showing.table(("", f"{owner.scope.app}/{owner.scope.user}"), rows_), every=again)
 
 
 def _counts(value: object) -> object:

@@ -1,7 +1,7 @@
 """Which memory a command works on: from its options, the environment or a small file, in this order.
 
 The file is `memory-core.toml` in the user's configuration folder, or what `MEMORY_CORE_CONFIG` names. Its keys are
-`file`, `app`, `user` and `words_only`.
+`file`, `app`, `user` and `embedder`.
 """
 
 from __future__ import annotations
@@ -17,9 +17,10 @@ from typing import Any, Final
 from memory_core.checks import shown
 from memory_core.errors import InvalidInputError
 
-KEYS: Final[Mapping[str, type]] = {"file": str, "app": str, "user": str, "words_only": bool}
+KEYS: Final[Mapping[str, type]] = {"file": str, "app": str, "user": str, "embedder": str}
 DEFAULT_FILE: Final = "memory.db"
 DEFAULT_APP: Final = "default"
+DEFAULT_EMBEDDER: Final = "minilm"
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,12 +30,13 @@ class Settings:
     file: str
     app: str
     user: str
-    words_only: bool
+    embedder: str
+    """As `embedders.embedder_of` reads it."""
     named_user: bool
     """Whether the user was named, and is not the name of the login."""
 
 
-def settings(*, file: str | None, app: str | None, user: str | None, words_only: bool) -> Settings:
+def settings(*, file: str | None, app: str | None, user: str | None, embedder: str | None) -> Settings:
     """Complete what the options say.
 
     Raises:
@@ -46,7 +48,7 @@ def settings(*, file: str | None, app: str | None, user: str | None, words_only:
         file=file or os.environ.get("MEMORY_CORE_FILE") or known.get("file") or DEFAULT_FILE,
         app=app or os.environ.get("MEMORY_CORE_APP") or known.get("app") or DEFAULT_APP,
         user=named or _login(),
-        words_only=words_only or bool(known.get("words_only")),
+        embedder=embedder or os.environ.get("MEMORY_CORE_EMBEDDER") or known.get("embedder") or DEFAULT_EMBEDDER,
         named_user=named is not None,
     )
 
@@ -71,8 +73,8 @@ def _configured() -> dict[str, Any]:  # checked against KEYS
     for key, value in found.items():
         if key not in KEYS or not isinstance(value, KEYS[key]):
             raise InvalidInputError(
-                f"the configuration file {str(path)!r} sets {key} to {shown(value)}; it can set file, app and user "
-                "to texts, and words_only to true or false"
+                f"the configuration file {str(path)!r} sets {key} to {shown(value)}; it can set "
+                f"{', '.join(KEYS)}, each to a text"
             )
     return found
 

@@ -14,6 +14,7 @@ from rich.table import Table
 from rich.text import Text
 
 from memory_core.encoding import encode_json
+from memory_core.errors import FingerprintError
 from memory_core.models import Component, Hit, MemoryRecord
 from memory_core.recall.values import Considered, Reason
 
@@ -70,6 +71,14 @@ def console(*, errors: bool = False) -> Console:
 def complain(text: str) -> None:
     """Print a sentence on standard error."""
     console(errors=True).print(Text(f"memory-core: {line(text, 2_000)}", "red" if sys.stderr.isatty() else ""))
+
+
+def sentence(error: Exception) -> str:
+    """What an error says, with the way out of this program."""
+    if not isinstance(error, FingerprintError):
+        return str(error)
+    found = str(error).partition(";")[0]  # what follows is for Python
+    return f"{found}; name that model with --embedder, or compute them again with `memory-core reembed`"
 
 
 def note(text: str) -> None:

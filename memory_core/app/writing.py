@@ -97,7 +97,7 @@ async def supersede(
     id: Id,  # noqa: A002
     text: Annotated[str, typer.Argument(metavar="TEXT", help="What is true now.")],
 ) -> Answer:
-    """Replace a memory that is no longer true; the old one is archived and stays in `history`."""
+    """Replace a memory that is no longer true. The old one is archived and stays in `history`."""
     record = await (await door.owner()).supersede(id, text)
     return Answer(record.to_dict(), showing.records([record]))
 

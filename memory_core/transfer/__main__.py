@@ -14,6 +14,7 @@ from importlib.util import find_spec
 from memory_core.errors import MemoryCoreError
 from memory_core.loop import run_sync
 from memory_core.progress import Progress, ProgressCallback, progress_bar
+from memory_core.settings import DEFAULT_EMBEDDER
 from memory_core.transfer.addresses import insist_on_existing, memory_at
 from memory_core.transfer.migrate import migrate
 
@@ -26,11 +27,12 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("target")
     parser.add_argument("--words-only", action="store_true", help="the memories have no embedder, and so no vectors")
     given = parser.parse_args(arguments)
+    embedder = None if given.words_only else DEFAULT_EMBEDDER
     try:
         insist_on_existing(given.source)
         with (
-            memory_at(given.source, words_only=given.words_only) as source,
-            memory_at(given.target, words_only=given.words_only) as target,
+            memory_at(given.source, embedder) as source,
+            memory_at(given.target, embedder) as target,
             _shown() as tell,
         ):
             report = run_sync(migrate, source, target, progress=tell)

@@ -6,6 +6,8 @@ from pathlib import Path
 
 from memory_core.errors import StoreUnavailableError
 from memory_core.memory import Memory
+from memory_core.protocols import Embedder
+from memory_core.settings import DEFAULT_EMBEDDER, Default, made
 
 
 def is_server(address: str) -> bool:
@@ -28,11 +30,10 @@ def insist_on_existing(address: str) -> None:
         raise StoreUnavailableError(f"there is no memory file {address!r}; nothing was created")
 
 
-def memory_at(address: str, *, words_only: bool = False) -> Memory:
-    """The memory at an address, with the default embedder or, with `words_only`, without one."""
+def memory_at(address: str, embedder: Embedder | Default | None = DEFAULT_EMBEDDER) -> Memory:
+    """The memory at an address."""
     if not is_server(address):
-        return Memory(address, embedder=None) if words_only else Memory(address)
-    from memory_core.embedding.minilm import MiniLmEmbedder  # noqa: PLC0415  (numpy and onnxruntime)
+        return Memory(address, embedder=embedder)
     from memory_core.storage.qdrant.store import QdrantStore  # noqa: PLC0415  (an extra)
 
-    return Memory(QdrantStore.from_uri(address, embedder=None if words_only else MiniLmEmbedder()))
+    return Memory(QdrantStore.from_uri(address, embedder=None if embedder is None else made(embedder)))

@@ -14,6 +14,7 @@ from base64 import b64decode, b64encode
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from datetime import datetime
+from functools import partial
 from hashlib import blake2b
 from typing import Any, Final, Protocol, cast, runtime_checkable
 
@@ -101,11 +102,7 @@ async def export_jsonl(
         made_with = await port.fingerprint() if vectors else None
         head = {"format": FORMAT, "version": VERSION, "store": known.secret.hex()}
         await asyncio.to_thread(out.line, {**head, "fingerprint": None if made_with is None else asdict(made_with)})
-        for number, scope in enumerate(owners, 1):
-            async for done, total, items in _batches(port, scope):
-                await asyncio.to_thread(out.records, items, vectors=vectors)
-                if progress is not None:
-                    progress(Progress(done, total, f"owner {number} of {len(owners)}"))
+        await _carry(port, owners, partial(out.records, vectors=vectors), progress)
         if owner is None:
             hashes = sorted(digest.hex() for digest in (await port.tombstones()).digests)
             for start in range(0, len(hashes), HASHES):
@@ -115,6 +112,32 @@ async def export_jsonl(
         return Exported(len(owners), out.count, checksum)
 
     return await on_core(work)
+
+
+async def export_records(
+    memory: Memory,
+    write: Callable[[list[Carried]], object],
+    *,
+    owner: Scope | None = None,
+    progress: ProgressCallback | None = None,
+) -> None:
+    """Pass all records on, or those of one owner, as `export_jsonl` would write them; raises the same errors."""
+
+    async def work() -> None:
+        port = port_of(await memory.ready())
+        await _carry(port, [owner] if owner is not None else await port.owners(), write, progress)
+
+    await on_core(work)
+
+
+async def _carry(
+    port: Copyable, owners: Sequence[Scope], write: Callable[[list[Carried]], object], progress: ProgressCallback | None
+) -> None:
+    for number, scope in enumerate(owners, 1):
+        async for done, total, items in _batches(port, scope):
+            await asyncio.to_thread(write, items)
+            if progress is not None:
+                progress(Progress(done, total, f"owner {number} of {len(owners)}"))
 
 
 async def _batches(port: Copyable, scope: Scope) -> AsyncIterator[tuple[int, int, list[Carried]]]:
@@ -241,7 +264,7 @@ class _Reader:
         found = _parsed(number, line)
         if found.get("format") != FORMAT or not isinstance(found.get("version"), int):
             raise InvalidInputError(
-                f"line {number} is not the first line of an export of memory-core; for other formats give --format"
+                f"line {number} is not the first line of an export of memory-core; `memory-core formats` lists others"
             )
         if found["version"] > VERSION:
             raise InvalidInputError(

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import errno
-import io
 import json
 import os
 import pty
 import re
 import shlex
 import shutil
+import signal
 import subprocess
 import sys
+import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+import memory_core
 import memory_core.app
 from memory_core.app.main import program
 from tests.app.conftest import Run, insist_on_schema
@@ -29,7 +32,7 @@ PROGRAM = [sys.executable, "-m", "memory_core"]
 def words_only(tmp_path: Path) -> None:
     """Without the model, which takes a moment to load for each command."""
     (tmp_path / "config").mkdir()
-    (tmp_path / "config" / "memory-core.toml").write_text("words_only = true\n")
+    (tmp_path / "config" / "memory-core.toml").write_text('embedder = "none"\n')
 
 
 def remember(run: Run, *texts: str) -> list[str]:
@@ -60,9 +63,10 @@ def invocations(folder: Path, id: str, other: str) -> dict[str, list[str]]:  # n
         "backup": ["backup", "copy.db", "--overwrite"],
         "restore": ["restore", "copy.db", "--file", "restored.db", "--overwrite", "--yes"],
         "migrate": ["migrate", "moved.db"],
-        "reembed": ["reembed"],
+        "reembed": ["reembed", "hashing"],
         "check": ["check"],
         "doctor": ["doctor"],
+        "bench": ["bench", "--records", "100"],
         "sql-view": ["sql-view"],
         "forget": ["forget", id, "--yes"],
         "erase": ["erase", "--yes"],
@@ -115,15 +119,21 @@ sys.exit(max(codes))
 
 def in_terminal(calls: list[list[str]], folder: Path, answer: str = "") -> tuple[int, str]:
     """Run commands in a terminal of their own; returns the highest exit code and all that was printed."""
+    return on_screen([sys.executable, "-c", IN_A_ROW, json.dumps(calls)], folder, ("", answer))
+
+
+def on_screen(command: list[str], folder: Path, *answers: tuple[str, str]) -> tuple[int, str]:
+    """Run a program in a terminal of its own; once the first text of an answer is printed, its second one is typed."""
+    left = list(answers)
     child, terminal = pty.fork()
     if child == 0:
         os.chdir(folder)
         os.environ.update(COLUMNS="100", TERM="xterm-256color")
-        os.execv(sys.executable, [sys.executable, "-c", IN_A_ROW, json.dumps(calls)])
+        os.execv(command[0], command)
     screen = b""
-    if answer:
-        os.write(terminal, answer.encode())
     while True:
+        if left and left[0][0].encode() in screen:
+            os.write(terminal, left.pop(0)[1].encode())
         try:
             chunk = os.read(terminal, 65_536)
         except OSError as error:
@@ -196,7 +206,7 @@ def test_the_owner_comes_from_options_or_the_environment_or_a_file(
     run("add", "of the option", "--user", "tom", "--app", "demo")
     (tmp_path / "config").mkdir()
     config = tmp_path / "config" / "memory-core.toml"
-    config.write_text('user = "tom"\napp = "demo"\nwords_only = true\n')
+    config.write_text('user = "tom"\napp = "demo"\nembedder = "none"\n')
     assert run("list", "--json").value["records"][0]["text"] == "of the option"
     monkeypatch.setenv("MEMORY_CORE_USER", "ann")
     monkeypatch.setenv("MEMORY_CORE_APP", "default")
@@ -205,7 +215,7 @@ def test_the_owner_comes_from_options_or_the_environment_or_a_file(
     monkeypatch.setenv("MEMORY_CORE_FILE", "elsewhere.db")
     assert "there is no memory file 'elsewhere.db'" in run("list", code=2).err
     config.write_text("users = 3\n")
-    assert "sets users to 3; it can set" in run("list", code=2).err
+    assert "sets users to 3; it can set file, app, user, embedder, each to a text" in run("list", code=2).err
     monkeypatch.setenv("MEMORY_CORE_CONFIG", "nowhere.toml")
     assert "there is no such file" in run("list", code=2).err
 
@@ -220,9 +230,10 @@ def test_an_owner_without_memories_is_told_who_has_some(run: Run) -> None:
     ("arguments", "said"),
     [
         (["nope"], "No such command 'nope'"),
-        (["search"], "Missing argument"),
+        (["search"], "Missing argument 'QUESTION'; see memory-core search --help"),
+        (["add", "two", "words"], "put a text of several words in quotes"),
         (["search", "tea", "--limit", "none"], "Invalid value for '--limit'"),
-        (["list", "--file", "typo.db"], "there is no memory file 'typo.db'; nothing was created"),
+        (["list", "--file", "typo.db"], "there is no memory file 'typo.db'; `memory-core add` creates it"),
         (["show", "x", "--file", "talk.txt"], "is not a memory store"),
         (["add", "tea", "--at", "yesterday"], "--at must be a time"),
         (["add", "tea", "--data", "[1]"], "--data must be a JSON object"),
@@ -231,6 +242,16 @@ def test_an_owner_without_memories_is_told_who_has_some(run: Run) -> None:
         (["import", "talk.txt", "--file", "new.db"], "line 1 is not JSON"),
         (["import", "talk.txt", "--format", "nope"], "there is no importer for 'nope'; the formats are adk"),
         (["import", "nowhere.jsonl"], "No such file"),
+        (["reembed", "nope"], "there is no embedder 'nope' (No module named 'nope'); give one of minilm"),
+        (["reembed", "json:dumps"], "there is no embedder 'json:dumps'"),
+        (["reembed", "json:__name__"], "there is no embedder 'json:__name__'"),
+        (["reembed", "none"], "'none' makes no vectors"),
+        (
+            ["export", "x", "--format", "nope"],
+            "there is no exporter for 'nope'; the formats are jsonl, langgraph, mem0",
+        ),
+        (["export", "talk.txt", "--format", "mem0"], "there is 'talk.txt' already"),
+        (["export", "x", "--format", "mem0"], "mem0 needs a vector of each memory"),
         (["maintain", "--undo", "talk.txt"], "is not what `maintain --json` printed"),
         (["add", "tea", "--user", " "], "user must not be empty"),
     ],
@@ -269,59 +290,126 @@ def test_text_comes_from_a_pipe_and_goes_to_one(tmp_path: Path) -> None:
     assert "Traceback" not in cut.stderr
 
 
-def test_interrupting_is_no_error(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    class Interrupted(io.StringIO):
-        def read(self, size: int | None = -1, /) -> str:
-            raise KeyboardInterrupt
-
-    monkeypatch.setattr(io, "TextIOWrapper", lambda _: Interrupted())
-    assert run("add", "-", code=130).err == ""
+INTERRUPTED = "memory-core: interrupted; nothing is half-written, and the same command continues"
 
 
-@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
-def test_completion_is_there_for_every_shell(shell: str, tmp_path: Path) -> None:
-    words = {"bash": "bash_source", "zsh": "zsh_source", "fish": "fish_source"}
-    kind, _, _ = words[shell].partition("_")
-    environment = {**os.environ, "_MEMORY_CORE_COMPLETE": f"source_{kind}"}
-    code = "import sys; from memory_core.app.main import main; sys.exit(main())"
-    made = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=False)
-    assert "memory-core" in made.stdout
-    script = tmp_path / f"complete.{shell}"
-    script.write_text(made.stdout)
-    if found := shutil.which(shell):
-        subprocess.run([found, "-n", script], check=True)
+def test_an_interrupted_import_is_one_sentence_and_continues(run: Run, tmp_path: Path) -> None:
+    """Ctrl-C in a terminal while the program waits for more lines, and in a pipe after some of them."""
+    remember(run, "The spare key is with Mrs Okafor", "Ann lives in Oslo")
+    checksum = run("export", "all.jsonl", "--json").value["checksum"]
+    lines = (tmp_path / "all.jsonl").read_bytes().splitlines(keepends=True)
+    code, screen = on_screen([*PROGRAM, "import", "-", "--file", "b.db"], tmp_path, ("importing", "\x03"))
+    assert (code, INTERRUPTED in screen, "Traceback" in screen) == (130, True, False)
+    command = [*PROGRAM, "import", "-", "--file", "c.db"]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stderr=subprocess.PIPE, text=False) as process:
+        assert process.stdin is not None
+        assert process.stderr is not None
+        process.stdin.write(b"".join(lines[:2]))
+        process.stdin.flush()
+        while not (tmp_path / "c.db").exists():
+            time.sleep(0.01)
+        process.send_signal(signal.SIGINT)
+        assert process.wait() == 130
+        assert process.stderr.read().decode() == f"{INTERRUPTED}\n"
+    for file in ("b.db", "c.db"):
+        run("import", "all.jsonl", "--file", file)
+        assert run("check", "--file", file).code == 0
+        assert run("export", f"{file}.jsonl", "--file", file, "--json").value["checksum"] == checksum
 
 
-def test_bash_completes_commands_and_options(tmp_path: Path) -> None:
+def test_an_interrupt_while_the_program_is_loaded_is_no_traceback(tmp_path: Path) -> None:
+    (tmp_path / "typer.py").write_text("raise KeyboardInterrupt")
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(tmp_path), *sys.path])}
+    done = subprocess.run([*PROGRAM, "list"], env=environment, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "")
+
+
+@pytest.mark.usefixtures("words_only")
+def test_watching_prints_again_until_it_is_interrupted(run: Run, tmp_path: Path) -> None:
+    remember(run, "Ann lives in Oslo")
+    command = [*PROGRAM, "stats", "--watch", "--every", "0.1", "--json"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        first = json.loads(process.stdout.readline())
+        remember(run, "Ann keeps bees")
+        while (later := json.loads(process.stdout.readline())) == first:
+            pass
+        process.send_signal(signal.SIGINT)
+        assert process.wait() == 0
+    insist_on_schema("stats", later)
+    assert (first["records"], later["records"]) == (1, 2)
+
+
+def test_another_embedder_is_named_for_one_command_or_for_all(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    remember(run, "The spare key is with Mrs Okafor")
+    (tmp_path / "mine.py").write_text(
+        "from memory_core.embedding.hashing import HashingEmbedder as Mine\none = Mine()\n"
+    )
+    done = run("reembed", "mine:one", "--json")
+    assert done.value["embedder"]["name"] == "hashing"
+    assert "name it from now on: --embedder mine:one, or MEMORY_CORE_EMBEDDER=mine:one" in done.err
+    refused = run("search", "Where is the key?", code=2).err
+    assert "name that model with --embedder, or compute them again with `memory-core reembed`" in refused
+    assert "Okafor" in run("search", "Where is the key?", "--embedder", "hashing").out
+    monkeypatch.setenv("MEMORY_CORE_EMBEDDER", "mine:Mine")
+    assert "Okafor" in run("search", "Where is the key?").out
+    run("reembed", "minilm")
+    assert "Okafor" in run("search", "Where is the key?", "--embedder", "minilm").out
+
+
+@pytest.fixture
+def completed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], Path]:
+    """The completion script for a shell, and `memory-core` on its path."""
     program_ = tmp_path / "memory-core"
-    program_.write_text(f'#!/bin/sh\nexec {sys.executable} -c "from memory_core.app.main import run; run()" "$@"\n')
+    program_.write_text(f'#!/bin/sh\nexec {sys.executable} -c "from memory_core.__main__ import run; run()" "$@"\n')
     program_.chmod(0o755)
-    script = subprocess.run(
-        [program_],
-        env={**os.environ, "_MEMORY_CORE_COMPLETE": "source_bash"},
-        capture_output=True,
-        text=True,
-        check=False,
-    ).stdout
-    (tmp_path / "complete.bash").write_text(script)
+    monkeypatch.setenv("PATH", f"{tmp_path}{os.pathsep}{os.environ['PATH']}")
+
+    def script(shell: str) -> Path:
+        if shutil.which(shell) is None:
+            pytest.skip(f"{shell} is not installed")
+        environment = {**os.environ, "_MEMORY_CORE_COMPLETE": f"source_{shell}"}
+        made = subprocess.run([program_], env=environment, capture_output=True, text=True, check=False)
+        (tmp_path / f"complete.{shell}").write_text(made.stdout)
+        return tmp_path / f"complete.{shell}"
+
+    return script
+
+
+def test_bash_completes_commands_options_and_formats(completed: Callable[[str], Path]) -> None:
     ask = f"""
-        source {tmp_path}/complete.bash
+        source {completed("bash")}
         function=$(complete -p memory-core | sed 's/.*-F \\([^ ]*\\) .*/\\1/')
         COMP_WORDS=(memory-core se); COMP_CWORD=1; $function memory-core; echo "${{COMPREPLY[@]}}"
         COMP_WORDS=(memory-core search --exp); COMP_CWORD=2; $function memory-core; echo "${{COMPREPLY[@]}}"
         COMP_WORDS=(memory-core import x --format ch); COMP_CWORD=4; $function memory-core; echo "${{COMPREPLY[@]}}"
     """
-    path = f"{tmp_path}{os.pathsep}{os.environ['PATH']}"
-    said = subprocess.run(
-        ["bash", "-c", ask], env={**os.environ, "PATH": path}, capture_output=True, text=True, check=True
-    )
+    said = subprocess.run(["bash", "-c", ask], capture_output=True, text=True, check=True)
     assert said.stdout.splitlines() == ["search", "--explain", "chatgpt chroma"]
+
+
+def test_fish_completes_options_and_formats(completed: Callable[[str], Path]) -> None:
+    lines = ["memory-core search --exp", "memory-core export x --format m"]
+    ask = "; ".join([f"source {completed('fish')}", *(f"complete -C '{line}'" for line in lines)])
+    said = subprocess.run(["fish", "-c", ask], capture_output=True, text=True, check=True)
+    assert [line.partition("\t")[0] for line in said.stdout.splitlines() if line] == ["--explain", "mem0"]
+
+
+def test_zsh_completes_a_command_in_a_terminal(completed: Callable[[str], Path], tmp_path: Path) -> None:
+    begin = f"autoload -U compinit; compinit -u -D; source {completed('zsh')}; echo re''ady\n"
+    completed_and_echoed = "memory-core sea\t\x01echo \nexit\n"
+    _, screen = on_screen(["/usr/bin/env", "zsh", "-f", "-i"], tmp_path, ("", begin), ("ready", completed_and_echoed))
+    assert "\nmemory-core search" in screen.replace("\r", "")
 
 
 def test_a_new_user_finds_a_memory_with_nothing_but_the_help(run: Run) -> None:
     """What the first page says is tried as it stands there."""
     page = run("--help").out
     assert run().out == page
+    assert run("--version").out == f"memory-core {memory_core.__version__}\n"
+    assert "..." not in page.partition("Commands:")[2]
     joined = " ".join(page.split())
     add = joined.partition('memory-core add "')[2].partition('"')[0]
     question = joined.partition('memory-core search "')[2].partition('"')[0]

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import json
-import sqlite3
 import sys
 import zipfile
 from collections.abc import Iterator
-from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -24,48 +22,23 @@ from qdrant_client import models
 from spade_llm.memory import AgentBaseMemory, AgentInteractionMemory
 
 from memory_core import Memory, run_sync
-from memory_core.app.importing import importer_of
+from memory_core.app.entries import IMPORTERS, entry_of
 from memory_core.app.sources.document import PART_CHARS
-from memory_langchain import MemoryStore
-from tests.app.conftest import Run
+from tests.app.conftest import Run, damaged, import_twice
 from tests.storage.qdrant.loopback import Loopback
-
-
-def import_twice(run: Run, source: Path | str, format_: str, *, refused: int = 0) -> list[dict[str, Any]]:
-    """The records of all owners after a dry run and two imports, of which the second adds nothing."""
-    arguments = ["import", str(source), "--format", format_, "--words-only", "--json"]
-    code = 1 if refused else 0
-    wanted = run(*arguments, "--dry-run", code=code).value
-    first = run(*arguments, code=code).value
-    assert len(first["refused"]) == refused, first
-    assert (wanted["new"], wanted["read"]) == (first["new"], first["read"])
-    assert first["known"] == 0
-    second = run(*arguments, code=code).value
-    assert (second["new"], second["known"], second["read"]) == (0, first["new"], first["read"])
-    owners = run("stats", "--all", "--json").value
-    found: list[dict[str, Any]] = []
-    for each in owners:
-        page = run("list", "--app", each["app"], "--user", each["user"], "--order", "oldest", "--json").value
-        found += page["records"]
-    assert len(found) == first["new"]
-    return found
-
-
-def damaged(path: Path, table: str, column: str) -> None:
-    """Half a value in the first row of a table."""
-    with closing(sqlite3.connect(path)) as db, db:
-        db.execute(
-            f"UPDATE {table} SET {column} = substr({column}, 1, 9) WHERE rowid = (SELECT min(rowid) FROM {table})"
-        )
 
 
 def test_every_importer_is_found_and_says_what_its_source_is(run: Run) -> None:
     for each in run("formats", "--json").value:
-        assert each["source"][:1].isupper() or each["format"] in {"jsonl", "mem0"}
+        assert each["what"][:1].isupper() or each["format"] in {"jsonl", "mem0"}
 
 
 @pytest.mark.parametrize("format_", ["adk", "chatgpt", "chroma", "document", "langgraph", "mem0", "spade-llm"])
-@pytest.mark.parametrize("content", [None, b"", b"SQLite format 3\0" + bytes(200), b"\xff" * 5_000, b"[" * 50_000])
+@pytest.mark.parametrize(
+    "content",
+    [None, b"", b"SQLite format 3\0" + bytes(200), b"\xff" * 5_000, b"[" * 50_000],
+    ids=["missing", "empty", "cut", "bytes", "deep"],
+)
 def test_a_source_of_something_else_is_one_sentence(
     run: Run, tmp_path: Path, format_: str, content: bytes | None
 ) -> None:
@@ -189,81 +162,6 @@ def test_a_collection_of_radbot(run: Run, loopback: Loopback) -> None:
     assert "is not the address" in run("import", "nowhere", "--format", "radbot", "--words-only", code=2).err
 
 
-def test_items_of_langgraph_are_found_by_our_store(run: Run, tmp_path: Path) -> None:
-    peer = pytest.importorskip("langgraph.store.sqlite", reason="langgraph-checkpoint-sqlite is not installed")
-    path = tmp_path / "store.db"
-    with peer.SqliteStore.from_conn_string(str(path)) as store:
-        store.setup()
-        store.put(("users", "ann"), "tea", {"text": "Ann drinks jasmine tea"})
-        store.put(("users", "ann"), "home", {"text": "Ann lives in Rome"})
-    assert len(import_twice(run, path, "langgraph")) == 2
-    with Memory("memory.db", embedder=None) as memory:
-        ours = MemoryStore(memory.bind(user="ann"), mode="lexical")
-        item = ours.get(("users", "ann"), "tea")
-        assert item is not None
-        assert item.value == {"text": "Ann drinks jasmine tea"}
-        assert [found.key for found in ours.search(("users",), query="Rome")][:1] == ["home"]
-    damaged(path, "store", "value")
-    refused = run("import", str(path), "--format", "langgraph", "--words-only", "--json", code=1).value["refused"]
-    assert "not JSON" in refused[0]["reason"]
-
-
-def test_points_of_mem0(run: Run, tmp_path: Path) -> None:
-    """Its folder is a local Qdrant, and mem0's own class for it writes without a model."""
-    peer = pytest.importorskip("mem0.vector_stores.qdrant", reason="mem0ai is not installed")
-    folder = tmp_path / "qdrant"
-    store = peer.Qdrant(collection_name="mem0", embedding_model_dims=2, path=str(folder), on_disk=True)
-    payloads = [
-        {"data": "Ann keeps bees", "user_id": "ann", "created_at": "2026-03-02T09:00:00+00:00", "topic": "bees"},
-        {"user_id": "ann"},
-    ]
-    ids = ["6f1c1a52-8f0f-4c7e-9d4c-000000000001", "6f1c1a52-8f0f-4c7e-9d4c-000000000002"]
-    store.insert(vectors=[[1.0, 0.0], [0.0, 1.0]], payloads=payloads, ids=ids)
-    store.client.close()
-    (record,) = import_twice(run, folder, "mem0", refused=1)
-    assert (record["text"], record["user"], record["data"]) == ("Ann keeps bees", "ann", {"topic": "bees"})
-
-
-def test_the_history_of_mem0(run: Run, tmp_path: Path) -> None:
-    peer = pytest.importorskip("mem0.memory.storage", reason="mem0ai is not installed")
-    path = tmp_path / "history.db"
-    storage = peer.SQLiteManager(str(path))
-    storage.add_history("m1", None, "Ann lives in Oslo", "ADD", created_at="2026-03-02T09:00:00+00:00")
-    storage.add_history("m1", "Ann lives in Oslo", "Ann lives in Rome", "UPDATE")
-    storage.add_history("m2", None, "Ann has a boat", "ADD")
-    storage.add_history("m2", "Ann has a boat", None, "DELETE", is_deleted=1)
-    storage.close()
-    (record,) = import_twice(run, path, "mem0")
-    assert record["text"] == "Ann lives in Rome"
-    assert record["occurred_at"] == "2026-03-02T09:00:00+00:00"
-
-
-def test_a_folder_of_chroma_with_the_metadata_of_skynet(run: Run, tmp_path: Path) -> None:
-    peer = pytest.importorskip("chromadb", reason="chromadb is not installed")
-    client = peer.PersistentClient(path=str(tmp_path / "chroma"))
-    collection = client.get_or_create_collection("skynet_memories")
-    metadata = {
-        "type": "fact",
-        "user": "ann",
-        "importance": 0.9,
-        "emotion": "joy",
-        "tags": "a, b",
-        "timestamp": 1.7e12,
-        "x": True,
-    }
-    collection.add(ids=["mem_1", "mem_2"], documents=["Ann keeps bees", "wrong"], embeddings=[[1.0], [0.0]],
-                   metadatas=[metadata, {"importance": 7}])  # fmt: skip
-    (record,) = import_twice(run, tmp_path / "chroma", "chroma", refused=1)
-    assert (record["text"], record["user"], record["kind"], record["importance"]) == (
-        "Ann keeps bees",
-        "ann",
-        "fact",
-        0.9,
-    )
-    assert (record["tags"], record["collection"], record["data"]) == (["a", "b"], "skynet_memories", {"x": True})
-    assert record["occurred_at"].startswith("2023-11-14T22:13:20")
-
-
 def conversation_of_chatgpt() -> dict[str, Any]:
     """As its export has it: a tree of messages, in which an edited question is another branch."""
 
@@ -354,7 +252,7 @@ def test_an_importer_that_needs_a_missing_package_says_so(run: Run, monkeypatch:
     monkeypatch.setitem(sys.modules, "memory_langchain.importer", None)
     assert "cannot be loaded" in run("import", "x", "--format", "langgraph", "--words-only", code=2).err
     assert "cannot be loaded" in run("formats").out
-    assert callable(importer_of("chatgpt"))
+    assert callable(entry_of(IMPORTERS, "chatgpt"))
 
 
 def test_what_was_forgotten_here_does_not_come_back(run: Run, tmp_path: Path) -> None:

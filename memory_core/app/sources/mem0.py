@@ -1,20 +1,33 @@
-"""mem0's local files: its Qdrant folder, or its history database."""
+"""mem0's local files: its Qdrant folder, or its history database, in and out."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator, Mapping
+import hashlib
+import sqlite3
+from collections.abc import AsyncIterator, Callable, Generator, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
+from itertools import chain
 from pathlib import Path
 from typing import Any, Final
+from uuid import NAMESPACE_OID, UUID, uuid5
 
 from memory_core.errors import InvalidInputError
 from memory_core.importing import Found, Refused, database, file_at, time_of, word
 from memory_core.models import Draft, Role
+from memory_core.storage.shared.transfer import Carried
 
 COLLECTION: Final = "mem0"
 """mem0's default collection; others are found as well."""
 _PAGE: Final = 256
 _ROLES: Final[Mapping[object, Role]] = {"user": "user", "assistant": "assistant"}
-_OURS: Final = frozenset({"data", "user_id", "agent_id", "run_id", "role", "actor_id", "created_at", "text_lemmatized"})
+_OURS: Final = frozenset(
+    {"data", "user_id", "agent_id", "run_id", "role", "actor_id", "created_at", "updated_at", "hash", "text_lemmatized"}
+)
+_HISTORY: Final = (
+    "CREATE TABLE history (id TEXT PRIMARY KEY, memory_id TEXT, old_memory TEXT, new_memory TEXT, event TEXT, "
+    "created_at DATETIME, updated_at DATETIME, is_deleted INTEGER, actor_id TEXT, role TEXT)"
+)
+_EVENT: Final = "INSERT INTO history VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 _LATEST: Final = (
     "SELECT memory_id, new_memory, event, created_at, is_deleted, actor_id, role FROM history ORDER BY rowid"
 )
@@ -32,6 +45,7 @@ async def mem0(source: str) -> AsyncIterator[Found | Refused]:
 
 def _found(source: str) -> Iterator[tuple[str, str, Mapping[str, Any]]]:
     folder = Path(source).expanduser()
+    folder = folder / "qdrant" if (folder / "qdrant").is_dir() else folder
     return _points(folder) if folder.is_dir() else _history(file_at(source))
 
 
@@ -49,16 +63,26 @@ def _draft(memory_id: str, said: str, payload: Mapping[str, Any]) -> Draft:
     )
 
 
-def _points(folder: Path) -> Iterator[tuple[str, str, Mapping[str, Any]]]:
+def _client() -> tuple[Any, Any]:
     try:
-        from qdrant_client import QdrantClient  # noqa: PLC0415  (an extra)
+        from qdrant_client import QdrantClient, models  # noqa: PLC0415  (an extra)
     except ImportError as error:
-        raise InvalidInputError("reading mem0's folder needs qdrant: pip install 'memory-core[qdrant]'") from error
+        raise InvalidInputError("mem0's folder needs qdrant: pip install 'memory-core[qdrant]'") from error
+    return QdrantClient, models
+
+
+def _points(folder: Path) -> Iterator[tuple[str, str, Mapping[str, Any]]]:
+    client_class, _ = _client()
     if not (folder / "meta.json").is_file():
         raise InvalidInputError(f"{str(folder)!r} is not a local Qdrant folder of mem0: it has no meta.json")
+    for storage in sorted(folder.glob("collection/*/storage.sqlite")):
+        with database(
+            storage, "a collection of mem0's folder"
+        ) as db:  # the client would make an empty one of a cut one
+            db.execute("SELECT count(*) FROM points")
     client = None
     try:
-        client = QdrantClient(path=str(folder))
+        client = client_class(path=str(folder))
         names = [each.name for each in client.get_collections().collections if not each.name.endswith("_entities")]
         for name in names:
             following: Any = None
@@ -75,6 +99,84 @@ def _points(folder: Path) -> Iterator[tuple[str, str, Mapping[str, Any]]]:
     finally:
         if client is not None:
             client.close()
+
+
+@contextmanager
+def export_mem0(path: Path) -> Generator[Callable[[Sequence[Carried]], object]]:
+    """A folder for mem0: its local Qdrant folder `qdrant` with the vectors, and its `history.db`."""
+    client_class, models = _client()
+    path.mkdir()
+    client = client_class(path=str(path / "qdrant"))
+    try:
+        with closing(sqlite3.connect(path / "history.db", check_same_thread=False)) as history:
+            history.execute(_HISTORY)
+
+            def write(batch: Sequence[Carried]) -> None:
+                points = [models.PointStruct(id=_id(it), vector=_vector(it), payload=_payload(it)) for it in batch]
+                if points and not client.collection_exists(COLLECTION):
+                    size = models.VectorParams(size=len(points[0].vector), distance=models.Distance.COSINE)
+                    words = models.SparseVectorParams(modifier=models.Modifier.IDF)
+                    client.create_collection(COLLECTION, vectors_config=size, sparse_vectors_config={"bm25": words})
+                if points:
+                    client.upsert(COLLECTION, points)
+                history.executemany(_EVENT, chain(*map(_events, batch)))
+                history.commit()
+
+            yield write
+    finally:
+        client.close()
+
+
+def _id(item: Carried) -> str:
+    """mem0's ids are UUIDs, and so are ours, unless an application has made them."""
+    try:
+        return str(UUID(item.record.id))
+    except ValueError:
+        return str(uuid5(NAMESPACE_OID, f"{item.record.app}/{item.record.user}/{item.record.id}"))
+
+
+def _vector(item: Carried) -> list[float]:
+    """The mean of the vectors of its pieces: mem0 has one for each memory."""
+    import numpy as np  # noqa: PLC0415  (with vectors only)
+
+    if not item.vectors:
+        raise InvalidInputError(
+            f"mem0 needs a vector of each memory, and {item.record.id!r} has none; `memory-core doctor --repair` "
+            "computes pending ones, `memory-core reembed` all of them"
+        )
+    mean = np.mean([np.frombuffer(vector, np.float16).astype(np.float32) for vector in item.vectors], axis=0)
+    found: list[float] = mean.tolist()
+    return found
+
+
+def _payload(item: Carried) -> dict[str, Any]:
+    record = item.record
+    own = {
+        "data": record.text,
+        "hash": hashlib.md5(record.text.encode(), usedforsecurity=False).hexdigest(),  # as mem0 does
+        "created_at": record.occurred_at.isoformat(),
+        "updated_at": record.updated_at.isoformat(),
+        "user_id": record.user,
+        "agent_id": record.agent,
+        "run_id": record.session,
+        "actor_id": record.author,
+        "role": record.role,
+        "expiration_date": None if record.expires_at is None else record.expires_at.date().isoformat(),
+    }
+    more = {"kind": record.kind, "tags": list(record.tags), "importance": record.importance, "app": record.app}
+    return {**more, **record.data, **{name: value for name, value in own.items() if value is not None}}
+
+
+def _events(item: Carried) -> Iterator[tuple[object, ...]]:
+    """What happened to a memory, as rows of mem0's history."""
+    record, id_ = item.record, _id(item)
+    texts = [text for _, text, _ in item.revisions] + [record.text]
+    ends = [until for _, _, until in item.revisions]
+    for number, (text, since) in enumerate(zip(texts, [record.created_at, *ends], strict=True)):
+        before, event = (texts[number - 1], "UPDATE") if number else (None, "ADD")
+        key = str(uuid5(NAMESPACE_OID, f"{id_} {number}"))
+        created, updated = record.created_at.isoformat(), since.isoformat() if number else None
+        yield key, id_, before, text, event, created, updated, 0, record.author, record.role
 
 
 def _history(path: Path) -> Iterator[tuple[str, str, Mapping[str, Any]]]:

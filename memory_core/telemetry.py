@@ -1,0 +1,177 @@
+"""Spans, metrics and structured logs of all operations, for an application that asks for them with `observe`.
+
+```python
+from memory_core.telemetry import observe
+
+stop = observe()  # with the providers that the application has set up for OpenTelemetry
+stop()
+```
+
+Names are those of OpenTelemetry's semantic conventions for databases and generative AI. No text of a memory, of a
+question or of an error is ever part of them, and neither are users' names.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Coroutine, Generator, Mapping, Sized
+from contextlib import contextmanager
+from functools import partial, wraps
+from time import perf_counter
+from typing import TYPE_CHECKING, Any, Final
+
+from memory_core.errors import InvalidInputError
+from memory_core.handle import BoundMemory
+from memory_core.models import Page, Scope
+from memory_core.recall.values import Recalled
+
+if TYPE_CHECKING:
+    from opentelemetry.metrics import Histogram, MeterProvider
+    from opentelemetry.trace import Span, Tracer, TracerProvider
+
+OPERATIONS: Final = (
+    "add",
+    "add_many",
+    "put_many",
+    "remember",
+    "recall",
+    "search",
+    "search_by_vector",
+    "list",
+    "update",
+    "supersede",
+    "delete_where",
+    "erase",
+)
+"""Operations of a handle that are observed; `get` is a `list` and `delete` a `delete_where`."""
+RETRIEVALS: Final = frozenset({"recall", "search", "search_by_vector"})
+NAME: Final = "memory_core"
+
+logger = logging.getLogger("memory_core.operations")
+
+Method = Callable[..., Coroutine[Any, Any, Any]]  # any of the operations
+Attributes = dict[str, str | int]
+_originals: Final[dict[str, Method | None]] = {}
+"""The methods of `BoundMemory` itself as they were, while they are observed; `None` for inherited ones."""
+
+
+def observe(
+    *, tracer_provider: TracerProvider | None = None, meter_provider: MeterProvider | None = None, logs: bool = False
+) -> Callable[[], None]:
+    """Make a span and metrics of every operation of every handle of this process; returns what ends it.
+
+    Args:
+        tracer_provider: Where spans go; OpenTelemetry's global provider by default.
+        meter_provider: The same for metrics.
+        logs: Also log each operation on `memory_core.operations`: a failed one as a warning, others at `INFO`, with the
+            attributes of the span as `record.memory_core`.
+
+    Raises:
+        ImportError: OpenTelemetry's API is missing; the extra `otel` installs it.
+        InvalidInputError: Operations are observed already.
+    """
+    try:
+        from opentelemetry import metrics, trace  # noqa: PLC0415  (an extra)
+    except ImportError as error:
+        raise ImportError("`observe` needs OpenTelemetry: pip install 'memory-core[otel]'") from error
+    if _originals:
+        raise InvalidInputError("operations are observed already; call what `observe` returned first")
+    meter = metrics.get_meter(NAME, meter_provider=meter_provider)
+    watch = partial(
+        _watched,
+        trace.get_tracer(NAME, tracer_provider=tracer_provider),
+        meter.create_histogram("db.client.operation.duration", "s", "How long operations take."),
+        meter.create_histogram("db.client.response.returned_rows", "{row}", "How many memories they return."),
+        logs=logs,
+    )
+    for name in OPERATIONS:
+        _originals[name] = vars(BoundMemory).get(name)
+        setattr(BoundMemory, name, _observed(getattr(BoundMemory, name), watch))
+    return _stop
+
+
+def _stop() -> None:
+    for name, method in _originals.items():
+        if method is None:
+            delattr(BoundMemory, name)
+        else:
+            setattr(BoundMemory, name, method)
+    _originals.clear()
+
+
+def _observed(method: Method, watch: Callable[..., Any]) -> Method:
+    @wraps(method)
+    async def call(handle: BoundMemory, /, *args: Any, **kwargs: Any) -> Any:  # the operation's own arguments
+        with watch(method.__name__, handle.scope, kwargs.get("limit")) as returned:
+            result = await method(handle, *args, **kwargs)
+            returned(result)
+            return result
+
+    return call
+
+
+@contextmanager
+def _watched(
+    tracer: Tracer, duration: Histogram, rows: Histogram, name: str, scope: Scope, limit: object, *, logs: bool
+) -> Generator[Callable[[object], None]]:
+    known, began = _attributes(name, scope, limit), perf_counter()
+    labels: Attributes = {"db.system.name": NAME, "db.operation.name": name}
+
+    def returned(result: object) -> None:
+        known["db.response.returned_rows"] = _count(result)
+        rows.record(_count(result), labels)
+
+    with tracer.start_as_current_span(
+        f"{name} {NAME}",
+        attributes=known,
+        record_exception=False,  # its message may quote a memory
+        set_status_on_exception=False,
+    ) as span:
+        try:
+            yield returned
+        except BaseException as error:
+            known["error.type"] = labels["error.type"] = type(error).__name__
+            raise
+        finally:
+            seconds = perf_counter() - began
+            duration.record(seconds, labels)
+            _end(span, known)
+            if logs:
+                _log(name, known, seconds)
+
+
+def _end(span: Span, known: Attributes) -> None:
+    from opentelemetry.trace import StatusCode  # noqa: PLC0415  (an extra)
+
+    span.set_attributes(known)
+    if "error.type" in known:
+        span.set_status(StatusCode.ERROR)
+
+
+def _log(name: str, known: Mapping[str, str | int], seconds: float) -> None:
+    values = {**known, "duration_ms": round(1_000 * seconds, 3)}
+    level = logging.WARNING if "error.type" in known else logging.INFO
+    logger.log(level, "%s took %.1f ms", name, 1_000 * seconds, extra={NAME: values})
+
+
+def _attributes(name: str, scope: Scope, limit: object) -> Attributes:
+    found: dict[str, object] = {
+        "db.system.name": NAME,
+        "db.operation.name": name,
+        "db.namespace": scope.app,
+        "db.collection.name": scope.collection,
+        "gen_ai.agent.id": scope.agent,
+        "gen_ai.conversation.id": scope.session,
+        "gen_ai.operation.name": "retrieval" if name in RETRIEVALS else None,
+        "gen_ai.request.top_k": limit if name in RETRIEVALS else None,
+    }
+    return {key: value for key, value in found.items() if isinstance(value, str | int)}
+
+
+def _count(result: object) -> int:
+    """How many memories an operation returned, wrote or deleted."""
+    if isinstance(result, Page | Recalled):
+        return len(result.records)
+    if isinstance(result, int):
+        return result
+    return len(result) if isinstance(result, Sized) else int(result is not None)
