@@ -126,12 +126,12 @@ class QdrantPort:
             there = {str(record.id): record.payload or {} for record in found}
             for points in portions(Point(point, payload) for point in some if point not in there):
                 await shared.upsert(points, models.UpdateMode.INSERT_ONLY)
-            for point, known in there.items():
-                if known.get("_marker") == "deleted":
-                    await shared.upsert([Point(point, payload)], models.UpdateMode.UPDATE_ONLY, [known["_write"]])
-                elif FORGOTTEN not in known["_keys"]:  # a record that was put over a forgotten key
-                    keys = {"_keys": [*known["_keys"], FORGOTTEN]}
-                    await shared.write(shared.set_fields(keys, among([point]), same("_write", known["_write"])))
+            for point, entry in there.items():
+                if entry.get("_marker") == "deleted":
+                    await shared.upsert([Point(point, payload)], models.UpdateMode.UPDATE_ONLY, [entry["_write"]])
+                elif FORGOTTEN not in entry["_keys"]:  # a record that was put over a forgotten key
+                    keys = {"_keys": [*entry["_keys"], FORGOTTEN]}
+                    await shared.write(shared.set_fields(keys, among([point]), same("_write", entry["_write"])))
 
     async def positions(self) -> dict[Scope, Position]:
         """The positions of a mirror, by owner."""

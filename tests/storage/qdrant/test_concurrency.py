@@ -44,6 +44,19 @@ def test_one_id_is_taken_once(loopback: Loopback, anns: list[BoundMemory]) -> No
     settle(loopback)
 
 
+def test_one_id_is_taken_once_whatever_the_source_keys(loopback: Loopback, anns: list[BoundMemory]) -> None:
+    """Each source key has a point of its own, so no point refuses the second one."""
+    for n in range(8):
+        drafts = [Draft(f"text of {i}", id=f"id {n}", source_key=f"key {n} {i}") for i in range(WRITERS)]
+        results = at_once(*(ann.add(draft) for ann, draft in zip(anns, drafts, strict=True)))
+        stored = [result for result in results if not isinstance(result, BaseException)]
+        assert len(stored) == 1, results
+        assert sum(isinstance(result, DuplicateIdError) for result in results) == WRITERS - 1
+        assert everything(anns[0])[-1] == stored[0]
+    assert len(everything(anns[0])) == 8
+    settle(loopback)
+
+
 def test_one_source_key_has_one_record(loopback: Loopback, anns: list[BoundMemory]) -> None:
     for n in range(8):
         results = at_once(*(ann.add(Draft("the same", source_key=f"key {n}")) for ann in anns))
