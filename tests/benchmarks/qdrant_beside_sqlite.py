@@ -32,9 +32,9 @@ import httpx
 import numpy as np
 
 from memory_core import Draft, Memory, MiniLmEmbedder, run_sync
+from memory_core.storage.qdrant.codec import WORDS
 from memory_core.storage.qdrant.settings import Patience, Server
 from memory_core.storage.qdrant.store import QdrantStore
-from memory_core.storage.qdrant.codec import WORDS
 from memory_core.transfer.migrate import migrate
 from tests.corpora.loading import CORPORA, Owner, owners
 from tests.storage.qdrant.counting import Counter

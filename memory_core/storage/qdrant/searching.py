@@ -280,25 +280,15 @@ async def _complete(search: Search, found: _Found, reach: Sequence[Clause]) -> N
     around = [] if search.by_meaning else _around(search, found)
     most = NEIGHBOURS * max(LEADING, search.request.limit)
     near = all_of(search.owned, either(*around), but_not=[among(sorted(found.rows))])
-    requests: list[models.QueryRequest] = []
-    if search.vector is not None:
-        long = [point for point, (row, _) in found.rows.items() if row.pieces > 1]
-        if not search.by_meaning and (long or around):
-            several = all_of(search.owned, either(among(sorted(long)), *around))
-            requests.append(_nearest(search, several, len(long) + most, _EXACT, with_payload=False, first=True))
-        if unmeasured := sorted(found.rows.keys() - found.cosines.keys()):
-            measured = all_of(search.owned, among(unmeasured))
-            requests.append(_nearest(search, measured, len(unmeasured), _EXACT, with_payload=False))
-        if around:
-            requests.append(_nearest(search, near, most, _EXACT))
+    requests = [] if search.vector is None else _measures(search, found, around, near, most)
     if around:
         fetched = all_of(near, same("_keys", PENDING)) if search.vector is not None else near
         requests.append(models.QueryRequest(filter=fetched, limit=most, with_payload=list(RANKED_FIELDS)))
-    if search.is_narrow:
-        if unknown := sorted(found.rows.keys() - found.allowed):
-            requests.append(models.QueryRequest(filter=all_of(*reach, among(unknown)), limit=len(unknown)))
-        if around:
-            requests.append(models.QueryRequest(filter=all_of(*reach, either(*around)), limit=most))
+    unknown = sorted(found.rows.keys() - found.allowed) if search.is_narrow else []
+    if unknown:
+        requests.append(models.QueryRequest(filter=all_of(*reach, among(unknown)), limit=len(unknown)))
+    if around and search.is_narrow:
+        requests.append(models.QueryRequest(filter=all_of(*reach, either(*around)), limit=most))
     for request, answer in zip(requests, await search.owners[0].points.query(requests), strict=True):
         cosines = {str(point.id): point.score for point in answer if request.using is not None}
         (found.cosines if request.using == search.using else found.first).update(cosines)
@@ -306,6 +296,21 @@ async def _complete(search: Search, found: _Found, reach: Sequence[Clause]) -> N
             found.take(answer)
         elif request.using is None:
             found.allowed.update(str(point.id) for point in answer)
+
+
+def _measures(
+    search: Search, found: _Found, around: Sequence[Clause], near: models.Filter, most: int
+) -> list[models.QueryRequest]:
+    """The requests for missing cosines, and for neighbours with theirs."""
+    requests: list[models.QueryRequest] = []
+    long = sorted(point for point, (row, _) in found.rows.items() if row.pieces > 1)
+    if not search.by_meaning and (long or around):
+        several = all_of(search.owned, either(among(long), *around))
+        requests.append(_nearest(search, several, len(long) + most, _EXACT, with_payload=False, first=True))
+    if unmeasured := sorted(found.rows.keys() - found.cosines.keys()):
+        measured = all_of(search.owned, among(unmeasured))
+        requests.append(_nearest(search, measured, len(unmeasured), _EXACT, with_payload=False))
+    return [*requests, _nearest(search, near, most, _EXACT)] if around else requests
 
 
 def _around(search: Search, found: _Found) -> list[Clause]:

@@ -10,6 +10,7 @@ from memory_core import Memory, MiniLmEmbedder
 from memory_core.storage.qdrant.settings import Server
 from memory_core.storage.qdrant.store import QdrantStore
 from tests.core import test_spaces, test_spaces_generated
+from tests.storage.qdrant.edge_engine import EdgeEngine
 from tests.storage.qdrant.loopback import Loopback
 
 globals().update(
@@ -23,8 +24,9 @@ globals().update(
 
 
 @pytest.fixture
-def new_memory(loopback: Loopback) -> Memory:
-    return Memory(QdrantStore(Server(url=loopback.url, timeout_seconds=60), embedder=MiniLmEmbedder()))
+def new_memory(real_engine: EdgeEngine, real_loopback: Loopback) -> Memory:
+    real_loopback.on_loop(real_engine.clear)
+    return Memory(QdrantStore(Server(url=real_loopback.url, timeout_seconds=60), embedder=MiniLmEmbedder()))
 
 
 @pytest.fixture
