@@ -22,7 +22,7 @@ from memory_core.storage.qdrant.client import models
 from memory_core.storage.qdrant.codec import Stored, key, rows_of, to_row, to_stored
 from memory_core.storage.qdrant.owners import Owner
 from memory_core.storage.qdrant.removal import delete, matching
-from memory_core.storage.qdrant.where import all_of, keyed, owned, up_to
+from memory_core.storage.qdrant.where import all_of, between, keyed, owned
 from memory_core.storage.qdrant.writing import Changes, OvertakenError
 from memory_core.storage.shared.batches import insist_on_reach, is_searched_differently, merged, replacing, updated
 from memory_core.storage.shared.prepared import Prepared, embed_reporting, texts_to_embed
@@ -138,7 +138,7 @@ async def write(owner: Owner, batch: Batch, remove: Collection[str] = ()) -> lis
     records = [record for record in plan.results if record is not None]
     heirs = await succession.claim(owner, records, batch.now)
     changes = Changes(owner, batch.write)
-    placed = list(zip(plan.new.items(), owner.access.arrivals.take(len(plan.new)), strict=True))
+    placed = list(zip(plan.new.items(), owner.access.arrivals(len(plan.new)), strict=True))
     moved = [
         (one.item.record, one.known.seq)
         for one in plan.updates.values()
@@ -344,7 +344,7 @@ async def turns_before(owner: Owner, placed: Sequence[tuple[MemoryRecord, int]])
 def _latest(owner: Owner, session: str, until: datetime) -> models.QueryRequest:
     return models.QueryRequest(
         query=models.OrderByQuery(order_by=models.OrderBy(key="occurred_at", direction=models.Direction.DESC)),
-        filter=all_of(owned(owner.key), keyed("session", session), up_to("occurred_at", until)),
+        filter=all_of(owned(owner.key), keyed("session", session), between("occurred_at", None, until)),
         limit=NEIGHBOURS + 1,
         with_payload=["_row"],
     )

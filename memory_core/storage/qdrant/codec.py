@@ -14,8 +14,6 @@ from __future__ import annotations
 
 import hmac
 import json
-import threading
-import time
 import uuid
 import zlib
 from collections import Counter
@@ -146,21 +144,6 @@ class Point:
         texts = [*(payload.get("_keys") or ()), *(text for _, text, _ in payload.get("_revisions") or ())]
         chars = sum(len(one) for one in (*payload.values(), *texts) if isinstance(one, str))
         return 2_000 + 2 * chars + 3 * len(payload.get("_terms", "")) + 6 * sum(map(len, self.vectors))
-
-
-class Arrivals:
-    """Numbers that ascend in the order in which records arrive."""
-
-    def __init__(self) -> None:
-        self._last = 0
-        self._lock = threading.Lock()
-
-    def take(self, count: int) -> range:
-        """As many numbers, in order."""
-        with self._lock:
-            first = max(self._last + 1, time.time_ns() // 1_000)
-            self._last = first + count - 1
-        return range(first, first + count)
 
 
 @dataclass(frozen=True, slots=True)

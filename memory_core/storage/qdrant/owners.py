@@ -9,6 +9,7 @@ the epoch along with what it reads (`collection.Guard`), so a process that did n
 from __future__ import annotations
 
 import asyncio
+import time
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field, replace
@@ -23,7 +24,6 @@ from memory_core.storage.qdrant.client import models
 from memory_core.storage.qdrant.codec import (
     NAMES,
     STORED_FIELDS,
-    Arrivals,
     Names,
     Payload,
     Point,
@@ -96,7 +96,8 @@ class Access:
     fingerprint: Fingerprint | None
     """The embedder of the vectors that this store writes and compares; `None` if there are none."""
     chunker: Chunker
-    arrivals: Arrivals = field(default_factory=Arrivals)
+    arrived: int = 0
+    """The arrival of the last record; see `codec.Row.seq`."""
     authors: OrderedDict[str, tuple[float, Sequence[str]]] = field(
         default_factory=OrderedDict[str, tuple[float, Sequence[str]]]
     )
@@ -108,6 +109,12 @@ class Access:
     def vector(self) -> str | None:
         """The name of the vectors of `fingerprint`."""
         return None if self.fingerprint is None else vector_name(self.fingerprint)
+
+    def arrivals(self, count: int) -> range:
+        """As many numbers, which ascend in the order in which records arrive."""
+        first = max(self.arrived + 1, time.time_ns() // 1_000)
+        self.arrived = first + count - 1
+        return range(first, first + count)
 
     def lock(self, scope: Scope) -> asyncio.Lock:
         """The owner's lock, so that writes of this process do not conflict with each other."""

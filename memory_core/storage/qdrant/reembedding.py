@@ -47,7 +47,7 @@ async def reembed(access: Access, embedder: Embedder, switch: Switch, progress: 
         return 0
     vector, points = vector_name(fingerprint), access.points
     try:
-        await ensure_vector(points.connection, points.name, vector, fingerprint.dimensions)
+        await ensure_vector(points.connection, points.name, fingerprint)
     except UnansweredError:
         raise
     except StorageError as error:

@@ -17,9 +17,11 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from memory_core.errors import FingerprintError, InvalidInputError, NotAStoreError, StorageError
+from memory_core.models import Fingerprint
 from memory_core.storage.qdrant.client import AsyncQdrantClient, models
 from memory_core.storage.qdrant.codec import WORDS, head_of
 from memory_core.storage.qdrant.connection import Connection, Request
+from memory_core.storage.qdrant.meta import vector_name
 from memory_core.storage.qdrant.settings import SHARED_SHARD, Layout
 from memory_core.storage.qdrant.where import RANGED, RATED
 
@@ -70,14 +72,8 @@ async def ensure_meta(connection: Connection, name: str, layout: Layout) -> None
     await _ensure_indexes(connection, meta_name(name), META_INDEXES)
 
 
-async def ensure_records(
-    connection: Connection, name: str, layout: Layout, vector: str | None, dimensions: int
-) -> None:
+async def ensure_records(connection: Connection, name: str, layout: Layout, fingerprint: Fingerprint | None) -> None:
     """Create the records' collection unless it exists, and add whatever it lacks: indexes, shard key, vector.
-
-    Args:
-        vector: The name of the vector of the present embedder; `None` if there is none.
-        dimensions: Of that vector.
 
     Raises:
         InvalidInputError: It exists with another layout.
@@ -86,7 +82,7 @@ async def ensure_records(
     """
     words = models.SparseVectorParams(modifier=models.Modifier.IDF, index=models.SparseIndexParams(on_disk=True))
     made: dict[str, Any] = {
-        "vectors_config": {} if vector is None else _vectors(vector, dimensions),
+        "vectors_config": {} if fingerprint is None else _vectors(fingerprint),
         "sparse_vectors_config": {WORDS: words},
         "hnsw_config": models.HnswConfigDiff(m=0, payload_m=PAYLOAD_M),
         "quantization_config": _INT8,
@@ -101,8 +97,8 @@ async def ensure_records(
     _check_layout(name, params, layout)
     if layout.tenant_shards:
         await _ensure_shard_key(connection, name)
-    if vector is not None:
-        await ensure_vector(connection, name, vector, dimensions)
+    if fingerprint is not None:
+        await ensure_vector(connection, name, fingerprint)
     await _ensure_indexes(connection, name, RECORD_INDEXES)
 
 
@@ -113,27 +109,28 @@ _INT8: Final = models.ScalarQuantization(
 _MAX_SIM: Final = models.MultiVectorConfig(comparator=models.MultiVectorComparator.MAX_SIM)
 
 
-def _vectors(vector: str, dimensions: int) -> dict[str, models.VectorParams]:
+def _vectors(fingerprint: Fingerprint) -> dict[str, models.VectorParams]:
     """One row for each piece of a text, so that a record is one point; the best row counts (`docs/retrieval.md`).
 
     First pieces are compared with candidates that are known by id, so they need no graph.
     """
-    common: dict[str, Any] = {"size": dimensions, "distance": models.Distance.COSINE, "on_disk": True}
+    vector, no_graph = vector_name(fingerprint), models.HnswConfigDiff(m=0, payload_m=0)
+    common: dict[str, Any] = {"size": fingerprint.dimensions, "distance": models.Distance.COSINE, "on_disk": True}
     common["datatype"] = models.Datatype.FLOAT16
-    no_graph = models.HnswConfigDiff(m=0, payload_m=0)
     return {
         vector: models.VectorParams(**common, multivector_config=_MAX_SIM),
         head_of(vector): models.VectorParams(**common, hnsw_config=no_graph),
     }
 
 
-async def ensure_vector(connection: Connection, name: str, vector: str, dimensions: int) -> None:
+async def ensure_vector(connection: Connection, name: str, fingerprint: Fingerprint) -> None:
     """Add a named vector, with that of first pieces, unless the collection has them.
 
     Raises:
         FingerprintError: It has another length.
         StorageError: The server cannot add one; releases before 1.18 cannot.
     """
+    vector, dimensions = vector_name(fingerprint), fingerprint.dimensions
     existing = (await connection.call(lambda client: client.get_collection(name))).config.params.vectors
     for one, multiple in ((vector, _MAX_SIM), (head_of(vector), None)):
         found = existing.get(one) if isinstance(existing, dict) else None

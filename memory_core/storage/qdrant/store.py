@@ -27,7 +27,7 @@ from memory_core.storage.qdrant.client import models
 from memory_core.storage.qdrant.codec import Names, Stored, read_revisions, token
 from memory_core.storage.qdrant.collection import Points
 from memory_core.storage.qdrant.connection import IDF_BY_OWNER, Connection
-from memory_core.storage.qdrant.meta import Meta, vector_name
+from memory_core.storage.qdrant.meta import Meta
 from memory_core.storage.qdrant.owners import Access, Owner
 from memory_core.storage.qdrant.reembedding import reembed
 from memory_core.storage.qdrant.settings import IN_MEMORY, Layout, Patience, Server, from_uri, to_server
@@ -139,10 +139,7 @@ class QdrantStore:
         await meta.read()  # a newer format is refused before anything is written
         await meta.probe()
         found = await meta.claim(None if self._embedder is None else self._embedder.fingerprint)
-        vector, dimensions = None, 0
-        if found.fingerprint is not None:
-            vector, dimensions = vector_name(found.fingerprint), found.fingerprint.dimensions
-        await schema.ensure_records(self._connection, self._name, self._layout, vector, dimensions)
+        await schema.ensure_records(self._connection, self._name, self._layout, found.fingerprint)
         records = Points(self._connection, self._name, self._layout)
         self._access = Access(records, meta, Names(found.secret), found.fingerprint, self._chunker)
         if not self._is_mirror:

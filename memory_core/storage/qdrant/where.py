@@ -70,11 +70,6 @@ def beyond(field: str, value: Any, *, descending: bool) -> Clause:
     return _ranged(field, lt=value) if descending else _ranged(field, gt=value)
 
 
-def up_to(field: str, moment: datetime) -> Clause:
-    """The field is a moment at or before this one."""
-    return _ranged(field, lte=moment)
-
-
 def _ranged(field: str, **bounds: Any) -> Clause:
     is_moment = any(isinstance(bound, datetime) for bound in bounds.values())
     bounded = models.DatetimeRange(**bounds) if is_moment else models.Range(**bounds)
@@ -169,8 +164,8 @@ def _ranges(where: Where) -> list[Clause]:
     if where.since is not None or where.until is not None:
         found.append(_ranged("occurred_at", gte=where.since, lt=where.until))
     if where.as_of is not None:
-        happened = all_of(empty("valid_from"), up_to("occurred_at", where.as_of))
-        found.append(either(up_to("valid_from", where.as_of), happened))
+        happened = all_of(empty("valid_from"), between("occurred_at", None, where.as_of))
+        found.append(either(between("valid_from", None, where.as_of), happened))
         found.append(either(empty("valid_to"), beyond("valid_to", where.as_of, descending=False)))
     return found
 
