@@ -322,7 +322,9 @@ class QdrantStore:
         if not records and not remove:
             return []
         items = await prepare_all(self._prepare, records)
-        wanted = await self._access.run(scope, lambda owner: adding.to_embed(owner, items, is_put=is_put))
+        wanted: Sequence[Prepared] = ()
+        if embedder is not None:
+            wanted = await self._access.run(scope, lambda owner: adding.to_embed(owner, items, is_put=is_put))
         embedded = await adding.embedded(embedder, wanted, progress)
         batch = adding.Batch(items, is_put, embedded, token(), self._clock())
         return await self._write(scope, lambda owner: adding.write(owner, batch, remove))
