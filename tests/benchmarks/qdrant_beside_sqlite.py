@@ -1,14 +1,15 @@
 """Qdrant beside a SQLite file: recall on the development corpora, durable adds, and searches of one owner among others.
 
     python -m tests.benchmarks.qdrant_beside_sqlite recall
-    python -m tests.benchmarks.qdrant_beside_sqlite speed [--among 100000] [--collection NAME]
+    python -m tests.benchmarks.qdrant_beside_sqlite adds
+    python -m tests.benchmarks.qdrant_beside_sqlite search [--among 100000] [--collection NAME]
 
 `QDRANT_URL` names the server; without it, the engine of the server in process answers behind a loopback server, whose
 speed says nothing about a server's. `recall` asks all questions of `tests/corpora` with `search(limit=25)` and prints
-the share of the evidence among the first ten. `speed` adds with 32 concurrent writers, then fills up with other owners'
-points, copies of 512 records with random vectors that are sent as fast as the server takes them, and searches an owner
-of 1,000. Bytes are those of a server's answers as sent. With `--collection` the points stay, and the next call adds
-only what is missing.
+the share of the evidence among the first ten. `adds` adds with 32 concurrent writers. `search` fills up with other
+owners' points, copies of 512 records with random vectors that are sent as fast as the server takes them, and searches
+an owner of 1,000. Bytes are those of a server's answers as sent. With `--collection` the points stay, and the next call
+adds only what is missing.
 """
 
 from __future__ import annotations
@@ -97,27 +98,42 @@ def found(memory: Memory, people: list[Owner]) -> float:
     return statistics.mean(shares)
 
 
-def speed(url: str, among: int, collection: str | None) -> None:
-    dice = Random(3)
-    words = ["".join(dice.choices("abcdefghiklmnoprstuvw", k=dice.randint(3, 9))) for _ in range(8_000)]
-    texts = [" ".join(dice.choices(words, k=dice.randint(8, 30))) for _ in range(max(ADDS, OWNED))]
-    name = collection or f"speed-{uuid.uuid4().hex[:6]}"
+def adds(url: str) -> None:
+    texts, _ = random_texts()
+    name = f"adds-{uuid.uuid4().hex[:6]}"
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        Memory(Path(folder) / "m.db") as file,
+        Memory(store(url, name)) as one,
+    ):
+        for kind, memory in (("SQLite", file), ("Qdrant", one)):
+            print(f"{kind}: {adds_a_second(memory, texts):.0f} durable adds a second, {WRITERS} writers", flush=True)
+
+
+def search(url: str, among: int, collection: str | None) -> None:
+    texts, words = random_texts()
+    name = collection or f"search-{uuid.uuid4().hex[:6]}"
     with (
         Counter(url) as counter,
         tempfile.TemporaryDirectory() as folder,
         Memory(Path(folder) / "m.db") as file,
         Memory(store(counter.url, name)) as server,
     ):
-        for kind, memory in (("SQLite", file), ("Qdrant", server)):
-            print(f"{kind}: {adds_a_second(memory, texts):.0f} durable adds a second, {WRITERS} writers", flush=True)
-            ann = memory.bind(user="ann")
-            if not run_sync(ann.stats).records:
-                drafts = [Draft(text, session=f"s{n // 40}", role="user") for n, text in enumerate(texts[:OWNED])]
-                run_sync(ann.add_many, drafts)
+        drafts = [Draft(text, session=f"s{n // 40}", role="user") for n, text in enumerate(texts[:OWNED])]
+        for memory in (file, server):
+            if not run_sync(memory.bind(user="ann").stats).records:
+                run_sync(memory.bind(user="ann").add_many, drafts)
         if among:
             fill(server, url, name, among, words)
         for kind, memory in (("SQLite", file), ("Qdrant", server)):
             report(kind, memory, texts, counter if kind == "Qdrant" else None)
+
+
+def random_texts() -> tuple[list[str], list[str]]:
+    """Texts, and the words they are made of."""
+    dice = Random(3)
+    words = ["".join(dice.choices("abcdefghiklmnoprstuvw", k=dice.randint(3, 9))) for _ in range(8_000)]
+    return [" ".join(dice.choices(words, k=dice.randint(8, 30))) for _ in range(max(ADDS, OWNED))], words
 
 
 def adds_a_second(memory: Memory, texts: list[str]) -> float:
@@ -200,15 +216,17 @@ def report(name: str, memory: Memory, texts: list[str], counter: Counter | None)
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=("recall", "speed"))
+    parser.add_argument("what", choices=("recall", "adds", "search"))
     parser.add_argument("--among", type=int, default=100_000)
     parser.add_argument("--collection", help="a name, to keep the points for another call")
     given = parser.parse_args()
     with server_url() as url:
         if given.what == "recall":
             recall(url)
+        elif given.what == "adds":
+            adds(url)
         else:
-            speed(url, given.among, given.collection)
+            search(url, given.among, given.collection)
     return 0
 
 

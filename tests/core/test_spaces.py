@@ -28,6 +28,7 @@ from tests.corpora.loading import owners
 from tests.repository.shelf import ShelfStore
 
 NOON = datetime(2026, 5, 1, 12, tzinfo=UTC)
+QUESTIONS = 25
 
 
 @pytest.fixture
@@ -140,7 +141,7 @@ async def test_a_record_ranks_as_if_one_owner_had_them_all(memory: Memory, corpu
         await part.add_many([draft for draft, place in zip(drafts, own_places, strict=True) if place == number])
     together = SharedMemory(parts[0], {"second": parts[1], "third": parts[2]})
     kind = drafts[0].kind
-    for question in owner.questions[:25]:
+    for question in owner.questions[:QUESTIONS]:
         for where in (Where(), Where(kinds=[kind]), Where(min_importance=0.5)):
             expected = await whole.search(question.text, limit=25, where=where, explain=True)
             found = await together.search(question.text, limit=25, where=where, explain=True)

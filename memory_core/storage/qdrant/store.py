@@ -6,7 +6,7 @@ import asyncio
 import logging
 import os
 from collections.abc import Awaitable, Callable, Collection, Coroutine, Mapping, Sequence
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, nullcontext
 from dataclasses import replace
 from datetime import datetime
 from functools import partial
@@ -327,7 +327,7 @@ class QdrantStore:
             wanted = await self._access.run(scope, lambda owner: adding.to_embed(owner, items, is_put=is_put))
         embedded = await adding.embedded(embedder, wanted, progress)
         batch = adding.Batch(items, is_put, embedded, token(), self._clock())
-        return await self._write(scope, lambda owner: adding.write(owner, batch, remove))
+        return await self._write(scope, lambda owner: adding.write(owner, batch, remove), alone=is_put)
 
     async def _delete(self, scope: Scope, where: Where, *, forget: bool, expired: bool) -> Sequence[Stored]:
         now, gone = self._clock(), dict[str, Stored]()
@@ -339,11 +339,17 @@ class QdrantStore:
 
         return await self._write(scope, work)
 
-    async def _write(self, scope: Scope, attempt: Callable[[Owner], Coroutine[Any, Any, T]]) -> T:
-        """Run a write of one owner, one at a time in this process; once begun, it completes even if cancelled."""
+    async def _write(
+        self, scope: Scope, attempt: Callable[[Owner], Coroutine[Any, Any, T]], *, alone: bool = True
+    ) -> T:
+        """Run a write of one owner; once begun, it completes even if cancelled.
+
+        Args:
+            alone: One at a time in this process, because it changes points that others of its kind change too.
+        """
 
         async def work() -> T:
-            async with self._access.lock(scope):
+            async with self._access.lock(scope) if alone else nullcontext():
                 return await until_undisturbed(self._access, scope, attempt)
 
         task = asyncio.create_task(work(), name="memory-core qdrant write")

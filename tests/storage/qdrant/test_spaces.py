@@ -40,7 +40,10 @@ async def memory(new_memory: Memory) -> AsyncGenerator[Memory]:
 
 
 @pytest.mark.parametrize("corpus", ["facts", "people_talking", "agent_logs"] if THOROUGH else ["facts"])
-async def test_a_record_ranks_as_if_one_owner_had_them_all(memory: Memory, corpus: str) -> None:
+async def test_a_record_ranks_as_if_one_owner_had_them_all(
+    memory: Memory, corpus: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(test_spaces, "QUESTIONS", 25 if THOROUGH else 4)
     await test_spaces.test_a_record_ranks_as_if_one_owner_had_them_all(memory, corpus)
 
 
