@@ -42,9 +42,12 @@ class Arguments:
     def choice(self, name: str, allowed: Sequence[str]) -> str | None:
         """One of `allowed` (case and surrounding space do not matter), or `None` when missing."""
         value = self.optional_text(name)
-        if value is not None and value.lower() not in allowed:
-            raise ToolInputError(f"{name!r} must be one of {', '.join(allowed)}, not {shown(value)}")
-        return None if value is None else value.lower()
+        if value is None or value in allowed:
+            return value
+        for choice in allowed:
+            if choice.lower() == value.lower():
+                return choice
+        raise ToolInputError(f"{name!r} must be one of {', '.join(allowed)}, not {shown(value)}")
 
     def count(self, name: str, default: int) -> int:
         """A whole number clamped to 1..MAX_RESULTS; `default` when it is missing or not a number."""

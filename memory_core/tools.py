@@ -9,15 +9,16 @@ from __future__ import annotations
 import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Final, Literal
+from typing import Final, Literal, cast
 
 from memory_core.arguments import Arguments, ToolInputError
 from memory_core.conversation import recall_with
-from memory_core.errors import MemoryCoreError
+from memory_core.errors import MemoryCoreError, UnsupportedError
 from memory_core.models import Draft, Json, MemoryRecord, Patch, utc_now
 from memory_core.protocols import AgentMemory, Clock
 from memory_core.recall.prompt import cut_query, excerpt, quoted
 from memory_core.recall.values import RecallOptions
+from memory_core.spaces import PRIVATE, SharedMemory
 from memory_core.where.value import Where
 
 CATEGORIES: Final = ("fact", "pattern", "preference", "capability")
@@ -57,6 +58,7 @@ class ToolResult:
     data: Mapping[str, Json] = field(default_factory=dict[str, Json])
 
 
+_SPACE: Final = "Where to store it: private (default), or shared with everybody who may read that space"
 _PLAIN: Final = re.compile(r"\w(?:[\w ./@'+-]*\w)?")
 
 Handler = Callable[[ToolContext, "Arguments"], Awaitable[ToolResult]]
@@ -71,6 +73,20 @@ class Tool:
     parameters: Mapping[str, Json]
     """A JSON schema of type object."""
     handler: Handler
+    stores: bool = False
+    """Whether it stores a long-term memory, and so offers the spaces that may be written to."""
+
+    def offered_for(self, memory: AgentMemory) -> Tool:
+        """The tool as a model sees it that uses `memory`: with writable spaces a storing tool has a choice `space`.
+
+        The labels are the application's. A call that names another one is an error, and nothing is stored.
+        """
+        labels = _writable(memory)
+        if not self.stores or not labels:
+            return self
+        choice: Json = {"type": "string", "enum": [PRIVATE, *labels], "description": _SPACE}
+        properties = {**cast("Mapping[str, Json]", self.parameters["properties"]), "space": choice}
+        return replace(self, parameters={**self.parameters, "properties": properties})
 
     async def __call__(self, context: ToolContext, arguments: object) -> ToolResult:
         """Run the tool; errors of the call or the memory are returned as an error result.
@@ -109,8 +125,13 @@ async def _store(context: ToolContext, given: Arguments) -> ToolResult:
         agent=context.agent,
         session=context.session,
     )
-    record = await context.memory.add(draft)
-    return ToolResult("ok", f"Stored {category} with ID {_name(record.id)}: {_quoted(record.text)}", {"id": record.id})
+    space = given.choice("space", (PRIVATE, *_writable(context.memory))) or PRIVATE
+    if space == PRIVATE or not isinstance(context.memory, SharedMemory):
+        record, where = await context.memory.add(draft), ""
+    else:
+        record, where = await context.memory.add(draft, space=space), f" in {_name(space)}"
+    said = f"Stored {category}{where} with ID {_name(record.id)}: {_quoted(record.text)}"
+    return ToolResult("ok", said, {"id": record.id})
 
 
 async def _search(context: ToolContext, given: Arguments) -> ToolResult:
@@ -127,8 +148,8 @@ async def _search(context: ToolContext, given: Arguments) -> ToolResult:
     recalled = await recall_with(context.memory, query, options)  # without repetitions, unlike a search
     records = [hit.record for hit in recalled.hits]
     if records:
-        return _listing(records, f"Found {len(records)} memories for {_quoted(query)}")
-    return _nearest(query, await _nearest_records(context.memory, query, options))
+        return _listing(context.memory, records, f"Found {len(records)} memories for {_quoted(query)}")
+    return _nearest(context.memory, query, await _nearest_records(context.memory, query, options))
 
 
 async def _nearest_records(memory: AgentMemory, query: str, options: RecallOptions) -> list[MemoryRecord]:
@@ -140,11 +161,11 @@ async def _nearest_records(memory: AgentMemory, query: str, options: RecallOptio
     return [hit.record for hit in recalled.hits if hit.similarity is not None]
 
 
-def _nearest(query: str, records: Sequence[MemoryRecord]) -> ToolResult:
+def _nearest(memory: AgentMemory, query: str, records: Sequence[MemoryRecord]) -> ToolResult:
     nothing = f"No memories found for {_quoted(query)}"
     if not records:
         return ToolResult("ok", f"{nothing}.", {"memories": []})
-    listing = _listing(records, f"{nothing}. The nearest, which probably do not answer it")
+    listing = _listing(memory, records, f"{nothing}. The nearest, which probably do not answer it")
     return replace(listing, data={"memories": [], "nearest": listing.data["memories"]})
 
 
@@ -154,12 +175,24 @@ async def _list(context: ToolContext, given: Arguments) -> ToolResult:
         category = given.choice("category", CATEGORIES)
         nothing = "No memories stored yet." if category is None else f"No memories in the category {category}."
         return ToolResult("ok", nothing, {"memories": []})
-    return _listing(page.records, f"{len(page.records)} memories, newest first")
+    return _listing(context.memory, page.records, f"{len(page.records)} memories, newest first")
 
 
 async def _update(context: ToolContext, given: Arguments) -> ToolResult:
-    record = await context.memory.update(given.text("memory_id"), Patch(text=given.text("content")))
+    memory_id, content = given.text("memory_id"), given.text("content")
+    text = with_context(content, await _stored_context(context.memory, memory_id))
+    record = await context.memory.update(memory_id, Patch(text=text))
     return ToolResult("ok", f"Updated {_name(record.id)}: {_quoted(record.text)}", {"id": record.id})
+
+
+async def _stored_context(memory: AgentMemory, memory_id: str) -> str | None:
+    """The context that `store_memory` kept with a memory, which a new content must not drop from its text."""
+    try:
+        page = await memory.list(where=Where(ids=(memory_id,)), limit=1)
+    except UnsupportedError:  # a memory of somebody else's that cannot select by id
+        return None
+    reason = page.records[0].data.get("context") if page.records else None
+    return reason if isinstance(reason, str) else None
 
 
 async def _forget(context: ToolContext, given: Arguments) -> ToolResult:
@@ -183,17 +216,26 @@ def _of_category(given: Arguments) -> Where:
     return Where() if category is None else Where(kinds=(category,))
 
 
-def _listing(records: Sequence[MemoryRecord], heading: str) -> ToolResult:
-    lines = [f"{number}. {_entry(record)}" for number, record in enumerate(records, 1)]
-    return ToolResult("ok", "\n".join([heading + ":", *lines]), {"memories": [_as_json(record) for record in records]})
+def _listing(memory: AgentMemory, records: Sequence[MemoryRecord], heading: str) -> ToolResult:
+    spaces = [memory.label_of(record) if isinstance(memory, SharedMemory) else None for record in records]
+    numbered = enumerate(zip(records, spaces, strict=True), 1)
+    lines = [f"{number}. {_entry(record, space)}" for number, (record, space) in numbered]
+    shown = [_as_json(record, space) for record, space in zip(records, spaces, strict=True)]
+    return ToolResult("ok", "\n".join([heading + ":", *lines]), {"memories": shown})
 
 
-def _entry(record: MemoryRecord) -> str:
+def _entry(record: MemoryRecord, space: str | None) -> str:
     """A memory as one line. Stored text is quoted, so it cannot pose as another part of the answer."""
-    said = _quoted(record.text)
-    return (
-        f"[{_name(record.kind)}] (ID {_name(record.id)}) {f'{_name(record.author)}: ' if record.author else ''}{said}"
-    )
+    shared = "" if space is None else f", shared in {_name(space)}"
+    author = "" if record.author is None else f"{_name(record.author)}: "
+    return f"[{_name(record.kind)}] (ID {_name(record.id)}{shared}) {author}{_quoted(record.text)}"
+
+
+def _writable(memory: AgentMemory) -> list[str]:
+    """The labels of the shared spaces that a tool may store in."""
+    if not isinstance(memory, SharedMemory):
+        return []
+    return [label for label, granted in memory.spaces.items() if granted == "write"]
 
 
 def _quoted(text: str) -> str:
@@ -205,8 +247,9 @@ def _name(name: str) -> str:
     return name if _PLAIN.fullmatch(name) else _quoted(name)
 
 
-def _as_json(record: MemoryRecord) -> dict[str, Json]:
+def _as_json(record: MemoryRecord, space: str | None) -> dict[str, Json]:
     return {
+        **({} if space is None else {"space": space}),
         "id": record.id,
         "text": excerpt(record.text, MAX_SHOWN_CHARS),
         "kind": record.kind,
@@ -247,6 +290,7 @@ STORE_MEMORY: Final = Tool(
         context=_string("Additional context information (optional)"),
     ),
     _store,
+    stores=True,
 )
 SEARCH_MEMORIES: Final = Tool(
     "search_memories",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 from collections.abc import AsyncGenerator
 from dataclasses import replace
@@ -23,7 +24,15 @@ from memory_core import (
     UnsupportedError,
     Where,
 )
-from memory_core.adapting import SEARCH_MEMORIES, ToolContext
+from memory_core.adapting import (
+    FORGET_MEMORY,
+    LIST_MEMORIES,
+    REMEMBER_INTERACTION_INFO,
+    SEARCH_MEMORIES,
+    STORE_MEMORY,
+    UPDATE_MEMORY,
+    ToolContext,
+)
 from tests.corpora.loading import owners
 from tests.repository.shelf import ShelfStore
 
@@ -198,6 +207,57 @@ async def test_tools_read_all_spaces_and_no_argument_of_theirs_reaches_more(
     answer = await SEARCH_MEMORIES(context, {"query": "door code", "space": "team:board", "user": "team:board"})
     assert "4711" in answer.text
     assert "9999" not in answer.text
+
+
+async def test_a_storing_tool_offers_the_writable_spaces_only(
+    memory: Memory, ann: BoundMemory, team: BoundMemory
+) -> None:
+    handbook = memory.bind(app="office", user="company")
+    reading = SharedMemory(ann, {"handbook": handbook})
+    writing = SharedMemory(ann, {"handbook": handbook, "Billing": team}, writable=["Billing"])
+    assert STORE_MEMORY.offered_for(ann) is STORE_MEMORY
+    assert STORE_MEMORY.offered_for(reading) is STORE_MEMORY
+    for tool in (REMEMBER_INTERACTION_INFO, SEARCH_MEMORIES, LIST_MEMORIES, UPDATE_MEMORY, FORGET_MEMORY):
+        assert tool.offered_for(writing) is tool
+    offered = STORE_MEMORY.offered_for(writing)
+    assert json.loads(json.dumps(offered.parameters))["properties"]["space"]["enum"] == ["private", "Billing"]
+    assert offered.parameters["required"] == ["content", "category"]
+
+
+async def test_a_tool_stores_where_it_is_told_if_that_is_granted(
+    memory: Memory, ann: BoundMemory, team: BoundMemory
+) -> None:
+    handbook = memory.bind(app="office", user="company")
+    both = SharedMemory(ann, {"handbook": handbook, "Billing": team}, writable=["Billing"])
+    context = ToolContext(memory=both, session="s")
+    told = {"content": "The refund is approved", "category": "fact"}
+    shared = await STORE_MEMORY(context, {**told, "space": " billing"})
+    assert shared.text.startswith("Stored fact in Billing with ID ")
+    assert (await STORE_MEMORY(context, told)).text.startswith("Stored fact with ID ")
+    for space in ("handbook", "company", "team:billing", 7):
+        refused = await STORE_MEMORY(context, {**told, "space": space})
+        assert refused.status == "error"
+        assert "'space' must be" in refused.text
+    assert (await ann.stats()).records == 1
+    assert (await handbook.stats()).records == 0
+    refused = await STORE_MEMORY(ToolContext(memory=ann), {**told, "space": "Billing"})
+    assert "'space' must be one of private, not 'Billing'" in refused.text
+
+
+async def test_tools_say_which_space_a_memory_is_from(memory: Memory, ann: BoundMemory, team: BoundMemory) -> None:
+    private = await ann.add("I approve refunds of 50 euros")
+    shared = await team.add("Refunds are paid on Friday")
+    context = ToolContext(memory=SharedMemory(ann, {"billing": team}))
+    for answer in (await SEARCH_MEMORIES(context, {"query": "refunds"}), await LIST_MEMORIES(context, {})):
+        assert f'(ID {shared.id}, shared in billing) "Refunds are paid' in answer.text
+        assert f'(ID {private.id}) "I approve' in answer.text
+        memories = json.loads(json.dumps(answer.data))["memories"]
+        assert {m["id"]: m.get("space") for m in memories} == {shared.id: "billing", private.id: None}
+    for tool, given in (
+        (UPDATE_MEMORY, {"memory_id": shared.id, "content": "x"}),
+        (FORGET_MEMORY, {"memory_id": shared.id}),
+    ):
+        assert "shared for reading only" in (await tool(context, given)).text
 
 
 async def test_a_label_cannot_break_out_of_a_block(ann: BoundMemory, team: BoundMemory) -> None:

@@ -96,6 +96,16 @@ def test_every_answer_is_as_many_lines_as_it_has_entries(text: str) -> None:
             assert len(changed.text.splitlines()) == 1
 
 
+def test_a_new_content_keeps_the_context_of_a_memory() -> None:
+    with Memory(":memory:", embedder=None) as memory:
+        context = caller(memory)
+        given = {"content": "Ann drinks tea", "category": "fact", "context": "said at lunch"}
+        stored = run_sync(STORE_MEMORY, context, given)
+        changed = run_sync(UPDATE_MEMORY, context, {"memory_id": stored.data["id"], "content": "Ann drinks coffee"})
+        assert changed.text.endswith('"Ann drinks coffee (context: said at lunch)"')
+        assert "coffee" in run_sync(SEARCH_MEMORIES, context, {"query": "lunch"}).text
+
+
 def test_a_family_of_emoji_stays_one() -> None:
     with Memory(":memory:", embedder=None) as memory:
         context = caller(memory)
