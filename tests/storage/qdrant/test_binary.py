@@ -213,6 +213,7 @@ async def write(ann: BoundMemory, name: str, until: asyncio.Event, heard: Acknow
                 heard.deleted.add(record.id)
 
 
+@pytest.mark.timeout(300 + 60 * KILLS)
 @pytest.mark.parametrize(("how", "times"), [(signal.SIGTERM, 3), (signal.SIGKILL, KILLS)], ids=["restart", "kill"])
 def test_nothing_acknowledged_is_lost_when_nodes_go(cluster: list[Node], how: signal.Signals, times: int) -> None:
     """A rolling restart, and nodes killed one after the other, under writers of three owners on three nodes."""
