@@ -103,7 +103,7 @@ class QdrantStore:
 
     @classmethod
     def mirror(cls, server: Server, *, embedder: Embedder | None, clock: Clock, collection: str) -> Self:
-        """A store without background work, for a mirror."""
+        """A store without background work, which leaves the embedder open, for a mirror."""
         store = cls(server, embedder=embedder, clock=clock, collection=collection, patience=MIRROR_PATIENCE)
         store._is_mirror = True
         return store
@@ -147,7 +147,7 @@ class QdrantStore:
             self._to_close.push_async_callback(self._background.close)
 
     async def _close_embedder(self) -> None:
-        if self._embedder is not None:
+        if self._embedder is not None and not self._is_mirror:
             await self._embedder.close()
 
     async def add(
