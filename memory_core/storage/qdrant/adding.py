@@ -108,7 +108,8 @@ async def embedded(
 
 
 async def to_embed(owner: Owner, items: Sequence[Prepared], *, is_put: bool) -> list[Prepared]:
-    """The items whose text is not stored under their source key already, or is forgotten there."""
+    """The items that need vectors: those whose text is neither stored under their source key nor, unless it is put,
+    forgotten."""
     places = {item.record.source_key: owner.access.names.point_of(item.record) for item in items}
     places.pop(None, None)
     found = await owner.points.read(sorted(places.values()), fields=["text", "_marker"]) if places else []

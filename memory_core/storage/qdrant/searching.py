@@ -237,8 +237,8 @@ def _arms(search: Search, where: Sequence[Clause]) -> list[models.QueryRequest]:
             )
         )
     if search.vector is not None:  # an owner's graph is not connected with another's, so each is asked by itself
-        each = [[]] if len(search.owners) == 1 else [[owned(owner.key)] for owner in search.owners]
-        arms += [_nearest(search, all_of(*where, *one), search.limit, _RESCORED) for one in each]
+        each = [all_of(*where, owned(owner.key)) for owner in search.owners]
+        arms += [_nearest(search, one, search.limit, _RESCORED) for one in each]
     return arms
 
 
