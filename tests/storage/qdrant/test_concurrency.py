@@ -17,7 +17,7 @@ from tests.storage.qdrant.loopback import Loopback
 from tests.storage.qdrant.settled import settle
 
 WRITERS = 4
-ROUNDS = 8 if THOROUGH else 4
+ROUNDS = 8 if THOROUGH else 3
 
 
 @pytest.fixture
@@ -87,16 +87,16 @@ def test_no_change_is_lost(loopback: Loopback, anns: list[BoundMemory]) -> None:
 
 def test_texts_that_are_changed_at_once_count_every_revision(loopback: Loopback, anns: list[BoundMemory]) -> None:
     record = run_sync(anns[0].add, Draft("tea", session="s"))
-    for n in range(5):
+    for n in range(ROUNDS):
         at_once(*(ann.update(record.id, Patch(text=f"tea {n} {i}")) for i, ann in enumerate(anns)))
     after = run_sync(anns[0].get, record.id)
     assert after is not None
-    assert after.rev == 1 + 5 * WRITERS
+    assert after.rev == 1 + ROUNDS * WRITERS
     settle(loopback)
 
 
 def test_a_deletion_and_a_change_at_once_leave_all_or_nothing(loopback: Loopback, anns: list[BoundMemory]) -> None:
-    for n in range(6):
+    for n in range(ROUNDS):
         record = run_sync(anns[0].add, Draft(f"tea {n}", session="s"))
         at_once(
             anns[0].update(record.id, Patch(text="changed")),
