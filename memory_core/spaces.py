@@ -143,7 +143,7 @@ class SharedMemory(Conversing):
         A record has the rank that it would have if one owner had the records of all spaces.
 
         Raises:
-            UnsupportedError: The store cannot rank several owners together; a SQLite file can.
+            UnsupportedError: The store cannot rank several owners together; a SQLite file and Qdrant can.
         """
         check_one_of("mode", mode, get_args(Mode))
         request = SearchRequest(

@@ -13,11 +13,10 @@ import fcntl
 import logging
 import os
 import time
-from collections.abc import Sequence
 from contextlib import AsyncExitStack
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from memory_core.errors import InvalidInputError, StorageError, StoreUnavailableError, reason_for_log
 from memory_core.models import ErasureReceipt, Hit, Scope, utc_now
@@ -28,10 +27,6 @@ from memory_core.storage.shared.transfer import Position
 from memory_core.storage.sqlite.connection import IN_MEMORY
 from memory_core.storage.sqlite.store import SqliteStore
 from memory_core.storage.sqlite.transfer import SqlitePort
-
-if TYPE_CHECKING:
-    from memory_core.models import Fingerprint
-    from memory_core.protocols import Vector, Vectors
 
 logger = logging.getLogger(__name__)
 
@@ -76,8 +71,9 @@ class MirroredStore(SqliteStore):
 
     async def _open(self) -> None:
         await super()._open()
-        lent = None if self._embedder is None else _Lent(self._embedder)
-        remote = QdrantStore.mirror(self._server, embedder=lent, clock=self._clock, collection=self._collection)
+        remote = QdrantStore.mirror(
+            self._server, embedder=self._embedder, clock=self._clock, collection=self._collection
+        )
         self._follower = _Follower(self.port(), remote, self._file)
         self._to_close.push_async_callback(self._follower.close)
         self._shared.when_pending.append(self._follower.wake)
@@ -257,23 +253,3 @@ class _Follower:
         """Every seq on either side: records not known to be equal are copied again."""
         here, there = await self._source.manifest(scope), await self.remote.port().manifest(scope)
         return sorted({entry.seq for entry in (*here, *there)})
-
-
-class _Lent:
-    """An embedder that its owner closes, not this store."""
-
-    def __init__(self, embedder: Embedder) -> None:
-        self._embedder = embedder
-
-    @property
-    def fingerprint(self) -> Fingerprint:
-        return self._embedder.fingerprint
-
-    async def embed_documents(self, texts: Sequence[str]) -> Vectors:
-        return await self._embedder.embed_documents(texts)
-
-    async def embed_query(self, text: str) -> Vector:
-        return await self._embedder.embed_query(text)
-
-    async def close(self) -> None:
-        """Not ours."""

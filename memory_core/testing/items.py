@@ -9,7 +9,7 @@ from typing import Any, cast
 
 import pytest
 
-from memory_core import BoundMemory, DataCondition, Draft, DuplicateIdError, InvalidInputError, Where, run_sync
+from memory_core import BoundMemory, DataCondition, Draft, DuplicateIdError, InvalidInputError, Patch, Where, run_sync
 from memory_core.models import Mode
 from memory_core.testing.base import Contract, Ticks, add, everything, optional, texts
 
@@ -106,6 +106,16 @@ class ItemContract(Contract):
         run_sync(ann.delete, record.id)
         (again,) = run_sync(ann.put_many, [Draft("b", source_key="k")])
         assert everything(ann) == [again]
+
+    @optional
+    def test_a_key_stays_forgotten_whatever_was_put_over_it(self, ann: BoundMemory) -> None:
+        (record,) = add(ann, Draft("a", source_key="k"))
+        run_sync(ann.delete, record.id)
+        (again,) = run_sync(ann.put_many, [Draft("b", source_key="k")])
+        run_sync(ann.update, again.id, Patch(text="c"))
+        run_sync(ann.put_many, [], remove=["k"])
+        assert run_sync(ann.add_many, [Draft("a", source_key="k")]) == [None]
+        assert everything(ann) == []
 
     @optional
     def test_an_expired_record_makes_room_for_a_put(self, ann: BoundMemory, clock: Ticks) -> None:

@@ -91,10 +91,15 @@ async def look(world: World, user: str, grants: dict[str, str], both: SharedMemo
             assert (record is not None) == (owner == user or owner in grants)
 
 
+@pytest.fixture
+def new_memory() -> Memory:
+    return Memory(":memory:")
+
+
 @pytest.mark.parametrize("seed", range(3))
-async def test_nobody_reaches_more_than_is_granted(seed: int) -> None:
+async def test_nobody_reaches_more_than_is_granted(new_memory: Memory, seed: int) -> None:
     draw = random.Random(seed)
-    async with Memory(":memory:") as memory:
+    async with new_memory as memory:
         world = World(memory)
         for _ in range(STEPS):
             user, grants = draw.choice(USERS), granted(draw)

@@ -1,46 +1,179 @@
-"""Adding and putting records: survey what is stored, embed, plan, write."""
+"""Adding, putting and changing records: survey what is stored, embed, plan, write."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
+import uuid
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from itertools import accumulate
+from typing import Final
 
 from memory_core.drafts import insist_on_version, patched
-from memory_core.errors import EmbeddingError, reason_for_log
-from memory_core.models import MemoryRecord, Patch
+from memory_core.errors import DuplicateIdError, EmbeddingError, reason_for_log
+from memory_core.models import STATES, MemoryRecord, Patch
 from memory_core.progress import ProgressCallback
 from memory_core.protocols import Embedder
 from memory_core.retrieval.features import is_turn
 from memory_core.storage.qdrant import listing, succession
 from memory_core.storage.qdrant.client import models
-from memory_core.storage.qdrant.codec import Point, Stored, key, payload_of, to_row, to_stored, without_nulls
+from memory_core.storage.qdrant.codec import Stored, key, rows_of, to_row, to_stored
 from memory_core.storage.qdrant.owners import Owner
-from memory_core.storage.qdrant.planning import Plan, Planner, Survey, Update, has_expired
-from memory_core.storage.qdrant.removal import delete, of_sources, overwrite
-from memory_core.storage.qdrant.vectors import rows_of
-from memory_core.storage.qdrant.where import all_of, keyed, owned, up_to
-from memory_core.storage.qdrant.writing import Access, Changes, Rewrite, carry_out
-from memory_core.storage.shared.prepared import Prepared, embed, embed_reporting, prepare, texts_to_embed
+from memory_core.storage.qdrant.removal import delete, matching
+from memory_core.storage.qdrant.where import all_of, between, keyed, owned
+from memory_core.storage.qdrant.writing import Changes, OvertakenError
+from memory_core.storage.shared.batches import insist_on_reach, is_searched_differently, merged, replacing, updated
+from memory_core.storage.shared.prepared import Prepared, embed_reporting, texts_to_embed
 from memory_core.storage.shared.values import micros, moment
+from memory_core.where.value import Where
 
 logger = logging.getLogger(__name__)
 
-Embedded = Mapping[str, Prepared]
-"""Records with vectors, by id."""
-Before = Mapping[str, Sequence[int]]
-"""The arrivals of the turns before each new one, by the id of the record."""
-NEIGHBOURS = 2
+NEIGHBOURS: Final = 2
 """How many turns before it a turn knows."""
 
+Embedded = Mapping[str, Prepared]
+"""Records with vectors, by their text."""
+Before = Mapping[str, Sequence[int]]
+"""The arrivals of the turns before each new one, by the id of the record."""
 
-async def survey(access: Access, owner: Owner, batch: Sequence[Prepared], now: datetime) -> Survey:
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """What one call writes for one owner."""
+
+    items: Sequence[Prepared]
+    is_put: bool
+    """Whether a record replaces the stored one of its source key; otherwise it updates it."""
+    embedded: Embedded
+    write: str
+    """The token of the call; what has it was stored by an earlier attempt."""
+    now: datetime
+
+    def with_vectors(self, item: Prepared) -> Prepared:
+        """The item with the vectors of its text, if they were computed."""
+        found = self.embedded.get(item.record.text)
+        return item if found is None else item._replace(vectors=found.vectors, made_by=found.made_by)
+
+
+@dataclass(frozen=True, slots=True)
+class _Survey:
+    """What is stored where the records to be added belong."""
+
+    by_id: Mapping[str, Stored]
+    by_point: Mapping[str, Stored]
+    forgotten: frozenset[str]
+    """Points of forgotten source keys."""
+    vacant: Mapping[str, str]
+    """The state of points that are free although they exist: of markers, expired records and erased ones."""
+    expired: Sequence[Stored]
+    """Expired records at other points, whose ids are needed."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Update:
+    """A stored record that is changed by an item of the batch."""
+
+    known: Stored
+    item: Prepared
+
+
+@dataclass(frozen=True, slots=True)
+class _Plan:
+    """New records and changed ones by point, and the result for the caller."""
+
+    new: Mapping[str, Prepared]
+    updates: Mapping[str, _Update]
+    results: list[MemoryRecord | None]
+
+
+async def embedded(
+    embedder: Embedder | None, items: Sequence[Prepared], progress: ProgressCallback | None = None
+) -> Embedded:
+    """The items with vectors; none if there is no embedder or it fails, and the vectors are then pending."""
+    wanted = [item for item in items if item.chunks]
+    if embedder is None or not wanted:
+        return {}
+    texts = [texts_to_embed(item.record.text, item.chunks) for item in wanted]
+    try:
+        flat, ends = [text for some in texts for text in some], list(accumulate(map(len, texts)))
+        blobs = iter(await embed_reporting(embedder, flat, ends, progress))
+    except EmbeddingError as error:
+        logger.warning("vectors of %d records are pending: %s", len(wanted), reason_for_log(error))
+        return {}
+    made_by = embedder.fingerprint
+    return {item.record.text: item.embedded([next(blobs) for _ in item.chunks], made_by) for item in wanted}
+
+
+async def to_embed(owner: Owner, items: Sequence[Prepared], *, is_put: bool) -> list[Prepared]:
+    """The items that need vectors: those whose text is neither stored under their source key nor, unless it is put,
+    forgotten."""
+    places = {item.record.source_key: owner.access.names.point_of(item.record) for item in items}
+    places.pop(None, None)
+    found = await owner.points.read(sorted(places.values()), fields=["text", "_marker"]) if places else []
+    known = {str(record.id): record.payload or {} for record in found}
+    there = {source: known[point] for source, point in places.items() if point in known}
+
+    def is_wanted(item: Prepared) -> bool:
+        payload = there.get(item.record.source_key, {})
+        is_forgotten = payload.get("_marker") == "forgotten" and not is_put
+        return not is_forgotten and payload.get("text") != item.record.text
+
+    return [item for item in items if is_wanted(item)]
+
+
+async def write(owner: Owner, batch: Batch, remove: Collection[str] = ()) -> list[MemoryRecord | None]:
+    """Write the batch, given the current state of the store, and then delete the records of the keys in `remove`.
+
+    Raises:
+        DuplicateIdError, SupersededError: Nothing of the batch is stored.
+        OvertakenError: Another process was faster; plan again.
+        UnfinishedWriteError, StorageError: See `Changes.carry_out`.
+    """
+    seen = await _survey(owner, batch)
+    plan = _plan(owner, batch, seen)
+    if seen.expired:
+        await delete(owner, seen.expired, batch.now, forget=False)
+    records = [record for record in plan.results if record is not None]
+    heirs = await succession.claim(owner, records, batch.now)
+    changes = Changes(owner, batch.write)
+    placed = list(zip(plan.new.items(), owner.access.arrivals(len(plan.new)), strict=True))
+    moved = [
+        (one.item.record, one.known.seq)
+        for one in plan.updates.values()
+        if is_searched_differently(one.known.record, one.item.record)
+    ]
+    before = await turns_before(owner, [*((item.record, seq) for (_, item), seq in placed), *moved])
+    for (point, item), seq in placed:
+        known = Stored(
+            point=point,
+            record=item.record,
+            seq=seq,
+            before=before.get(item.record.id, ()),
+            born=batch.write,
+            write=batch.write,
+            is_forgotten=point in seen.forgotten,
+        )
+        changes.put(batch.with_vectors(item), known, seen.vacant.get(point))
+    for one in plan.updates.values():
+        await _change(changes, one.known, batch.with_vectors(one.item), before)
+    await changes.carry_out()
+    await _insist_on_own_ids(owner, plan.new, batch.now)
+    if not {record.author for record in records} <= {None, *owner.access.authors.get(owner.key, (0.0, ()))[1]}:
+        owner.access.authors.pop(owner.key, None)
+    await succession.close(owner, heirs)
+    if remove:
+        gone = await matching(owner, Where(states=STATES, source_keys=tuple(remove)), batch.now)
+        await delete(owner, gone, batch.now, forget=False)
+    return plan.results
+
+
+async def _survey(owner: Owner, batch: Batch) -> _Survey:
     """Look up the points and ids of new records."""
-    here = list(dict.fromkeys(access.names.point_of(item.record) for item in batch))
-    ids = [key("id", item.record.id) for item in batch]
+    here = list(dict.fromkeys(owner.access.names.point_of(item.record) for item in batch.items))
+    ids = [key("id", item.record.id) for item in batch.items]
     at_points, with_ids = await asyncio.gather(
         owner.points.read(here), owner.points.having("_keys", ids, owned(owner.key))
     )
@@ -50,136 +183,89 @@ async def survey(access: Access, owner: Owner, batch: Sequence[Prepared], now: d
     for found in at_points:
         point, payload = str(found.id), found.payload or {}
         known = to_stored(point, payload) if payload.get("_owner") == owner.key else None
-        if known is not None and not has_expired(known, now):
+        if known is not None and not known.has_expired(batch.now):
             by_point[point] = known
             continue
         vacant[point] = payload["_write"]
-        if payload.get("_marker") == "forgotten" or (known is None and payload.get("source_key") is not None):
-            forgotten.add(point)  # or it was erased, by a process that died before it could mark it
+        # An erased record is forgotten, also if the process that erased it died before it could mark it.
+        was_erased = known is None and payload.get("source_key") is not None
+        if was_erased or payload.get("_marker") == "forgotten" or (known is not None and known.is_forgotten):
+            forgotten.add(point)
     there = [to_stored(record.id, record.payload) for record in with_ids]
-    return Survey(
-        by_id={known.record.id: known for known in there if not has_expired(known, now)},
+    return _Survey(
+        by_id={known.record.id: known for known in there if not known.has_expired(batch.now)},
         by_point=by_point,
         forgotten=frozenset(forgotten),
         vacant=vacant,
-        expired=[known for known in there if has_expired(known, now) and known.point not in vacant],
+        expired=[known for known in there if known.has_expired(batch.now) and known.point not in vacant],
     )
 
 
-async def with_vectors(
-    access: Access,
-    owner: Owner,
-    batch: Sequence[Prepared],
-    embedder: Embedder,
-    planner: Planner,
-    *,
-    is_put: bool,
-    progress: ProgressCallback | None,
-) -> Embedded:
-    """The new and the replacing records of the batch, by id, with vectors.
-
-    Empty if the embedder fails; the vectors are then pending.
-    """
-    wanted = [item for item in batch if item.chunks]
-    if any(item.record.source_key is not None for item in batch):
-        seen = await survey(access, owner, batch, planner.now)
-        plan = planner.put(batch, seen) if is_put else planner.add(batch, seen)
-        kept = {id(item) for item in plan.new} | _replacing(plan, batch)
-        wanted = [item for item in (*plan.new, *batch) if item.chunks and id(item) in kept]
-        wanted = list({id(item): item for item in wanted}.values())
-    if not wanted:
-        return {}
-    texts = [texts_to_embed(item.record.text, item.chunks) for item in wanted]
-    try:
-        ends = list(accumulate(map(len, texts)))
-        flat = [text for some in texts for text in some]
-        blobs = iter(await embed_reporting(embedder, flat, ends, progress))
-    except EmbeddingError as error:
-        logger.warning("vectors of %d records are pending: %s", len(wanted), reason_for_log(error))
-        return {}
-    made_by = embedder.fingerprint
-    return {item.record.id: item.embedded([next(blobs) for _ in item.chunks], made_by) for item in wanted}
-
-
-def _replacing(plan: Plan, batch: Sequence[Prepared]) -> set[int]:
-    """The items of a put that replace a record with another text."""
-    changed = {update.record.source_key for update in plan.updates if update.record.text != update.known.record.text}
-    latest = {item.record.source_key: item for item in batch}
-    return {id(item) for source, item in latest.items() if source in changed and source is not None}
-
-
-async def add(
-    access: Access, owner: Owner, planner: Planner, batch: Sequence[Prepared], embedded: Embedded
-) -> list[MemoryRecord | None]:
-    """Write the batch, given the current state of the store.
-
-    Args:
-        embedded: From `with_vectors`.
+def _plan(owner: Owner, batch: Batch, seen: _Survey) -> _Plan:
+    """Sort the items into new, known and forgotten ones.
 
     Raises:
-        DuplicateIdError, SupersededError: Nothing of the batch is stored.
-        OvertakenError: Another process was faster; plan again.
-        UnfinishedWriteError, StorageError: See `carry_out`.
+        DuplicateIdError: An id is taken, or a source key belongs to a record out of reach.
     """
-    seen = await survey(access, owner, batch, planner.now)
-    plan = planner.add(batch, seen)
-    items = {update.known.point: _prepared(access, update, embedded) for update in plan.updates}
-    await _write(access, owner, planner, plan, seen, embedded, items)
-    return plan.records()
+    new: dict[str, Prepared] = {}
+    updates: dict[str, _Update] = {}
+    places: list[str] = []
+    for item in batch.items:
+        source, point = item.record.source_key, owner.access.names.point_of(item.record)
+        known = seen.by_point.get(point)
+        places.append(point)
+        if known is not None and (source is not None or known.born == batch.write):
+            insist_on_reach(owner.scope, known.record)
+            if batch.write in known.writes:
+                continue
+            last = updates[point].item.record if point in updates and not batch.is_put else known.record
+            record = replacing(last, item.record) if batch.is_put else updated(last, item.record)
+            if record is not last:
+                updates[point] = _Update(known, item.again(record))
+        elif source is not None and point in new:
+            new[point] = item if batch.is_put else merged(new[point], item)
+        elif batch.is_put or point not in seen.forgotten:
+            if point in new or item.record.id in {other.record.id for other in new.values()}:
+                raise _taken(item.record.id)
+            new[point] = item
+    for item in new.values():
+        rival = seen.by_id.get(item.record.id)
+        if rival is not None and batch.write not in rival.writes:
+            raise _taken(item.record.id)
+    after = {
+        **{point: known.record for point, known in seen.by_point.items()},
+        **{point: item.record for point, item in new.items()},
+        **{point: one.item.record for point, one in updates.items()},
+    }
+    return _Plan(new, updates, [after.get(point) for point in places])
 
 
-async def put(
-    access: Access,
-    owner: Owner,
-    planner: Planner,
-    batch: Sequence[Prepared],
-    embedded: Embedded,
-    *,
-    remove: Collection[str],
-) -> list[MemoryRecord]:
-    """See `KeyValue.put`; `embedded` is from `with_vectors`. The removals follow the writes."""
-    seen = await survey(access, owner, batch, planner.now)
-    plan = planner.put(batch, seen)
-    latest = {item.record.source_key: item for item in batch}
-    items: dict[str, Prepared] = {}
-    for update in plan.updates:
-        given = latest[update.record.source_key]
-        items[update.known.point] = embedded.get(given.record.id, given)._replace(record=update.record)
-    await _write(access, owner, planner, plan, seen, embedded, items)
-    if remove:
-        gone = await of_sources(owner, planner.scope, remove, planner.now)
-        await delete(access, owner, gone, forget=False, now=planner.now)
-    return [record for record in plan.records() if record is not None]
+def _taken(id: str) -> DuplicateIdError:  # noqa: A002
+    return DuplicateIdError(f"there is a record with id {id!r} already; update it, or leave the id out")
 
 
-async def _write(
-    access: Access,
-    owner: Owner,
-    planner: Planner,
-    plan: Plan,
-    seen: Survey,
-    embedded: Embedded,
-    items: Mapping[str, Prepared],
-) -> None:
-    """Write a plan; the records that new ones supersede are claimed before and closed after."""
-    if seen.expired:
-        await delete(access, owner, seen.expired, forget=False, now=planner.now)
-    records = [record for record in plan.records() if record is not None]
-    claims = await succession.claim(access, owner, planner, records)
-    changes = Changes(planner.write)
-    placed = [(item.record, seq) for item, seq in zip(plan.new, access.arrivals.take(len(plan.new)), strict=True)]
-    moved = [(update.record, update.known.seq) for update in plan.updates if update.is_searched_differently]
-    before = await turns_before(owner, [*placed, *moved])
-    for item, (_, seq) in zip(plan.new, placed, strict=True):
-        made = embedded.get(item.record.id)
-        item = made if made is not None and made.record == item.record else item  # noqa: PLW2901
-        known = new_state(access, item.record, seq, before, planner.write)
-        _insert(access, owner, changes, item, known, seen.vacant.get(known.point))
-    for update in plan.updates:
-        await add_update(access, owner, changes, update, items[update.known.point], before)
-    await carry_out(owner.points, changes)
-    _note_authors(access, owner, records)
-    await succession.close(access, owner, planner, claims)
+async def _insist_on_own_ids(owner: Owner, new: Mapping[str, Prepared], now: datetime) -> None:
+    """Withdraw new records if another writer has stored one of their ids under another source key meanwhile.
+
+    Ids of callers only: those of `new_id` have no rivals. Both writers may withdraw, and one is the first to try again.
+    """
+    named = [item.record.id for item in new.values() if item.record.source_key and not _is_made(item.record.id)]
+    if not named:
+        return
+    there = await matching(owner, Where(states=STATES, ids=named), None)
+    shared = {item.record.id for item in there if item.point not in new}
+    if shared:
+        mine = [item for item in there if item.point in new and item.record.id in shared]
+        await delete(owner, mine, now, forget=False)
+        raise OvertakenError
+
+
+def _is_made(id: str) -> bool:  # noqa: A002
+    """Whether an id looks like those of `new_id`."""
+    try:
+        return uuid.UUID(id).version == 7
+    except ValueError:
+        return False
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,89 +276,46 @@ class Change:
     patch: Patch
     expected_version: int | None
     made: Prepared
-    """The new state as it would be if the record was not changed meanwhile."""
+    """The new state as it would be if the record was not changed meanwhile, perhaps with vectors."""
 
 
-async def update(access: Access, owner: Owner, planner: Planner, change: Change) -> MemoryRecord:
-    """See `Records.update`; the write goes through only if what it read is still current."""
-    current = await listing.existing(owner, planner.scope, change.id, planner.now)
-    if planner.write in current.writes:  # an earlier attempt was stored after all
+async def update(owner: Owner, change: Change, write: str, now: datetime) -> MemoryRecord:
+    """See `Records.update`; the write goes through only if what it read is still current.
+
+    Args:
+        write: The token of the call.
+    """
+    current = await listing.existing(owner, change.id, now)
+    if write in current.writes:  # an earlier attempt was stored after all
         return current.record
     insist_on_version(current.record, change.expected_version)
-    record = patched(current.record, change.patch, planner.now)
-    if record is current.record:
-        return record
-    wanted, changes = Update(current, record), Changes(planner.write)
-    before = await turns_before(owner, [(record, current.seq)] if wanted.is_searched_differently else [])
-    item = change.made if record == change.made.record else change.made.again(record)
-    await add_update(access, owner, changes, wanted, item, before)
-    await carry_out(owner.points, changes)
+    record = patched(current.record, change.patch, now)
+    if record is not current.record:
+        changes = Changes(owner, write)
+        item = change.made if record == change.made.record else change.made.again(record)
+        is_moved = is_searched_differently(current.record, record)
+        before = await turns_before(owner, [(record, current.seq)] if is_moved else [])
+        await _change(changes, current, item, before)
+        await changes.carry_out()
     return record
 
 
-def _prepared(access: Access, update: Update, embedded: Embedded) -> Prepared:
-    """A known record as it is after an add, with vectors if they were made from its text."""
-    made = prepare(update.record, access.chunker)
-    same = next((item for item in embedded.values() if item.record.text == update.record.text), None)
-    return made if same is None else made._replace(vectors=same.vectors, made_by=same.made_by)
-
-
-def new_state(access: Access, record: MemoryRecord, seq: int, before: Before, write: str) -> Stored:
-    """The state of a new record."""
-    return Stored(
-        point=access.names.point_of(record),
-        record=record,
-        seq=seq,
-        before=before.get(record.id, ()),
-        born=write,
-        write=write,
-    )
-
-
-def _insert(access: Access, owner: Owner, changes: Changes, item: Prepared, known: Stored, was: str | None) -> None:
-    point = to_point(access, owner, item, known)
-    changes.named[point.id] = item.record.id
-    if was is None:
-        changes.inserts.append(point)
-    else:
-        changes.rewrites.append(Rewrite(point, was))
-
-
-def to_point(access: Access, owner: Owner, item: Prepared, known: Stored) -> Point:
-    """The whole point of a record; vectors of another embedder than the present one are left out, and pending."""
-    vector = access.vector if item.vectors and item.made_by == access.fingerprint else None
-    vectors = () if vector is None else item.vectors
-    return Point(known.point, without_nulls(payload_of(owner.key, item, known, vector)), vectors, vector)
-
-
-async def add_update(
-    access: Access, owner: Owner, changes: Changes, update: Update, item: Prepared, before: Before
-) -> None:
-    """Add the change of a stored record to `changes`.
+async def _change(changes: Changes, was: Stored, item: Prepared, before: Before) -> None:
+    """Add the change of a stored record.
 
     Args:
         item: The new state of the record, with vectors unless they are pending or the text is the same.
     """
-    was = update.known
-    known = replace(was, record=update.record, write=changes.write, revisions=was.followed_by(update.record))
-    changes.named[was.point] = update.record.id
-    if not update.is_searched_differently:
-        overwrite(access, owner, changes, was, update.record)
+    record, access = item.record, changes.owner.access
+    if not is_searched_differently(was.record, record):
+        changes.overwrite(was, record)
         return
-    if not item.vectors and update.record.text == was.record.text and not was.is_pending:
-        item = await _with_stored_vectors(access, owner, item, was)
-    known = replace(known, before=before.get(update.record.id, known.before))
-    changes.rewrites.append(Rewrite(to_point(access, owner, item, known), was.write))
-
-
-async def _with_stored_vectors(access: Access, owner: Owner, item: Prepared, known: Stored) -> Prepared:
-    """A new state with the vectors of a text that stays."""
-    made_by, vector = access.fingerprint, access.vector
-    if vector is None:
-        return item
-    found = await owner.points.read([known.point], fields=["_write"], vectors=[vector])
-    vectors = next((rows_of(record.vector, vector) for record in found), ())
-    return item._replace(chunks=known.spans, vectors=vectors, made_by=made_by)
+    if not item.vectors and record.text == was.record.text and not was.is_pending and access.vector is not None:
+        found = await changes.owner.points.read([was.point], fields=False, vectors=[access.vector])
+        vectors = next((rows_of(one.vector, access.vector) for one in found), ())
+        item = item._replace(chunks=was.spans, vectors=vectors, made_by=access.fingerprint)
+    known = replace(was, revisions=was.followed_by(record), before=before.get(record.id, was.before))
+    changes.put(item, known, was.write)
 
 
 async def turns_before(owner: Owner, placed: Sequence[tuple[MemoryRecord, int]]) -> Before:
@@ -292,9 +335,8 @@ async def turns_before(owner: Owner, placed: Sequence[tuple[MemoryRecord, int]])
     for turns, found in zip(by_session.values(), await owner.points.query(requests), strict=True):
         new = {seq for _, seq, _ in turns}
         rows = [to_row(row.payload or {}) for row in found]
-        stored = [(row.occurred_at, row.seq, "") for row in rows if row.seq not in new]
         last: list[int] = []
-        for _, seq, given in sorted([*stored, *turns]):
+        for _, seq, given in sorted([*((row.occurred_at, row.seq, "") for row in rows if row.seq not in new), *turns]):
             before[given] = last[::-1]
             last = [*last, seq][-NEIGHBOURS:]
     return before
@@ -303,26 +345,7 @@ async def turns_before(owner: Owner, placed: Sequence[tuple[MemoryRecord, int]])
 def _latest(owner: Owner, session: str, until: datetime) -> models.QueryRequest:
     return models.QueryRequest(
         query=models.OrderByQuery(order_by=models.OrderBy(key="occurred_at", direction=models.Direction.DESC)),
-        filter=all_of(owned(owner.key), keyed("session", session), up_to("occurred_at", until)),
+        filter=all_of(owned(owner.key), keyed("session", session), between("occurred_at", None, until)),
         limit=NEIGHBOURS + 1,
         with_payload=["_row"],
     )
-
-
-async def embedded_or_pending(embedder: Embedder | None, item: Prepared) -> Prepared:
-    """A changed record with vectors, or with pending ones if the embedder fails."""
-    if embedder is None or not item.chunks:
-        return item
-    try:
-        blobs = await embed(embedder, texts_to_embed(item.record.text, item.chunks))
-        return item.embedded(blobs, embedder.fingerprint)
-    except EmbeddingError as error:
-        logger.warning("the vectors of a changed record are pending: %s", reason_for_log(error))
-        return item
-
-
-def _note_authors(access: Access, owner: Owner, records: Sequence[MemoryRecord]) -> None:
-    """Forget the cached authors of the owner if there is a new one."""
-    cached = access.owners.authors.get(owner.scope)
-    if cached is not None and any(record.author and record.author not in cached[1] for record in records):
-        access.owners.authors.pop(owner.scope, None)

@@ -19,16 +19,14 @@ from memory_core.errors import EmbeddingError, StorageError, reason_for_log
 from memory_core.models import Fingerprint
 from memory_core.protocols import Clock, Embedder
 from memory_core.retrieval.features import ANALYSIS
-from memory_core.storage.qdrant.adding import to_point
 from memory_core.storage.qdrant.client import models
-from memory_core.storage.qdrant.codec import PENDING, STORED_FIELDS, Stored, analysed, to_stored, token
+from memory_core.storage.qdrant.codec import PENDING, STORED_FIELDS, Stored, analysed, rows_of, to_stored
 from memory_core.storage.qdrant.collection import EpochError
-from memory_core.storage.qdrant.owners import Owner, to_owner
+from memory_core.storage.qdrant.owners import Access, Owner, to_owner
 from memory_core.storage.qdrant.removal import sweep
 from memory_core.storage.qdrant.retry import UnansweredError
-from memory_core.storage.qdrant.vectors import rows_of
 from memory_core.storage.qdrant.where import Clause, all_of, beyond, same
-from memory_core.storage.qdrant.writing import Access, Changes, OvertakenError, Rewrite, carry_out
+from memory_core.storage.qdrant.writing import Changes, OvertakenError
 from memory_core.storage.shared.prepared import embed, texts_to_embed
 
 logger = logging.getLogger(__name__)
@@ -49,85 +47,12 @@ class _Work:
     owner: str
     """Its owner with the epoch; what was erased meanwhile stays erased."""
     item: Stored
-    vectors: tuple[bytes, ...] = ()
-    made_by: Fingerprint | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Upkeep:
-    """The steps of the background work. Each returns the states it found; the same again means that it cannot help."""
-
-    access: Access
-    embedder: Embedder | None
-    """`None` for a process that cannot compute vectors and leaves them to others."""
-
-    async def embed_pending(self) -> set[str]:
-        """Compute some pending vectors.
-
-        Raises:
-            EmbeddingError: The embedder failed; the vectors stay pending.
-        """
-        if self.embedder is None or self.access.vector is None:
-            return set()
-        found = await self._find(same("_keys", PENDING), vector=None)
-        if not found:
-            return set()
-        texts = [texts_to_embed(work.item.record.text, work.item.spans) for work in found]
-        blobs = iter(await embed(self.embedder, [text for some in texts for text in some]))
-        made_by = self.embedder.fingerprint
-        return await self._store(
-            [replace(work, vectors=tuple(next(blobs) for _ in work.item.spans), made_by=made_by) for work in found]
-        )
-
-    async def analyse_older(self) -> set[str]:
-        """Analyse some texts of older versions. What a newer version analysed stays."""
-        return await self._store(
-            await self._find(beyond("_analysis", ANALYSIS, descending=True), vector=self.access.vector)
-        )
-
-    async def _find(self, condition: Clause, *, vector: str | None) -> list[_Work]:
-        request = models.QueryRequest(
-            filter=all_of(condition),
-            limit=BATCH,
-            with_payload=[*STORED_FIELDS, "_owner"],
-            with_vector=False if vector is None else [vector],
-        )
-        made_by = self.access.fingerprint
-        (found,) = await self.access.records.query([request])
-        payloads = [(point, point.payload or {}) for point in found]
-        return [
-            _Work(payload["_owner"], to_stored(point.id, payload), rows_of(point.vector, vector), made_by)
-            for point, payload in payloads
-        ]
-
-    async def _store(self, found: Sequence[_Work]) -> set[str]:
-        """Write records as they are, analysed by this version and with these vectors, unless they changed meanwhile."""
-        by_owner: dict[str, list[_Work]] = {}
-        for work in found:
-            by_owner.setdefault(work.owner, []).append(work)
-        for owner, works in by_owner.items():
-            try:
-                await self.access.owners.run(to_owner(owner)[0], partial(self._store_of, works=works))
-            except OvertakenError:
-                logger.debug("records changed while their vectors were computed; they are found again if necessary")
-            except UnansweredError:
-                raise
-            except StorageError as error:  # of this owner's records; the others do not wait for them
-                logger.warning("the vectors of some records stay pending: %s", reason_for_log(error))
-        return {work.item.point + work.item.write for work in found}
-
-    async def _store_of(self, owner: Owner, works: Sequence[_Work]) -> None:
-        changes = Changes(token())
-        for work in works:
-            if work.owner == owner.key:
-                known = replace(work.item, write=changes.write)
-                made = analysed(work.item.record, work.item.spans, work.vectors)._replace(made_by=work.made_by)
-                changes.rewrites.append(Rewrite(to_point(self.access, owner, made, known), work.item.write))
-        await carry_out(owner.points, changes)
+    vectors: tuple[bytes, ...]
+    made_by: Fingerprint | None
 
 
 class Background:
-    """The task of this work. Lives on the core loop."""
+    """The tasks of this work. Lives on the core loop."""
 
     def __init__(self, access: Access, embedder: Embedder | None, clock: Clock) -> None:
         self._access = access
@@ -144,10 +69,6 @@ class Background:
         """Signal that vectors may be pending, perhaps for another embedder."""
         self._embedder = embedder or self._embedder
         self._wake.set()
-
-    @property
-    def _upkeep(self) -> Upkeep:
-        return Upkeep(self._access, self._embedder)
 
     async def close(self) -> None:
         """Stop; the next process does the remaining work."""
@@ -166,7 +87,7 @@ class Background:
                     self._wake.set()
                 if self._wake.is_set():
                     self._wake.clear()
-                    await drain(self._upkeep.embed_pending)
+                    await _drain(self._embed_pending)
                 pause = FIRST_PAUSE_SECONDS
             except (EmbeddingError, StorageError, EpochError, OvertakenError) as error:
                 logger.warning("background work waits, next try in %.0f s: %s", pause, reason_for_log(error))
@@ -181,17 +102,74 @@ class Background:
 
     async def _analyse(self) -> None:
         try:
-            await drain(self._analyse_slowly)
+            await _drain(self._analyse_older)
         except (StorageError, EpochError) as error:
             logger.warning("reanalysis of texts stopped until the store is opened again: %s", reason_for_log(error))
 
-    async def _analyse_slowly(self) -> set[str]:
-        found = await self._upkeep.analyse_older()
-        await asyncio.sleep(ANALYSIS_PAUSE_SECONDS if found else 0)
-        return found
+    async def _embed_pending(self) -> set[str]:
+        """Compute some pending vectors; a process that cannot leaves them to others."""
+        embedder = self._embedder
+        if embedder is None or self._access.vector is None:
+            return set()
+        found = await self._find(same("_keys", PENDING), vector=None)
+        texts = [texts_to_embed(work.item.record.text, work.item.spans) for work in found]
+        blobs = iter(await embed(embedder, [text for some in texts for text in some]) if found else ())
+        made_by = embedder.fingerprint
+        vectors = [tuple(next(blobs) for _ in work.item.spans) for work in found]
+        return await self._store(
+            [replace(work, vectors=rows, made_by=made_by) for work, rows in zip(found, vectors, strict=True)]
+        )
+
+    async def _analyse_older(self) -> set[str]:
+        """Analyse some texts of older versions. What a newer version analysed stays."""
+        older = beyond("_analysis", ANALYSIS, descending=True)
+        done = await self._store(await self._find(older, vector=self._access.vector))
+        await asyncio.sleep(ANALYSIS_PAUSE_SECONDS if done else 0)
+        return done
+
+    async def _find(self, condition: Clause, *, vector: str | None) -> list[_Work]:
+        request = models.QueryRequest(
+            filter=all_of(condition),
+            limit=BATCH,
+            with_payload=[*STORED_FIELDS, "_owner"],
+            with_vector=False if vector is None else [vector],
+        )
+        made_by, works = self._access.fingerprint, list[_Work]()
+        for point in (await self._access.points.query([request]))[0]:
+            payload = point.payload or {}
+            vectors = rows_of(point.vector, vector)
+            works.append(_Work(payload["_owner"], to_stored(point.id, payload), vectors, made_by))
+        return works
+
+    async def _store(self, found: Sequence[_Work]) -> set[str]:
+        """Write records as they are, analysed by this version and with these vectors, unless they changed meanwhile.
+
+        Returns:
+            The states that were found; the same ones again cannot be helped.
+        """
+        for key in {work.owner for work in found}:
+            works = [work for work in found if work.owner == key]
+            try:
+                await self._access.run(to_owner(key)[0], partial(_store_of, works=works))
+            except OvertakenError:
+                logger.debug("records changed while their vectors were computed; they are found again if necessary")
+            except UnansweredError:
+                raise
+            except StorageError as error:  # of this owner's records; the others do not wait for them
+                logger.warning("the vectors of some records stay pending: %s", reason_for_log(error))
+        return {work.item.point + work.item.write for work in found}
 
 
-async def drain(step: Callable[[], Awaitable[set[str]]]) -> None:
+async def _store_of(owner: Owner, works: Sequence[_Work]) -> None:
+    changes = Changes(owner)
+    for work in works:
+        if work.owner == owner.key:
+            made = analysed(work.item.record, work.item.spans, work.vectors)._replace(made_by=work.made_by)
+            changes.put(made, work.item, work.item.write)
+    await changes.carry_out()
+
+
+async def _drain(step: Callable[[], Awaitable[set[str]]]) -> None:
     """Repeat a step of the work until it finds nothing, or nothing new."""
     last: set[str] = set()
     while (found := await step()) and found != last:

@@ -14,26 +14,34 @@ from __future__ import annotations
 
 import hmac
 import json
-import threading
-import time
 import uuid
+import zlib
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from datetime import datetime
 from hashlib import blake2b, sha256
-from typing import Any, Final
+from typing import Any, Final, cast
+
+import numpy as np
 
 from memory_core.encoding import encode_json
 from memory_core.models import MemoryRecord, Scope
+from memory_core.retrieval.bm25 import K1, B
 from memory_core.retrieval.features import ANALYSIS, features, is_turn, role_flag, terms_of_record
 from memory_core.storage.qdrant.client import models
-from memory_core.storage.qdrant.vectors import WORDS, named_vectors, sparse
 from memory_core.storage.shared.prepared import Prepared
 from memory_core.storage.shared.transfer import Carried
 from memory_core.storage.shared.values import link_keys, micros, to_links
 from memory_core.storage.shared.versions import REVISIONS_KEPT
 from memory_core.where.conditions import NAME_FIELDS
 
+WORDS: Final = "words"
+"""The sparse vector: BM25 weights of the analysed terms, without the IDF, which the server adds at query time."""
+AVERAGE_TERMS: Final = 20
+"""Length by which the stored BM25 weights are normalised: the server uses them only to select candidates."""
+MAX_FLOATS: Final = 1_000_000
+"""Maximum number of numbers in the vector of one point. Pieces of a text beyond it are found by words only."""
 MAX_REVISION_CHARS: Final = 4_000_000
 """Maximum length of all earlier texts of a record, so that its point fits into a request; the oldest are dropped."""
 WRITES_KEPT: Final = 16
@@ -41,14 +49,13 @@ WRITES_KEPT: Final = 16
 PENDING: Final = "pending"
 """The key of a record whose vectors are pending."""
 FORGOTTEN: Final = "forgotten"
-"""The key of the marker of a forgotten source key."""
+"""The key of the marker of a forgotten source key, and of a record that was put over one."""
 CLOSING: Final = "closing"
 """The key of a record that another one is about to supersede (`succession.py`)."""
 
 _TIMES: Final = ("created_at", "updated_at", "accessed_at", "occurred_at", "expires_at", "valid_from", "valid_to")
 NAMES: Final = tuple(field.name for field in fields(MemoryRecord))
-_KEPT: Final = ("_row", "_born", "_write", "_writes", "_keys", "_spans", "_revisions", "_closing")
-STORED_FIELDS: Final = (*NAMES, *_KEPT)
+STORED_FIELDS: Final = (*NAMES, "_row", "_born", "_write", "_writes", "_keys", "_spans", "_revisions", "_closing")
 """What `to_stored` reads."""
 
 Payload = dict[str, Any]
@@ -74,9 +81,6 @@ class Row:
     before: Sequence[int]
     """The arrivals of the two turns before it when it was written, the nearest first."""
 
-    def to_json(self) -> list[Any]:
-        return [getattr(self, field.name) for field in fields(self)]
-
 
 @dataclass(frozen=True, slots=True)
 class Stored:
@@ -92,6 +96,8 @@ class Stored:
     """The write that changed it last, with which a writer detects that another one was faster."""
     is_pending: bool = False
     """Whether its vectors are pending."""
+    is_forgotten: bool = False
+    """Whether its source key was forgotten before it was put, and stays so when the record is gone."""
     spans: Sequence[tuple[int, int]] = ()
     """The pieces of its text, each of which has a vector."""
     writes: Sequence[str] = ()
@@ -101,12 +107,15 @@ class Stored:
     closing: Sequence[str] | None = None
     """The point of the record that is about to supersede it, and since when."""
 
+    def has_expired(self, now: datetime) -> bool:
+        """Whether the record does not exist any more for callers."""
+        return self.record.expires_at is not None and self.record.expires_at <= now
+
     def followed_by(self, record: MemoryRecord) -> Sequence[Sequence[Any]]:
         """The revisions of the record that replaces this one."""
         if record.text == self.record.text:
             return self.revisions
-        replaced = (self.record.rev, self.record.text, stamp(record.updated_at))
-        return bounded((*self.revisions, replaced))
+        return bounded((*self.revisions, (self.record.rev, self.record.text, stamp(record.updated_at))))
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,22 +140,10 @@ class Point:
     @property
     def size(self) -> int:
         """About how many bytes it takes in a request."""
-        return 3 * len(self.payload.get("_terms", "")) + 6 * sum(map(len, self.vectors)) + size_of(self.payload)
-
-
-class Arrivals:
-    """Numbers that ascend in the order in which records arrive."""
-
-    def __init__(self) -> None:
-        self._last = 0
-        self._lock = threading.Lock()
-
-    def take(self, count: int) -> range:
-        """As many numbers, in order."""
-        with self._lock:
-            first = max(self._last + 1, time.time_ns() // 1_000)
-            self._last = first + count - 1
-        return range(first, first + count)
+        payload = self.payload
+        texts = [*(payload.get("_keys") or ()), *(text for _, text, _ in payload.get("_revisions") or ())]
+        chars = sum(len(one) for one in (*payload.values(), *texts) if isinstance(one, str))
+        return 2_000 + 2 * chars + 3 * len(payload.get("_terms", "")) + 6 * sum(map(len, self.vectors))
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,27 +151,24 @@ class Names:
     """The ids of points: keyed hashes, from which nobody can read or guess an owner, an id or a source key.
 
     So the server lets only one of several writers create the record of a source key, and what is forgotten leaves
-    nothing readable.
+    nothing readable. Keys and ids contain no NUL, so no two names are equal.
     """
 
     secret: bytes
 
-    def point_of(self, record: MemoryRecord) -> str:
-        """The point of a record: of its source key or, without one, of its id."""
-        owner = Scope(record.app, record.user)
-        return self._named(owner, f"\0{record.id}") if record.source_key is None else self.of(owner, record.source_key)
-
     def of(self, owner: Scope, source_key: str) -> str:
         """The point of a source key; the same hash as a tombstone of a file with this secret."""
-        return self._named(owner, source_key)
+        text = f"{len(owner.app)}:{owner.app}{owner.user}\0{source_key}"
+        return str(uuid.UUID(bytes=hmac.digest(self.secret, text.encode(), sha256)[:16]))
+
+    def point_of(self, record: MemoryRecord) -> str:
+        """The point of a record: of its source key or, without one, of its id."""
+        source = f"\0{record.id}" if record.source_key is None else record.source_key
+        return self.of(Scope(record.app, record.user), source)
 
     def owner(self, owner: Scope) -> str:
         """The point of an owner's epoch."""
-        return self._named(owner, "\0\0")
-
-    def _named(self, owner: Scope, name: str) -> str:  # keys and ids contain no NUL, so no two of these are equal
-        text = f"{len(owner.app)}:{owner.app}{owner.user}\0{name}"
-        return str(uuid.UUID(bytes=hmac.digest(self.secret, text.encode(), sha256)[:16]))
+        return self.of(owner, "\0\0")
 
 
 def named_id(name: str) -> str:
@@ -208,9 +202,21 @@ def payload_of(owner: str, item: Prepared, known: Stored, vector: str | None) ->
         known: Its position in the store and the write; its record is not used.
         vector: The name of the vector that the point has or is about to have; `None` while vectors are pending.
     """
-    record = item.record
-    pending = [PENDING] if item.chunks and vector is None else []
-    closing = [] if known.closing is None else [CLOSING]
+    record, found = item.record, item.features
+    flags = {PENDING: item.chunks and vector is None, CLOSING: known.closing, FORGOTTEN: known.is_forgotten}
+    row = Row(
+        seq=known.seq,
+        occurred_at=micros(record.occurred_at),
+        expires_at=None if record.expires_at is None else micros(record.expires_at),
+        active=record.state == "active",
+        flags=found.flags | role_flag(record.role),
+        words=found.words,
+        pieces=len(item.chunks),
+        importance=record.importance,
+        session=record.session if is_turn(record.kind, record.role) else None,
+        author=record.author,
+        before=known.before,
+    )
     return {
         **{name: getattr(record, name) for name in NAMES},
         **{name: None if (value := getattr(record, name)) is None else stamp(value) for name in _TIMES},
@@ -220,8 +226,10 @@ def payload_of(owner: str, item: Prepared, known: Stored, vector: str | None) ->
         "_seen_at": stamp(record.accessed_at or record.created_at),
         "_seq": known.seq,
         "_before": list(known.before),
-        **searched_fields(item, known),
-        "_keys": [*keys_of(record), *pending, *closing],
+        "_terms": " ".join(terms_of_record(record)),
+        "_row": [getattr(row, field.name) for field in fields(Row)],
+        "_analysis": ANALYSIS,
+        "_keys": [*keys_of(record), *(name for name, is_set in flags.items() if is_set)],
         "_spans": [list(span) for span in item.chunks],
         "_owner": owner,
         "_born": known.born,
@@ -243,36 +251,19 @@ def carried(known: Stored) -> Carried:
     return Carried(known.record, known.seq, tuple(read_revisions(known.revisions)))
 
 
-def searched_fields(item: Prepared, known: Stored) -> Payload:
-    """The payload fields that searches read, as this version of the analysis makes them."""
-    record, found = item.record, item.features
-    row = Row(
-        seq=known.seq,
-        occurred_at=micros(record.occurred_at),
-        expires_at=None if record.expires_at is None else micros(record.expires_at),
-        active=record.state == "active",
-        flags=found.flags | role_flag(record.role),
-        words=found.words,
-        pieces=len(item.chunks),
-        importance=record.importance,
-        session=record.session if is_turn(record.kind, record.role) else None,
-        author=record.author,
-        before=known.before,
-    )
-    return {"_terms": " ".join(terms_of_record(record)), "_row": row.to_json(), "_analysis": ANALYSIS}
-
-
 def keys_of(record: MemoryRecord) -> list[str]:
     """Everything that conditions compare for equality: `name=value`, and `name` alone for a value that is set."""
     named = {name: getattr(record, name) for name in (*NAME_FIELDS, "state")}
     there = {name: value for name, value in named.items() if value is not None}
+    path = record.collection or ""
+    above = [path[:n] for n, character in enumerate(path) if character == "/"]
     return [
         *(key(name, value) for name, value in there.items()),
         *there,
         *(key("tags", tag) for tag in record.tags),
         *(["tags"] if record.tags else []),
         *(key("links", link) for link in link_keys(record.links)),
-        *(key("under", path) for path in ([] if record.collection is None else paths(record.collection))),
+        *(key("under", one) for one in (() if record.collection is None else (*above, path))),
         *(data_key(name, value) for name, value in record.data.items() if is_plain(value)),
     ]
 
@@ -282,18 +273,8 @@ def key(name: str, value: object) -> str:
     return f"{name}={value}"
 
 
-def without_nulls(payload: Payload) -> Payload:
-    """A payload for a whole point, which has no field to clear."""
-    return {name: value for name, value in payload.items() if value is not None}
-
-
-def paths(collection: str) -> list[str]:
-    """The collection as a path, and all of its parent paths."""
-    return [*(collection[:n] for n, character in enumerate(collection) if character == "/"), collection]
-
-
 def to_row(payload: Mapping[str, Any]) -> Row:
-    """The inverse of `Row.to_json`."""
+    """What the ranking reads of a payload."""
     return Row(*payload["_row"])
 
 
@@ -309,6 +290,7 @@ def to_stored(point: object, payload: Mapping[str, Any] | None) -> Stored:
         born=raw["_born"],
         write=raw["_write"],
         is_pending=PENDING in raw["_keys"],
+        is_forgotten=FORGOTTEN in raw["_keys"],
         spans=[(start, stop) for start, stop in raw["_spans"]],
         writes=raw["_writes"],
         revisions=raw.get("_revisions") or (),
@@ -320,8 +302,7 @@ def to_record(raw: Mapping[str, Any]) -> MemoryRecord:
     """The record in a payload."""
     values: dict[str, Any] = {name: raw.get(name) for name in NAMES}
     for name in _TIMES:
-        value = values[name]
-        values[name] = None if value is None else datetime.fromisoformat(value)
+        values[name] = None if values[name] is None else datetime.fromisoformat(values[name])
     values["data"] = json.loads(values["data"])
     values["tags"] = tuple(values["tags"])
     values["links"] = to_links(values["links"] or ())
@@ -352,9 +333,35 @@ def analysed(record: MemoryRecord, spans: Sequence[tuple[int, int]], vectors: Se
     return Prepared(record, features(record), spans, vectors)
 
 
-def size_of(payload: Payload) -> int:
-    """About how many bytes a payload takes in a request."""
-    long = sum(len(value) for value in payload.values() if isinstance(value, str))
-    earlier = sum(len(text) for _, text, _ in payload.get("_revisions") or ())
-    keyed = sum(map(len, payload.get("_keys") or ()))
-    return 2_000 + 2 * (long + earlier + keyed)
+def sparse(terms: str) -> models.SparseVector:
+    """BM25 weights by hashed term; terms with the same hash share a dimension, which affects candidates, not ranks."""
+    counts = Counter(zlib.crc32(term.encode()) for term in terms.split())
+    norm = K1 * (1 - B + B * sum(counts.values()) / AVERAGE_TERMS)
+    indices = sorted(counts)
+    weights = [round((K1 + 1) * counts[index] / (counts[index] + norm), 4) for index in indices]
+    return models.SparseVector(indices=indices, values=weights)
+
+
+def sparse_query(terms: Sequence[str]) -> models.SparseVector:
+    """The same dimensions for the distinct terms of a query."""
+    indices = sorted({zlib.crc32(term.encode()) for term in terms})
+    return models.SparseVector(indices=indices, values=[1.0] * len(indices))
+
+
+def head_of(vector: str) -> str:
+    """The name of the vector of the first piece alone. Only texts of several pieces have it, because the ranking
+    compares their first piece as it is and the others with a handicap (`retrieval/dense.py`)."""
+    return f"{vector}-first"
+
+
+def named_vectors(vector: str, rows: Sequence[bytes]) -> dict[str, Any]:
+    """The vectors of a text by name: as many of its pieces as fit into one point, and the first of several."""
+    numbers = np.frombuffer(b"".join(rows), np.float16).reshape(len(rows), -1).astype(np.float64)
+    kept: list[list[float]] = np.round(numbers[: max(MAX_FLOATS // numbers.shape[1], 1)], 7).tolist()
+    return {vector: kept, **({head_of(vector): kept[0]} if len(rows) > 1 else {})}
+
+
+def rows_of(vectors: Any, name: str | None) -> tuple[bytes, ...]:
+    """The float16 rows of one vector of a point, as the client returns them; empty if there is none."""
+    found = cast("dict[str | None, Any]", vectors).get(name) if isinstance(vectors, dict) else None
+    return tuple(np.asarray(row, np.float16).tobytes() for row in found or ())

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Collection, Iterable, Sequence
+from collections.abc import AsyncIterator, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Final, TypeVar
+from typing import Any, Final, NamedTuple, TypeVar
 
 from memory_core.storage.qdrant.client import AsyncQdrantClient, models
 from memory_core.storage.qdrant.codec import Payload, Point
 from memory_core.storage.qdrant.connection import Connection
 from memory_core.storage.qdrant.retry import NotAppliedError, TooLargeError
-from memory_core.storage.qdrant.settings import SHARED_SHARD, Layout
+from memory_core.storage.qdrant.settings import SHARED_SHARD, Layout, Patience, Server
 from memory_core.storage.qdrant.where import Clause, all_of, among, any_of
 
 T = TypeVar("T")
@@ -25,72 +25,63 @@ MAX_BYTES: Final = 8_000_000
 
 Fields = Sequence[str] | bool
 """Which payload fields to fetch: some, all (`True`) or none (`False`)."""
-Found = models.Record | models.ScoredPoint
 
 
 class EpochError(Exception):
-    """The owner was erased since its epoch was read; read or plan again in the new epoch."""
+    """An owner was erased since its epoch was read; read or plan again in the new epoch."""
 
-    def __init__(self, epoch: int) -> None:
+    def __init__(self, point: str, epoch: int) -> None:
         super().__init__(f"the owner is in epoch {epoch} now")
-        self.epoch = epoch
+        self.point, self.epoch = point, epoch
 
 
-@dataclass(frozen=True, slots=True)
-class Guard:
+class Guard(NamedTuple):
     """The epoch in which an owner is read and written, checked with every `read` and `query`."""
 
     point: str
+    """Where the epoch is stored."""
     epoch: int
-
-    def check(self, points: Iterable[Found]) -> None:
-        """Raise `EpochError` if the owner's point has another epoch."""
-        found = max([int((point.payload or {}).get("_epoch", 0)) for point in points], default=0)
-        if found != self.epoch:
-            raise EpochError(found)
 
 
 @dataclass(frozen=True, slots=True)
 class Points:
-    """A collection, for requests of one owner or (with `shard=None`) of the store itself."""
+    """A collection, for requests of some owners or (without guards) of the store itself."""
 
     connection: Connection
     name: str
     layout: Layout
     shard: models.ShardKeySelector | models.ShardKeyWithFallback | str | None = None
-    guard: Guard | None = None
+    guards: tuple[Guard, ...] = ()
 
-    def for_owner(self, shard: str, guard: Guard | None) -> Points:
+    def for_owner(self, shard: str, *guards: Guard) -> Points:
         """The same collection for requests about one owner, which may have a dedicated shard."""
         key = models.ShardKeyWithFallback(target=shard, fallback=SHARED_SHARD) if self.layout.tenant_shards else None
-        return replace(self, shard=key, guard=guard)
+        return replace(self, shard=key, guards=guards)
 
     @property
     def shared(self) -> Points:
         """The same collection for points that belong to no owner."""
-        return replace(self, shard=SHARED_SHARD if self.layout.tenant_shards else None, guard=None)
+        return replace(self, shard=SHARED_SHARD if self.layout.tenant_shards else None, guards=())
 
     async def read(
         self, ids: Sequence[str], *, fields: Fields = True, vectors: Sequence[str] = ()
     ) -> list[models.Record]:
         """The existing ones among the points, in no particular order, from all shards."""
         found: list[models.Record] = []
-        guard = self.guard
-        for start in range(0, max(len(ids), 1 if guard else 0), PAGE):
-            some = [*ids[start : start + PAGE], *([guard.point] if guard else [])]
-            wanted = _with_epoch(fields) if guard else _selector(fields)
+        guards = [guard.point for guard in self.guards]
+        wanted = [*fields, "_epoch"] if not isinstance(fields, bool) else fields or (["_epoch"] if guards else False)
+        for some in list(by(PAGE, ids)) or ([[]] if guards else []):
             records = await self.connection.call(
-                lambda client, some=some, wanted=wanted: client.retrieve(
+                lambda client, some=some: client.retrieve(
                     self.name,
-                    ids=some,
+                    ids=[*some, *guards],
                     with_payload=wanted,
                     with_vectors=list(vectors) or False,
                     consistency=self._consistency,
                 )
             )
-            if guard is not None:
-                guard.check(record for record in records if str(record.id) == guard.point)
-            found += [record for record in records if guard is None or str(record.id) != guard.point]
+            self._check(records)
+            found += [record for record in records if str(record.id) not in guards]
         return found
 
     async def pages(
@@ -98,7 +89,7 @@ class Points:
     ) -> AsyncIterator[list[models.Record]]:
         """All points that satisfy the condition, by id, a page at a time."""
         offset: Any = None  # an id, whose type depends on the transport
-        await self.check_epoch()
+        await self.read([], fields=False)
         while True:
             records, offset = await self.connection.call(
                 lambda client, offset=offset: client.scroll(
@@ -106,7 +97,7 @@ class Points:
                     scroll_filter=condition,
                     limit=PAGE,
                     offset=offset,
-                    with_payload=_selector(fields),
+                    with_payload=fields if isinstance(fields, bool) else list(fields),
                     with_vectors=list(vectors) or False,
                     consistency=self._consistency,
                     shard_key_selector=self.shard,
@@ -117,26 +108,24 @@ class Points:
             if offset is None:
                 return
 
-    async def all(
-        self, condition: models.Filter, *, fields: Fields = True, vectors: Sequence[str] = ()
-    ) -> list[models.Record]:
-        """All points that satisfy the condition."""
-        return [record async for page in self.pages(condition, fields=fields, vectors=vectors) for record in page]
+    async def all(self, *conditions: Clause, fields: Fields = True, vectors: Sequence[str] = ()) -> list[models.Record]:
+        """All points that satisfy the conditions."""
+        pages = self.pages(all_of(*conditions), fields=fields, vectors=vectors)
+        return [record async for page in pages for record in page]
 
     async def having(
         self,
         field: str,
         values: Sequence[str] | Sequence[int],
-        where: Clause,
-        *,
+        *conditions: Clause,
         fields: Fields = True,
         vectors: Sequence[str] = (),
     ) -> list[models.Record]:
-        """All points whose field is one of these values, and that satisfy the condition."""
+        """All points whose field is one of these values, and that satisfy the conditions."""
         found: list[models.Record] = []
         for start in range(0, len(values), NAMED):
-            chosen = all_of(where, any_of(field, values[start : start + NAMED]))
-            found += await self.all(chosen, fields=fields, vectors=vectors)
+            chosen = any_of(field, values[start : start + NAMED])
+            found += await self.all(*conditions, chosen, fields=fields, vectors=vectors)
         return found
 
     async def query(self, requests: Sequence[models.QueryRequest]) -> list[list[models.ScoredPoint]]:
@@ -144,19 +133,22 @@ class Points:
         if not requests:
             return []
         sent = [request.model_copy(update={"shard_key": self.shard}) for request in requests]
-        if self.guard is not None:
-            sent.append(models.QueryRequest(filter=all_of(among([self.guard.point])), limit=1, with_payload=["_epoch"]))
+        if self.guards:
+            points = among([guard.point for guard in self.guards])
+            sent.append(models.QueryRequest(filter=all_of(points), limit=len(self.guards), with_payload=["_epoch"]))
         responses = await self.connection.call(
             lambda client: client.query_batch_points(self.name, requests=sent, consistency=self._consistency)
         )
-        if self.guard is not None:
-            self.guard.check(responses.pop().points)
+        if self.guards:
+            self._check(responses.pop().points)
         return [response.points for response in responses]
 
-    async def check_epoch(self) -> None:
-        """Raise `EpochError` if the owner was erased meanwhile."""
-        if self.guard is not None:
-            await self.read([], fields=["_epoch"])
+    def _check(self, points: Iterable[models.Record | models.ScoredPoint]) -> None:
+        """Raise `EpochError` if an owner was erased meanwhile."""
+        found = {str(point.id): point.payload or {} for point in points} if self.guards else {}
+        for point, epoch in self.guards:
+            if (now := int(found.get(point, {}).get("_epoch", 0))) != epoch:
+                raise EpochError(point, now)
 
     async def values(self, field: str, condition: models.Filter | None, *, limit: int) -> list[str]:
         """The values of a keyword field, most frequent first."""
@@ -174,8 +166,6 @@ class Points:
 
     async def write(self, *operations: models.UpdateOperation) -> None:
         """Apply the operations in order; returns when as many replicas as the layout requires have applied them."""
-        if not operations:
-            return
 
         async def attempt(client: AsyncQdrantClient) -> None:
             results = await client.batch_update_points(
@@ -187,58 +177,44 @@ class Points:
         await self.connection.call(attempt)
 
     async def upsert(
-        self, points: Sequence[Point], mode: models.UpdateMode, condition: models.Filter | None = None
+        self, points: Sequence[Point], mode: models.UpdateMode, states: Collection[str] | None = None
     ) -> None:
-        """Write points; a request that a server finds too large is halved.
+        """Write points that are in one of these states; a request that a server finds too large is halved.
 
         Raises:
             TooLargeError: A single point is too large.
         """
-        upsert = models.PointsList(
-            points=[point.to_struct() for point in points],
-            shard_key=self.shard,
-            update_filter=condition,
-            update_mode=mode,
-        )
+        structs = [point.to_struct() for point in points]
+        unchanged = None if states is None else all_of(any_of("_write", states))
+        upsert = models.PointsList(points=structs, shard_key=self.shard, update_filter=unchanged, update_mode=mode)
         try:
             await self.write(models.UpsertOperation(upsert=upsert))
         except TooLargeError:
             if len(points) == 1:
                 raise
             half = len(points) // 2
-            await self.upsert(points[:half], mode, condition)
-            await self.upsert(points[half:], mode, condition)
+            await self.upsert(points[:half], mode, states)
+            await self.upsert(points[half:], mode, states)
 
-    def set_fields(self, payload: Payload, condition: models.Filter) -> models.SetPayloadOperation:
-        """Set payload fields of the points that satisfy the condition."""
-        return models.SetPayloadOperation(
-            set_payload=models.SetPayload(payload=payload, filter=condition, shard_key=self.shard)
-        )
+    def set_fields(self, payload: Payload, *conditions: Clause) -> models.SetPayloadOperation:
+        """Set payload fields of the points that satisfy the conditions."""
+        given = models.SetPayload(payload=payload, filter=all_of(*conditions), shard_key=self.shard)
+        return models.SetPayloadOperation(set_payload=given)
 
-    def set_vectors(
-        self, vectors: Sequence[models.PointVectors], condition: models.Filter
-    ) -> models.UpdateVectorsOperation:
-        """Set vectors of points that satisfy the condition."""
-        return models.UpdateVectorsOperation(
-            update_vectors=models.UpdateVectors(points=list(vectors), update_filter=condition, shard_key=self.shard)
-        )
+    def set_vectors(self, vectors: Sequence[models.PointVectors], states: Collection[str]) -> models.UpdateOperation:
+        """Set vectors of points that are in one of these states."""
+        unchanged = all_of(any_of("_write", states))
+        given = models.UpdateVectors(points=list(vectors), update_filter=unchanged, shard_key=self.shard)
+        return models.UpdateVectorsOperation(update_vectors=given)
 
-    def delete(self, condition: models.Filter) -> models.DeleteOperation:
-        """Delete the points that satisfy the condition."""
-        return models.DeleteOperation(delete=models.FilterSelector(filter=condition, shard_key=self.shard))
+    def delete(self, *conditions: Clause) -> models.DeleteOperation:
+        """Delete the points that satisfy the conditions."""
+        return models.DeleteOperation(delete=models.FilterSelector(filter=all_of(*conditions), shard_key=self.shard))
 
     @property
     def _consistency(self) -> models.ReadConsistency | None:
         wanted = self.layout.consistency
         return models.ReadConsistencyType(wanted) if isinstance(wanted, str) else wanted
-
-
-def _selector(fields: Fields) -> bool | list[str]:
-    return fields if isinstance(fields, bool) else list(fields)
-
-
-def _with_epoch(fields: Fields) -> bool | list[str]:
-    return fields is True or ["_epoch", *(fields or ())]
 
 
 def portions(points: Iterable[Point]) -> Iterable[list[Point]]:
@@ -259,3 +235,29 @@ def by(count: int, items: Collection[T]) -> Iterable[list[T]]:
     """The items in lists of at most `count`."""
     whole = list(items)
     return (whole[start : start + count] for start in range(0, len(whole), count))
+
+
+class ForeignPoint(NamedTuple):
+    """A point that another program made, without its vectors."""
+
+    id: str
+    payload: Mapping[str, Any]
+
+
+async def foreign_points(server: Server | None, collection: str) -> AsyncIterator[list[ForeignPoint]]:
+    """All points of a collection that another program made, by id, a page at a time; runs on the core loop (`on_core`).
+
+    Args:
+        server: The server of the collection; missing settings come from the environment, as for `QdrantStore`.
+        collection: Its name.
+
+    Raises:
+        StorageError: The server cannot be reached, or has no such collection.
+    """
+    connection = Connection((server or Server()).resolved(), Patience())
+    await connection.open()
+    try:
+        async for page in Points(connection, collection, Layout()).pages(models.Filter()):
+            yield [ForeignPoint(str(point.id), point.payload or {}) for point in page]
+    finally:
+        await connection.close()

@@ -9,28 +9,19 @@ from datetime import datetime
 from typing import Any, Final
 
 from memory_core.errors import RecordNotFoundError
-from memory_core.models import EMPTY_STATS, MemoryRecord, Order, Page, Scope, Stats
-from memory_core.protocols import ListRequest
+from memory_core.models import EMPTY_STATS, STATES, Component, Hit, MemoryRecord, Order, Page, Stats
+from memory_core.protocols import ListRequest, SearchRequest
+from memory_core.retrieval.passages import best_passage
 from memory_core.storage.qdrant.client import models
 from memory_core.storage.qdrant.codec import PENDING, STORED_FIELDS, Stored, digest_of, stamp, to_row, to_stored
 from memory_core.storage.qdrant.collection import Points, by
-from memory_core.storage.qdrant.owners import Owner
-from memory_core.storage.qdrant.reach import reachable
+from memory_core.storage.qdrant.owners import Owner, reachable
+from memory_core.storage.qdrant.removal import matching
 from memory_core.storage.qdrant.succession import resolved
-from memory_core.storage.qdrant.where import (
-    EVERYTHING,
-    Clause,
-    all_of,
-    among,
-    between,
-    beyond,
-    conditions,
-    keyed,
-    owned,
-    same,
-)
+from memory_core.storage.qdrant.where import EVERYTHING, Clause, all_of, among, between, beyond, same
 from memory_core.storage.shared.cursors import decode_cursor, encode_cursor, not_a_cursor
 from memory_core.storage.shared.values import micros, moment
+from memory_core.where.meaning import folded
 from memory_core.where.value import Where
 
 _ORDERS: Final[dict[Order, tuple[str, bool]]] = {
@@ -45,6 +36,9 @@ _COUNTED: Final = ["kind", "tier", "state", "session", "occurred_at", "importanc
 TOUCHED: Final = 100
 """How many reads are counted in one request."""
 
+SCANNED: Final = 256
+"""Records of one page of a search for a substring."""
+
 Value = float | datetime
 
 
@@ -57,86 +51,97 @@ class _Place:
     point: str
 
 
-async def page(owner: Owner, scope: Scope, request: ListRequest, now: datetime) -> tuple[Page, list[Stored]]:
+async def page(owner: Owner, request: ListRequest, now: datetime) -> tuple[Page, list[Stored]]:
     """One page, and its records with the store's own fields."""
     after = None if request.cursor is None else _decode(request.cursor, request.order)
-    where = await reachable(owner, scope, request.where, now)
+    where = await reachable([owner], request.where, now)
     rows = [] if where is None else await _rows(owner.points, where, request, after)
     shown = rows[: request.limit]
-    stored = await resolved(owner, [to_stored(row.id, row.payload) for row in shown])
+    stored = await resolved([owner], [to_stored(row.id, row.payload) for row in shown])
     stored = [item for item in stored if item.closing is None or item.record.state in request.where.states]
     cursor = None
     if len(rows) > len(shown):
-        field, _ = _ORDERS[request.order]
-        cursor = _encode(request.order, _place(shown[-1], field))
+        last = _place(shown[-1], _ORDERS[request.order][0])
+        value = micros(last.value) if isinstance(last.value, datetime) else last.value
+        cursor = encode_cursor(request.order, value, last.seq, last.point)
     return Page(tuple(item.record for item in stored), cursor), stored
 
 
-async def one(owner: Owner, scope: Scope, id: str, now: datetime) -> Stored | None:  # noqa: A002
-    """The record with an id, in any state, if it is in scope."""
-    found = await owner.points.all(all_of(owned(owner.key), keyed("id", id)), fields=STORED_FIELDS)
-    if not found:
-        return None
-    (stored,) = await resolved(owner, [to_stored(found[0].id, found[0].payload)])
-    record = stored.record
-    if record.expires_at is not None and record.expires_at <= now:
-        return None
-    bound = [(getattr(scope, name), getattr(record, name)) for name in ("agent", "session", "collection")]
-    return stored if all(wanted is None or wanted == actual for wanted, actual in bound) else None
+async def containing(owners: Sequence[Owner], request: SearchRequest, now: datetime) -> list[Hit]:
+    """Records whose text contains the query, ignoring case; newest first. Reads every record until enough are found."""
+    found = [hit for owner in owners for hit in await _containing(owner, request, now)]
+    found = found if len(owners) == 1 else sorted(found, key=lambda hit: hit.record.occurred_at, reverse=True)
+    return found[: request.limit]
 
 
-async def existing(owner: Owner, scope: Scope, id: str, now: datetime) -> Stored:  # noqa: A002
+async def _containing(owner: Owner, request: SearchRequest, now: datetime) -> list[Hit]:
+    needle = folded(request.text)
+    reason = {"substring": Component(1.0, 1.0)} if request.explain else None
+    hits: list[Hit] = []
+    cursor: str | None = None
+    while needle.strip():
+        wanted = ListRequest(where=request.where, order="newest", limit=SCANNED, cursor=cursor, touch=False)
+        found, stored = await page(owner, wanted, now)
+        matching = [item for item in stored if needle in folded(item.record.text)]
+        parts = [best_passage(item.record.text, item.spans, [needle], None, reach=len(needle) - 1) for item in matching]
+        hits += [Hit(item.record, 1.0, None, reason, part) for item, part in zip(matching, parts, strict=True)]
+        cursor = found.cursor
+        if cursor is None or len(hits) >= request.limit:
+            break
+    return hits
+
+
+async def one(owner: Owner, id: str, now: datetime) -> Stored | None:  # noqa: A002
+    """The record with an id, in any state, if it is in reach."""
+    found = await resolved([owner], await matching(owner, Where(states=STATES, ids=(id,)), now))
+    return found[0] if found else None
+
+
+async def existing(owner: Owner, id: str, now: datetime) -> Stored:  # noqa: A002
     """The same, or `RecordNotFoundError`."""
-    known = await one(owner, scope, id, now)
+    known = await one(owner, id, now)
     if known is None:
         raise RecordNotFoundError(f"there is no memory {id!r}")
     return known
 
 
-async def touch(points: Points, stored: Sequence[Stored], now: datetime) -> tuple[MemoryRecord, ...]:
+async def touch(owner: Owner, stored: Sequence[Stored], now: datetime) -> tuple[MemoryRecord, ...]:
     """Count a read, and return the records with their new counts.
 
     A count is set only if the last read is still the one that was read: a request sent twice counts once.
     """
-    read = [
-        replace(item, record=replace(item.record, accessed_at=now, access_count=item.record.access_count + 1))
-        for item in stored
-    ]
-    for some in by(TOUCHED, list(zip(stored, read, strict=True))):
-        await points.write(*(_counting(points, item, after, now) for item, after in some))
-    return tuple(item.record for item in read)
+    points, read = owner.points, list[MemoryRecord]()
+    for some in by(TOUCHED, stored):
+        operations: list[models.UpdateOperation] = []
+        for item in some:
+            record = replace(item.record, accessed_at=now, access_count=item.record.access_count + 1)
+            fields = {"accessed_at": stamp(now), "_seen_at": stamp(now), "access_count": record.access_count}
+            fields["_digest"] = digest_of(replace(item, record=record))
+            seen = item.record.accessed_at or item.record.created_at
+            unchanged = between("_seen_at", seen, seen), same("_write", item.write)
+            operations.append(points.set_fields(fields, among([item.point]), *unchanged))
+            read.append(record)
+        await points.write(*operations)
+    return tuple(read)
 
 
-def _counting(points: Points, item: Stored, after: Stored, now: datetime) -> models.SetPayloadOperation:
-    seen = item.record.accessed_at or item.record.created_at
-    fields = {
-        "accessed_at": stamp(now),
-        "_seen_at": stamp(now),
-        "access_count": after.record.access_count,
-        "_digest": digest_of(after),
-    }
-    unchanged = between("_seen_at", seen, seen)
-    return points.set_fields(fields, all_of(among([item.point]), unchanged, same("_write", item.write)))
-
-
-async def collections(owner: Owner, scope: Scope, where: Where, now: datetime) -> list[str]:
+async def collections(owner: Owner, where: Where, now: datetime) -> list[str]:
     """The distinct collections of the records that satisfy `where`, sorted by code points."""
-    found = await reachable(owner, scope, where, now)
+    found = await reachable([owner], where, now)
     if found is None:
         return []
-    pages = owner.points.pages(all_of(*found, same("_keys", "collection")), fields=["collection"])
-    return sorted({(record.payload or {})["collection"] async for page in pages for record in page})
+    records = await owner.points.all(*found, same("_keys", "collection"), fields=["collection"])
+    return sorted({(record.payload or {})["collection"] for record in records})
 
 
-async def count(owner: Owner, scope: Scope, now: datetime, *, has_embedder: bool) -> Stats:
-    """Count the records in a scope by reading a few fields of each, because servers do not aggregate.
+async def count(owner: Owner, now: datetime, *, has_embedder: bool) -> Stats:
+    """Count the records in reach by reading a few fields of each, because servers do not aggregate.
 
     Args:
         has_embedder: Whether there is an embedder, so that vectors can be pending.
     """
-    found = conditions(owner.key, scope, EVERYTHING, now) or []
-    pages = owner.points.pages(all_of(*found), fields=_COUNTED)
-    payloads = [record.payload or {} async for some in pages for record in some]
+    reach = await reachable([owner], EVERYTHING, now) or []
+    payloads = [record.payload or {} for record in await owner.points.all(*reach, fields=_COUNTED)]
     if not payloads:
         return EMPTY_STATS
     moments = [datetime.fromisoformat(item["occurred_at"]) for item in payloads]
@@ -164,50 +169,35 @@ async def _rows(
     the rest of the ties at the end of the previous page, last those at the end of this page.
     """
     field, descending = _ORDERS[request.order]
-    wanted = request.limit + 1
+    missing = request.limit + 1
     rows: list[models.ScoredPoint] = []
+
+    async def tied(value: Value, limit: int, after: _Place | None) -> list[models.ScoredPoint]:
+        bounds = [between(field, value, value)]
+        if after is not None:
+            bounds.append(between("_seq", *((None, after.seq) if descending else (after.seq, None))))
+        # Writes in the same microsecond have the same arrival: fetch a few more, and skip those up to the position.
+        found = await _ordered(points, [*where, *bounds], "_seq", limit + 8, descending=descending)
+        found = _sorted(found, field, descending=descending)
+        if after is not None:
+            edge = after.seq, after.point
+            found = [row for row in found if (_key(row) < edge if descending else _key(row) > edge)]
+        return found[:limit]
+
     if after is not None:
-        rows = await _tied(points, where, field, after.value, descending=descending, limit=wanted, after=after)
+        rows = await tied(after.value, missing, after)
+        missing -= len(rows)
         where = [*where, beyond(field, after.value, descending=descending)]
-    if len(rows) >= wanted:
-        return rows[:wanted]
-    missing = wanted - len(rows)
-    more = await _ordered(points, where, field, descending=descending, limit=missing)
-    if len(more) == missing:
-        last = _place(more[-1], field).value
-        more = [row for row in more if _place(row, field).value != last]
-        limit = missing - len(more)
-        ties = await _tied(points, where, field, last, descending=descending, limit=limit, after=None)
-        return rows + _sorted(more, field, descending=descending) + ties[:limit]
-    return rows + _sorted(more, field, descending=descending)
-
-
-async def _tied(
-    points: Points,
-    where: Sequence[Clause],
-    field: str,
-    value: Value,
-    *,
-    descending: bool,
-    limit: int,
-    after: _Place | None,
-) -> list[models.ScoredPoint]:
-    """Records with one value, by arrival, after a position."""
-    here = [*where, between(field, value, value)]
-    if after is not None:
-        bounds = (None, after.seq) if descending else (after.seq, None)
-        here.append(between("_seq", *bounds))
-    # Writes in the same microsecond have the same arrival: fetch a few more, and skip those up to the position.
-    rows = await _ordered(points, here, "_seq", descending=descending, limit=limit + 8)
-    rows = _sorted(rows, field, descending=descending)
-    if after is not None:
-        edge = (after.seq, after.point)
-        rows = [row for row in rows if (_key(row) < edge if descending else _key(row) > edge)]
-    return rows
+    more = await _ordered(points, where, field, missing, descending=descending) if missing else []
+    if not more or len(more) < missing:
+        return rows + _sorted(more, field, descending=descending)
+    last = _place(more[-1], field).value
+    more = [row for row in more if _place(row, field).value != last]
+    return rows + _sorted(more, field, descending=descending) + await tied(last, missing - len(more), None)
 
 
 async def _ordered(
-    points: Points, where: Sequence[Clause], field: str, *, descending: bool, limit: int
+    points: Points, where: Sequence[Clause], field: str, limit: int, *, descending: bool
 ) -> list[models.ScoredPoint]:
     direction = models.Direction.DESC if descending else models.Direction.ASC
     request = models.QueryRequest(
@@ -231,11 +221,6 @@ def _place(row: models.ScoredPoint, field: str) -> _Place:
     payload: dict[str, Any] = row.payload or {}
     value = (payload.get("accessed_at") or payload["created_at"]) if field == "_seen_at" else payload[field]
     return _Place(datetime.fromisoformat(value) if isinstance(value, str) else float(value), *_key(row))
-
-
-def _encode(order: Order, place: _Place) -> str:
-    value = micros(place.value) if isinstance(place.value, datetime) else place.value
-    return encode_cursor(order, value, place.seq, place.point)
 
 
 def _decode(cursor: object, order: Order) -> _Place:

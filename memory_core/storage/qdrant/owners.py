@@ -1,4 +1,4 @@
-"""Owners and their epochs.
+"""Owners, their epochs, and what the operations of a store share.
 
 `erase` cannot delete a record whose insertion is still on its way. So every record belongs to an epoch of its owner,
 which is part of `_owner` and thereby of every filter. `erase` raises the epoch, which one point without text holds;
@@ -8,18 +8,37 @@ the epoch along with what it reads (`collection.Guard`), so a process that did n
 
 from __future__ import annotations
 
+import asyncio
+import time
 from collections import OrderedDict
-from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Final, TypeVar
+from weakref import WeakValueDictionary
 
+from memory_core.chunking import Chunker
 from memory_core.errors import StoreUnavailableError
-from memory_core.models import Scope
+from memory_core.models import Fingerprint, Scope
 from memory_core.storage.qdrant.client import models
-from memory_core.storage.qdrant.codec import Names, Payload, Point, stamp, token
-from memory_core.storage.qdrant.collection import EpochError, Guard, Points
-from memory_core.storage.qdrant.where import all_of, any_of
+from memory_core.storage.qdrant.codec import (
+    NAMES,
+    STORED_FIELDS,
+    Names,
+    Payload,
+    Point,
+    Stored,
+    key,
+    stamp,
+    to_record,
+    to_stored,
+    token,
+)
+from memory_core.storage.qdrant.collection import NAMED, EpochError, Guard, Points
+from memory_core.storage.qdrant.meta import Meta, vector_name
+from memory_core.storage.qdrant.where import Clause, all_of, among, conditions, owned, undecided
+from memory_core.where.meaning import has_keyword, matcher
+from memory_core.where.value import Where
 
 T = TypeVar("T")
 
@@ -30,30 +49,29 @@ ERASED: Final = "erased"
 """The key of the points of owners that were erased lately."""
 CACHED: Final = 10_000
 """How many owners' epochs and authors are cached."""
-AUTHORS_SECONDS: Final = 60.0
-"""How long the authors of an owner, of whom other processes may add some, are cached."""
-_ATTEMPTS: Final = 8
+_ATTEMPTS: Final = 20
 
 
 @dataclass(frozen=True, slots=True)
 class Owner:
     """An owner in one epoch."""
 
+    access: Access
     scope: Scope
-    """App and user."""
+    """App and user, and what else bounds the caller."""
     epoch: int
     points: Points
-    """The records' collection, guarded by the epoch."""
+    """The records' collection, guarded by the epochs of all owners that are read together."""
 
     @property
     def key(self) -> str:
         """The value of `_owner`; no two owners or epochs share one."""
-        return owner_key(self.scope, self.epoch)
+        return f"{self.epoch}:{shard_of(self.scope)}"
 
-
-def owner_key(scope: Scope, epoch: int) -> str:
-    """See `Owner.key`."""
-    return f"{epoch}:{shard_of(scope)}"
+    async def records(self, *clauses: Clause) -> list[Stored]:
+        """The owner's records that satisfy the conditions."""
+        found = await self.points.all(owned(self.key), *clauses, fields=STORED_FIELDS)
+        return [to_stored(record.id, record.payload) for record in found]
 
 
 def shard_of(scope: Scope) -> str:
@@ -62,21 +80,45 @@ def shard_of(scope: Scope) -> str:
 
 
 def to_owner(key: str) -> tuple[Scope, int]:
-    """The inverse of `owner_key`."""
-    epoch, _, named = key.partition(":")
-    length, _, names = named.partition(":")
-    return Scope(names[: int(length)], names[int(length) :]), int(epoch)
+    """The inverse of `Owner.key`."""
+    epoch, length, rest = key.split(":", 2)
+    return Scope(rest[: int(length)], rest[int(length) :]), int(epoch)
 
 
-class Owners:
-    """The epochs of owners, cached. Lives on the core loop."""
+@dataclass(slots=True)
+class Access:
+    """What the operations of a store share. Lives on the core loop."""
 
-    def __init__(self, records: Points, names: Names) -> None:
-        self.records = records
-        self._names = names
-        self._epochs: OrderedDict[Scope, int] = OrderedDict()
-        self.authors: OrderedDict[Scope, tuple[float, tuple[str, ...]]] = OrderedDict()
-        """The authors of an owner's records, and until when they are valid; see `searching.participants`."""
+    points: Points
+    """The records' collection, for requests about no owner."""
+    meta: Meta
+    names: Names
+    fingerprint: Fingerprint | None
+    """The embedder of the vectors that this store writes and compares; `None` if there are none."""
+    chunker: Chunker
+    arrived: int = 0
+    """The arrival of the last record; see `codec.Row.seq`."""
+    authors: OrderedDict[str, tuple[float, Sequence[str]]] = field(
+        default_factory=OrderedDict[str, tuple[float, Sequence[str]]]
+    )
+    """By the keys of owners: until when, and the authors of their records; see `searching.participants`."""
+    _epochs: OrderedDict[str, int] = field(default_factory=OrderedDict[str, int])
+    _locks: WeakValueDictionary[str, asyncio.Lock] = field(default_factory=WeakValueDictionary[str, asyncio.Lock])
+
+    @property
+    def vector(self) -> str | None:
+        """The name of the vectors of `fingerprint`."""
+        return None if self.fingerprint is None else vector_name(self.fingerprint)
+
+    def arrivals(self, count: int) -> range:
+        """As many numbers, which ascend in the order in which records arrive."""
+        first = max(self.arrived + 1, time.time_ns() // 1_000)
+        self.arrived = first + count - 1
+        return range(first, first + count)
+
+    def lock(self, scope: Scope) -> asyncio.Lock:
+        """The owner's lock, so that writes of this process do not conflict with each other."""
+        return self._locks.setdefault(shard_of(scope), asyncio.Lock())
 
     async def run(self, scope: Scope, work: Callable[[Owner], Awaitable[T]]) -> T:
         """Work in the owner's epoch; again if the owner is erased meanwhile.
@@ -84,12 +126,15 @@ class Owners:
         Raises:
             StoreUnavailableError: The owner was erased again and again.
         """
-        owner = Scope(scope.app, scope.user)
+        return await self.run_together((scope,), lambda owners: work(owners[0]))
+
+    async def run_together(self, scopes: Sequence[Scope], work: Callable[[Sequence[Owner]], Awaitable[T]]) -> T:
+        """`run` for several owners at once, any of whom may be erased meanwhile."""
         for _ in range(_ATTEMPTS):
             try:
-                return await work(await self._known(owner))
+                return await work(await self._owners(scopes))
             except EpochError as error:
-                self._note(owner, error.epoch)
+                self._note(error.point, error.epoch)
         raise StoreUnavailableError("this owner is being erased by several processes; try again")
 
     async def raise_epoch(self, owner: Owner, now: datetime) -> list[str]:
@@ -98,35 +143,65 @@ class Owners:
         Returns:
             The keys of the epochs that ended lately, the latest last.
         """
-        point = self._names.owner(owner.scope)
+        point = self.names.owner(owner.scope)
         known = await self._entry(point)
         if known.get("_epoch", 0) == owner.epoch:
             ended = [*(known.get("_ended") or ()), owner.key]
             payload = {"_marker": "owner", "_epoch": owner.epoch + 1, "_write": token(), "_ended": ended}
             made = Point(point, {**payload, "_keys": [ERASED], "expires_at": stamp(now + LIFE)})
-            if known:
-                was = all_of(any_of("_write", [known["_write"]]))
-                await self.records.shared.upsert([made], models.UpdateMode.UPDATE_ONLY, was)
-            else:
-                await self.records.shared.upsert([made], models.UpdateMode.INSERT_ONLY)
+            mode = models.UpdateMode.UPDATE_ONLY if known else models.UpdateMode.INSERT_ONLY
+            await self.points.shared.upsert([made], mode, [known["_write"]] if known else None)
         after = await self._entry(point)
-        self._note(owner.scope, int(after["_epoch"]))
-        self.authors.pop(owner.scope, None)
+        self._note(point, int(after["_epoch"]))
         return [*(after.get("_ended") or ())]
 
     async def _entry(self, point: str) -> Payload:
-        found = await self.records.read([point])
+        found = await self.points.read([point])
         return (found[0].payload or {}) if found else {}
 
-    async def _known(self, owner: Scope) -> Owner:
-        if owner not in self._epochs:
-            self._note(owner, int((await self._entry(self._names.owner(owner))).get("_epoch", 0)))
-        epoch = self._epochs[owner]
-        guard = Guard(self._names.owner(owner), epoch)
-        return Owner(owner, epoch, self.records.for_owner(shard_of(owner), guard))
+    async def _owners(self, scopes: Sequence[Scope]) -> list[Owner]:
+        places = [self.names.owner(scope) for scope in scopes]
+        for point in places:
+            if point not in self._epochs:
+                self._note(point, int((await self._entry(point)).get("_epoch", 0)))
+        guards = [Guard(point, self._epochs[point]) for point in places]
+        points = self.points.for_owner(shard_of(scopes[0]), *guards)
+        points = points if len(scopes) == 1 else replace(points, shard=None)
+        return [Owner(self, scope, guard.epoch, points) for scope, guard in zip(scopes, guards, strict=True)]
 
-    def _note(self, owner: Scope, epoch: int) -> None:
-        self._epochs[owner] = epoch
-        self._epochs.move_to_end(owner)
+    def _note(self, point: str, epoch: int) -> None:
+        self._epochs[point] = epoch
+        self._epochs.move_to_end(point)
         if len(self._epochs) > CACHED:
             self._epochs.popitem(last=False)
+
+
+async def reachable(owners: Sequence[Owner], where: Where, now: datetime | None) -> list[Clause] | None:
+    """The conditions for a record in reach, in a form that a server can answer; `None` if no record satisfies them.
+
+    Keywords and the conditions that `undecided` returns are evaluated here, on all records that satisfy the rest; the
+    result then names the points.
+
+    Args:
+        owners: Those that are read together.
+        now: Excludes records that have expired by then; `None` includes them.
+    """
+    points, there = owners[0].points, list[Clause]()
+    if where.ids is not None and len(where.ids) > NAMED:  # more than fit into a condition: use the existing points
+        keys = [key("id", one) for one in dict.fromkeys(where.ids)]
+        named = await points.having("_keys", keys, owned(*(owner.key for owner in owners)), fields=False)
+        there, where = [among([str(record.id) for record in named])], replace(where, ids=None if named else ())
+    found = conditions([(owner.key, owner.scope) for owner in owners], where, now)
+    if found is None:
+        return None
+    found += there
+    tests = [matcher(condition) for condition in undecided(where)]
+    if not (tests or where.keywords):
+        return found
+    matching: list[str] = []
+    async for page in points.pages(all_of(*found), fields=NAMES):
+        for point in page:
+            record = to_record(point.payload or {})
+            if has_keyword(record.text, where.keywords) and all(test(record) for test in tests):
+                matching.append(str(point.id))
+    return [*found, among(matching)] if matching else None

@@ -8,7 +8,7 @@ pending then.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -16,15 +16,13 @@ from memory_core.errors import FingerprintError, StorageError, UnsupportedError
 from memory_core.progress import Progress, ProgressCallback
 from memory_core.protocols import Embedder
 from memory_core.storage.qdrant.client import models
-from memory_core.storage.qdrant.codec import STORED_FIELDS, Stored, to_stored
+from memory_core.storage.qdrant.codec import STORED_FIELDS, Stored, named_vectors, to_stored
 from memory_core.storage.qdrant.collection import by
-from memory_core.storage.qdrant.connection import Connection
 from memory_core.storage.qdrant.meta import vector_name
+from memory_core.storage.qdrant.owners import Access
 from memory_core.storage.qdrant.retry import MissingPointError, UnansweredError
 from memory_core.storage.qdrant.schema import ensure_vector
-from memory_core.storage.qdrant.vectors import named_vectors
-from memory_core.storage.qdrant.where import all_of, any_of, beyond
-from memory_core.storage.qdrant.writing import Access
+from memory_core.storage.qdrant.where import all_of, beyond
 from memory_core.storage.shared.prepared import embed, texts_to_embed
 
 BATCH: Final = 32
@@ -35,9 +33,7 @@ Switch = Callable[[], Awaitable[None]]
 """Makes a store use the new embedder."""
 
 
-async def reembed(
-    connection: Connection, access: Access, embedder: Embedder, switch: Switch, progress: ProgressCallback | None
-) -> int:
+async def reembed(access: Access, embedder: Embedder, switch: Switch, progress: ProgressCallback | None) -> int:
     """Compute the vectors that are missing, then switch to them; returns how many were computed.
 
     Raises:
@@ -45,14 +41,13 @@ async def reembed(
         FingerprintError: Another process has changed the embedder meanwhile.
         UnsupportedError: The server cannot add a vector to a collection.
     """
-    fingerprint = embedder.fingerprint
-    known = await access.meta.known()
-    vector = vector_name(fingerprint)
+    fingerprint, known = embedder.fingerprint, await access.meta.known()
     if known.fingerprint == fingerprint:
         await switch()
         return 0
+    vector, points = vector_name(fingerprint), access.points
     try:
-        await ensure_vector(connection, access.records.name, vector, fingerprint.dimensions)
+        await ensure_vector(points.connection, points.name, fingerprint)
     except UnansweredError:
         raise
     except StorageError as error:
@@ -75,29 +70,23 @@ async def _compute(
     """One pass over the points that lack the vector; returns how many vectors were computed."""
     lacking = all_of(beyond("_seq", -1, descending=False), but_not=[models.HasVectorCondition(has_vector=vector)])
     made = 0
-    async for page in access.records.pages(lacking, fields=STORED_FIELDS):
+    async for page in access.points.pages(lacking, fields=STORED_FIELDS):
         items = [to_stored(record.id, record.payload) for record in page]
         for some in by(BATCH, [item for item in items if item.spans]):
-            made += await _store(access, embedder, vector, some)
+            texts = [texts_to_embed(item.record.text, item.spans) for item in some]
+            blobs = iter(await embed(embedder, [text for those in texts for text in those]))
+            await _store(access, vector, [(item, [next(blobs) for _ in item.spans]) for item in some])
+            made += sum(map(len, texts))
             if progress is not None:
                 progress(Progress(computed + made, computed + made))
     return made
 
 
-async def _store(access: Access, embedder: Embedder, vector: str, items: list[Stored]) -> int:
-    texts = [texts_to_embed(item.record.text, item.spans) for item in items]
-    blobs = iter(await embed(embedder, [text for some in texts for text in some]))
-    vectors = [
-        models.PointVectors(id=item.point, vector=named_vectors(vector, [next(blobs) for _ in item.spans]))
-        for item in items
-    ]
-    unchanged = all_of(any_of("_write", [item.write for item in items]))
+async def _store(access: Access, vector: str, items: Sequence[tuple[Stored, Sequence[bytes]]]) -> None:
+    """Add vectors to the points that are unchanged."""
+    vectors = [models.PointVectors(id=item.point, vector=named_vectors(vector, rows)) for item, rows in items]
     try:
-        await access.records.write(access.records.set_vectors(vectors, unchanged))
+        await access.points.write(access.points.set_vectors(vectors, [item.write for item, _ in items]))
     except MissingPointError:  # one of them was deleted meanwhile
-        for item, one in zip(items, vectors, strict=True):
-            try:
-                await access.records.write(access.records.set_vectors([one], all_of(any_of("_write", [item.write]))))
-            except MissingPointError:
-                continue
-    return sum(map(len, texts))
+        for one in items if len(items) > 1 else ():
+            await _store(access, vector, [one])

@@ -23,28 +23,19 @@ from memory_core.storage.qdrant.settings import Patience
 
 T = TypeVar("T")
 
-FAILURES: Final = (
-    AioRpcError,
-    ResourceExhaustedResponse,
-    ResponseHandlingException,
-    UnexpectedResponse,
-    TimeoutError,
-)
+FAILURES: Final = AioRpcError, ResourceExhaustedResponse, ResponseHandlingException, UnexpectedResponse, TimeoutError
 """The exceptions of qdrant_client for a failed request."""
 
-_TRANSIENT_STATUS: Final = frozenset({408, 425, 429, 500, 502, 503, 504})
-_TRANSIENT_CODES: Final = frozenset(
+_TRANSIENT: Final = frozenset(
     {
-        StatusCode.ABORTED,
-        StatusCode.CANCELLED,
-        StatusCode.DEADLINE_EXCEEDED,
-        StatusCode.INTERNAL,
-        StatusCode.RESOURCE_EXHAUSTED,
-        StatusCode.UNAVAILABLE,
+        *(408, 425, 429, 500, 502, 503, 504),
+        *(StatusCode.ABORTED, StatusCode.CANCELLED, StatusCode.DEADLINE_EXCEEDED, StatusCode.INTERNAL),
+        *(StatusCode.RESOURCE_EXHAUSTED, StatusCode.UNAVAILABLE),
     }
 )
-_REFUSED_STATUS: Final = frozenset({401, 403})
-_REFUSED_CODES: Final = frozenset({StatusCode.UNAUTHENTICATED, StatusCode.PERMISSION_DENIED})
+_REFUSED: Final = frozenset({401, 403, StatusCode.UNAUTHENTICATED, StatusCode.PERMISSION_DENIED})
+_MISSING: Final = frozenset({404, StatusCode.NOT_FOUND})
+_TOO_LARGE: Final = frozenset({413, StatusCode.OUT_OF_RANGE})
 MAX_REASON_CHARS: Final = 200
 
 
@@ -93,55 +84,38 @@ def pause_before_retry(error: Exception, attempt: int, patience: Patience) -> fl
 
 def is_transient(error: Exception) -> bool:
     """Whether the same request may succeed later."""
-    if isinstance(error, UnexpectedResponse):
-        return error.status_code in _TRANSIENT_STATUS
-    if isinstance(error, AioRpcError):
-        return error.code() in _TRANSIENT_CODES
     if isinstance(error, ResponseHandlingException):
         return isinstance(error.source, httpx.TransportError)
-    return True
-
-
-def is_missing(error: Exception) -> bool:
-    """Whether the request named a point or collection that does not exist."""
-    if isinstance(error, UnexpectedResponse):
-        return error.status_code == 404
-    return isinstance(error, AioRpcError) and error.code() is StatusCode.NOT_FOUND
+    return not isinstance(error, UnexpectedResponse | AioRpcError) or _status(error) in _TRANSIENT
 
 
 def translated(error: Exception, server: str, attempts: int) -> StorageError:
     """The error for the caller, in one sentence."""
-    tries = "" if attempts == 1 else f" after {attempts} attempts"
-    if _is_refusal(error):
+    status, tries = _status(error), "" if attempts == 1 else f" after {attempts} attempts"
+    if status in _REFUSED:
         return StoreUnavailableError(f"Qdrant at {server} refuses the API key; set QDRANT_API_KEY or pass api_key")
-    if is_missing(error):
+    if status in _MISSING:
         return MissingPointError(f"Qdrant at {server} does not have what a request named: {_reason(error)}")
-    if _is_too_large(error):
+    if status in _TOO_LARGE:
         return TooLargeError(f"Qdrant at {server} refused a request as too large: {_reason(error)}")
     if is_transient(error):
         return UnansweredError(f"Qdrant at {server} does not answer{tries}: {_reason(error)}")
     return StorageError(f"Qdrant at {server} refused a request: {_reason(error)}")
 
 
-def _is_too_large(error: Exception) -> bool:
+def _status(error: Exception) -> object:
+    """The status of an answer, of HTTP or gRPC; `None` if there was none."""
     if isinstance(error, UnexpectedResponse):
-        return error.status_code == 413
-    return isinstance(error, AioRpcError) and error.code() is StatusCode.OUT_OF_RANGE
-
-
-def _is_refusal(error: Exception) -> bool:
-    if isinstance(error, UnexpectedResponse):
-        return error.status_code in _REFUSED_STATUS
-    return isinstance(error, AioRpcError) and error.code() in _REFUSED_CODES
+        return error.status_code
+    return error.code() if isinstance(error, AioRpcError) else None
 
 
 def _reason(error: Exception) -> str:
+    text = f"{type(error).__name__} {error}"
     if isinstance(error, UnexpectedResponse):
         text = f"{error.status_code} {error.reason_phrase} {error.content.decode(errors='replace')}"
     elif isinstance(error, AioRpcError):
         text = f"{error.code().name} {error.details() or ''}"
     elif isinstance(error, ResponseHandlingException):
         text = f"{type(error.source).__name__} {error.source}"
-    else:
-        text = f"{type(error).__name__} {error}"
     return " ".join(text.split())[:MAX_REASON_CHARS]

@@ -13,55 +13,42 @@ Every step can be repeated, and is checked on its own: a process that dies in be
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Mapping
 from typing import Any, Final
 
 from memory_core.errors import FingerprintError, InvalidInputError, NotAStoreError, StorageError
 from memory_core.models import Fingerprint
 from memory_core.storage.qdrant.client import AsyncQdrantClient, models
-from memory_core.storage.qdrant.connection import Connection
+from memory_core.storage.qdrant.codec import WORDS, head_of
+from memory_core.storage.qdrant.connection import Connection, Request
+from memory_core.storage.qdrant.meta import vector_name
 from memory_core.storage.qdrant.settings import SHARED_SHARD, Layout
-from memory_core.storage.qdrant.vectors import WORDS, head_of
 from memory_core.storage.qdrant.where import RANGED, RATED
 
-FORMAT: Final = 2
-"""Format of the payload and the collections; a store with a newer format is not changed."""
 PAYLOAD_M: Final = 16
 """Number of links of a point in its owner's graph."""
 STEP_SECONDS: Final = 60
 """How long a server may take to answer a request that creates something; it goes on meanwhile."""
 
-_KEYWORD: Final = models.KeywordIndexParams(type=models.KeywordIndexType.KEYWORD, on_disk=True, enable_hnsw=False)
-_MOMENT: Final = models.DatetimeIndexParams(type=models.DatetimeIndexType.DATETIME, on_disk=True, enable_hnsw=False)
-_FLOAT: Final = models.FloatIndexParams(type=models.FloatIndexType.FLOAT, on_disk=True, enable_hnsw=False)
-_INTEGER: Final = models.IntegerIndexParams(
-    type=models.IntegerIndexType.INTEGER, lookup=True, range=True, on_disk=True, enable_hnsw=False
-)
+_NO_GRAPH: Final[dict[str, Any]] = {"on_disk": True, "enable_hnsw": False}
+_KEYWORD: Final = models.KeywordIndexParams(type=models.KeywordIndexType.KEYWORD, **_NO_GRAPH)
+_MOMENT: Final = models.DatetimeIndexParams(type=models.DatetimeIndexType.DATETIME, **_NO_GRAPH)
+_FLOAT: Final = models.FloatIndexParams(type=models.FloatIndexType.FLOAT, **_NO_GRAPH)
+_INTEGER: Final = models.IntegerIndexParams(type=models.IntegerIndexType.INTEGER, lookup=True, range=True, **_NO_GRAPH)
+_WHITESPACE: Final = models.TokenizerType.WHITESPACE
 
 RECORD_INDEXES: Final[Mapping[str, models.PayloadSchemaParams]] = {
     "_owner": models.KeywordIndexParams(type=models.KeywordIndexType.KEYWORD, is_tenant=True, on_disk=True),
-    "_keys": _KEYWORD,
-    "_write": _KEYWORD,
-    "author": _KEYWORD,
-    **dict.fromkeys(RANGED, _MOMENT),
-    "_seen_at": _MOMENT,
+    **dict.fromkeys(("_keys", "_write", "author"), _KEYWORD),
+    **dict.fromkeys((*RANGED, "_seen_at"), _MOMENT),
     **dict.fromkeys(RATED, _FLOAT),
-    "_seq": _INTEGER,
-    "_before": _INTEGER,
-    "_analysis": _INTEGER,
+    **dict.fromkeys(("_seq", "_before", "_analysis"), _INTEGER),
     "_terms": models.TextIndexParams(
-        type=models.TextIndexType.TEXT,
-        tokenizer=models.TokenizerType.WHITESPACE,
-        lowercase=False,
-        on_disk=True,
-        enable_hnsw=False,
+        type=models.TextIndexType.TEXT, tokenizer=_WHITESPACE, lowercase=False, **_NO_GRAPH
     ),
 }
 """All fields used by filters and orders, so that the store also works where unindexed filters are forbidden."""
-
 META_INDEXES: Final[Mapping[str, models.PayloadSchemaParams]] = {"kind": _KEYWORD, "_write": _KEYWORD}
-
-Make = Callable[[AsyncQdrantClient], Awaitable[object]]
 
 
 def meta_name(name: str) -> str:
@@ -80,23 +67,12 @@ async def ensure_meta(connection: Connection, name: str, layout: Layout) -> None
             f"{name!r} is a store of a development version, which this one does not read; move it to a file with that "
             "version, or give another collection name"
         )
-
-    async def make(client: AsyncQdrantClient) -> None:
-        await client.create_collection(
-            meta_name(name),
-            vectors_config={},
-            sparse_vectors_config={WORDS: models.SparseVectorParams()},  # servers want some; its points have none
-            timeout=STEP_SECONDS,
-            **_distribution(layout, tenants=False),
-        )
-
-    await _ensure(connection, meta_name(name), make)
+    words = {WORDS: models.SparseVectorParams()}  # servers want some; its points have none
+    await _ensure(connection, meta_name(name), layout, vectors_config={}, sparse_vectors_config=words)
     await _ensure_indexes(connection, meta_name(name), META_INDEXES)
 
 
-async def ensure_records(
-    connection: Connection, name: str, layout: Layout, fingerprint: Fingerprint | None, vector: str | None
-) -> None:
+async def ensure_records(connection: Connection, name: str, layout: Layout, fingerprint: Fingerprint | None) -> None:
     """Create the records' collection unless it exists, and add whatever it lacks: indexes, shard key, vector.
 
     Raises:
@@ -104,54 +80,58 @@ async def ensure_records(
         NotAStoreError: Another program made it.
         FingerprintError: Its vectors have another length.
     """
-    vectors: dict[str, models.VectorParams] = {}
-    if fingerprint is not None and vector is not None:
-        vectors[vector] = _vectors(fingerprint.dimensions)
-        vectors[head_of(vector)] = models.VectorParams(
-            size=fingerprint.dimensions,
-            distance=models.Distance.COSINE,
-            datatype=models.Datatype.FLOAT16,
-            hnsw_config=_NO_GRAPH,
-            on_disk=True,
-        )
-
-    async def make(client: AsyncQdrantClient) -> None:
-        await client.create_collection(
-            name,
-            vectors_config=vectors,
-            sparse_vectors_config={
-                WORDS: models.SparseVectorParams(
-                    modifier=models.Modifier.IDF, index=models.SparseIndexParams(on_disk=True)
-                )
-            },
-            hnsw_config=models.HnswConfigDiff(m=0, payload_m=PAYLOAD_M),
-            quantization_config=_quantisation() if layout.quantised else None,
-            on_disk_payload=layout.on_disk_payload,
-            timeout=STEP_SECONDS,
-            **_distribution(layout, tenants=layout.tenant_shards),
-        )
-
-    await _ensure(connection, name, make)
-    info = await connection.call(lambda client: client.get_collection(name))
-    if WORDS not in (info.config.params.sparse_vectors or {}):
+    words = models.SparseVectorParams(modifier=models.Modifier.IDF, index=models.SparseIndexParams(on_disk=True))
+    made: dict[str, Any] = {
+        "vectors_config": {} if fingerprint is None else _vectors(fingerprint),
+        "sparse_vectors_config": {WORDS: words},
+        "hnsw_config": models.HnswConfigDiff(m=0, payload_m=PAYLOAD_M),
+        "quantization_config": _INT8,
+        "on_disk_payload": True,
+    }
+    if layout.tenant_shards:
+        made["sharding_method"] = models.ShardingMethod.CUSTOM
+    await _ensure(connection, name, layout, **made)
+    params = (await connection.call(lambda client: client.get_collection(name))).config.params
+    if WORDS not in (params.sparse_vectors or {}):
         raise NotAStoreError(f"collection {name!r} was made by another program; give another collection name")
-    _check_layout(name, info.config.params, layout)
+    _check_layout(name, params, layout)
     if layout.tenant_shards:
         await _ensure_shard_key(connection, name)
-    if fingerprint is not None and vector is not None:
-        await ensure_vector(connection, name, vector, fingerprint.dimensions)
+    if fingerprint is not None:
+        await ensure_vector(connection, name, fingerprint)
     await _ensure_indexes(connection, name, RECORD_INDEXES)
 
 
-async def ensure_vector(connection: Connection, name: str, vector: str, dimensions: int) -> None:
+_INT8: Final = models.ScalarQuantization(
+    scalar=models.ScalarQuantizationConfig(type=models.ScalarType.INT8, quantile=0.99, always_ram=True)
+)
+"""int8 in memory; the outermost 1 % of values is clipped, which improves the precision of the others."""
+_MAX_SIM: Final = models.MultiVectorConfig(comparator=models.MultiVectorComparator.MAX_SIM)
+
+
+def _vectors(fingerprint: Fingerprint) -> dict[str, models.VectorParams]:
+    """One row for each piece of a text, so that a record is one point; the best row counts (`docs/retrieval.md`).
+
+    First pieces are compared with candidates that are known by id, so they need no graph.
+    """
+    vector, no_graph = vector_name(fingerprint), models.HnswConfigDiff(m=0, payload_m=0)
+    common: dict[str, Any] = {"size": fingerprint.dimensions, "distance": models.Distance.COSINE, "on_disk": True}
+    common["datatype"] = models.Datatype.FLOAT16
+    return {
+        vector: models.VectorParams(**common, multivector_config=_MAX_SIM),
+        head_of(vector): models.VectorParams(**common, hnsw_config=no_graph),
+    }
+
+
+async def ensure_vector(connection: Connection, name: str, fingerprint: Fingerprint) -> None:
     """Add a named vector, with that of first pieces, unless the collection has them.
 
     Raises:
         FingerprintError: It has another length.
         StorageError: The server cannot add one; releases before 1.18 cannot.
     """
-    info = await connection.call(lambda client: client.get_collection(name))
-    existing = info.config.params.vectors
+    vector, dimensions = vector_name(fingerprint), fingerprint.dimensions
+    existing = (await connection.call(lambda client: client.get_collection(name))).config.params.vectors
     for one, multiple in ((vector, _MAX_SIM), (head_of(vector), None)):
         found = existing.get(one) if isinstance(existing, dict) else None
         if found is not None and found.size != dimensions:
@@ -167,92 +147,66 @@ async def ensure_vector(connection: Connection, name: str, vector: str, dimensio
             await connection.call(lambda client, one=one, named=named: client.create_vector_name(name, one, named))
 
 
-async def _ensure(connection: Connection, name: str, make: Make) -> None:
+async def _ensure(connection: Connection, name: str, layout: Layout, **made: Any) -> None:  # of `create_collection`
     """Create a collection unless it exists."""
-    if await connection.call(lambda client: client.collection_exists(name)):
-        return
-
-    async def attempt(client: AsyncQdrantClient) -> None:
-        await make(client)
-
-    try:
-        await connection.call(attempt)
-    except StorageError:
-        if not await connection.call(lambda client: client.collection_exists(name)):
-            raise  # else another process, or an earlier attempt of this one, has created it
+    await _once(
+        connection,
+        lambda client: client.collection_exists(name),
+        lambda client: client.create_collection(
+            name,
+            timeout=STEP_SECONDS,
+            shard_number=layout.shards,
+            replication_factor=layout.replicas,
+            write_consistency_factor=layout.write_consistency,
+            **made,
+        ),
+    )
 
 
 async def _ensure_shard_key(connection: Connection, name: str) -> None:
     """Create the shard that owners share, unless a shard key exists already."""
 
-    async def keys(client: AsyncQdrantClient) -> set[str]:
+    async def is_there(client: AsyncQdrantClient) -> bool:
         found = await client.list_shard_keys(name)
-        return {str(description.key) for description in found.shard_keys or ()}
+        return SHARED_SHARD in {str(description.key) for description in found.shard_keys or ()}
 
-    if SHARED_SHARD in await connection.call(keys):
+    await _once(connection, is_there, lambda client: client.create_shard_key(name, SHARED_SHARD, timeout=STEP_SECONDS))
+
+
+async def _once(
+    connection: Connection,
+    is_there: Request[bool],
+    make: Request[object],
+) -> None:
+    """Make what is missing, unless another process, or an earlier attempt of this one, makes it first."""
+    if await connection.call(is_there):
         return
     try:
-        await connection.call(lambda client: client.create_shard_key(name, SHARED_SHARD, timeout=STEP_SECONDS))
+        await connection.call(make)
     except StorageError:
-        if SHARED_SHARD not in await connection.call(keys):
+        if not await connection.call(is_there):
             raise
 
 
 async def _ensure_indexes(connection: Connection, name: str, indexes: Mapping[str, models.PayloadSchemaParams]) -> None:
     if connection.server.is_local:
         return  # the local mode has no indexes, and would warn
-    info = await connection.call(lambda client: client.get_collection(name))
-    for field, schema in indexes.items():
-        if field not in info.payload_schema:
-            await connection.call(
-                lambda client, field=field, schema=schema: client.create_payload_index(
-                    name, field_name=field, field_schema=schema, wait=True, timeout=STEP_SECONDS
-                )
+    there = (await connection.call(lambda client: client.get_collection(name))).payload_schema
+    for field in indexes.keys() - there.keys():
+        await connection.call(
+            lambda client, field=field: client.create_payload_index(
+                name, field_name=field, field_schema=indexes[field], wait=True, timeout=STEP_SECONDS
             )
-
-
-_NO_GRAPH: Final = models.HnswConfigDiff(m=0, payload_m=0)
-"""First pieces are compared with candidates that are known by id, so they need no graph."""
-_MAX_SIM: Final = models.MultiVectorConfig(comparator=models.MultiVectorComparator.MAX_SIM)
-
-
-def _vectors(dimensions: int) -> models.VectorParams:
-    """One row for each piece of a text, so that a record is one point; the best row counts (`docs/retrieval.md`)."""
-    return models.VectorParams(
-        size=dimensions,
-        distance=models.Distance.COSINE,
-        multivector_config=_MAX_SIM,
-        datatype=models.Datatype.FLOAT16,
-        on_disk=True,
-    )
-
-
-def _quantisation() -> models.ScalarQuantization:
-    """int8 in memory; the outermost 1 % of values is clipped, which improves the precision of the others."""
-    return models.ScalarQuantization(
-        scalar=models.ScalarQuantizationConfig(type=models.ScalarType.INT8, quantile=0.99, always_ram=True)
-    )
-
-
-def _distribution(layout: Layout, *, tenants: bool) -> dict[str, Any]:
-    """The arguments of `create_collection` that distribute it over a cluster."""
-    return {
-        "shard_number": layout.shards,
-        "sharding_method": models.ShardingMethod.CUSTOM if tenants else None,
-        "replication_factor": layout.replicas,
-        "write_consistency_factor": layout.write_consistency,
-    }
+        )
 
 
 def _check_layout(name: str, existing: models.CollectionParams, layout: Layout) -> None:
+    is_custom = existing.sharding_method == models.ShardingMethod.CUSTOM
     asked = {
         "shards": (layout.shards, existing.shard_number),
         "replicas": (layout.replicas, existing.replication_factor),
         "write_consistency": (layout.write_consistency, existing.write_consistency_factor),
-        "tenant_shards": (
-            layout.tenant_shards or None,
-            existing.sharding_method == models.ShardingMethod.CUSTOM,
-        ),
+        "tenant_shards": (layout.tenant_shards or None, is_custom),
     }
     for option, (wanted, found) in asked.items():
         if wanted is not None and wanted != found:

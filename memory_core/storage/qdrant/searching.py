@@ -9,13 +9,14 @@ It takes three round trips:
 A server returns the best cosine of a text's pieces but not the piece, so first pieces, which have no handicap, have a
 vector of their own (`Dense.cosines`). The statistics of the ranking (weight of a term, scale of a cosine) are those of
 the fetched records: the ranking is exact for an owner with at most `CANDIDATES` records, and approximate for a larger
-one.
+one. Several owners that are read together are searched as if one had all of their records.
 """
 
 from __future__ import annotations
 
+import asyncio
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any, Final
@@ -23,21 +24,29 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from memory_core.models import Component, Hit, MemoryRecord, Passage, Scope
-from memory_core.protocols import ListRequest, SearchRequest
+from memory_core.models import Hit, Passage, Scope
+from memory_core.protocols import SearchRequest
 from memory_core.retrieval.dense import chance
 from memory_core.retrieval.owner_index import Entry, OwnerIndex
 from memory_core.retrieval.passages import WHOLE_CHARS, best_passage, whole
 from memory_core.retrieval.postings import pack
 from memory_core.retrieval.question import Query
 from memory_core.retrieval.ranking import Ranking, Vector, rank
-from memory_core.storage.qdrant import listing
 from memory_core.storage.qdrant.client import models
-from memory_core.storage.qdrant.codec import PENDING, STORED_FIELDS, Row, Stored, to_row, to_stored
-from memory_core.storage.qdrant.owners import AUTHORS_SECONDS, CACHED, Owner, Owners
-from memory_core.storage.qdrant.reach import reachable
+from memory_core.storage.qdrant.codec import (
+    PENDING,
+    STORED_FIELDS,
+    WORDS,
+    Row,
+    Stored,
+    head_of,
+    rows_of,
+    sparse_query,
+    to_row,
+    to_stored,
+)
+from memory_core.storage.qdrant.owners import CACHED, Owner, reachable
 from memory_core.storage.qdrant.succession import resolved
-from memory_core.storage.qdrant.vectors import WORDS, head_of, rows_of, sparse_query
 from memory_core.storage.qdrant.where import (
     Clause,
     all_of,
@@ -51,7 +60,6 @@ from memory_core.storage.qdrant.where import (
     same,
 )
 from memory_core.storage.shared.values import micros
-from memory_core.where.meaning import folded
 from memory_core.where.value import Where
 
 Floats = NDArray[np.float32]
@@ -67,14 +75,15 @@ RANKED_FIELDS: Final = ("_row", "_terms", "_closing")
 """The payload fields of a candidate."""
 NEIGHBOURS: Final = 6
 """Maximum number of fetched neighbours of each: two before and two after it, and some for turns of one moment."""
-SCANNED: Final = 256
-"""Records of one page of a search for a substring."""
 MAX_PARTICIPANTS: Final = 1_000
 """How many authors' names are recognised in a query, the most frequent first."""
 
 COSINE_DIGITS: Final = 4
 """The precision of float16 originals. Further digits vary between computations, and would change the order of records
 with the same text."""
+
+AUTHORS_SECONDS: Final = 60.0
+"""How long the authors of an owner, of whom other processes may add some, are cached."""
 
 _RESCORED: Final = models.SearchParams(
     quantization=models.QuantizationSearchParams(rescore=True, oversampling=2.0), hnsw_ef=256
@@ -87,36 +96,47 @@ _ONES: Final = np.ones(2, np.float32)
 class Search:
     """A request with everything computed for it in advance."""
 
-    scope: Scope
+    owners: Sequence[Owner]
+    """Those that are read together."""
     request: SearchRequest
     query: Query
     vector: Vector | None
-    using: str | None
-    """The name of the vector that is compared."""
     now: datetime
     owner_statistics: bool
-    """Whether the server can weight terms by their frequency within this owner instead of the whole collection."""
-    is_local: bool
-    """Whether there is no server, so that searches are exact by default."""
+    """Whether the server can weight terms by their frequency within these owners instead of the whole collection."""
 
+    @property
+    def using(self) -> str:
+        """The name of the vector that is compared."""
+        return self.owners[0].access.vector or ""
 
-@dataclass(frozen=True, slots=True)
-class _Candidate:
-    """A fetched record."""
+    @property
+    def owned(self) -> Clause:
+        """The condition for a record of the owners."""
+        return owned(*(owner.key for owner in self.owners))
 
-    row: Row
-    terms: str
+    @property
+    def is_narrow(self) -> bool:
+        """Whether only some of the owners' records may be returned."""
+        return any(is_selective(owner.scope, self.request.where) for owner in self.owners)
 
-    @classmethod
-    def of(cls, payload: Mapping[str, Any]) -> _Candidate:
-        return cls(to_row(payload), payload.get("_terms", ""))
+    @property
+    def limit(self) -> int:
+        """How many candidates of a kind are fetched."""
+        return max(CANDIDATES, 2 * self.request.limit)
+
+    @property
+    def by_meaning(self) -> bool:
+        """Whether nothing but cosines counts."""
+        return self.request.mode == "vector"
 
 
 @dataclass(slots=True)
 class _Found:
     """The fetched records, by point."""
 
-    rows: dict[str, _Candidate] = field(default_factory=dict[str, _Candidate])
+    rows: dict[str, tuple[Row, str]] = field(default_factory=dict[str, tuple[Row, str]])
+    """What the ranking reads, and the terms."""
     cosines: dict[str, float] = field(default_factory=dict[str, float])
     """The best of any piece."""
     first: dict[str, float] = field(default_factory=dict[str, float])
@@ -124,112 +144,102 @@ class _Found:
     allowed: set[str] = field(default_factory=set[str])
     """Points that satisfy the caller's conditions."""
 
+    @property
+    def order(self) -> list[str]:
+        """The points by arrival."""
+        return sorted(self.rows, key=lambda point: (self.rows[point][0].seq, point))
+
     def cosine(self, point: str, spread: float) -> float:
         """What the ranking counts: the first piece as it is, and the best of the others with a handicap."""
-        best = self.cosines[point] - spread * chance(self.rows[point].row.pieces or 1)
+        best = self.cosines[point] - spread * chance(self.rows[point][0].pieces or 1)
         return max(best, self.first.get(point, best)) if spread else best
 
-    def take(self, points: Sequence[models.ScoredPoint], *, is_measured: bool, is_allowed: bool = False) -> None:
+    def take(self, points: Sequence[models.ScoredPoint], *, is_measured: bool = False) -> None:
         """Add points; `is_measured` if their score is a cosine."""
         for point in points:
-            self.rows.setdefault(str(point.id), _Candidate.of(point.payload or {}))
-            if is_measured:
-                self.cosines[str(point.id)] = point.score
-            if is_allowed:
-                self.allowed.add(str(point.id))
+            payload = point.payload or {}
+            self.rows.setdefault(str(point.id), (to_row(payload), payload.get("_terms", "")))
+        if is_measured:
+            self.cosines |= {str(point.id): point.score for point in points}
 
 
-async def participants(owners: Owners, owner: Owner) -> tuple[str, ...]:
-    """The authors of an owner's records, so that their names can be removed from the query; cached for a minute."""
-    known = owners.authors.get(owner.scope)
-    if known is not None and time.monotonic() < known[0]:
-        return known[1]
-    found = tuple(await owner.points.values("author", all_of(owned(owner.key)), limit=MAX_PARTICIPANTS))
-    owners.authors[owner.scope] = (time.monotonic() + AUTHORS_SECONDS, found)
-    if len(owners.authors) > CACHED:
-        owners.authors.popitem(last=False)
-    return found
+async def participants(owners: Sequence[Owner]) -> set[str]:
+    """The authors of the owners' records, so that their names can be removed from the query; cached for a minute."""
+
+    async def of(owner: Owner) -> Sequence[str]:
+        cached, now = owner.access.authors, time.monotonic()
+        known = cached.get(owner.key)
+        if known is not None and now < known[0]:
+            return known[1]
+        found = await owner.points.values("author", all_of(owned(owner.key)), limit=MAX_PARTICIPANTS)
+        cached[owner.key] = now + AUTHORS_SECONDS, found
+        if len(cached) > CACHED:
+            cached.popitem(last=False)
+        return found
+
+    return {author for found in await asyncio.gather(*map(of, owners)) for author in found}
 
 
-async def containing(owner: Owner, scope: Scope, request: SearchRequest, now: datetime) -> list[Hit]:
-    """Records whose text contains the query, ignoring case; newest first. Reads every record until enough are found."""
-    needle = folded(request.text)
-    reason = {"substring": Component(1.0, 1.0)} if request.explain else None
-    hits: list[Hit] = []
-    cursor: str | None = None
-    while needle.strip():
-        wanted = ListRequest(where=request.where, order="newest", limit=SCANNED, cursor=cursor, touch=False)
-        page, stored = await listing.page(owner, scope, wanted, now)
-        matching = [item for item in stored if needle in folded(item.record.text)]
-        parts = [best_passage(item.record.text, item.spans, [needle], None, reach=len(needle) - 1) for item in matching]
-        hits += [Hit(item.record, 1.0, None, reason, part) for item, part in zip(matching, parts, strict=True)]
-        cursor = page.cursor
-        if cursor is None or len(hits) >= request.limit:
-            break
-    return hits[: request.limit]
-
-
-async def ranked(owner: Owner, search: Search) -> list[Hit]:
+async def ranked(search: Search) -> list[Hit]:
     """The best hits, best first."""
-    reach = await reachable(owner, search.scope, search.request.where, search.now)
+    reach = await reachable(search.owners, search.request.where, search.now)
     if reach is None:
         return []
-    is_narrow = is_selective(search.scope, search.request.where)
-    found = await _candidates(owner, search, reach, is_narrow=is_narrow)
-    await _complete(owner, search, found, reach if is_narrow else None)
-    order = _order(found)
-    ranking = _rank(search, found, order, is_narrow=is_narrow)
+    found = await _candidates(search, reach)
+    await _complete(search, found, reach)
+    order = found.order
+    ranking = _rank(search, found, order, only_allowed=search.is_narrow)
     chosen = [order[int(row)] for row in ranking.rows]
-    records, parts = await _records(owner, search, found, chosen)
-    # A record deleted since the candidates were fetched is left out.
-    return [
-        hit(ranking, position, records[point].record, parts[point], found.cosines.get(point))
-        for position, point in enumerate(chosen)
-        if point in records
-    ]
+    records, parts = await _records(search, found, chosen)
+    hits: list[Hit] = []
+    for n, point in enumerate(chosen):
+        if point in records:  # it was not deleted since the candidates were fetched
+            cosine = found.cosines.get(point)
+            similarity = None if cosine is None else min(max(round(cosine, SIMILARITY_DIGITS), 0.0), 1.0)
+            reason = None if ranking.components is None else ranking.components[n]
+            hits.append(Hit(records[point].record, float(ranking.scores[n]), similarity, reason, parts[point]))
+    return hits
 
 
-async def _candidates(owner: Owner, search: Search, reach: Sequence[Clause], *, is_narrow: bool) -> _Found:
-    """The best candidates by words and by meaning. If conditions are narrow, the best of all records of the owner are
+async def _candidates(search: Search, reach: Sequence[Clause]) -> _Found:
+    """The best candidates by words and by meaning. If conditions are narrow, the best of all records of the owners are
     fetched too, for comparison."""
-    whole = conditions(owner.key, Scope(search.scope.app, search.scope.user), Where(), search.now) or []
-    widths = [reach, whole] if is_narrow and search.request.mode != "vector" else [reach]
-    arms = [(request, where is reach) for where in widths for request in _arms(owner, search, where)]
-    if search.request.mode != "vector":
-        arms.append((_by_arrival([owned(owner.key)], CANDIDATES, models.Direction.DESC), False))
+    reached = [(owner.key, Scope(owner.scope.app, owner.scope.user)) for owner in search.owners]
+    all_records = conditions(reached, Where(), search.now) or []
+    arms = [(request, True) for request in _arms(search, reach)]
+    if not search.by_meaning:
+        arms += [(request, False) for request in (_arms(search, all_records) if search.is_narrow else ())]
+        arms.append((_by_arrival([search.owned], CANDIDATES, models.Direction.DESC), False))
     if not search.request.floor:
-        arms.append((_by_arrival(reach, _limit(search), models.Direction.ASC), True))
+        arms.append((_by_arrival(reach, search.limit, models.Direction.ASC), True))
     found = _Found()
-    answers = await owner.points.query([request for request, _ in arms])
+    answers = await search.owners[0].points.query([request for request, _ in arms])
     for (request, is_allowed), answer in zip(arms, answers, strict=True):
-        found.take(answer, is_measured=request.using not in (None, WORDS), is_allowed=is_allowed)
+        found.take(answer, is_measured=request.using not in (None, WORDS))
+        found.allowed |= {str(point.id) for point in answer if is_allowed}
     return found
 
 
-def _arms(owner: Owner, search: Search, where: Sequence[Clause]) -> list[models.QueryRequest]:
-    limit = _limit(search)
+def _arms(search: Search, where: Sequence[Clause]) -> list[models.QueryRequest]:
     if search.request.every_word:  # however many have some of the words
         where = [*where, *(holding("_terms", term) for term in search.query.terms)]
     arms: list[models.QueryRequest] = []
-    if search.query.terms and search.request.mode != "vector":
-        idf = models.IdfCorpusParams(corpus=all_of(owned(owner.key)))
+    if search.query.terms and not search.by_meaning:
+        idf = models.IdfCorpusParams(corpus=all_of(search.owned))
         arms.append(
             models.QueryRequest(
                 query=models.NearestQuery(nearest=sparse_query(search.query.terms)),
                 using=WORDS,
                 filter=all_of(*where),
                 params=models.SearchParams(idf=idf) if search.owner_statistics else None,
-                limit=limit,
+                limit=search.limit,
                 with_payload=list(RANKED_FIELDS),
             )
         )
-    if search.vector is not None:
-        arms.append(_nearest(search, all_of(*where), limit, _RESCORED))
+    if search.vector is not None:  # an owner's graph is not connected with another's, so each is asked by itself
+        each = [all_of(*where, owned(owner.key)) for owner in search.owners]
+        arms += [_nearest(search, one, search.limit, _RESCORED) for one in each]
     return arms
-
-
-def _limit(search: Search) -> int:
-    return max(CANDIDATES, 2 * search.request.limit)
 
 
 def _by_arrival(where: Sequence[Clause], limit: int, direction: models.Direction) -> models.QueryRequest:
@@ -243,98 +253,98 @@ def _by_arrival(where: Sequence[Clause], limit: int, direction: models.Direction
 
 
 def _nearest(
-    search: Search, where: models.Filter, limit: int, params: models.SearchParams, *, with_payload: bool = True
+    search: Search,
+    where: models.Filter,
+    limit: int,
+    params: models.SearchParams,
+    *,
+    with_payload: bool = True,
+    first: bool = False,
 ) -> models.QueryRequest:
+    """The records with the highest cosines, of any piece or of the first of several."""
     assert search.vector is not None  # noqa: S101  (the callers looked)
+    values: list[float] = search.vector.values.tolist()
+    is_local = search.owners[0].points.connection.server.is_local  # and thus exact by default
     return models.QueryRequest(
-        query=models.NearestQuery(nearest=[search.vector.values.tolist()]),
-        using=search.using,
+        query=models.NearestQuery(nearest=values if first else [values]),
+        using=head_of(search.using) if first else search.using,
         filter=where,
-        params=None if search.is_local else params,
+        params=None if is_local else params,
         limit=limit,
         with_payload=list(RANKED_FIELDS) if with_payload else False,
     )
 
 
-async def _complete(owner: Owner, search: Search, found: _Found, reach: Sequence[Clause] | None) -> None:
+async def _complete(search: Search, found: _Found, reach: Sequence[Clause]) -> None:
     """Fetch the neighbours of the leading candidates, missing cosines, and which candidates satisfy the conditions."""
-    unmeasured = [] if search.vector is None else sorted(found.rows.keys() - found.cosines.keys())
-    around = [] if search.request.mode == "vector" else _around(search, found)
-    most = NEIGHBOURS * _leading(search)
-    requests: list[models.QueryRequest] = []
-    long = [point for point, candidate in found.rows.items() if candidate.row.pieces > 1]
-    if search.vector is not None and search.request.mode != "vector" and (long or around):
-        several = all_of(owned(owner.key), either(among(sorted(long)), *around))
-        request = _nearest(search, several, len(long) + most, _EXACT, with_payload=False)
-        first = models.NearestQuery(nearest=search.vector.values.tolist())
-        requests.append(request.model_copy(update={"query": first, "using": head_of(search.using or "")}))
-    if search.vector is not None and unmeasured:
-        measured = all_of(owned(owner.key), among(unmeasured))
-        requests.append(_nearest(search, measured, len(unmeasured), _EXACT, with_payload=False))
+    around = [] if search.by_meaning else _around(search, found)
+    most = NEIGHBOURS * max(LEADING, search.request.limit)
+    near = all_of(search.owned, either(*around), but_not=[among(sorted(found.rows))])
+    requests = [] if search.vector is None else _measures(search, found, around, near, most)
     if around:
-        near = all_of(owned(owner.key), either(*around), but_not=[among(sorted(found.rows))])
         fetched = all_of(near, same("_keys", PENDING)) if search.vector is not None else near
         requests.append(models.QueryRequest(filter=fetched, limit=most, with_payload=list(RANKED_FIELDS)))
-        if search.vector is not None:
-            requests.append(_nearest(search, near, most, _EXACT))
-    unknown = [] if reach is None else sorted(found.rows.keys() - found.allowed)
-    if unknown and reach is not None:
+    unknown = sorted(found.rows.keys() - found.allowed) if search.is_narrow else []
+    if unknown:
         requests.append(models.QueryRequest(filter=all_of(*reach, among(unknown)), limit=len(unknown)))
-    if around and reach is not None:
+    if around and search.is_narrow:
         requests.append(models.QueryRequest(filter=all_of(*reach, either(*around)), limit=most))
-    for request, answer in zip(requests, await owner.points.query(requests), strict=True):
+    for request, answer in zip(requests, await search.owners[0].points.query(requests), strict=True):
         cosines = {str(point.id): point.score for point in answer if request.using is not None}
         (found.cosines if request.using == search.using else found.first).update(cosines)
         if request.with_payload:
-            found.take(answer, is_measured=False)
+            found.take(answer)
         elif request.using is None:
             found.allowed.update(str(point.id) for point in answer)
 
 
-def _leading(search: Search) -> int:
-    return max(LEADING, search.request.limit)
+def _measures(
+    search: Search, found: _Found, around: Sequence[Clause], near: models.Filter, most: int
+) -> list[models.QueryRequest]:
+    """The requests for missing cosines, and for neighbours with theirs."""
+    requests: list[models.QueryRequest] = []
+    long = sorted(point for point, (row, _) in found.rows.items() if row.pieces > 1)
+    if not search.by_meaning and (long or around):
+        several = all_of(search.owned, either(among(long), *around))
+        requests.append(_nearest(search, several, len(long) + most, _EXACT, with_payload=False, first=True))
+    if unmeasured := sorted(found.rows.keys() - found.cosines.keys()):
+        measured = all_of(search.owned, among(unmeasured))
+        requests.append(_nearest(search, measured, len(unmeasured), _EXACT, with_payload=False))
+    return [*requests, _nearest(search, near, most, _EXACT)] if around else requests
 
 
 def _around(search: Search, found: _Found) -> list[Clause]:
     """The turns before and after the leading candidates, which are not fetched yet."""
-    order = _order(found)
-    request = replace(search.request, limit=_leading(search), floor=False, every_word=False, explain=False)
-    leading = _rank(replace(search, request=request), found, order, is_narrow=False).rows
-    turns = [row for n in leading if (row := found.rows[order[int(n)]].row).session is not None]
-    fetched = {candidate.row.seq for candidate in found.rows.values()}
-    before = sorted({seq for row in turns for seq in row.before} - fetched)
+    limit, order = max(LEADING, search.request.limit), found.order
+    request = replace(search.request, limit=limit, floor=False, every_word=False, explain=False)
+    leading = _rank(replace(search, request=request), found, order, only_allowed=False).rows
+    turns = [row for n in leading if (row := found.rows[order[int(n)]][0]).session is not None]
+    before = sorted({seq for row in turns for seq in row.before} - {row.seq for row, _ in found.rows.values()})
     after = sorted({row.seq for row in turns})
     return [*([any_of("_seq", before)] if before else []), *([any_of("_before", after)] if after else [])]
 
 
-def _order(found: _Found) -> list[str]:
-    return sorted(found.rows, key=lambda point: (found.rows[point].row.seq, point))
-
-
-def _rank(search: Search, found: _Found, order: Sequence[str], *, is_narrow: bool) -> Ranking:
+def _rank(search: Search, found: _Found, order: Sequence[str], *, only_allowed: bool) -> Ranking:
     owner_index = OwnerIndex(None if search.vector is None else len(_ONES))
-    spread = search.vector.unrelated.spread if search.vector is not None and search.request.mode != "vector" else 0.0
+    spread = search.vector.unrelated.spread if search.vector is not None and not search.by_meaning else 0.0
     vectors = [(n, _as_vector(found.cosine(point, spread))) for n, point in enumerate(order) if point in found.cosines]
-    owner_index.extend([_entry(n, found.rows[point]) for n, point in enumerate(order)], vectors)
-    allowed = np.array([n for n, point in enumerate(order) if point in found.allowed], np.int64) if is_narrow else None
-    vector = None if search.vector is None else replace(search.vector, values=_ONES)
-    importances = np.array([found.rows[point].row.importance for point in order], np.float32)
+    owner_index.extend([_entry(n, *found.rows[point]) for n, point in enumerate(order)], vectors)
+    allowed = np.array([n for n, point in enumerate(order) if point in found.allowed], np.int64)
     return rank(
         owner_index,
         search.query,
-        vector,
+        None if search.vector is None else replace(search.vector, values=_ONES),
         search.request,
         now=micros(search.now),
-        allowed=allowed,
-        importances=importances,
+        allowed=allowed if only_allowed else None,
+        importances=np.array([found.rows[point][0].importance for point in order], np.float32),
     )
 
 
-def _entry(key: int, found: _Candidate) -> Entry:
-    row = found.row
+def _entry(key: int, row: Row, terms: str) -> Entry:
     return Entry(
         key=key,
-        terms=pack(found.terms.split()),
+        terms=pack(terms.split()),
         flags=row.flags,
         words=row.words,
         session=row.session,
@@ -353,17 +363,17 @@ def _as_vector(cosine: float) -> bytes:
 
 
 async def _records(
-    owner: Owner, search: Search, found: _Found, chosen: Sequence[str]
+    search: Search, found: _Found, chosen: Sequence[str]
 ) -> tuple[dict[str, Stored], dict[str, Passage]]:
     """The records of the hits as a reader sees them, and the best-matching part of each text."""
     if not chosen:
         return {}, {}
-    many = [point for point in chosen if found.rows[point].row.pieces > 1] if search.vector is not None else []
+    many = [point for point in chosen if found.rows[point][0].pieces > 1] if search.vector is not None else []
     requests = [models.QueryRequest(filter=all_of(among(chosen)), limit=len(chosen), with_payload=list(STORED_FIELDS))]
-    if many and search.using is not None:
+    if many:
         requests.append(models.QueryRequest(filter=all_of(among(many)), limit=len(many), with_vector=[search.using]))
-    answers = await owner.points.query(requests)
-    there = await resolved(owner, [to_stored(point.id, point.payload) for point in answers[0]])
+    answers = await search.owners[0].points.query(requests)
+    there = await resolved(search.owners, [to_stored(point.id, point.payload) for point in answers[0]])
     states = search.request.where.states
     records = {item.point: item for item in there if item.closing is None or item.record.state in states}
     cosines = {str(point.id): _cosines(point.vector, search) for point in (answers[1] if many else ())}
@@ -383,10 +393,3 @@ def _passage(item: Stored, search: Search, near: Floats | None) -> Passage:
     if near is not None and len(near) < len(item.spans):  # a point has no more of them
         near = np.append(near, np.zeros(len(item.spans) - len(near), np.float32))
     return best_passage(text, item.spans, search.query.terms, near)
-
-
-def hit(ranking: Ranking, position: int, record: MemoryRecord, part: Passage, cosine: float | None) -> Hit:
-    """The hit of one row of a ranking."""
-    similarity = None if cosine is None else min(max(round(cosine, SIMILARITY_DIGITS), 0.0), 1.0)
-    parts = None if ranking.components is None else ranking.components[position]
-    return Hit(record, float(ranking.scores[position]), similarity, parts, part)

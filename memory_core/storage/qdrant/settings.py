@@ -48,7 +48,9 @@ class Server:
         if self.url is not None and urlsplit(self.url).scheme not in ("http", "https"):
             raise InvalidInputError(f"url {self.url!r} does not start with http:// or https://")
         for name in ("port", "grpc_port"):
-            _check_port(name, getattr(self, name))
+            port = getattr(self, name)
+            if port is not None and not 0 < port < 1 << 16:
+                raise InvalidInputError(f"{name} must be from 1 to 65535, not {port!r}")
         if self.ca_file is not None and self.prefer_grpc:
             raise InvalidInputError("ca_file is for HTTP; with gRPC set GRPC_DEFAULT_SSL_ROOTS_FILE_PATH instead")
         if self.timeout_seconds < 1:
@@ -64,7 +66,7 @@ class Server:
             return server
         if server.host is None and server.port is None and found.get("QDRANT_URL"):
             return replace(server, url=found["QDRANT_URL"])
-        port = server.port if server.port is not None else _port(found.get("QDRANT_PORT"))
+        port = server.port or _whole("QDRANT_PORT", found.get("QDRANT_PORT") or str(DEFAULT_PORT))
         return replace(server, host=server.host or found.get("QDRANT_HOST") or DEFAULT_HOST, port=port)
 
     @property
@@ -103,9 +105,6 @@ class Layout:
     """`medium` keeps concurrent writes to one record in one order, as optimistic concurrency needs with replicas."""
     consistency: Consistency | int | None = None
     """How many replicas a read queries; `None` means one."""
-    quantised: bool = True
-    """int8 vectors in memory, rescored with the originals on disk."""
-    on_disk_payload: bool = True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -143,9 +142,8 @@ def from_uri(uri: str) -> tuple[Server, str | None]:
     """
     parts = urlsplit(uri)
     if parts.scheme not in ("qdrant", "qdrant+https") or not parts.hostname:
-        raise InvalidInputError(
-            f"{_without_key(uri)!r} is not a Qdrant address such as qdrant://localhost:6333/collection"
-        )
+        without_key = f"{parts.scheme}://…@{uri.rpartition('@')[2]}" if "@" in uri else uri
+        raise InvalidInputError(f"{without_key!r} is not a Qdrant address such as qdrant://localhost:6333/collection")
     options = dict(parse_qsl(parts.query, keep_blank_values=True))
     unknown = sorted(options.keys() - {"grpc", "grpc_port", "timeout"})
     if unknown:
@@ -153,7 +151,7 @@ def from_uri(uri: str) -> tuple[Server, str | None]:
     scheme = "https" if parts.scheme.endswith("https") else "http"
     host = f"[{parts.hostname}]" if ":" in parts.hostname else parts.hostname
     server = Server(
-        url=f"{scheme}://{host}:{_port(str(parts.port)) if parts.port else DEFAULT_PORT}",
+        url=f"{scheme}://{host}:{parts.port or DEFAULT_PORT}",
         api_key=unquote(parts.username) if parts.username else None,
         prefer_grpc=options.get("grpc", "false").lower() in ("1", "true", "yes"),
         grpc_port=_whole("grpc_port", options.get("grpc_port", str(DEFAULT_GRPC_PORT))),
@@ -162,22 +160,8 @@ def from_uri(uri: str) -> tuple[Server, str | None]:
     return server, unquote(parts.path.strip("/")) or None
 
 
-def _without_key(uri: str) -> str:
-    head, at, tail = uri.rpartition("@")
-    return f"{head.partition('://')[0]}://…@{tail}" if at else uri
-
-
-def _port(text: str | None) -> int:
-    return DEFAULT_PORT if not text else _whole("QDRANT_PORT", text)
-
-
 def _whole(name: str, text: str) -> int:
     try:
         return int(text)
     except ValueError as error:
         raise InvalidInputError(f"{name} must be a whole number, not {text!r}") from error
-
-
-def _check_port(name: str, port: int | None) -> None:
-    if port is not None and not 0 < port < 1 << 16:
-        raise InvalidInputError(f"{name} must be from 1 to 65535, not {port!r}")

@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
-from collections.abc import Callable, Collection, Coroutine, Mapping, Sequence
-from contextlib import AsyncExitStack
+from collections.abc import Awaitable, Callable, Collection, Coroutine, Mapping, Sequence
+from contextlib import AsyncExitStack, nullcontext
 from dataclasses import replace
 from datetime import datetime
 from functools import partial
@@ -21,20 +21,19 @@ from memory_core.progress import ProgressCallback
 from memory_core.protocols import Clock, Embedder, ListRequest, SearchRequest
 from memory_core.retrieval.owner_index import first_name
 from memory_core.retrieval.question import parse
-from memory_core.storage.qdrant import adding, key_value, listing, removal, schema, searching, succession
+from memory_core.storage.qdrant import adding, listing, removal, schema, searching, succession
 from memory_core.storage.qdrant.background import Background
 from memory_core.storage.qdrant.client import models
 from memory_core.storage.qdrant.codec import Names, Stored, read_revisions, token
 from memory_core.storage.qdrant.collection import Points
 from memory_core.storage.qdrant.connection import IDF_BY_OWNER, Connection
 from memory_core.storage.qdrant.meta import Meta
-from memory_core.storage.qdrant.owners import Owner, Owners
-from memory_core.storage.qdrant.planning import Planner
+from memory_core.storage.qdrant.owners import Access, Owner
 from memory_core.storage.qdrant.reembedding import reembed
 from memory_core.storage.qdrant.settings import IN_MEMORY, Layout, Patience, Server, from_uri, to_server
-from memory_core.storage.qdrant.transfer import QdrantPort, owners_of
+from memory_core.storage.qdrant.transfer import QdrantPort
 from memory_core.storage.qdrant.where import EVERYTHING
-from memory_core.storage.qdrant.writing import Access, until_undisturbed
+from memory_core.storage.qdrant.writing import until_undisturbed
 from memory_core.storage.shared.prepared import Prepared, prepare, prepare_all, query_vector
 from memory_core.storage.shared.versions import versions_of
 from memory_core.where.value import Where
@@ -46,6 +45,7 @@ Records = list[MemoryRecord]
 Scopes = list[Scope]
 Texts = list[str]
 Versions = list[Version]
+MaybeRecords = list[MemoryRecord | None]
 
 DEFAULT_COLLECTION = "memory-core"
 MIRROR_PATIENCE = Patience(attempts=2, deadline_seconds=5.0)
@@ -103,7 +103,7 @@ class QdrantStore:
 
     @classmethod
     def mirror(cls, server: Server, *, embedder: Embedder | None, clock: Clock, collection: str) -> Self:
-        """A store without background work, for a mirror."""
+        """A store without background work, which leaves the embedder open, for a mirror."""
         store = cls(server, embedder=embedder, clock=clock, collection=collection, patience=MIRROR_PATIENCE)
         store._is_mirror = True
         return store
@@ -139,22 +139,15 @@ class QdrantStore:
         await meta.read()  # a newer format is refused before anything is written
         await meta.probe()
         found = await meta.claim(None if self._embedder is None else self._embedder.fingerprint)
-        await schema.ensure_records(self._connection, self._name, self._layout, found.fingerprint, found.vector)
-        records, names = Points(self._connection, self._name, self._layout), Names(found.secret)
-        self._access = Access(
-            records=records,
-            meta=meta,
-            names=names,
-            owners=Owners(records, names),
-            fingerprint=found.fingerprint,
-            chunker=self._chunker,
-        )
+        await schema.ensure_records(self._connection, self._name, self._layout, found.fingerprint)
+        records = Points(self._connection, self._name, self._layout)
+        self._access = Access(records, meta, Names(found.secret), found.fingerprint, self._chunker)
         if not self._is_mirror:
             self._background = Background(self._access, self._embedder, self._clock)
             self._to_close.push_async_callback(self._background.close)
 
     async def _close_embedder(self) -> None:
-        if self._embedder is not None:
+        if self._embedder is not None and not self._is_mirror:
             await self._embedder.close()
 
     async def add(
@@ -170,61 +163,49 @@ class QdrantStore:
         Raises:
             UnfinishedWriteError: The server failed, and some of the records are stored, or perhaps are.
         """
-        if not records:
-            return []
-        batch, planner = await prepare_all(self._prepare, records), self._planner(scope)
-        embedder = None if embed_later else self._embedder
-        embedded = await self._embedded(batch, embedder, planner, is_put=False, progress=progress)
-        return await self._write(scope, lambda owner: adding.add(self._access, owner, planner, batch, embedded))
+        return await self._add(scope, records, None if embed_later else self._embedder, progress=progress)
 
     async def search(self, scope: Scope, request: SearchRequest) -> list[Hit]:
         """See `Records.search`."""
+        return await self.search_together((scope,), request)
+
+    async def search_together(self, scopes: tuple[Scope, ...], request: SearchRequest) -> list[Hit]:
+        """See `SearchingTogether.search_together`."""
         request.insist_on(self._embedder)
-        access, now = self._access, self._clock()
+        run, now = self._access.run_together, self._clock()
         if request.mode == "substring":
-            return await access.owners.run(scope, lambda owner: searching.containing(owner, scope, request, now))
+            return await run(scopes, lambda owners: listing.containing(owners, request, now))
         query = await off_loop(is_long(request.text), parse, request.text)
         names: Collection[str] = ()
         if self._embedder is not None and request.mode != "lexical" and request.vector is None and query.names:
-            authors = await access.owners.run(scope, lambda owner: searching.participants(access.owners, owner))
-            names = {first_name(author) for author in authors} & set(query.names)
+            names = {first_name(author) for author in await run(scopes, searching.participants)} & set(query.names)
         vector = await query_vector(self._embedder, request, names)
-        search = searching.Search(
-            scope,
-            request,
-            query,
-            vector,
-            access.vector,
-            now,
-            self._connection.version >= IDF_BY_OWNER,
-            self._server.is_local,
-        )
-        return await access.owners.run(scope, lambda owner: searching.ranked(owner, search))
+        has_idf = self._connection.version >= IDF_BY_OWNER
+
+        def ranked(owners: Sequence[Owner]) -> Awaitable[list[Hit]]:
+            return searching.ranked(searching.Search(owners, request, query, vector, now, has_idf))
+
+        return await run(scopes, ranked)
 
     async def list(self, scope: Scope, request: ListRequest) -> Page:
         """See `Records.list`."""
         now = self._clock()
 
         async def read(owner: Owner) -> Page:
-            return (await listing.page(owner, scope, request, now))[0]
+            page, stored = await listing.page(owner, request, now)
+            return replace(page, records=await listing.touch(owner, stored, now)) if request.touch else page
 
-        async def read_and_touch(owner: Owner) -> Page:
-            page, stored = await listing.page(owner, scope, request, now)
-            return replace(page, records=await listing.touch(owner.points, stored, now))
-
-        if request.touch:
-            return await self._write(scope, read_and_touch)
-        return await self._access.owners.run(scope, read)
+        return await (self._write(scope, read) if request.touch else self._access.run(scope, read))
 
     async def update(self, scope: Scope, id: str, patch: Patch, *, expected_version: int | None) -> MemoryRecord:  # noqa: A002
         """See `Records.update`."""
-        access, planner = self._access, self._planner(scope)
-        known = await access.owners.run(scope, lambda owner: listing.existing(owner, scope, id, planner.now))
-        made = await off_loop(is_long_patch(patch), self._patched, known.record, patch, planner.now)
+        now, write = self._clock(), token()
+        known = await self._access.run(scope, lambda owner: listing.existing(owner, id, now))
+        made = await off_loop(is_long_patch(patch), self._patched, known.record, patch, now)
         if known.record.text != made.record.text:
-            made = await adding.embedded_or_pending(self._embedder, made)
+            made = (await adding.embedded(self._embedder, [made])).get(made.record.text, made)
         change = adding.Change(id, patch, expected_version, made)
-        return await self._write(scope, lambda owner: adding.update(access, owner, planner, change))
+        return await self._write(scope, lambda owner: adding.update(owner, change, write, now))
 
     def _patched(self, record: MemoryRecord, patch: Patch, now: datetime) -> Prepared:
         return self._prepare(patched(record, patch, now))
@@ -235,30 +216,23 @@ class QdrantStore:
 
     async def put(self, scope: Scope, records: Sequence[MemoryRecord], *, remove: Collection[str]) -> Records:
         """See `KeyValue.put`; removes after everything is written."""
-        if not records and not remove:
-            return []
-        batch, planner = await prepare_all(self._prepare, records), self._planner(scope)
-        embedded = await self._embedded(batch, self._embedder, planner, is_put=True, progress=None)
-
-        return await self._write(
-            scope, lambda owner: adding.put(self._access, owner, planner, batch, embedded, remove=remove)
-        )
+        stored = await self._add(scope, records, self._embedder, is_put=True, remove=remove)
+        return [record for record in stored if record is not None]
 
     async def collections(self, scope: Scope, where: Where) -> Texts:
         """See `KeyValue.collections`."""
         now = self._clock()
-        return await self._access.owners.run(scope, lambda owner: listing.collections(owner, scope, where, now))
+        return await self._access.run(scope, lambda owner: listing.collections(owner, where, now))
 
     async def postpone(self, scope: Scope, expiries: Mapping[str, datetime | None]) -> None:
         """See `KeyValue.postpone`."""
-        if expiries:
-            now = self._clock()
-            await self._write(scope, lambda owner: key_value.postpone(self._access, owner, scope, expiries, now))
+        now = self._clock()
+        await self._write(scope, lambda owner: removal.postpone(owner, expiries, now))
 
     async def sweep(self, scope: Scope) -> int:
         """See `KeyValue.sweep`."""
         now = self._clock()
-        swept = await self._write(scope, lambda owner: key_value.sweep(self._access, owner, scope, now))
+        swept = await self._write(scope, lambda owner: removal.sweep_owner(owner, now))
         logger.info("swept %d expired records", swept)
         return swept
 
@@ -270,7 +244,7 @@ class QdrantStore:
         """
         now = self._clock()
         if scope.agent is None and scope.session is None and scope.collection is None:
-            gone: Sequence[Stored] = await self._write(scope, lambda owner: removal.erase(self._access, owner, now))
+            gone: Sequence[Stored] = await self._write(scope, lambda owner: removal.erase(owner, now))
         else:
             gone = await self._delete(scope, EVERYTHING, forget=True, expired=True)
         sessions = {item.record.session for item in gone} - {None}
@@ -295,7 +269,7 @@ class QdrantStore:
             else:
                 await old.close()
 
-        count = await reembed(self._connection, self._access, embedder, switch, progress)
+        count = await reembed(self._access, embedder, switch, progress)
         if self._background is not None:
             self._background.wake(embedder)
         return count
@@ -303,13 +277,11 @@ class QdrantStore:
     async def stats(self, scope: Scope) -> Stats:
         """See `Counting.stats`."""
         now, has_embedder = self._clock(), self._embedder is not None
-        return await self._access.owners.run(
-            scope, lambda owner: listing.count(owner, scope, now, has_embedder=has_embedder)
-        )
+        return await self._access.run(scope, lambda owner: listing.count(owner, now, has_embedder=has_embedder))
 
     async def owners(self) -> Scopes:
         """See `Maintained.owners`."""
-        return await owners_of(self._access)
+        return await self.port().owners()
 
     async def check(self) -> Texts:
         """See `Maintained.check`: the server's status of its collections, and what dead writers left half-done.
@@ -321,7 +293,7 @@ class QdrantStore:
             info = await self._connection.call(lambda client, name=name: client.get_collection(name))
             if info.status == models.CollectionStatus.RED:
                 found.append(f"collection {name!r} has failed: {info.optimizer_status}")
-        claims = await succession.left_behind(self._access)
+        claims = len(await succession.left_behind(self._access))
         if claims:
             found.append(f"{claims} records are claimed by writers that have not superseded them; vacuum repairs them")
         return found
@@ -334,24 +306,50 @@ class QdrantStore:
     async def versions(self, scope: Scope, id: str) -> Versions:  # noqa: A002
         """See `Versioned.versions`."""
         now = self._clock()
-        known = await self._access.owners.run(scope, lambda owner: listing.one(owner, scope, id, now))
+        known = await self._access.run(scope, lambda owner: listing.one(owner, id, now))
         return [] if known is None else versions_of(known.record, read_revisions(known.revisions))
+
+    async def _add(
+        self,
+        scope: Scope,
+        records: Sequence[MemoryRecord],
+        embedder: Embedder | None,
+        *,
+        is_put: bool = False,
+        remove: Collection[str] = (),
+        progress: ProgressCallback | None = None,
+    ) -> MaybeRecords:
+        if not records and not remove:
+            return []
+        items = await prepare_all(self._prepare, records)
+        wanted: Sequence[Prepared] = ()
+        if embedder is not None:
+            wanted = await self._access.run(scope, lambda owner: adding.to_embed(owner, items, is_put=is_put))
+        embedded = await adding.embedded(embedder, wanted, progress)
+        batch = adding.Batch(items, is_put, embedded, token(), self._clock())
+        return await self._write(scope, lambda owner: adding.write(owner, batch, remove), alone=is_put)
 
     async def _delete(self, scope: Scope, where: Where, *, forget: bool, expired: bool) -> Sequence[Stored]:
         now, gone = self._clock(), dict[str, Stored]()
 
         async def work(owner: Owner) -> Sequence[Stored]:
-            going = await removal.matching(owner, scope, where, None if expired else now)
-            await removal.delete(self._access, owner, going, forget=forget, now=now, gone=gone)
+            going = await removal.matching(owner, where, None if expired else now)
+            await removal.delete(owner, going, now, forget=forget, gone=gone)
             return list(gone.values())
 
         return await self._write(scope, work)
 
-    async def _write(self, scope: Scope, attempt: Callable[[Owner], Coroutine[Any, Any, T]]) -> T:
-        """Run a write of one owner, one at a time in this process; once begun, it completes even if cancelled."""
+    async def _write(
+        self, scope: Scope, attempt: Callable[[Owner], Coroutine[Any, Any, T]], *, alone: bool = True
+    ) -> T:
+        """Run a write of one owner; once begun, it completes even if cancelled.
+
+        Args:
+            alone: One at a time in this process, because it changes points that others of its kind change too.
+        """
 
         async def work() -> T:
-            async with self._access.locks.of(scope):
+            async with self._access.lock(scope) if alone else nullcontext():
                 return await until_undisturbed(self._access, scope, attempt)
 
         task = asyncio.create_task(work(), name="memory-core qdrant write")
@@ -365,25 +363,3 @@ class QdrantStore:
     def _wake(self) -> None:
         if self._background is not None:
             self._background.wake()
-
-    def _planner(self, scope: Scope) -> Planner:
-        return Planner(scope, self._access.names, token(), self._clock())
-
-    async def _embedded(
-        self,
-        batch: Sequence[Prepared],
-        embedder: Embedder | None,
-        planner: Planner,
-        *,
-        is_put: bool,
-        progress: ProgressCallback | None,
-    ) -> adding.Embedded:
-        if embedder is None:
-            return {}
-
-        return await self._access.owners.run(
-            planner.scope,
-            lambda owner: adding.with_vectors(
-                self._access, owner, batch, embedder, planner, is_put=is_put, progress=progress
-            ),
-        )

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 from memory_core.models import Fingerprint, Scope
 from memory_core.protocols import Clock
-from memory_core.storage.qdrant.adding import Before, to_point, turns_before
+from memory_core.storage.qdrant.adding import turns_before
 from memory_core.storage.qdrant.client import models
 from memory_core.storage.qdrant.codec import (
     FORGOTTEN,
@@ -23,17 +23,17 @@ from memory_core.storage.qdrant.codec import (
     bounded,
     carried,
     key,
+    rows_of,
     stamp,
     to_row,
     to_stored,
     token,
 )
 from memory_core.storage.qdrant.collection import NAMED, by, portions
-from memory_core.storage.qdrant.owners import Owner, Owners, to_owner
+from memory_core.storage.qdrant.owners import Access, Owner, to_owner
 from memory_core.storage.qdrant.removal import delete
-from memory_core.storage.qdrant.vectors import rows_of
-from memory_core.storage.qdrant.where import all_of, any_of, owned, same
-from memory_core.storage.qdrant.writing import Access, Changes, Rewrite, carry_out, until_undisturbed
+from memory_core.storage.qdrant.where import among, owned, same
+from memory_core.storage.qdrant.writing import Changes, until_undisturbed
 from memory_core.storage.shared.prepared import prepare
 from memory_core.storage.shared.transfer import Carried, Entry, Position, Tombstones
 from memory_core.storage.shared.values import moment
@@ -41,17 +41,6 @@ from memory_core.storage.shared.values import moment
 _LISTED = ("id", "session", "_row", "_keys", "_digest")
 FIRST_OWNERS = 10_000
 """How many owners are asked for at first; more as long as there are more."""
-
-
-async def owners_of(access: Access) -> list[Scope]:
-    """Every owner that has records, however many there are."""
-    limit = FIRST_OWNERS
-    while len(keys := await access.records.values("_owner", None, limit=limit)) == limit:
-        limit *= 4
-    latest: dict[Scope, int] = {}
-    for scope, epoch in map(to_owner, keys):
-        latest[scope] = max(epoch, latest.get(scope, 0))
-    return sorted(latest, key=lambda owner: (owner.app, owner.user or ""))
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,11 +53,15 @@ class QdrantPort:
     """Signals that vectors may be pending."""
 
     async def owners(self) -> list[Scope]:
-        return await owners_of(self.access)
+        """Every owner that has records, however many there are."""
+        limit = FIRST_OWNERS
+        while len(keys := await self.access.points.values("_owner", None, limit=limit)) == limit:
+            limit *= 4
+        return sorted({to_owner(key)[0] for key in keys}, key=lambda owner: (owner.app, owner.user or ""))
 
     async def manifest(self, scope: Scope) -> list[Entry]:
         async def read(owner: Owner) -> list[Entry]:
-            found = await owner.points.all(all_of(owned(owner.key)), fields=_LISTED)
+            found = await owner.points.all(owned(owner.key), fields=_LISTED)
             entries: list[Entry] = []
             for payload in (record.payload or {} for record in found):
                 row = to_row(payload)
@@ -77,7 +70,7 @@ class QdrantPort:
                 entries.append(Entry(payload["id"], row.seq, digest, session, moment(row.occurred_at), has_vectors))
             return sorted(entries, key=lambda entry: (entry.seq, entry.id))
 
-        return await self.access.owners.run(scope, read)
+        return await self.access.run(scope, read)
 
     async def take(self, scope: Scope, ids: Collection[str]) -> list[Carried]:
         vector = self.access.vector
@@ -93,7 +86,7 @@ class QdrantPort:
             ]
             return sorted(items, key=lambda item: (item.seq, item.record.id))
 
-        return await self.access.owners.run(scope, read)
+        return await self.access.run(scope, read)
 
     async def restore(self, scope: Scope, items: Sequence[Carried], *, remove: Collection[str] = ()) -> None:
         await until_undisturbed(self.access, scope, lambda owner: self._restore(owner, items, remove))
@@ -117,7 +110,7 @@ class QdrantPort:
         return self.access.fingerprint
 
     async def tombstones(self) -> Tombstones:
-        found = await self.access.records.all(all_of(same("_keys", FORGOTTEN)), fields=False)
+        found = await self.access.points.all(same("_keys", FORGOTTEN), fields=False)
         return Tombstones(self.access.names.secret, frozenset(uuid.UUID(str(record.id)).bytes for record in found))
 
     async def adopt(self, tombstones: Tombstones) -> None:
@@ -126,18 +119,19 @@ class QdrantPort:
             known = await access.meta.known()
             await access.meta.change(known, replace(known, secret=tombstones.secret))
             access.names = Names(tombstones.secret)
-            access.owners = Owners(access.records, access.names)
-        shared, write = access.records.shared, token()
+        shared, write = access.points.shared, token()
         payload = {"_marker": "forgotten", "_keys": [FORGOTTEN], "_write": write, "_writes": [write]}
         for some in by(NAMED, [str(uuid.UUID(bytes=digest)) for digest in sorted(tombstones.digests)]):
-            found = await access.records.read(some, fields=["_marker", "_write"])
+            found = await access.points.read(some, fields=["_marker", "_write", "_keys"])
             there = {str(record.id): record.payload or {} for record in found}
-            deleted = [point for point, known in there.items() if known.get("_marker") == "deleted"]
             for points in portions(Point(point, payload) for point in some if point not in there):
                 await shared.upsert(points, models.UpdateMode.INSERT_ONLY)
-            for points in portions(Point(point, payload) for point in deleted):
-                states = [there[point.id]["_write"] for point in points]
-                await shared.upsert(points, models.UpdateMode.UPDATE_ONLY, all_of(any_of("_write", states)))
+            for point, entry in there.items():
+                if entry.get("_marker") == "deleted":
+                    await shared.upsert([Point(point, payload)], models.UpdateMode.UPDATE_ONLY, [entry["_write"]])
+                elif FORGOTTEN not in entry["_keys"]:  # a record that was put over a forgotten key
+                    keys = {"_keys": [*entry["_keys"], FORGOTTEN]}
+                    await shared.write(shared.set_fields(keys, among([point]), same("_write", entry["_write"])))
 
     async def positions(self) -> dict[Scope, Position]:
         """The positions of a mirror, by owner."""
@@ -150,39 +144,29 @@ class QdrantPort:
     async def _restore(self, owner: Owner, items: Sequence[Carried], remove: Collection[str]) -> None:
         """Write records as they are. What has the same id elsewhere, under another source key, is deleted."""
         ids = {*remove, *(item.record.id for item in items)}
-        found = await owner.points.having(
-            "_keys", [key("id", one) for one in sorted(ids)], owned(owner.key), fields=STORED_FIELDS
-        )
-        existing = [to_stored(record.id, record.payload) for record in found]
-        here = [self.access.names.point_of(item.record) for item in items]
-        elsewhere = [item for item in existing if item.point not in here]
-        await delete(self.access, owner, elsewhere, forget=False, now=self.clock())
-        states = {
-            str(record.id): (record.payload or {})["_write"]
-            for record in await owner.points.read(here, fields=["_write"])
-        }
-        changes = Changes(token())
+        keys = [key("id", one) for one in sorted(ids)]
+        found = await owner.points.having("_keys", keys, owned(owner.key), fields=STORED_FIELDS)
+        here = {self.access.names.point_of(item.record): item for item in items}
+        elsewhere = [to_stored(record.id, record.payload) for record in found if str(record.id) not in here]
+        await delete(owner, elsewhere, self.clock(), forget=False)
+        there = await owner.points.read(list(here), fields=["_write", "_keys"])
+        known = {str(record.id): record.payload or {} for record in there}
+        changes = Changes(owner)
         before = await turns_before(owner, [(item.record, item.seq) for item in items])
-        for point, item in dict(zip(here, items, strict=True)).items():
-            made = self._point(owner, point, item, before, changes.write)
-            changes.named[point] = item.record.id
-            if point in states:
-                changes.rewrites.append(Rewrite(made, states[point]))
-            else:
-                changes.inserts.append(made)
-        await carry_out(owner.points, changes)
-
-    def _point(self, owner: Owner, point: str, item: Carried, before: Before, write: str) -> Point:
-        made = prepare(item.record, self.access.chunker)
-        if self.access.fingerprint is not None and len(item.vectors) == len(made.chunks):
-            made = made.embedded(item.vectors, self.access.fingerprint)
-        known = Stored(
-            point=point,
-            record=item.record,
-            seq=item.seq,
-            before=before.get(item.record.id, ()),
-            born=write,
-            write=write,
-            revisions=bounded([(rev, text, stamp(until)) for rev, text, until in item.revisions]),
-        )
-        return to_point(self.access, owner, made, known)
+        for point, item in here.items():
+            made = prepare(item.record, self.access.chunker)
+            if self.access.fingerprint is not None and len(item.vectors) == len(made.chunks):
+                made = made.embedded(item.vectors, self.access.fingerprint)
+            was = known.get(point, {})
+            stored = Stored(
+                point=point,
+                record=item.record,
+                seq=item.seq,
+                before=before.get(item.record.id, ()),
+                born=changes.write,
+                write=changes.write,
+                is_forgotten=FORGOTTEN in (was.get("_keys") or ()),
+                revisions=bounded([(rev, text, stamp(until)) for rev, text, until in item.revisions]),
+            )
+            changes.put(made, stored, was.get("_write"))
+        await changes.carry_out()

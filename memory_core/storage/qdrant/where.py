@@ -6,7 +6,7 @@ The other conditions are `undecided` here and tested on the client.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from datetime import datetime
 from typing import Any, Final, cast
 
@@ -30,7 +30,7 @@ from memory_core.where.value import Where
 
 Clause = models.Condition
 
-_EQUALS: Final = ("author", "agent", "session", "collection", "emotion")
+_EQUALS: Final = ("author", "agent", "session", "collection", "emotion", "under")
 RANGED: Final = ("occurred_at", "created_at", "updated_at", "expires_at", "valid_from", "valid_to")
 """Times with an index."""
 RATED: Final = ("importance", "confidence")
@@ -47,11 +47,6 @@ def same(field: str, value: str) -> Clause:
 def keyed(name: str, value: object) -> Clause:
     """The record has this value in the field, or among its values."""
     return same("_keys", key(name, value))
-
-
-def keyed_any(name: str, values: Iterable[object]) -> Clause:
-    """The record has one of these values in the field."""
-    return any_of("_keys", [key(name, value) for value in values])
 
 
 def holding(field: str, term: str) -> Clause:
@@ -75,16 +70,10 @@ def beyond(field: str, value: Any, *, descending: bool) -> Clause:
     return _ranged(field, lt=value) if descending else _ranged(field, gt=value)
 
 
-def up_to(field: str, moment: datetime) -> Clause:
-    """The field is a moment at or before this one."""
-    return _ranged(field, lte=moment)
-
-
 def _ranged(field: str, **bounds: Any) -> Clause:
     is_moment = any(isinstance(bound, datetime) for bound in bounds.values())
-    return models.FieldCondition(
-        key=field, range=models.DatetimeRange(**bounds) if is_moment else models.Range(**bounds)
-    )
+    bounded = models.DatetimeRange(**bounds) if is_moment else models.Range(**bounds)
+    return models.FieldCondition(key=field, range=bounded)
 
 
 def empty(field: str) -> Clause:
@@ -107,32 +96,34 @@ def either(*parts: Clause) -> Clause:
     return models.Filter(should=list(parts)) if parts else among(())
 
 
-def owned(owner: str) -> Clause:
-    """The record belongs to the owner, in the epoch of this key."""
-    return same("_owner", owner)
+def owned(*owners: str) -> Clause:
+    """The record belongs to one of the owners, in the epochs of these keys."""
+    return same("_owner", owners[0]) if len(owners) == 1 else any_of("_owner", owners)
 
 
-def conditions(owner: str, scope: Scope, where: Where, now: datetime | None) -> list[Clause] | None:
-    """The conditions for a record in `scope`; `None` if no record can satisfy them.
+def conditions(reach: Sequence[tuple[str, Scope]], where: Where, now: datetime | None) -> list[Clause] | None:
+    """The conditions for a record in reach; `None` if no record can satisfy them.
 
     The conditions that `undecided` returns are not included.
 
     Args:
-        owner: The owner's key (`owners.Owner.key`).
+        reach: The key of each owner (`owners.Owner.key`), and what bounds it.
         where: Checked by `check_where`.
         now: Excludes records that have expired by then; `None` includes them.
     """
-    if len(set(where.tags_all)) > MAX_TAGS or _names_none(where.ids) or _names_none(where.source_keys):
+    named_none = any(names is not None and not names for names in (where.ids, where.source_keys))
+    if named_none or len(set(where.tags_all)) > MAX_TAGS:
         return None
-    found = [owned(owner), *_bound(scope), *_fields(where), *_ranges(where)]
+    reached = [[owned(owner), *_bound(scope)] for owner, scope in reach]
+    found = reached[0] if len(reached) == 1 else [either(*(all_of(*one) for one in reached))]
+    found += [*_fields(where), *_ranges(where)]
     if now is not None:
-        found.insert(1, either(empty("expires_at"), beyond("expires_at", now, descending=False)))
+        found.append(either(empty("expires_at"), beyond("expires_at", now, descending=False)))
     return found + [_matching(condition) for condition in conditions_of(where) if _is_indexed(condition)]
 
 
 def undecided(where: Where) -> list[Condition]:
-    """The conditions that no index answers: on nested data, on an order within data, on the prefix of a name, and on
-    counts of reads and changes."""
+    """The conditions that no index answers."""
     return [condition for condition in conditions_of(where) if not _is_indexed(condition)]
 
 
@@ -150,18 +141,18 @@ def _bound(scope: Scope) -> list[Clause]:
 def _fields(where: Where) -> list[Clause]:
     equals = {name: getattr(where, name) for name in _EQUALS}
     found = [keyed(name, value) for name, value in equals.items() if value is not None]
-    states = () if set(where.states) == set(STATES) else where.states
-    listed = {"state": states, "role": where.roles, "kind": where.kinds, "tier": where.tiers, "tags": where.tags_any}
-    found += [keyed_any(name, values) for name, values in listed.items() if values]
+    listed = {
+        "state": () if set(where.states) == set(STATES) else where.states,
+        "role": where.roles,
+        "kind": where.kinds,
+        "tier": where.tiers,
+        "tags": where.tags_any,
+        "id": dict.fromkeys(where.ids or ()),
+        "source_key": dict.fromkeys(where.source_keys or ()),
+    }
+    found += [any_of("_keys", [key(name, value) for value in values]) for name, values in listed.items() if values]
     found += [keyed("tags", tag) for tag in dict.fromkeys(where.tags_all)]
-    found += [keyed("links", link) for link in link_keys(where.links)]
-    if where.under is not None:
-        found.append(keyed("under", where.under))
-    if where.ids is not None:
-        found.append(keyed_any("id", dict.fromkeys(where.ids)))
-    if where.source_keys is not None:
-        found.append(keyed_any("source_key", dict.fromkeys(where.source_keys)))
-    return found
+    return found + [keyed("links", link) for link in link_keys(where.links)]
 
 
 def _ranges(where: Where) -> list[Clause]:
@@ -173,8 +164,8 @@ def _ranges(where: Where) -> list[Clause]:
     if where.since is not None or where.until is not None:
         found.append(_ranged("occurred_at", gte=where.since, lt=where.until))
     if where.as_of is not None:
-        happened = all_of(empty("valid_from"), up_to("occurred_at", where.as_of))
-        found.append(either(up_to("valid_from", where.as_of), happened))
+        happened = all_of(empty("valid_from"), between("occurred_at", None, where.as_of))
+        found.append(either(between("valid_from", None, where.as_of), happened))
         found.append(either(empty("valid_to"), beyond("valid_to", where.as_of, descending=False)))
     return found
 
@@ -216,10 +207,6 @@ def _equal(name: str, value: Any) -> Clause:
 
 def _unset(name: str) -> Clause:
     return empty(name) if name in (*TIME_FIELDS, *RATED) else all_of(but_not=[same("_keys", name)])
-
-
-def _names_none(values: Sequence[str] | None) -> bool:
-    return values is not None and not values
 
 
 def _is_indexed(condition: Condition) -> bool:

@@ -10,21 +10,20 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Awaitable, Callable, Collection
+from dataclasses import dataclass, field, replace
+from datetime import datetime
 from typing import Final, TypeVar
-from weakref import WeakValueDictionary
 
-from memory_core.chunking import Chunker
 from memory_core.errors import StorageError, StoreUnavailableError, UnfinishedWriteError
-from memory_core.models import Fingerprint, Scope
+from memory_core.models import MemoryRecord, Scope
 from memory_core.storage.qdrant.client import models
-from memory_core.storage.qdrant.codec import Arrivals, Names, Payload, Point
-from memory_core.storage.qdrant.collection import NAMED, PAGE, Points, by, portions
-from memory_core.storage.qdrant.meta import Meta, vector_name
-from memory_core.storage.qdrant.owners import Owner, Owners
+from memory_core.storage.qdrant.codec import FORGOTTEN, Payload, Point, Stored, analysed, payload_of, stamp, token
+from memory_core.storage.qdrant.collection import NAMED, PAGE, by, portions
+from memory_core.storage.qdrant.owners import LIFE, Access, Owner
 from memory_core.storage.qdrant.retry import UnansweredError
-from memory_core.storage.qdrant.where import all_of, among, any_of, same
+from memory_core.storage.qdrant.where import among, same
+from memory_core.storage.shared.prepared import Prepared
 
 T = TypeVar("T")
 
@@ -35,154 +34,130 @@ MAX_CONFLICTS: Final = 10
 class OvertakenError(Exception):
     """Another process changed the state this write was planned on."""
 
-    def __init__(self, stored: Collection[str]) -> None:
+    def __init__(self, stored: Collection[str] = ()) -> None:
         super().__init__()
         self.stored = stored
         """The points that were written nevertheless."""
 
 
 @dataclass(frozen=True, slots=True)
-class Rewrite:
-    """A point that is replaced, if it is still in the state that was read."""
+class Change:
+    """A new state of one point."""
 
     point: Point
-    was: str
-    """The token of that state."""
-
-
-@dataclass(frozen=True, slots=True)
-class Overwrite:
-    """Payload fields to set, if the point is still in the state that was read; its vectors stay."""
-
-    point: str
-    payload: Payload
-    was: str
+    name: str
+    """The id of its record, for errors."""
+    was: str | None
+    """The token of the state that it replaces; `None` for a point that must not exist."""
+    is_whole: bool = True
+    """Whether it replaces the point; otherwise it sets payload fields, and the vectors stay."""
 
 
 @dataclass(slots=True)
 class Changes:
     """The points that one write changes."""
 
-    write: str
+    owner: Owner
+    write: str = field(default_factory=token)
     """The token of the new states."""
-    inserts: list[Point] = field(default_factory=list[Point])
-    rewrites: list[Rewrite] = field(default_factory=list[Rewrite])
-    overwrites: list[Overwrite] = field(default_factory=list[Overwrite])
-    named: dict[str, str] = field(default_factory=dict[str, str])
-    """The id of the record at each point, for errors."""
+    changes: list[Change] = field(default_factory=list[Change])
 
-    @property
-    def points(self) -> list[str]:
-        """Everything that changes, in the order of the requests."""
-        inserts, rewrites = (point.id for point in self.inserts), (item.point.id for item in self.rewrites)
-        return [*inserts, *rewrites, *(item.point for item in self.overwrites)]
+    def put(self, item: Prepared, known: Stored, was: str | None) -> None:
+        """Write the whole point of a record; vectors of another embedder than the present one are left pending.
 
+        Args:
+            was: The state that it replaces; `None` for a new point.
+        """
+        access, known = self.owner.access, replace(known, write=self.write)
+        vector = access.vector if item.vectors and item.made_by == access.fingerprint else None
+        payload = payload_of(self.owner.key, item, known, vector)
+        there = {name: value for name, value in payload.items() if value is not None}
+        point = Point(known.point, there, item.vectors if vector else (), vector)
+        self.changes.append(Change(point, item.record.id, was))
 
-class Locks:
-    """One lock for each owner being written to, so that writes of this process do not conflict with each other."""
+    def overwrite(self, known: Stored, record: MemoryRecord) -> None:
+        """Change a record whose searched fields stay."""
+        vector = None if known.is_pending or not known.spans else self.owner.access.vector
+        after = replace(known, record=record, write=self.write)
+        payload = payload_of(self.owner.key, analysed(record, known.spans, ()), after, vector)
+        self.changes.append(Change(Point(known.point, payload), record.id, known.write, is_whole=False))
 
-    def __init__(self) -> None:
-        self._locks: WeakValueDictionary[tuple[str, str | None], asyncio.Lock] = WeakValueDictionary()
+    def mark(self, known: Stored, now: datetime, *, forget: bool) -> None:
+        """Replace a record by a marker."""
+        is_forgotten = known.is_forgotten or (forget and known.record.source_key is not None)
+        rest: Payload = {"_keys": [FORGOTTEN]} if is_forgotten else {"expires_at": stamp(now + LIFE)}
+        marker = {"_marker": "forgotten" if is_forgotten else "deleted", "_write": self.write, "_writes": [self.write]}
+        self.changes.append(Change(Point(known.point, {**marker, **rest}), known.record.id, known.write))
 
-    def of(self, scope: Scope) -> asyncio.Lock:
-        """The owner's lock; it exists while it is locked or awaited."""
-        return self._locks.setdefault((scope.app, scope.user), asyncio.Lock())
+    async def carry_out(self) -> None:
+        """Apply all of the changes.
 
+        Raises:
+            OvertakenError: Another process was faster with some of them; plan again.
+            UnfinishedWriteError: The server failed after some of them, or perhaps did.
+            StorageError: The server refused all of them.
+        """
+        if not self.changes:
+            return
+        sent: set[str] = set()
+        failure: StorageError | None = None
+        try:
+            await self._send(sent)
+        except StorageError as error:
+            failure = error
+        try:
+            stored = await self._stored()
+        except StorageError as error:
+            raise self._unfinished(failure or error, set(), sent) from None
+        if all(change.point.id in stored for change in self.changes):
+            return
+        if failure is None:
+            raise OvertakenError(stored)
+        raise self._unfinished(failure, stored, sent if isinstance(failure, UnansweredError) else set())
 
-@dataclass(slots=True)
-class Access:
-    """What the operations of a store share."""
+    async def _send(self, sent: set[str]) -> None:
+        points, whole = self.owner.points, [change for change in self.changes if change.is_whole]
+        was = {change.point.id: change.was for change in whole}
+        for some in portions(change.point for change in whole if change.was is None):
+            sent |= {point.id for point in some}
+            await points.upsert(some, models.UpdateMode.INSERT_ONLY)
+        for some in portions(change.point for change in whole if change.was is not None):
+            sent |= {point.id for point in some}
+            states = {state for point in some if (state := was[point.id]) is not None}
+            await points.upsert(some, models.UpdateMode.UPDATE_ONLY, states)
+        for partial in by(PAGE, [change for change in self.changes if not change.is_whole]):
+            sent |= {change.point.id for change in partial}
+            those = ((change.point, among([change.point.id]), same("_write", change.was or "")) for change in partial)
+            await points.write(*(points.set_fields(point.payload, *conditions) for point, *conditions in those))
 
-    records: Points
-    meta: Meta
-    names: Names
-    owners: Owners
-    fingerprint: Fingerprint | None
-    """The embedder of the vectors that this store writes and compares; `None` if there are none."""
-    chunker: Chunker
-    arrivals: Arrivals = field(default_factory=Arrivals)
-    locks: Locks = field(default_factory=Locks)
+    async def _stored(self) -> set[str]:
+        """The points that this write has changed."""
+        found: set[str] = set()
+        for some in by(NAMED, [change.point.id for change in self.changes]):
+            records = await self.owner.points.read(some, fields=["_writes"])
+            found |= {str(record.id) for record in records if self.write in (record.payload or {}).get("_writes", ())}
+        return found
 
-    @property
-    def vector(self) -> str | None:
-        """The name of these vectors."""
-        return None if self.fingerprint is None else vector_name(self.fingerprint)
-
-
-async def carry_out(points: Points, changes: Changes) -> None:
-    """Apply all of the changes.
-
-    Raises:
-        OvertakenError: Another process was faster with some of them; plan again.
-        UnfinishedWriteError: The server failed after some of them, or perhaps did.
-        StorageError: The server refused all of them.
-    """
-    if not changes.points:
-        return
-    sent: list[str] = []
-    failure: StorageError | None = None
-    try:
-        await _send(points, changes, sent)
-    except StorageError as error:
-        failure = error
-    try:
-        stored = await _stored(points, changes)
-    except StorageError as error:
-        raise _unfinished(failure or error, changes, set(), sent, is_unread=True) from None
-    if len(stored) == len(set(changes.points)):
-        return
-    if failure is None:
-        raise OvertakenError(stored)
-    raise _unfinished(failure, changes, stored, sent, is_unread=False)
-
-
-async def _send(points: Points, changes: Changes, sent: list[str]) -> None:
-    for some in portions(changes.inserts):
-        sent += [point.id for point in some]
-        await points.upsert(some, models.UpdateMode.INSERT_ONLY)
-    was = {item.point.id: item.was for item in changes.rewrites}
-    for some in portions(item.point for item in changes.rewrites):
-        sent += [point.id for point in some]
-        states = {was[point.id] for point in some}
-        await points.upsert(some, models.UpdateMode.UPDATE_ONLY, all_of(any_of("_write", states)))
-    for items in by(PAGE, changes.overwrites):
-        sent += [item.point for item in items]
-        await points.write(
-            *(points.set_fields(item.payload, all_of(among([item.point]), same("_write", item.was))) for item in items)
+    def _unfinished(self, failure: StorageError, stored: set[str], unknown: set[str]) -> StorageError:
+        """The error for a write of which not everything is stored."""
+        by_state: dict[str, dict[str, None]] = {"stored": {}, "missing": {}, "unknown": {}}
+        for change in self.changes:
+            point = change.point.id
+            state = "stored" if point in stored else "unknown" if point in unknown else "missing"
+            by_state[state][change.name] = None
+        there, missing, lost = map(tuple, by_state.values())
+        if not there and not lost:
+            return failure
+        error = UnfinishedWriteError(
+            f"{failure}; {len(there)} of {len(there) + len(missing) + len(lost)} records are written, {len(missing)} "
+            f"are not, and of {len(lost)} it is unknown, because the reply was lost; repeating the call with the same "
+            "ids or source keys is safe",
+            stored=there,
+            missing=missing,
+            unknown=lost,
         )
-
-
-async def _stored(points: Points, changes: Changes) -> set[str]:
-    found: set[str] = set()
-    for some in by(NAMED, changes.points):
-        records = await points.read(some, fields=["_writes"])
-        found |= {str(record.id) for record in records if changes.write in (record.payload or {}).get("_writes", ())}
-    return found
-
-
-def _unfinished(
-    failure: StorageError, changes: Changes, stored: set[str], sent: Sequence[str], *, is_unread: bool
-) -> StorageError:
-    """The error for a write of which not everything is stored."""
-    left = [point for point in dict.fromkeys(changes.points) if point not in stored]
-    is_answered = not (is_unread or isinstance(failure, UnansweredError))
-    unknown = [] if is_answered else [point for point in left if point in set(sent)]
-    if not stored and not unknown:
-        return failure
-    said = [len(stored), len(left) - len(unknown), len(unknown)]
-    error = UnfinishedWriteError(
-        f"{failure}; {said[0]} of {sum(said)} records are written, {said[1]} are not, and of {said[2]} it is unknown, "
-        "because the reply was lost; repeating the call with the same ids or source keys is safe",
-        stored=_named(changes.named, [point for point in changes.points if point in stored]),
-        missing=_named(changes.named, [point for point in left if point not in set(unknown)]),
-        unknown=_named(changes.named, unknown),
-    )
-    error.__cause__ = failure
-    return error
-
-
-def _named(names: Mapping[str, str], points: Sequence[str]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(names.get(point, point) for point in points))
+        error.__cause__ = failure
+        return error
 
 
 async def until_undisturbed(access: Access, scope: Scope, attempt: Callable[[Owner], Awaitable[T]]) -> T:
@@ -193,7 +168,7 @@ async def until_undisturbed(access: Access, scope: Scope, attempt: Callable[[Own
     """
     for conflict in range(MAX_CONFLICTS):
         try:
-            return await access.owners.run(scope, attempt)
+            return await access.run(scope, attempt)
         except OvertakenError:
             await asyncio.sleep(random.uniform(0, 0.02 * 2**conflict))  # noqa: S311  (spreads retries out)
     raise StoreUnavailableError(f"{MAX_CONFLICTS} other writers changed the same records first; try again")

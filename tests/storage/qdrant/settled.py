@@ -6,8 +6,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from memory_core.storage.qdrant.codec import PENDING
-from memory_core.storage.qdrant.vectors import WORDS
+from memory_core.storage.qdrant.codec import PENDING, WORDS
 from tests.storage.qdrant.loopback import Loopback
 
 Point = tuple[dict[str, Any], dict[str, Any]]

@@ -11,12 +11,13 @@ import pytest
 
 from memory_core import BoundMemory, Draft, DuplicateIdError, Patch, Where, run_sync
 from memory_core.testing.base import everything, texts
-from tests.storage.qdrant.conftest import Open
+from tests.storage.qdrant.conftest import THOROUGH, Open
 from tests.storage.qdrant.engine import Call, Fault
 from tests.storage.qdrant.loopback import Loopback
 from tests.storage.qdrant.settled import settle
 
 WRITERS = 4
+ROUNDS = 8 if THOROUGH else 3
 
 
 @pytest.fixture
@@ -35,7 +36,7 @@ def at_once(*calls: Coroutine[Any, Any, Any]) -> list[Any]:
 
 
 def test_one_id_is_taken_once(loopback: Loopback, anns: list[BoundMemory]) -> None:
-    for n in range(8):
+    for n in range(ROUNDS):
         results = at_once(*(ann.add(Draft(f"text of {i}", id=f"id {n}")) for i, ann in enumerate(anns)))
         stored = [result for result in results if not isinstance(result, BaseException)]
         assert len(stored) == 1, results
@@ -44,8 +45,21 @@ def test_one_id_is_taken_once(loopback: Loopback, anns: list[BoundMemory]) -> No
     settle(loopback)
 
 
+def test_one_id_is_taken_once_whatever_the_source_keys(loopback: Loopback, anns: list[BoundMemory]) -> None:
+    """Each source key has a point of its own, so no point refuses the second one."""
+    for n in range(ROUNDS):
+        drafts = [Draft(f"text of {i}", id=f"id {n}", source_key=f"key {n} {i}") for i in range(WRITERS)]
+        results = at_once(*(ann.add(draft) for ann, draft in zip(anns, drafts, strict=True)))
+        stored = [result for result in results if not isinstance(result, BaseException)]
+        assert len(stored) == 1, results
+        assert sum(isinstance(result, DuplicateIdError) for result in results) == WRITERS - 1
+        assert everything(anns[0])[-1] == stored[0]
+    assert len(everything(anns[0])) == ROUNDS
+    settle(loopback)
+
+
 def test_one_source_key_has_one_record(loopback: Loopback, anns: list[BoundMemory]) -> None:
-    for n in range(8):
+    for n in range(ROUNDS):
         results = at_once(*(ann.add(Draft("the same", source_key=f"key {n}")) for ann in anns))
         assert len({result.id for result in results}) == 1, results
         (held,) = run_sync(anns[0].list, where=Where(source_keys=(f"key {n}",))).records
@@ -73,16 +87,16 @@ def test_no_change_is_lost(loopback: Loopback, anns: list[BoundMemory]) -> None:
 
 def test_texts_that_are_changed_at_once_count_every_revision(loopback: Loopback, anns: list[BoundMemory]) -> None:
     record = run_sync(anns[0].add, Draft("tea", session="s"))
-    for n in range(5):
+    for n in range(ROUNDS):
         at_once(*(ann.update(record.id, Patch(text=f"tea {n} {i}")) for i, ann in enumerate(anns)))
     after = run_sync(anns[0].get, record.id)
     assert after is not None
-    assert after.rev == 1 + 5 * WRITERS
+    assert after.rev == 1 + ROUNDS * WRITERS
     settle(loopback)
 
 
 def test_a_deletion_and_a_change_at_once_leave_all_or_nothing(loopback: Loopback, anns: list[BoundMemory]) -> None:
-    for n in range(6):
+    for n in range(ROUNDS):
         record = run_sync(anns[0].add, Draft(f"tea {n}", session="s"))
         at_once(
             anns[0].update(record.id, Patch(text="changed")),

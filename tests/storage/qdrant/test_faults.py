@@ -58,7 +58,7 @@ def test_no_single_fault_is_noticed(loopback: Loopback, server: Server, connect:
     """Whichever request it hits: a day of every operation is lived again and again, until the fault comes too late."""
     ann = connect(server).bind(user="ann")
     faults = QUICK_FAULTS if THOROUGH else (None,)
-    step = 1 if THOROUGH else 19
+    step = 1 if THOROUGH else 13
     for first, fault in enumerate(faults):
         nth, day, reached = 1 + first, 0, True
         while reached:

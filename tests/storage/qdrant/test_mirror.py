@@ -99,12 +99,32 @@ def test_searches_go_to_the_mirror_while_it_is_where_the_file_is(loopback: Loopb
     assert texts(run_sync(ann.search, "unicorn")) == ["a unicorn crossed the bridge"]  # nobody waits for the mirror
 
 
-async def file_search(store: MirroredStore, ann: Any, query: str) -> Any:
+class Foreigner(WordEmbedder):
+    """Knows none of the words that it is asked for."""
+
+    async def familiarity(self, text: str) -> float:
+        return 0.0
+
+
+def test_the_mirror_weighs_cosines_as_the_file_does(tmp_path: Path, loopback: Loopback) -> None:
+    store = MirroredStore(tmp_path / "m.db", Server(url=loopback.url, timeout_seconds=5), embedder=Foreigner())
+    with Memory(store) as memory:
+        ann = memory.bind(user="ann")
+        run_sync(ann.add_many, ["jasmine tea at noon", "black coffee", "a walk"])
+        assert_followed(store)
+        before = queries(loopback)
+        theirs = run_sync(ann.search, "tea at noon", floor=False)
+        assert queries(loopback) > before
+        ours = run_sync(on_core, lambda: file_search(store, ann, "tea at noon", floor=False))
+        assert_congruent(ours, theirs, query="tea at noon")
+
+
+async def file_search(store: MirroredStore, ann: Any, query: str, *, floor: bool = True) -> Any:
     follower, store._follower = store._follower, None
     try:
         from memory_core.protocols import SearchRequest
 
-        request = SearchRequest(text=query, limit=10, mode="hybrid", where=Where(), explain=False)
+        request = SearchRequest(text=query, limit=10, mode="hybrid", where=Where(), explain=False, floor=floor)
         return await store.search(ann.scope, request)
     finally:
         store._follower = follower

@@ -12,8 +12,7 @@ from qdrant_client import models
 from memory_core import Memory, MemoryRecord, run_sync
 from memory_core.retrieval.features import ANALYSIS
 from memory_core.storage.qdrant import background
-from memory_core.storage.qdrant.codec import analysed
-from memory_core.storage.qdrant.vectors import WORDS, sparse
+from memory_core.storage.qdrant.codec import WORDS, analysed, sparse
 from tests.storage.qdrant.conftest import Open
 from tests.storage.qdrant.loopback import Loopback
 from tests.storage.qdrant.settled import points, records_collection, wait_for

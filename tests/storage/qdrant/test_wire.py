@@ -18,11 +18,10 @@ from memory_core import (
     Where,
     run_sync,
 )
-from memory_core.storage.qdrant.codec import named_id
+from memory_core.storage.qdrant.codec import WORDS, named_id
 from memory_core.storage.qdrant.schema import META_INDEXES, RECORD_INDEXES
 from memory_core.storage.qdrant.searching import CANDIDATES
 from memory_core.storage.qdrant.settings import SHARED_SHARD, Layout, Server
-from memory_core.storage.qdrant.vectors import WORDS
 from tests.storage.embedders import DIMENSIONS
 from tests.storage.qdrant.conftest import Open
 from tests.storage.qdrant.engine import Call, Engine
