@@ -23,10 +23,10 @@ MAX_READ_CHARS: Final = 4_000
 MAX_CLAUSE_CHARS: Final = 160
 
 _CODE: Final = re.compile(r"```.*?(?:```|$)", re.DOTALL)
-_END: Final = re.compile(r"(?<!\bMr\.)(?<!\bMrs\.)(?<!\bMs\.)(?<!\bDr\.)(?<!\bSt\.)(?<=[.!?\u2026])[\"')]*\s+|\n+")
+_END: Final = re.compile(r"(?<!\bMr\.)(?<!\bMrs\.)(?<!\bMs\.)(?<!\bDr\.)(?<!\bSt\.)(?<!\s[A-Z]\.)(?<=[.!?\u2026])[\"')]*\s+|\.{2,}|\n+")
 _NEXT: Final = re.compile(
-    r"\s*(?:;|\s[-\u2013\u2014]+\s|\u2014|,? (?:and|but|so|because|cause|'cause|since|though|although|while|which)"
-    r" (?=(?:i|i'm|i've|i'd|i'll|my|we|we're|we've|our|it|it's|that|that's|this|he|she|they|you|there|now|then|can"
+    r"\s*(?:;|\s[-\u2013\u2014]+\s|\u2014|,? (?:(?<!\bnow )and|but|so|(?:(?:even|especially|just|only|probably|mainly) )?"
+    r"(?:because|cause|'cause|since|though|although|while|which)) (?=(?:i|i'm|i've|i'd|i'll|my|we|we're|we've|our|it|it's|that|that's|this|he|she|they|you|there|now|then|can"
     r"|could|would"
     r"|wondering|looking|trying|hoping)\b)"
     r"|, (?:so|which|because|though|although|while|however|hence|now|but) )\s*",
@@ -39,8 +39,10 @@ _OPENING: Final = re.compile(
     r"|as an? [\w-]+(?: [\w-]+)?)(?: (?-i:[A-Z])\w+)?[,!.:]* +)+(?=\S)",
     re.IGNORECASE,
 )
+_JOINT: Final = re.compile(r"(?:^|(?<=, ))(?:[Mm]y|[Oo]ur|[Ss]ome|[Tt]he|[Aa]n?|[A-Z]\w+)(?: [\w'-]+){0,3} and I\b")
+"""A subject of which "I" is only the end: "my colleagues and I"."""
 _UNFIT: Final = re.compile(
-    r"[?{}<>=|*#\\\[\]]|\w\(|https?:|\b(?:if|unless|whether|maybe|perhaps|might|wondering|supposed|imagine|suppose"
+    r"[?{}<>=|*#\\\[\]]|\w\(|https?:|^(?-i:I [A-Z][a-z])|\b(?:if|unless|whether|maybe|perhaps|might|wondering|supposed|imagine|suppose"
     r"|pretend"
     r"|hypothetical\w*|would be|could be|should be|not sure|kidding|joking)\b|:$|\.\.\.$",
     re.IGNORECASE,
@@ -54,7 +56,10 @@ _OF_THE_HOUR: Final = re.compile(
 _DANGLING: Final = re.compile(
     r"\b(?:it|this|these|those|them|one|ones|there(?! (?:is|are)\b)|here|things?|stuff|same|such|latter|former|above"
     r"|below|following|he|she"
-    r"|they|him)\b|\b(?:that|so|to|too|her|and|of|with|for|the|a|as well)[.!]*$|\bthat(?:'s| is| was)\b",
+    r"|they|him|hers|theirs|yours|we both|(?:for|in|of|on|at|to|with|from|by|about|like) that|what about|how about)\b|\bthat(?:'s| is| was)\b"
+    r"|\b(?:that|so|to|too|her|and|or|but|of|with|for|in|on|at|near|from|by|about|the|an?|my|your|some|any|many|most|all|none|each"
+    r"|even|is|are|was|as well|visiting|using|getting|going|making|watching|buying|trying|taking|owning|wearing"
+    r"|finding|seeing|hearing|giving)[.!]*$",
     re.IGNORECASE,
 )
 """Words that refer to something outside of the clause, and ends that something is missing after."""
@@ -82,7 +87,7 @@ def statements(text: str) -> Iterator[tuple[str, str]]:
     for sentence in _END.split(plain):
         if sentence.rstrip(" \"')").endswith("?"):
             continue
-        for part in _NEXT.split(_OPENING.sub("", sentence.strip())):
+        for part in _NEXT.split(_JOINT.sub("they", _OPENING.sub("", sentence.strip()))):
             clause = _OPENING.sub("", part.strip(" ,;:\"'()"))
             kind = _kind(clause) if len(clause) <= MAX_CLAUSE_CHARS else None
             plainly = clause.casefold().rstrip(".!")

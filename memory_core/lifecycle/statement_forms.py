@@ -59,13 +59,13 @@ _HABIT: Final = (
     r"|train|work out|work|volunteer|attend|play|sing|dance|paint|write|commute|teach|jog|hike|sleep|surf|climb|bike)"
 )
 _BAD_LIKE: Final = (
-    r"(?!(?:it|that|this|these|those|them|him|her|you|your|how|what|when|where|who|the|his|their|its|both|either|to"
+    r"(?!(?:it|that|this|these|those|them|him|her|you|your|is|are|was|were|has|had|how|now|what|when|where|who|the|his|their|its|both|either|to"
     r"|hearing|seeing|knowing|being able|having|getting|talking|sharing|watching (?:him|her|them|you)|option|suggestion"
-    r"|idea|approach|more|some|an? (?:more|step|good|simple|different|way|version|few))\b)"
+    r"|idea|approach|more|some|something|an? (?:more|step|good|simple|different|way|version|few))\b)"
 )
 
 _THING_DONE: Final = (
-    r"(?!(?:(?:a|an|the) (?:lot|bit|few|little|chance|look|hold|step|first step|point|mistake|great time|good time"
+    r"(?!(?:(?:a|an|the) (?:fact|lot|bit|few|little|chance|look|hold|step|first step|point|mistake|great time|good time"
     r"|blast|picture"
     r"|photo|pic|problem|issue|error|feeling|hard time|difference|change)|my (?:mind|best|thoughts|eye|heart))\b)"
     rf"(?:an?|my|our|two|three|four|five|\d+|{_NAME})\b"
@@ -125,7 +125,7 @@ _FACTS: Final = (
         r"|dyslexia|insomnia|migraines|arthritis|epilepsy|tinnitus|anxiety|depression|hay fever|high blood pressure"
         r"|celiac disease|ibs)\b"
     ),
-    rf"(?:i|we) {_ADVERB}live (?:in|near|with|at|on|by|alone|next to|outside) ?(?!the moment)[\w' -]*",
+    rf"(?:i|we) {_ADVERB}live (?:in|near|with|at|on|by|alone|next to|outside) ?(?!the moment|.*\b(?:world|society|times|age)\b)[\w' -]*",
     (
         rf"{_I}work (?:as an?|at|for|in|night shifts|nights|part[- ]time|full[- ]time|remotely|from home|with) "
         rf"?(?!it|this|progress|parallel)[\w' -]*"
@@ -171,10 +171,10 @@ _FACTS: Final = (
     r"i (?:broke|fractured|sprained|tore|dislocated) my [\w' -]+",
     (
         r"i used to (?:live|work|play|smoke|drink|teach|study|dance|sing|swim|run|own|drive|compete) (?!with it|on "
-        r"this|on it)[\w' -]+"
+        r"this|on it|when|as|until|back|a lot|all)[\w' -]+"
     ),
     (
-        rf"(?:my|our) {_PROPERTY}(?: (?:address|date))?(?:'s| is| are) (?:currently |now |on |in |at )*(?!(?:to|not"
+        rf"(?:my|our) {_PROPERTY}(?: (?:address|date))?(?: is| are|'s(?= (?:an?|the|on|at|\d|(?-i:[A-Z])))) (?:currently |now |on |in |at )*(?!(?:to|not"
         rf"|just|still|getting|good|great|fine|ok|okay|tight|limited|important|very|so|really|going|pretty|coming"
         rf"|about|being|due|like|what|how|when|all|more|also|set)\b)[\w@.+' :-]+"
     ),
@@ -242,13 +242,13 @@ _PREFERENCES: Final = (
     rf"i (?:go by|prefer to be called) {_NAME}",
     (
         r"i (?:(?:also |still )?(?:only|never|always)|don't|do not|can't|cannot) (?:eat|drink|smoke|wear|watch) "
-        r"(?!much|enough|so|any of)[\w' -]+"
+        r"(?!much|enough|so|any of|too|often|during|when|while|until|as)[\w' -]+"
     ),
     (
         r"(?:my|our)(?: all[- ]time| absolute)? (?:favou?rites?|preferred)(?: [\w'-]+){1,5} (?:is|are|has always "
         r"been|would be|was) (?!the (?:first|last|second|one)|when|how|getting|seeing|what)[\w' \"-]+"
     ),
-    r"(?-i:[A-Z])[\w' -]+ (?:is|are) my (?:all[- ]time |absolute )?favou?rite(?: [\w -]+)?[.!]*$",
+    r"(?!(?:i|we|you|they|he|she)\b)(?-i:[A-Z])[\w' -]+ (?:is|are) my (?:all[- ]time |absolute )?favou?rite [\w -]+[.!]*$",
     rf"{_I}prefer {_BAD_LIKE}(?:\w+ing\b )?{_BAD_LIKE}[\w' -]+",
     (
         r"i(?:'d| would)(?: much| always)? rather (?:sit|stay|travel|work|have|eat|drink|live|walk|take|fly|drive"
@@ -277,7 +277,7 @@ _EVENTS: Final = (
     (
         rf"(?:i|we)(?:'ve| have) (?:also |just |recently |finally |already |successfully )*(?:implemented|set up"
         rf"|deployed|migrated|configured|integrated|scheduled|decided (?:on|to)|chosen|{_DID}) (?=(?:[^ ]+ "
-        rf"){{4}})(?!(?:my|some) (?:code|idea))(?!the (?:code|following|changes|error|issue)\b)(?:{_THING_DONE}"
+        rf"){{4}})(?!(?:my|some) (?:code|idea))(?!that\b|the (?:code|following|changes|error|issue)\b)(?:{_THING_DONE}"
         rf"|[\w-]+ )[\w' ,.\"&/%`-]+"
     ),
     (
