@@ -22,7 +22,8 @@ MAX_READ_CHARS: Final = 4_000
 """Characters of a turn that are read, from its beginning; beyond that stand pasted texts."""
 MAX_CLAUSE_CHARS: Final = 160
 
-_CODE: Final = re.compile(r"```.*?(?:```|$)", re.DOTALL)
+_NOT_OWN: Final = re.compile(r"```.*?(?:```|$)|[\"\u201c](?:[^\"\u201c\u201d\s]+ +){3,}[^\"\u201c\u201d\n]*[\"\u201d]", re.DOTALL)
+"""Code, and quotations of four words or more."""
 _END: Final = re.compile(r"(?<!\bMr\.)(?<!\bMrs\.)(?<!\bMs\.)(?<!\bDr\.)(?<!\bSt\.)(?<!\s[A-Z]\.)(?<=[.!?\u2026])[\"')]*\s+|\.{2,}|\n+")
 _NEXT: Final = re.compile(
     r"\s*(?:;|\s[-\u2013\u2014]+\s|\u2014|,? (?:(?<!\bnow )and|but|so|(?:(?:even|especially|just|only|probably|mainly) )?"
@@ -56,9 +57,11 @@ _OF_THE_HOUR: Final = re.compile(
 _DANGLING: Final = re.compile(
     r"\b(?:it|this|these|those|them|one|ones|there(?! (?:is|are)\b)|here|things?|stuff|same|such|latter|former|above"
     r"|below|following|he|she"
-    r"|they|him|hers|theirs|yours|we both|(?:for|in|of|on|at|to|with|from|by|about|like) that|what about|how about)\b|\bthat(?:'s| is| was)\b"
+    r"|they|him|hers|theirs|yours|we both|(?:for|in|of|on|at|to|with|from|by|about|like|see|visit|try|do|buy|read|watch|play|make|learn) that"
+    r"|(?:of|like|love|enjoy|watch) (?:his|her|their)|watch(?:ing)? (?:on|like|a little|a lot|a bit|at|for"
+    r"|when|with)|read a bit|been (?:playing|doing|watching|using) (?:for|since)|(?:what|how) about)\b|\bthat(?:'s| is| was)\b"
     r"|\b(?:that|so|to|too|her|and|or|but|of|with|for|in|on|at|near|from|by|about|the|an?|my|your|some|any|many|most|all|none|each"
-    r"|even|is|are|was|as well|visiting|using|getting|going|making|watching|buying|trying|taking|owning|wearing"
+    r"|even|is|are|was|as well|better|less|visiting|using|getting|going|making|watching|buying|trying|taking|owning|wearing"
     r"|finding|seeing|hearing|giving)[.!]*$",
     re.IGNORECASE,
 )
@@ -82,7 +85,7 @@ def _extracted(texts: Sequence[str]) -> list[Extracted]:
 
 def statements(text: str) -> Iterator[tuple[str, str]]:
     """Each clause of a text that states a fact or a preference of the speaker, with its kind; each once."""
-    plain = unicodedata.normalize("NFKC", _CODE.sub(" ", text[:MAX_READ_CHARS])).replace("\u2019", "'")
+    plain = unicodedata.normalize("NFKC", _NOT_OWN.sub(" ", text[:MAX_READ_CHARS])).replace("\u2019", "'")
     known: set[str] = set()
     for sentence in _END.split(plain):
         if sentence.rstrip(" \"')").endswith("?"):

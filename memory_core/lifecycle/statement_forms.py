@@ -81,7 +81,7 @@ _FACTS: Final = (
     rf"my (?:full |first |last |middle |given |user)?name(?:'s| is) {_NOT_A_NAME}{_NAME}",
     rf"i(?:'m| am) {_NOT_A_NAME}{_NAME}(?: {_NAME})?(?:$|[.!]|,? (?:and|from|from the)\b|, an? )",
     (
-        r"i(?:'m| am) (?:currently |now |also |actually )?an? (?!(?:(?:\w+ )?fan|bit|little|lot|tad|touch|mess"
+        r"i(?:'m| am) (?:currently |now |also |actually )?an? (?!(?:(?:\w+ )?fan|(?:(?:pretty|very|really|total|big|huge|massive|great|avid) )+fan(?=[.!]*$)|bit|little|lot|tad|touch|mess"
         r"|idiot|fool|step|while|few|huge|couple|week|day|month|year|minute|long|good|great|complete|total|hundred"
         r"|sucker|wreck|part|loss|position|big believer|firm|situation|hurry|rush|mix|combination|place|better"
         r"|happy|proud|point|state)\b)(?:[\w'-]+ ?)+"
@@ -194,7 +194,7 @@ _FACTS: Final = (
     ),
     (
         rf"(?:my|our)(?: (?:older|younger|eldest|oldest|youngest|little|big|late|best|new|only|elderly))* "
-        rf"{_RELATIVE} (?:is|are|was|were) (?:an? (?!bit|little|lot|big help|great|huge|good|mess|fan)[\w -]+|(?:a "
+        rf"{_RELATIVE} (?:is|are|was|were) (?:an? (?!bit|little|lot|big help|great|huge|good|mess|(?:\w+ )?fan)[\w -]+|(?:a "
         rf")?(?:allergic|afraid|scared|from|called|named|married|vegan|vegetarian|retired|deaf|blind|\d+)\b)"
     ),
     (
