@@ -57,9 +57,9 @@ _OF_THE_HOUR: Final = re.compile(
 _DANGLING: Final = re.compile(
     r"\b(?:it|this|these|those|them|one|ones|there(?! (?:is|are)\b)|here|things?|stuff|same|such|latter|former|above"
     r"|below|following|he|she"
-    r"|they|him|hers|theirs|yours|we both|(?:for|in|of|on|at|to|with|from|by|about|like|see|visit|try|do|buy|read|watch|play|make|learn) that"
+    r"|they|him|hers|theirs|yours|others?|we both|(?:for|in|of|on|at|to|with|from|by|about|like|see|visit|try|do|buy|read|watch|play|make|learn) that"
     r"|(?:of|like|love|enjoy|watch) (?:his|her|their)|watch(?:ing)? (?:on|like|a little|a lot|a bit|at|for"
-    r"|when|with)|read a bit|been (?:playing|doing|watching|using) (?:for|since)|(?:what|how) about)\b|\bthat(?:'s| is| was)\b"
+    r"|when|with)|read a bit|not as|been (?:playing|doing|watching|using) (?:for|since)|(?:what|how) about)\b|\bthat(?:'s| is| was)\b"
     r"|\b(?:that|so|to|too|her|and|or|but|of|with|for|in|on|at|near|from|by|about|the|an?|my|your|some|any|many|most|all|none|each"
     r"|even|is|are|was|as well|better|less|visiting|using|getting|going|making|watching|buying|trying|taking|owning|wearing"
     r"|finding|seeing|hearing|giving)[.!]*$",

@@ -61,7 +61,7 @@ _HABIT: Final = (
 _BAD_LIKE: Final = (
     r"(?!(?:it|that|this|these|those|them|him|her|you|your|is|are|was|were|has|had|how|now|what|when|where|who|the|his|their|its|both|either|to"
     r"|hearing|seeing|knowing|being able|having|getting|talking|sharing|watching (?:him|her|them|you)|option|suggestion"
-    r"|idea|approach|more|some|something|an? (?:more|step|good|simple|different|way|version|few))\b)"
+    r"|idea|approach|more|some|something|many|several|an? (?:more|step|good|simple|different|way|version|few))\b)"
 )
 
 _THING_DONE: Final = (
@@ -252,7 +252,7 @@ _PREFERENCES: Final = (
     rf"{_I}prefer {_BAD_LIKE}(?:\w+ing\b )?{_BAD_LIKE}[\w' -]+",
     (
         r"i(?:'d| would)(?: much| always)? rather (?:sit|stay|travel|work|have|eat|drink|live|walk|take|fly|drive"
-        r"|read|sleep|meet|pay|be) (?!it|this|that)[\w' -]+"
+        r"|read|sleep|meet|pay) (?!it|this|that)[\w' -]+"
     ),
     (
         rf"(?:i|we) {_ADVERB}(?:don't |do not )?(?:like|love|enjoy|adore|hate|dislike|detest|loathe|can't stand"
