@@ -9,6 +9,7 @@ from datetime import datetime
 from importlib import import_module
 from typing import Final, Literal, TypeVar, cast, get_args
 
+from memory_core.answers import answers
 from memory_core.checks import check_key, check_limit, check_one_of, check_query, check_unit, is_later
 from memory_core.conversation import Conversing
 from memory_core.drafts import as_list, check_expiries, check_version, complete, complete_all, complete_items, is_long
@@ -20,6 +21,7 @@ from memory_core.models import (
     STATES,
     Draft,
     ErasureReceipt,
+    Hit,
     MemoryRecord,
     Mode,
     Order,
@@ -135,6 +137,7 @@ class Operations(Conversing):
         candidates: int | None = None,
         recency: float = 0.0,
         importance: float = 0.0,
+        apart: bool = False,
     ) -> Hits:
         """Find memories by meaning and words, best first; an empty list means that nothing is relevant.
 
@@ -155,6 +158,8 @@ class Operations(Conversing):
             recency: Weight of a part that is 1 now and falls by a factor of 0.995 with every hour since `occurred_at`
                 (Park et al. 2023).
             importance: Weight of the record's `importance`.
+            apart: Return a fact that `maintain` extracted from a turn and that turn as two hits. By default they are
+                one: the turn, with the place and score of the better, and the fact as its passage if it is quoted.
         """
         check_one_of("mode", mode, get_args(Mode))
         request = SearchRequest(
@@ -169,7 +174,7 @@ class Operations(Conversing):
             recency=check_unit("recency", recency),
             importance=check_unit("importance", importance),
         )
-        return await self._search(request, diversity, candidates)
+        return await self._search(request, diversity, candidates, apart=apart)
 
     async def search_by_vector(
         self,
@@ -202,19 +207,29 @@ class Operations(Conversing):
             floor=floor,
             vector=unit_vector(vector),
         )
-        return await self._search(request, diversity, candidates)
+        return await self._search(request, diversity, candidates, apart=False)
 
-    async def _search(self, request: SearchRequest, diversity: float, pool: int | None) -> Hits:
+    async def _search(self, request: SearchRequest, diversity: float, pool: int | None, *, apart: bool) -> Hits:
         self._owned()
         if request.vector is None and not request.text.strip():
             return Hits()  # also without the floor
+        apart = apart or request.every_word or request.mode == "substring"  # which a turn may not satisfy
         if not check_unit("diversity", diversity):
-            return Hits(await self._run(lambda store, scope: store.search(scope, request)))
+            return Hits(await self._hits(request, apart=apart))
         from memory_core.retrieval.diversity import candidates, diversified  # noqa: PLC0415  (analysis takes 20 ms)
 
         wider = replace(request, limit=candidates(request.limit) if pool is None else check_limit(pool))
-        hits = await self._run(lambda store, scope: store.search(scope, wider))
+        hits = await self._hits(wider, apart=apart)
         return Hits(await asyncio.to_thread(diversified, hits, request.limit, diversity))  # some milliseconds
+
+    async def _hits(self, request: SearchRequest, *, apart: bool) -> Sequence[Hit]:
+        def search(wider: SearchRequest) -> Coroutine[object, object, list[Hit]]:
+            return self._run(lambda store, scope: store.search(scope, wider))
+
+        return await (search(request) if apart else answers(request, search, self._found))
+
+    async def _found(self, where: Where, limit: int) -> Sequence[MemoryRecord]:
+        return (await self.list(where=where, limit=limit)).records
 
     async def get(self, id: str) -> MemoryRecord | None:  # noqa: A002  (the record's own word)
         """The record with this id, in any state, or `None`; expired records are not returned."""

@@ -341,6 +341,7 @@ class Searching(Protocol):
         mode: Mode = "hybrid",
         floor: bool = True,
         explain: bool = False,
+        apart: bool = False,
     ) -> list[Hit]:
         """See `BoundMemory.search`."""
         ...

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Final, TypedDict
 
+from memory_core.answers import EXTRACTION
 from memory_core.errors import InvalidInputError, reason_for_log
 from memory_core.lifecycle.extraction import PatternExtractor
 from memory_core.lifecycle.fading import is_pinned, last_used
@@ -30,7 +31,7 @@ QUIET_DAYS: Final = 1
 """A session without a turn for so many days is over, and its rest is summarised."""
 LEAST_NEW: Final = 20
 """New memories after which a reflector is called again."""
-EXTRACTION, SUMMARY, REFLECTION, INSIGHT = "extraction", "summary", "reflection", "insight"
+SUMMARY, REFLECTION, INSIGHT = "summary", "reflection", "insight"
 CONFIDENCE: Final = 0.9
 """Of derived statements: somebody's words, found by a pattern or by a model."""
 MAX_SOURCES: Final = 100

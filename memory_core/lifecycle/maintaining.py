@@ -98,7 +98,8 @@ async def add_once(
     """`BoundMemory.add` for `on_duplicate="merge"` and `"refuse"`."""
     draft = complete(entry, handle.scope, handle.memory.clock())
     query = cut_query(draft.text)
-    hits = await handle.search(query, limit=MAX_LIKE, mode="lexical", floor=False, where=Where(kinds=[draft.kind]))
+    like_it = Where(kinds=[draft.kind])
+    hits = await handle.search(query, limit=MAX_LIKE, mode="lexical", floor=False, where=like_it, apart=True)
     like = [hit.record for hit in hits if merge_of(hit.record, draft) is not None]
     if like and on_duplicate == "refuse":
         return like[0]

@@ -48,7 +48,8 @@ I'm a mix of happy and sad
 Do you think I am a good cook?|You are a carpenter from Leeds|```\\nI am a carpenter\\n```
 print("I am a carpenter")|My cousin Emil.
 My sister and I moved to Rome|I grew up near some|I love visiting|I like most of his films|I used to play when I was six
-He said: "I am a nurse and I like it."|I am a pretty big fan|I want to visit that for sure|I like many|I like football better
+He said: "I am a nurse and I like it."|I am a pretty big fan|I want to visit that for sure
+I like many|I like football better
 I don't watch too often|We live in a mad world|Novels which I love are long
 """
 
