@@ -59,6 +59,6 @@ async def test_the_fact_itself_is_found_where_its_turn_is_not(ann: BoundMemory) 
 
 
 async def test_spaces_have_the_same_answers(ann: BoundMemory) -> None:
-    shared = SharedMemory(ann, {})
+    shared = SharedMemory(ann, {"other": ann.memory.bind(user="bob")})
     assert ids(await shared.search(QUESTION, floor=False)) == ids(await ann.search(QUESTION, floor=False))
     assert len(await shared.search(QUESTION, floor=False, apart=True)) > len(SAID)
