@@ -1,4 +1,4 @@
-"""A process of its own that maintains Ann's memories again and again, derives some from them, or writes some: file, task."""
+"""A process that maintains Ann's memories again and again, derives some from them, or writes some: file, task."""
 
 from __future__ import annotations
 

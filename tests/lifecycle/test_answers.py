@@ -20,14 +20,19 @@ QUESTION = "I'm allergic"
 
 
 @pytest_asyncio.fixture
-async def ann() -> AsyncIterator[BoundMemory]:
+async def memory() -> AsyncIterator[Memory]:
     async with Memory(":memory:", embedder=None) as memory:
-        ann = memory.bind(user="ann")
-        for number, text in enumerate(SAID):
-            at = START + timedelta(minutes=number)
-            await ann.add(Draft(text, kind="message", role="user", session="s", occurred_at=at, id=f"t{number}"))
-        await maintain(ann, extractor=PatternExtractor())
-        yield ann
+        yield memory
+
+
+@pytest_asyncio.fixture
+async def ann(memory: Memory) -> BoundMemory:
+    ann = memory.bind(user="ann")
+    for number, text in enumerate(SAID):
+        at = START + timedelta(minutes=number)
+        await ann.add(Draft(text, kind="message", role="user", session="s", occurred_at=at, id=f"t{number}"))
+    await maintain(ann, extractor=PatternExtractor())
+    return ann
 
 
 def ids(hits: Sequence[Hit]) -> list[str]:
@@ -58,7 +63,7 @@ async def test_the_fact_itself_is_found_where_its_turn_is_not(ann: BoundMemory) 
     assert (await ann.search(QUESTION, floor=False))[0].record == facts[0].record
 
 
-async def test_spaces_have_the_same_answers(ann: BoundMemory) -> None:
-    shared = SharedMemory(ann, {"other": ann.memory.bind(user="bob")})
+async def test_spaces_have_the_same_answers(memory: Memory, ann: BoundMemory) -> None:
+    shared = SharedMemory(ann, {"other": memory.bind(user="bob")})
     assert ids(await shared.search(QUESTION, floor=False)) == ids(await ann.search(QUESTION, floor=False))
     assert len(await shared.search(QUESTION, floor=False, apart=True)) > len(SAID)

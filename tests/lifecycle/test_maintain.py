@@ -288,9 +288,9 @@ def test_two_processes_that_derive_at_once_do_nothing_twice(tmp_path: Path) -> N
                 role="user",
                 author="Ann",
                 session=f"{session}",
-                occurred_at=start + timedelta(days=session // 2, minutes=n),
+                occurred_at=start + timedelta(days=session, minutes=n),
             )
-            for session in range(60)
+            for session in range(16)
             for n in range(10)
         ]
         run_sync(memory.bind(user="ann").add_many, said)
@@ -315,8 +315,8 @@ def test_two_processes_that_derive_at_once_do_nothing_twice(tmp_path: Path) -> N
         assert again == Maintenance()
         records = run_sync(ann.list, where=Where(states=STATES), limit=10_000).records
         counts = Counter(record.kind for record in records)
-        assert (counts["message"], counts["event"], counts["extraction"]) == (600, 120, 60)
-        assert counts["summary"] == 60 + 5  # of sessions and weeks
+        assert (counts["message"], counts["event"], counts["extraction"]) == (160, 32, 16)
+        assert counts["summary"] == 16 + 3  # of sessions and weeks
         read = [link.id for record in records if record.kind in ("extraction", "summary") for link in record.links]
         assert set(Counter(read).values()) <= {1, 2}  # once by the extractor, once by the summarizer
         texts = [record.text for record in records if record.kind in ("event", "insight")]
