@@ -148,18 +148,15 @@ class Operations(Conversing):
             mode: `hybrid` (words, meaning and conversation context), `lexical` (without vectors), `vector` (cosine
                 alone) or `substring` (contains the query, ignoring case; newest first).
             every_word: Find only records with every word of the query, ranked by words. For `hybrid` and `lexical`.
-            floor: Leave out records that are not relevant: all of them, if the best is no better than the best of as
-                many unrelated records would be. `False` returns the best `limit` records even if none is relevant.
+            floor: Leave out records no better than the best of as many unrelated ones; `False` returns the best anyway.
             context: Find a turn also by what was said just before and after it, not only by itself.
             explain: Fill `Hit.components`.
             diversity: From 0 to 1: how much a hit must differ from the hits before it (maximal marginal relevance); at
                 0.5 a verbatim repetition is worth nothing. For up to 100 hits; scores are relative to the best.
             candidates: Number of best records from which `diversity` chooses; by default 4 times `limit`, at least 50.
-            recency: Weight of a part that is 1 now and falls by a factor of 0.995 with every hour since `occurred_at`
-                (Park et al. 2023).
+            recency: Weight of a part that is 1 now and falls by 0.5 % with every hour (Park et al. 2023).
             importance: Weight of the record's `importance`.
-            apart: Return a fact that `maintain` extracted from a turn and that turn as two hits. By default they are
-                one: the turn, with the place and score of the better, and the fact as its passage if it is quoted.
+            apart: Return an extracted fact and its turn as two hits; by default as one, the turn, at the better place.
         """
         check_one_of("mode", mode, get_args(Mode))
         request = SearchRequest(

@@ -45,8 +45,10 @@ def plan(records: Iterable[MemoryRecord], policy: MaintainPolicy, now: datetime)
         replaced = list(compacted(left, policy.compact_after, now))
         left = _after(replaced, left)
         steps += replaced
-    deleted = [] if policy.delete_after is None else outdated(everything, policy.delete_after, now)
-    return [*steps, *fading(left, policy, now), *deleted]
+    steps += fading(left, policy, now)
+    if policy.delete_after is not None:
+        steps += outdated(everything, policy.delete_after, now)
+    return steps
 
 
 def merge_of(one: MemoryRecord, other: MemoryRecord) -> Step | None:
