@@ -27,7 +27,7 @@ literals: Any = spade_bdi.utils
 
 PLANS = """
 +delivered(Crate, Pier) <- .remember(delivered(Crate, Pier)).
-+asked(Crate) : delivered(Crate, Pier) <- .say(Crate, Pier).
++asked(Crate) : delivered(Crate, Pier) & Pier > 3 <- .say(Crate, Pier).
 """
 
 
@@ -51,7 +51,7 @@ class Foreman(MemoryMixin, BDIAgent):  # type: ignore[misc]
 
         @actions.add(".say", 2)  # type: ignore[untyped-decorator]
         def say(_agent: Any, term: Any, intention: Any) -> Iterator[None]:
-            self.said.put_nowait(" at ".join(str(terms.grounded(each, intention.scope)) for each in term.args))
+            self.said.put_nowait(" at pier ".join(str(terms.grounded(each, intention.scope)) for each in term.args))
             yield
 
     async def setup(self) -> None:
@@ -59,7 +59,7 @@ class Foreman(MemoryMixin, BDIAgent):  # type: ignore[misc]
         behaviour: Any = self.bdi
         for fact in (await self.memory.list(where=Where(kinds=["fact"]), order="oldest")).records:
             functor, arguments = literals.parse_literal(fact.text)
-            behaviour.set_belief(functor, *(str(each) for each in arguments))
+            behaviour.set_belief(functor, *arguments)  # numbers stay numbers; it makes atoms of strings
 
 
 class Tell(OneShotBehaviour):
@@ -98,7 +98,7 @@ async def main() -> None:
         (folder / "plans.asl").write_text(PLANS, encoding="utf-8")
         async with xmpp_server() as server:
             print("Monday")
-            await one_day(server, folder, "delivered(crate7, pier4)", "delivered(crate8, pier1)")
+            await one_day(server, folder, "delivered(crate7, 4)", "delivered(crate8, 1)")
             print("Tuesday")
             await one_day(server, folder, "asked(crate7)")
 

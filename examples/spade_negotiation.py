@@ -11,64 +11,87 @@ from pathlib import Path
 
 from spade.agent import Agent
 from spade.message import Message
+from spade.template import Template
 
 from memory_core import DataCondition, Where
 from memory_spade import MemoryBehaviour, MemoryMixin
 from memory_spade.testing.xmpp import XmppServer, xmpp_server
 
-NEGOTIATION = "crates-7"
+NEGOTIATION = {"protocol": "bargaining", "ontology": "harbour", "conversation-id": "crates-7"}
+"""Metadata of every message; a trader may be in several negotiations with the same partner."""
+CLOSE_ENOUGH = 5.0
 
 
 class Trader(MemoryMixin, Agent):
     """An agent with its own memory file."""
 
+    def __init__(self, jid: str, memory: Path, opening: float, partner: str = "") -> None:
+        super().__init__(jid, "secret", memory=memory)
+        self.opening, self.partner = opening, partner
+        self.bargain = Bargain()
+
+    async def setup(self) -> None:
+        """Listen to this negotiation only."""
+        self.add_behaviour(self.bargain, Template(metadata=NEGOTIATION))
+
 
 class Bargain(MemoryBehaviour):
-    """Answers an offer by moving halfway to the other side's last offer, from today or an earlier day."""
+    """Offers a price halfway between its own and the other side's last one, from today or an earlier day."""
 
-    def __init__(self, trader: Trader, opening: float) -> None:
+    def __init__(self) -> None:
         super().__init__()
-        self.trader = trader
-        self.opening = opening
-        self.heard = asyncio.Event()
+        self.is_over = asyncio.Event()
 
-    async def offer(self, to: str, performative: str = "propose") -> None:
-        """Make an offer, based on the messages of all days."""
-        own, theirs = await self.last(self.trader.address), await self.last(to)
-        price = self.opening if own is None or theirs is None else (own + theirs) / 2
-        print(f"  {self.trader.name:6} offers {price:6.2f}")
-        metadata = {"performative": performative, "protocol": "fipa-iterated-contract-net"}
-        await self.send(Message(to=to, body=f"price {price}", thread=NEGOTIATION, metadata=metadata))
-
-    async def last(self, author: str) -> float | None:
-        """The last price that an author named in this negotiation."""
-        proposed = DataCondition(("metadata", "performative"), "in", ["propose", "accept-proposal"])
-        where = Where(session=NEGOTIATION, author=author, matching=[proposed])
-        said = await self.memory.list(where=where, limit=1)
-        return float(said.records[0].text.split()[1]) if said.records else None
+    async def on_start(self) -> None:
+        """The trader that has a partner makes the first offer of the day."""
+        if self.agent.partner:
+            await self.say("propose", await self.next_price(self.agent.partner), self.agent.partner)
 
     async def run(self) -> None:
-        """Receive an offer; answer the first one of the day."""
+        """Answer the first offer of the day: accept it if it is close to the own next one, else make that one."""
         message = await self.receive(timeout=10)
-        if message is not None:
-            if message.get_metadata("performative") == "propose":
-                await self.offer(str(message.sender.bare), "accept-proposal")
-            self.heard.set()
+        if message is None:
+            return
+        partner = str(message.sender.bare)
+        if not self.agent.partner:
+            price, offered = await self.next_price(partner), price_in(str(message.body))
+            if abs(price - offered) <= CLOSE_ENOUGH:
+                await self.say("accept-proposal", offered, partner)
+            else:
+                await self.say("propose", price, partner)
+        self.is_over.set()
+
+    async def say(self, performative: str, price: float, to: str) -> None:
+        """Send a message of the negotiation."""
+        print(f"  {self.agent.name:6} {performative} {price:.2f}")
+        await self.send(Message(to=to, body=f"price {price}", metadata={**NEGOTIATION, "performative": performative}))
+
+    async def next_price(self, partner: str) -> float:
+        """The opening price on the first day, then the middle of both sides' last offers."""
+        own, theirs = await self.last(self.agent.address), await self.last(partner)
+        return self.agent.opening if own is None or theirs is None else (own + theirs) / 2
+
+    async def last(self, author: str) -> float | None:
+        """The last price that an author proposed in this negotiation."""
+        proposed = {**NEGOTIATION, "performative": "propose"}
+        matching = [DataCondition(("metadata", key), "eq", value) for key, value in proposed.items()]
+        said = await self.memory.list(where=Where(author=author, matching=matching), limit=1)
+        return price_in(said.records[0].text) if said.records else None
+
+
+def price_in(text: str) -> float:
+    """The price that a message names."""
+    return float(text.split()[1])
 
 
 async def one_day(server: XmppServer, folder: Path) -> None:
-    """Start both agents with their files only; each makes one offer."""
-    bargains: list[Bargain] = []
-    traders: list[Trader] = []
-    for name, opening in (("buyer", 60.0), ("seller", 100.0)):
-        trader = Trader(server.jid(name), "secret", memory=folder / f"{name}.db")
-        bargains.append(Bargain(trader, opening))
-        trader.add_behaviour(bargains[-1])
+    """Start both agents with their files only; the buyer makes an offer, and the seller answers it."""
+    seller = Trader(server.jid("seller"), folder / "seller.db", opening=100.0)
+    buyer = Trader(server.jid("buyer"), folder / "buyer.db", opening=60.0, partner=server.jid("seller"))
+    for trader in (seller, buyer):
         await server.start(trader)
-        traders.append(trader)
-    await bargains[0].offer(server.jid("seller"))
-    await asyncio.wait_for(bargains[0].heard.wait(), 30)
-    for trader in traders:
+    await asyncio.wait_for(buyer.bargain.is_over.wait(), 30)
+    for trader in (buyer, seller):
         await server.stop(trader)
 
 

@@ -46,8 +46,12 @@ SAYS = {
         "elsewhere: The passport expires on 3 June 2027",
     ],
     "spade_agent.py": ['ann@localhost: "I like JSON better than XML"'],
-    "spade_beliefs.py": ["the foreman says: crate7 at pier4"],
-    "spade_negotiation.py": ["seller offers  87.50"],
+    "spade_beliefs.py": ["the foreman says: crate7 at pier 4"],
+    "spade_blackboard.py": [
+        "anton propose: 45 euros (crane: small, as berta@localhost says on the board)",
+        "[private] anton@localhost: My lowest price is 35 euros",
+    ],
+    "spade_negotiation.py": ["buyer  propose 85.00\n  seller accept-proposal 85.00"],
     "spade_team.py": [
         "Boss: Looked up: high tide is at noon on Friday",
         "Boss: Looked up: crane two is out of service",

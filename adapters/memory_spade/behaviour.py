@@ -13,7 +13,7 @@ import logging
 from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any, Final
 
-from memory_core import BoundMemory, Draft, MemoryCoreError, Recalled, utc_now
+from memory_core import BoundMemory, Draft, MemoryCoreError, Recalled, SharedMemory, utc_now
 from memory_core.adapting import reason_for_log
 from memory_spade.conversation import (
     MESSAGE_ID,
@@ -21,10 +21,9 @@ from memory_spade.conversation import (
     author_of,
     identified,
     is_of_room,
-    sender_of,
     session_of_message,
 )
-from memory_spade.messages import keep
+from memory_spade.memory.messages import keep
 from memory_spade.mixin import MemoryMixin
 from memory_spade.recalling import recalled
 
@@ -40,9 +39,9 @@ class MemoryBehaviour(CyclicBehaviour):
     """Remembers every message it receives or sends; `await self.recall(message)` returns relevant memories.
 
     On its own it only listens: `agent.add_behaviour(MemoryBehaviour(), template)` remembers the messages that match
-    the template. To do more, override `run` as in any behaviour. To combine it with another type of behaviour, put it
-    first: `class Report(MemoryBehaviour, PeriodicBehaviour)`. In a state machine, put it before `FSMBehaviour`, through
-    which all states receive their messages. The agent must have `MemoryMixin`.
+    the template. To do more, override `run` as in any behaviour. To combine it with another behaviour, put it first:
+    `class Report(MemoryBehaviour, PeriodicBehaviour)`; the `run` of a behaviour of your own stays. In a state machine,
+    put it before `FSMBehaviour`, through which all states receive their messages. The agent must have `MemoryMixin`.
 
     The author of a record is the bare JID of the sender, its role is `assistant` for the agent itself and `user` for
     any other sender, its session is the thread, else FIPA's conversation id, else `peer:<bare JID>`. In a room, the
@@ -51,10 +50,13 @@ class MemoryBehaviour(CyclicBehaviour):
     and end no behaviour, only the call of `run` in which they were raised.
     """
 
+    agent: Any  # of the application's own class, which SPADE sets
+
     def __init_subclass__(cls, **kwargs: object) -> None:
         super().__init_subclass__(**kwargs)
-        if "run" in vars(cls):
-            cls.run = _without_memory_errors(cls.run)  # type: ignore[assignment]  # a method, as before
+        run = vars(cls).get("run") or _run_behind(cls)
+        if run is not None:
+            cls.run = _without_memory_errors(run)  # type: ignore[assignment]  # a method, as before
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:  # arguments of the behaviour class behind it
         super().__init__(*args, **kwargs)  # type: ignore[no-untyped-call]  # spade's have no annotations
@@ -69,13 +71,18 @@ class MemoryBehaviour(CyclicBehaviour):
         """
         return self._owner().home.handle(self._peer)
 
+    @property
+    def shared_memory(self) -> SharedMemory:
+        """`memory`, together with the spaces that the agent shares; `ScopeError` if it shares none."""
+        return self._owner().home.shared(self._peer)
+
     async def recall(self, message: Message) -> Recalled:
         """Recall memories for the answer to a message, with the agent's `recall=` options; `str` of it is the block.
 
         The message itself and earlier questions similar to it are left out. Errors are logged, and nothing is recalled.
         """
         agent = self._owner()
-        return await recalled(lambda: agent.home.base(sender_of(message)), message.body or "", agent.recall_options)
+        return await recalled(lambda: agent.home.base(agent.peer_of(message)), message.body or "", agent.recall_options)
 
     async def run(self) -> None:
         """Listen."""
@@ -85,7 +92,8 @@ class MemoryBehaviour(CyclicBehaviour):
         """See `CyclicBehaviour.receive`; the message is in the memory when this returns."""
         message = await super().receive(timeout)
         if message is not None:
-            await self._remember(message, peer=sender_of(message), author=author_of(message))
+            peer = self._owner().peer_of(message)
+            await self._remember(message, peer=peer, author=author_of(message, peer))
         return message
 
     async def send(self, msg: Message) -> None:
@@ -105,7 +113,7 @@ class MemoryBehaviour(CyclicBehaviour):
     async def _send_by(self, send: Callable[[Message], Awaitable[None]], msg: Message) -> None:
         sent = identified(msg, self._owner().address)
         # First, so that no answer can be older than what it answers.
-        await self._remember(sent, peer=str(msg.to.bare), author=self._owner().address)
+        await self._remember(sent, peer=self._owner().peer_at(msg.to), author=self._owner().address)
         await send(sent)
         msg.sender, msg.sent = sent.sender, sent.sent
 
@@ -116,18 +124,18 @@ class MemoryBehaviour(CyclicBehaviour):
 
     async def _remember(self, message: Message, *, peer: str | None, author: str | None) -> None:
         self._peer, agent = peer, self._owner()
-        if not (message.body or "").strip():
+        if not (message.body or "").strip() or (isinstance(message, Received) and message.is_error):
             return
         is_sent = author == agent.address and not is_of_room(message)
         try:
-            memory = agent.home.base(peer)
+            memory = agent.home.own(peer)  # a message is shared only on purpose
             draft = _draft(
                 message, agent=agent.address, peer=peer, author=author, is_own=is_sent or agent.is_own_nick(message)
             )
             if not isinstance(memory, BoundMemory):
                 await memory.add(draft)
                 return
-            receiver = str(message.to.bare) if is_sent else agent.address
+            receiver = peer if is_sent and peer else agent.address
             await keep(memory, draft, receiver=receiver, message_id=message.get_metadata(MESSAGE_ID) or "")
         except MemoryCoreError as error:
             reason = reason_for_log(error)  # without the traceback, whose messages may quote
@@ -147,6 +155,17 @@ def _draft(message: Message, *, agent: str, peer: str | None, author: str | None
         occurred_at=(message.said_at if isinstance(message, Received) else None) or utc_now(),
         data={"metadata": metadata} if metadata else {},
     )
+
+
+def _run_behind(cls: type[MemoryBehaviour]) -> Any:
+    """The `run` of a behaviour of the application that `MemoryBehaviour` was put before, and which it would hide."""
+    if cls.run is not MemoryBehaviour.run:
+        return None
+    behind = cls.__mro__[cls.__mro__.index(MemoryBehaviour) + 1 :]
+    own = (
+        vars(base)["run"] for base in behind if "run" in vars(base) and base.__module__ != CyclicBehaviour.__module__
+    )
+    return next(own, None)
 
 
 def _without_memory_errors(

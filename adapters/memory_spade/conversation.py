@@ -17,23 +17,28 @@ MAX_THREAD_CHARS: Final = 256
 """Longer threads are replaced by a hash: senders choose threads freely, but the session of a record has a limit."""
 _PREFIXES: Final = ("peer:", "room:", "thread:")
 _DELAY: Final = "{urn:xmpp:delay}delay"
+_STANZA_ID: Final = "{urn:xmpp:sid:0}stanza-id"
 
 
 class Received(Message):
-    """A message from the server, with what SPADE's class leaves out: whether it was said in a room, and when."""
+    """A message from the server, with what SPADE's class leaves out: whether it was said in a room or is an error that
+    quotes an undelivered message, and when it was said."""
 
     is_of_room: bool = False
+    is_error: bool = False
     said_at: datetime | None = None
 
 
 def received(stanza: Any) -> Message:  # slixmpp's stanzas have no useful types
     """Convert a stanza as SPADE does, and keep its id, its time if it was delayed, and whether it is of a room."""
     message: Any = Received.from_node(stanza)
-    message.is_of_room = stanza["type"] == "groupchat"
+    message.is_of_room, message.is_error = stanza["type"] == "groupchat", stanza["type"] == "error"
     delay = stanza.xml.find(_DELAY)
     message.said_at = None if delay is None else _moment(delay.get("stamp"))
-    if stanza["id"] and not is_identified(message):
-        message.set_metadata(MESSAGE_ID, stanza["id"])
+    by_room = stanza.xml.find(_STANZA_ID) if message.is_of_room else None
+    stanza_id = stanza["id"] or ("" if by_room is None else by_room.get("id", ""))
+    if stanza_id and not is_identified(message):
+        message.set_metadata(MESSAGE_ID, stanza_id)
     return message  # type: ignore[no-any-return]
 
 
@@ -51,10 +56,10 @@ def sender_of(message: Message) -> str | None:
     return str(message.sender.bare) or None
 
 
-def author_of(message: Message) -> str | None:
-    """Who said a message: a nick in a room (in full if it looks like a JID), otherwise the sender."""
+def author_of(message: Message, peer: str | None) -> str | None:
+    """Who said a message: a nick in a room (in full if it looks like a JID), otherwise the peer."""
     if not is_of_room(message):
-        return sender_of(message)
+        return peer
     nick = str(message.sender.resource)
     return str(message.sender) if "@" in nick or not nick else nick
 

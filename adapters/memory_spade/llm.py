@@ -25,7 +25,7 @@ from typing import Any, Final, Protocol
 
 from slixmpp import JID
 
-from memory_core import BoundMemory, MemoryCoreError, MemoryRecord, RecallOptions, Where
+from memory_core import BoundMemory, MemoryCoreError, MemoryRecord, RecallOptions, SharedMemory, Where
 from memory_core.adapting import (
     FORGET_MEMORY,
     LIST_MEMORIES,
@@ -42,7 +42,7 @@ from memory_core.adapting import (
     remembered_block,
 )
 from memory_spade.conversation import session_of
-from memory_spade.memory.home import Home
+from memory_spade.memory.home import Grants, Home
 from memory_spade.recalling import recalled
 
 if not spade_llm_version.startswith("0.3."):
@@ -75,6 +75,10 @@ class Remembering(Protocol):
         """The agent's bare JID."""
         ...
 
+    def peer_at(self, jid: JID) -> str | None:
+        """See `MemoryMixin.peer_at`."""
+        ...
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Turn:
@@ -84,6 +88,8 @@ class Turn:
     conversation_id: str
     session: str
     peer: str | None
+    grants: Grants
+    """What was shared with the agent when the block was recalled."""
     block: str
     """The recalled block, added to the prompt of every model call for this answer."""
 
@@ -97,11 +103,11 @@ def equip(agent: Remembering, *, editing: bool) -> None:
     llm: Any = agent  # an LLMAgent behind the mixin, which the protocol cannot express without importing it
     attach(agent, llm.llm_behaviour)
     if agent.interaction_memory is not None:
-        offer(agent, _as_tool(agent, REMEMBER_INTERACTION_INFO))
+        offer(agent, MemoryTool(agent, REMEMBER_INTERACTION_INFO))
     if agent.agent_base_memory is not None:
         changing = (UPDATE_MEMORY, FORGET_MEMORY) if editing else ()
         for tool in (STORE_MEMORY, SEARCH_MEMORIES, LIST_MEMORIES, *changing):
-            offer(agent, _as_tool(agent, tool))
+            offer(agent, MemoryTool(agent, tool))
 
 
 def attach(agent: Remembering, behaviour: object) -> None:
@@ -161,32 +167,52 @@ def forget_conversation(agent: Remembering, conversation_id: str) -> None:
                 kept.discard(conversation_id)
 
 
-def _as_tool(agent: Remembering, tool: Tool) -> LLMTool:
-    """Convert a tool of the core to one of spade_llm; the running turn determines the owner of the memory."""
+class MemoryTool(LLMTool):
+    """A tool of the core for spade_llm; the running turn determines the owner of the memory."""
 
-    async def run(**arguments: object) -> str:
-        turn = _running.get()
-        if turn is None or turn.agent != agent.address:
-            return f"{tool.name} failed: no conversation is running, so the owner of the memory is unknown"
+    def __init__(self, agent: Remembering, tool: Tool) -> None:
+        super().__init__(tool.name, tool.description, dict(tool.parameters), self._run)
+        self._agent, self._tool = agent, tool
+
+    def offered_for(self, memory: AgentMemory) -> LLMTool:
+        """A copy with the parameters that `memory` offers, such as the spaces that may be written to."""
+        offered = copy.copy(self)
+        offered.parameters = dict(self._tool.offered_for(memory).parameters)
+        return offered
+
+    async def _run(self, **arguments: object) -> str:
+        turn, home = _running.get(), self._agent.home
+        if turn is None or turn.agent != self._agent.address:
+            return f"{self.name} failed: no conversation is running, so the owner of the memory is unknown"
         try:
-            notes = agent.home.notes(turn.peer)
-            if tool is REMEMBER_INTERACTION_INFO and notes is not None:
+            notes = home.notes(turn.peer)
+            if self._tool is REMEMBER_INTERACTION_INFO and notes is not None:
                 return await notes.aadd_information(turn.session, Arguments(arguments).text("information"))
-            memory = agent.home.base(turn.peer)
+            memory = home.base(turn.peer)
             context = ToolContext(memory=memory, agent=turn.agent, session=turn.session, author=turn.peer)
-            return await _counted(memory, await tool(context, arguments))
+            return await _counted(memory, await self._tool(context, arguments))
         except MemoryCoreError as error:
-            return f"{tool.name} failed: {error}"
+            return f"{self.name} failed: {error}"
 
-    return LLMTool(tool.name, tool.description, dict(tool.parameters), run)
+
+def _offered(agent: Remembering, tools: list[LLMTool] | None, turn: Turn) -> list[LLMTool] | None:
+    """The tools of one call of the model, with what is shared with the agent at that moment."""
+    if not tools or not agent.home.grants.spaces:
+        return tools
+    try:
+        memory = agent.home.base(turn.peer)
+    except MemoryCoreError:  # the tool itself will tell the model
+        return tools
+    return [tool.offered_for(memory) if isinstance(tool, MemoryTool) else tool for tool in tools]
 
 
 async def _counted(memory: AgentMemory, result: ToolResult) -> str:
-    """The text of a result, once the reads of its memories are counted; a custom backend counts in its own way."""
+    """The text of a result, once the reads of own memories are counted; a custom backend counts in its own way."""
     shown = result.data.get("memories")
     ids = [str(each["id"]) for each in shown if isinstance(each, Mapping)] if isinstance(shown, list) else []
-    if ids and isinstance(memory, BoundMemory):
-        await memory.list(where=Where(ids=ids), limit=len(ids), touch=True)
+    own = memory.own if isinstance(memory, SharedMemory) else memory
+    if ids and isinstance(own, BoundMemory):
+        await own.list(where=Where(ids=ids), limit=len(ids), touch=True)
     return result.text
 
 
@@ -217,9 +243,16 @@ class RecallingProvider(BaseLLMProvider):
         _running.set(None)
         if conversation_id is None:
             return await self.provider.get_llm_response(context, tools, conversation_id, output_schema)
-        if turn is None or (turn.agent, turn.conversation_id) != (self._agent.address, conversation_id):
+        if (
+            turn is None
+            or (turn.agent, turn.conversation_id) != (self._agent.address, conversation_id)
+            or turn.grants is not self._agent.home.grants
+        ):
             turn = await begin(self._agent, context, conversation_id)
-        response = await self.provider.get_llm_response(_reminded(context, turn), tools, conversation_id, output_schema)
+        offered = _offered(self._agent, tools, turn)
+        response = await self.provider.get_llm_response(
+            _reminded(context, turn), offered, conversation_id, output_schema
+        )
         # A call without tools is spade_llm's last one of a turn, even if the model requests tools.
         _running.set(turn if tools and response.get("tool_calls") else None)
         return response
@@ -233,8 +266,8 @@ async def begin(agent: Remembering, context: ContextManager, conversation_id: st
     history: list[Any] = context.get_conversation_history(conversation_id)
     message: Any = next((said for said in reversed(history) if said["role"] == "user"), {})
     sender, said = message.get("sender"), str(message.get("content") or "")
-    peer = str(JID(sender).bare) or None if isinstance(sender, str) else None
-    session = session_of(conversation_id, peer)
+    peer = agent.peer_at(JID(sender)) if isinstance(sender, str) else None
+    session, grants = session_of(conversation_id, peer), agent.home.grants
     noted: list[str] = []
     memories = ""
     try:
@@ -247,7 +280,9 @@ async def begin(agent: Remembering, context: ContextManager, conversation_id: st
     if agent.agent_base_memory is not None and agent.inject_memories:
         memories = (await recalled(lambda: agent.home.base(peer), said, recall_options(agent, noted))).text
     block = "\n".join(filter(None, (remembered_block(noted, []), memories)))
-    return Turn(agent=agent.address, conversation_id=conversation_id, session=session, peer=peer, block=block)
+    return Turn(
+        agent=agent.address, conversation_id=conversation_id, session=session, peer=peer, grants=grants, block=block
+    )
 
 
 def recall_options(agent: Remembering, noted: Collection[str]) -> RecallOptions:

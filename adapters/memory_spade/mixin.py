@@ -13,9 +13,13 @@ except ImportError as error:
 import copy
 from asyncio import Task
 from collections import deque
+from collections.abc import Collection, Mapping
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
-from memory_core import BoundMemory, Memory, RecallOptions
+from slixmpp import JID
+
+from memory_core import BoundMemory, Memory, RecallOptions, SharedMemory
 from memory_core.adapting import core_loop
 from memory_spade.arguments import check_arguments
 from memory_spade.conversation import (
@@ -37,6 +41,8 @@ if TYPE_CHECKING:
 
 DEFAULT_RECALL: Final = RecallOptions()
 """Default recall options for prompts."""
+NOTHING: Final[Mapping[str, BoundMemory]] = MappingProxyType({})
+"""Default of `shared`."""
 MAX_INVENTED: Final = 1_000
 """Most conversations kept in spade_llm for messages without a thread; older ones are dropped."""
 
@@ -57,6 +63,9 @@ class MemoryMixin(Agent):
             path of a file. The agent closes the memory only if it was given as a path.
         owner: The owner of the memories, if no handle names one: the agent (`"agent"`), its peer (`"peer"`), or the
             user that a function returns for the peer's bare JID (a LookupError means that the peer has none).
+        shared: Spaces that the agent reads beside its own memories, as a team's blackboard: handles of the `Memory`
+            in `memory=` by label (see `SharedMemory`). Only the code of the agent grants a space.
+        writable: Labels of the spaces that the agent, its model included, may add to, change and delete from.
         memory_editing: Whether to offer the model `update_memory` and `forget_memory`, too.
         inject_memories: Before each model call, add the notes of the conversation and at most this many long-term
             memories that are relevant to the last message to the prompt of that call. 0 adds nothing.
@@ -84,6 +93,8 @@ class MemoryMixin(Agent):
         memory_path: StrPath | None = None,
         memory: Memory | BoundMemory | StrPath | None = None,
         owner: Owner = "agent",
+        shared: Mapping[str, BoundMemory] = NOTHING,
+        writable: Collection[str] = (),
         memory_editing: bool = False,
         inject_memories: int = 5,
         recall: RecallOptions = DEFAULT_RECALL,
@@ -103,6 +114,7 @@ class MemoryMixin(Agent):
             memory=memory,
         )
         self.home = Home(self.address, places, owner)
+        self.share(shared, writable=writable)
         # LLMAgent declares attributes of these names with its own types; here they are `AgentInteractionMemory` and
         # `AgentBaseMemory` of `memory_spade.memory`, or None.
         self.interaction_memory: Any = self.home.notes(None)
@@ -126,17 +138,46 @@ class MemoryMixin(Agent):
         """The agent's long-term memories; with `owner="peer"` use `memory_of(message)`."""
         return self.home.handle(None)
 
+    @property
+    def shared_memory(self) -> SharedMemory:
+        """`memory`, together with the spaces of `shared=`; `ScopeError` if there are none."""
+        return self.home.shared(None)
+
+    def share(self, spaces: Mapping[str, BoundMemory], *, writable: Collection[str] = ()) -> None:
+        """Replace the spaces of `shared=`, from the next call of the memory on; `share({})` withdraws all of them.
+
+        Raises:
+            TypeError: `spaces` does not map labels to handles, or the agent has no `memory=` to share spaces of.
+            ScopeError, InvalidInputError: See `SharedMemory`.
+        """
+        self.home.share(spaces, writable)
+
     def memory_of(self, message: Message) -> BoundMemory:
         """Return the long-term memories that are available in the conversation of a message."""
-        return self.home.handle(sender_of(message))
+        return self.home.handle(self.peer_of(message))
+
+    def shared_memory_of(self, message: Message) -> SharedMemory:
+        """`memory_of`, together with the spaces of `shared=`; `ScopeError` if there are none."""
+        return self.home.shared(self.peer_of(message))
+
+    def peer_of(self, message: Message) -> str | None:
+        """Whose conversation a message belongs to: `peer_at` of its sender, or the room that it was said in."""
+        return sender_of(message) if is_of_room(message) else self.peer_at(message.sender)
+
+    def peer_at(self, jid: JID) -> str | None:
+        """The peer at an address: its bare JID, or, in a room that the agent has joined, the room and the nick."""
+        bare = str(jid.bare)
+        return str(jid) if jid.resource and bare in self._nicks() else bare or None
 
     def is_own_nick(self, message: Message) -> bool:
         """Whether a room has sent the agent's own message back to it."""
-        if self.client is None or not is_of_room(message):
-            return False
-        rooms: Any = self.client.plugin.get("xep_0045", None)
-        nicks = () if rooms is None else rooms.our_nicks.values()
-        return any(of_room.get(str(message.sender.bare)) == message.sender.resource for of_room in nicks)
+        return is_of_room(message) and self._nicks().get(str(message.sender.bare)) == message.sender.resource
+
+    def _nicks(self) -> dict[str, str]:
+        """The agent's nick in every room that it has joined."""
+        rooms: Any = None if self.client is None else self.client.plugin.get("xep_0045", None)
+        joined = () if rooms is None else rooms.our_nicks.values()
+        return {str(JID(room).bare): str(nick) for by_room in joined for room, nick in by_room.items()}
 
     def _message_received(self, msg: Any) -> list[Task[None]]:  # SPADE's callback for stanzas
         """Deliver a stanza with its id, its time and whether it is of a room, which SPADE's own callback leaves out."""
@@ -144,7 +185,7 @@ class MemoryMixin(Agent):
 
     def dispatch(self, msg: Message) -> list[Task[None]]:
         """Deliver a message like `Agent.dispatch`; a message for the model gets a thread if it has none."""
-        peer = sender_of(msg)
+        peer = self.peer_of(msg)
         if not (is_identified(msg) or (isinstance(msg, Received) and msg.get_metadata(MESSAGE_ID))):
             msg = identified(msg, peer)  # so that two behaviours that receive it store it once
         blank = not (msg.thread or "").strip()

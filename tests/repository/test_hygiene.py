@@ -93,8 +93,8 @@ def test_adapters_and_tools_never_see_all_owners(path: Path) -> None:
 
 def test_the_spade_adapter_is_small_and_only_its_outer_part_knows_spade() -> None:
     """What translates SPADE, comments and all, has under 1,000 lines without the hook of the memory bank: behaviours,
-    rooms, one record for each message, recall and tools. The two documented memories, the places they live in and
-    the flags that name those places do without SPADE, and nothing but the files of spade_llm holds SQL."""
+    rooms, recall and tools. The two documented memories, the places they live in, the flags that name those places and
+    the one record of each message do without SPADE, and nothing but the files of spade_llm holds SQL."""
     adapter = ROOT / "adapters" / "memory_spade"
     outer = set(adapter.glob("*.py")) - {adapter / "bank.py"}
     assert sum(path.read_text(encoding="utf-8").count("\n") for path in outer) < 1_000

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
 from typing import Final, Literal
 
-from memory_core import BoundMemory, ClosedError, ScopeError, UnsupportedError
+from memory_core import BoundMemory, ClosedError, ScopeError, SharedMemory, UnsupportedError
 from memory_core.adapting import AgentMemory, owned_by
 from memory_spade import files
 from memory_spade.memory.agent_base_memory import AgentBaseMemory
@@ -25,6 +26,22 @@ BASE: Final = files.BASE_COLLECTION
 """In an agent's own partition, notes and long-term memories are in separate collections, so that a search of long-term
 memories never shows one peer the notes about another. A memory that the application has bound to a user concerns only
 that user and is searched as a whole."""
+
+
+_SOMEBODY: Final = "a peer without a JID"
+"""Stands for the owner when grants are checked before there is a peer."""
+
+
+@dataclass(frozen=True, slots=True)
+class Grants:
+    """The spaces that an agent shares: handles by label, and the labels that it may write to."""
+
+    spaces: Mapping[str, BoundMemory]
+    writable: Collection[str] = ()
+
+    def beside(self, own: BoundMemory) -> SharedMemory:
+        """The agent's own memories together with the spaces."""
+        return SharedMemory(own, self.spaces, writable=self.writable)
 
 
 class Home:
@@ -47,6 +64,8 @@ class Home:
                 raise TypeError(f"{flag} cannot separate peers; with owner={owner!r}, set its place with memory=")
         self._jid, self._owner, self._stopped = jid, owner, False
         self._notes, self._base = self._places = places
+        self.grants = Grants({})
+        """What is shared with the agent."""
         self.base_door = self._base if isinstance(self._base, AgentBaseMemory) else None
         """The documented interface to long-term memories; `None` if they are off."""
         if isinstance(self._base, Opening | Borrowed):
@@ -62,19 +81,55 @@ class Home:
         kept = NotesInStore(lambda: self._bound(place, peer, INTERACTIONS), self._jid, peer)
         return AgentInteractionMemory.over(self._jid, kept)
 
+    def share(self, spaces: Mapping[str, BoundMemory], writable: Collection[str]) -> None:
+        """Replace the spaces that `base` reads beside the agent's own memories, from the next call on.
+
+        Raises:
+            TypeError: `spaces` does not map labels to handles, or the long-term memories are not in a `Memory` that the
+                application passed.
+            ScopeError, InvalidInputError: See `SharedMemory`.
+        """
+        # Programs of SPADE are rarely type-checked.
+        handles = isinstance(spaces, Mapping) and all(isinstance(each, BoundMemory) for each in spaces.values())  # pyright: ignore[reportUnnecessaryIsInstance]
+        if not handles:
+            raise TypeError(f"shared must map labels to handles, such as {{'team': handle}}, not {spaces!r}")
+        grants = Grants(dict(spaces), writable if isinstance(writable, str) else tuple(writable))
+        if grants.spaces or grants.writable:
+            if not isinstance(self._base, Borrowed):
+                raise TypeError("shared= needs memory=, the Memory that the handles of the spaces are bound on")
+            handle = self._base.handle()
+            if handle.scope.user is None:  # with owner="peer" it is known only in a conversation
+                handle = owned_by(handle, files.identity(self._jid) if self._owner == "agent" else _SOMEBODY)
+            grants.beside(handle)
+        self.grants = grants
+
+    def base(self, peer: str | None) -> AgentMemory:
+        """`own`, together with the shared spaces if there are any."""
+        return self.shared(peer) if self.grants.spaces else self.own(peer)
+
+    def shared(self, peer: str | None) -> SharedMemory:
+        """`handle`, together with the shared spaces.
+
+        Raises:
+            ScopeError: Nothing is shared with the agent.
+        """
+        if not self.grants.spaces:
+            raise ScopeError(f"nothing is shared with {self._jid}; create the agent with shared={{label: handle}}")
+        return self.grants.beside(self.handle(peer))
+
     def handle(self, peer: str | None) -> BoundMemory:
-        """`base` as a handle with all operations.
+        """`own` as a handle with all operations.
 
         Raises:
             UnsupportedError: The memories are in a custom `MemoryBackend`.
         """
-        base = self.base(peer)
-        if not isinstance(base, BoundMemory):
+        own = self.own(peer)
+        if not isinstance(own, BoundMemory):
             raise UnsupportedError("this agent's memories are in a MemoryBackend; use agent.agent_base_memory")
-        return base
+        return own
 
-    def base(self, peer: str | None) -> AgentMemory:
-        """The long-term memories in a conversation with `peer` (its bare JID).
+    def own(self, peer: str | None) -> AgentMemory:
+        """The long-term memories in a conversation with `peer` (its bare JID), without shared spaces.
 
         Raises:
             ScopeError: Long-term memories are off; they belong to peers and there is no peer; or the shared handle
@@ -122,7 +177,11 @@ class Home:
             raise ScopeError(
                 "no conversation is running, so the owner is unknown; use this while a message is answered"
             )
-        return owned_by(handle, peer if isinstance(self._owner, str) else _user_of(peer, self._owner))
+        if isinstance(self._owner, str):
+            return owned_by(handle, peer)
+        if "/" in peer:
+            raise ScopeError(f"{peer!r} is a nick in a room, which anybody may choose; it has no user")
+        return owned_by(handle, _user_of(peer, self._owner))
 
 
 def _user_of(peer: str, owner: Callable[[str], str]) -> str:

@@ -12,20 +12,15 @@ from spade.behaviour import CyclicBehaviour, FSMBehaviour, OneShotBehaviour, Sta
 from spade.template import Template
 from spade_llm.agent import ChatAgent
 
-from memory_core import BoundMemory, Hit, Memory, RecallOptions, ScopeError, Where
+from memory_core import Hit, Memory, RecallOptions, RecordNotFoundError, ScopeError, Where
 from memory_spade import MemoryBehaviour, MemoryMixin
-from tests.adapters.spade.saying import message, say
+from tests.adapters.spade.saying import message, say, until
 
 Start = Callable[[Agent], Awaitable[None]]
 Jid = Callable[[str], str]
 
 
 class Plain(MemoryMixin, Agent): ...
-
-
-async def until(memory: BoundMemory, count: int) -> None:
-    while (await memory.stats()).records < count:  # noqa: ASYNC110  (a message has no receipt to wait for)
-        await asyncio.sleep(0.005)
 
 
 async def test_what_a_template_lets_through_is_remembered_with_author_conversation_and_fipa_metadata(
@@ -243,6 +238,35 @@ async def test_the_states_of_a_machine_remember_through_it(start: Start, jid: Ji
     await start(ann)
     await say(ann, message(jid("keeper"), "The lock is open", performative="inform"))
     assert [hit.record.author for hit in await asyncio.wait_for(found, 30)] == [jid("ann")]
+
+
+async def test_an_error_in_a_state_ends_the_machine_although_a_transition_was_set(
+    start: Start, jid: Jid, memory: Memory
+) -> None:
+    class Hear(State):
+        async def run(self) -> None:
+            await self.receive(timeout=10)
+            self.set_next_state("heard")
+            await keeper.memory.delete("no such memory")
+
+    class Heard(State):
+        async def run(self) -> None:
+            raise AssertionError("the machine has ended")
+
+    class Machine(MemoryBehaviour, FSMBehaviour): ...
+
+    machine, hear, heard = Machine(), Hear(), Heard()  # type: ignore[no-untyped-call]  # spade's have no annotations
+    machine.add_state("hear", hear, initial=True)
+    machine.add_state("heard", heard)
+    machine.add_transition("hear", "heard")
+    keeper, ann = Plain(jid("keeper"), "pw", memory=memory), Agent(jid("ann"), "pw")
+    keeper.add_behaviour(machine)
+    await start(keeper)
+    await start(ann)
+    await say(ann, message(jid("keeper"), "The lock is open", performative="inform"))
+    await asyncio.wait_for(machine.join(), 30)
+    assert isinstance(machine.exit_code, RecordNotFoundError)
+    assert [record.text for record in (await keeper.memory.list()).records] == ["The lock is open"]
 
 
 class Both(MemoryBehaviour):

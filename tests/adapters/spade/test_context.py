@@ -76,6 +76,9 @@ def _obey(request: Request) -> str | ToolCall:
             return ToolCall("store_memory", {"content": rest, "category": "fact", "context": CONTEXT})
         case "SEARCH":
             return ToolCall("search_memories", {"query": rest})
+        case "UPDATE":
+            memory_id, _, content = rest.partition(" ")
+            return ToolCall("update_memory", {"memory_id": memory_id, "content": content})
         case "LIST":
             return ToolCall("list_memories", {"category": rest} if rest else {})
         case _:
@@ -92,6 +95,7 @@ async def test_the_model_finds_and_sees_the_context(
         *(jid("bot"), "pw", ScriptedProvider(_obey)),
         agent_base_memory=given,
         memory_path=tmp_path if given is True else None,
+        memory_editing=True,
     )
     ann = Peer(jid("ann"))
     await start(bot)
@@ -108,6 +112,10 @@ async def test_the_model_finds_and_sees_the_context(
     assert await told("LIST pattern") == "No memories in the category pattern."
     (entry,) = await bot.agent_base_memory.get_memories_by_category("fact")
     assert (entry.content, entry.context) == ("the token is 42", CONTEXT)
+    await told(f"UPDATE {entry.id} the token is 43")
+    (entry,) = await bot.agent_base_memory.get_memories_by_category("fact")
+    assert (entry.content, entry.context) == ("the token is 43", CONTEXT)
+    assert f"the token is 43 (context: {CONTEXT})" in await told(f"SEARCH {sought}")
 
 
 @pytest.mark.parametrize("server", ["pyjabber"], indirect=True)

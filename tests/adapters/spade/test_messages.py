@@ -5,21 +5,28 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Any
+from xml.etree import ElementTree as ET
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from slixmpp import JID
+from slixmpp import Message as StanzaMessage
 from spade.agent import Agent
 from spade.behaviour import CyclicBehaviour, FSMBehaviour, State
+from spade.message import Message
 
 from memory_core import BoundMemory, DataCondition, Draft, Memory, Where, utc_now
 from memory_spade import MemoryBehaviour, MemoryMixin
-from memory_spade.messages import keep
+from memory_spade.memory.messages import keep
 from memory_spade.testing.peer import Peer
 from tests.adapters.spade.saying import message, say
 
 Start = Callable[[Agent], Awaitable[None]]
 Jid = Callable[[str], str]
+
+
+class Plain(MemoryMixin, Agent): ...
 
 
 class Listener(MemoryMixin, Agent):
@@ -211,9 +218,9 @@ async def joined(start: Start, agent: Agent, room: str, nick: str, history: int 
     await start(agent)
     client: Any = agent.client
     client.register_plugin("xep_0045")
-    joining = asyncio.create_task(client["xep_0045"].join_muc_wait(room, nick, maxstanzas=history))
-    await client["xep_0199"].ping("localhost")  # the server has read what was sent before
-    joining.cancel()  # it waits for a presence that SPADE handles itself
+    # slixmpp waits for presences to the address in `pfrom`, and without it for ever
+    own = {"pfrom": client.boundjid}
+    await client["xep_0045"].join_muc_wait(JID(room), nick, maxstanzas=history, timeout=30, presence_options=own)
     return client
 
 
@@ -254,3 +261,81 @@ async def test_a_room_is_one_session_whose_authors_are_nicks(start: Start, jid: 
     await until(team, lambda found: len(found) == 5)
     (claim,) = (await team.list(limit=1)).records
     assert (claim.author, claim.role) == (f"{room}/{jid('cat')}", "user")
+
+
+@pytest.mark.parametrize("server", ["prosody"], indirect=True)
+async def test_a_private_message_in_a_room_belongs_to_its_nick(start: Start, jid: Jid, memory: Memory) -> None:
+    room = f"{jid('Team').partition('@')[0]}@rooms.localhost"  # the server writes it in lower case
+    bot = Listener(jid("bot"), "pw", memory=memory, owner="peer")
+    users: dict[str, str] = {}
+    chooser = Listener(jid("chooser"), "pw", memory=memory, owner=lambda peer: users.setdefault(peer, "somebody"))
+    peers = {nick: Agent(jid(nick), "pw") for nick in ("ann", "bob")}
+    clients = {nick: await joined(start, agent, room, nick) for nick, agent in peers.items()}
+    await joined(start, bot, room, "bot")
+    await joined(start, chooser, room, "chooser")
+    for nick, client in clients.items():
+        for listener in ("bot", "chooser"):
+            client.send_message(mto=f"{room}/{listener}", mbody=f"My PIN is that of {nick}", mtype="chat")
+    for nick in clients:
+        own = memory.bind(user=f"{room.lower()}/{nick}")
+        await until(own, lambda found: len(found) == 1)
+        (record,) = (await own.list()).records
+        assert (record.text, record.author) == (f"My PIN is that of {nick}", f"{room.lower()}/{nick}")
+    clients["ann"].send_message(mto=room, mbody="Hello all", mtype="groupchat")
+    await until(memory.bind(user=room.lower()), lambda found: len(found) == 1)
+    own_client: Any = bot.client
+    own_client.send_message(mto=room, mbody="Hello", mtype="groupchat")
+    await until(memory.bind(user=room.lower()), lambda found: len(found) == 2)
+    roles = {record.text: record.role for record in (await memory.bind(user=room.lower()).list()).records}
+    assert roles == {"Hello all": "user", "Hello": "assistant"}
+    assert not any("/" in peer for peer in users)  # anybody may choose a nick
+
+
+async def test_an_undelivered_message_that_comes_back_is_not_said_by_its_receiver(
+    start: Start, jid: Jid, memory: Memory
+) -> None:
+    bot, ann = Listener(jid("bot"), "pw", memory=memory), Agent(jid("ann"), "pw")
+    await start(bot)
+    await start(ann)
+    client: Any = ann.client
+    bounce = client.make_message(mto=jid("bot"), mbody="I offer 100", mtype="error")
+    bounce["error"]["condition"] = "service-unavailable"
+    bounce.send()
+    client.send_message(mto=jid("bot"), mbody="I offer 90", mtype="chat")
+    await until(bot.memory, lambda found: ("I offer 90", {"bot"}) in found)
+    assert [record.text for record in (await bot.memory.list()).records] == ["I offer 90"]
+
+
+async def test_a_room_message_without_an_id_of_its_own_has_the_rooms(container: None, memory: Memory) -> None:
+    bot = Listener("bot@localhost", "pw", memory=memory)
+    heard: list[Message] = []
+    bot.dispatch = heard.append  # type: ignore[method-assign,assignment]  # what reaches the behaviours
+    for _ in range(2):
+        stanza: Any = StanzaMessage()  # type: ignore[no-untyped-call]  # slixmpp's have no annotations
+        stanza["type"], stanza["from"], stanza["body"] = "groupchat", "room@rooms.localhost/ann", "Hello"
+        del stanza["id"]
+        stanza.append(ET.fromstring("<stanza-id xmlns='urn:xmpp:sid:0' id='s7' by='room@rooms.localhost'/>"))
+        bot._message_received(stanza)
+    assert [message.get_metadata("memory-message-id") for message in heard] == ["s7", "s7"]
+
+
+async def test_a_behaviour_that_gets_a_memory_keeps_its_run(start: Start, jid: Jid, memory: Memory) -> None:
+    class Existing(CyclicBehaviour):
+        async def run(self) -> None:
+            got = await self.receive(timeout=10)
+            if got is not None:
+                ran.set_result(str(got.body))
+                await bot.memory.delete("no such memory")
+
+    class Remembering(MemoryBehaviour, Existing): ...
+
+    ran: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+    bot, ann = Plain(jid("bot"), "pw", memory=memory), Agent(jid("ann"), "pw")
+    behaviour = Remembering()
+    bot.add_behaviour(behaviour)
+    await start(bot)
+    await start(ann)
+    await say(ann, message(jid("bot"), "Hello"))
+    assert await asyncio.wait_for(ran, 30) == "Hello"
+    await until(bot.memory, lambda found: len(found) == 1)
+    assert not behaviour.is_killed()

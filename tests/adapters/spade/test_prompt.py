@@ -21,6 +21,7 @@ from memory_core.recall.prompt import MAX_BLOCK_CHARS, MAX_ITEM_CHARS, quoted
 from memory_spade import MemoryLLMAgent
 from memory_spade.conversation import invented_thread, session_of
 from memory_spade.testing.provider import Request, ScriptedProvider, ToolCall
+from tests.adapters.spade.saying import Conversation
 
 Jid = Callable[[str], str]
 
@@ -72,35 +73,6 @@ def test_a_thread_of_any_length_is_a_conversation_of_its_own_and_a_blank_one_non
     assert len({one, other, session_of(one, "ann@localhost")}) == 3
     assert max(len(one), len(other)) < 100
     assert session_of(" ", "ann@localhost") == session_of(None, "ann@localhost")
-
-
-class Conversation:
-    """Drives an agent's behaviour the way XMPP does, message by message, without a server."""
-
-    def __init__(self, agent: MemoryLLMAgent, thread: str = "t1") -> None:
-        self.agent = agent
-        self.thread = thread
-        behaviour: Any = agent.llm_behaviour
-        behaviour.set_agent(agent)
-        self.answers: list[str] = []
-
-        async def keep(message: Message) -> None:
-            self.answers.append(str(message.body))
-
-        behaviour.send = keep
-
-    async def say(self, text: str) -> str:
-        behaviour: Any = self.agent.llm_behaviour
-        message = Message(
-            to=str(self.agent.jid),
-            sender="ann@localhost/phone",
-            body=text,
-            thread=self.thread,
-            metadata={"message_type": "llm"},
-        )
-        await behaviour.queue.put(message)
-        await behaviour.run()
-        return self.answers[-1]
 
 
 def system_messages(request: Request) -> list[str]:
