@@ -18,24 +18,23 @@ EXTRACTION: Final = "extraction"
 async def answers(
     request: SearchRequest,
     search: Callable[[SearchRequest], Awaitable[Sequence[Hit]]],
-    turns: Callable[[Where, int], Awaitable[Sequence[MemoryRecord]]],
+    turns: Callable[[Where], Awaitable[Sequence[MemoryRecord]]],
 ) -> list[Hit]:
     """The hits of a request, with the turn instead of a fact that was extracted from it, at the better place of the
     two; the fact itself if its turn does not satisfy the conditions.
 
     Args:
         search: The hits of a request, best first.
-        turns: The records that satisfy conditions, at most so many.
+        turns: The records that satisfy conditions.
     """
     wider = request
     while True:
         hits = await search(wider)
-        sources = {hit.record.id: source for hit in hits if (source := _source(hit.record)) is not None}
+        sources = {source for hit in hits if (source := _source(hit.record)) is not None}
         if not sources:
             return list(hits[: request.limit])
-        ids = set(sources.values()) if request.where.ids is None else {*sources.values()} & set(request.where.ids)
-        found = await turns(replace(request.where, ids=tuple(ids)), len(ids)) if ids else ()
-        once = _once(hits, sources, {turn.id: turn for turn in found})
+        ids = sources if request.where.ids is None else sources & set(request.where.ids)
+        once = _once(hits, await turns(replace(request.where, ids=tuple(ids))))
         if len(once) >= request.limit or len(hits) < wider.limit or wider.limit == MAX_LIMIT:
             return once[: request.limit]
         wider = replace(wider, limit=min(2 * wider.limit, MAX_LIMIT))
@@ -48,16 +47,24 @@ def _source(record: MemoryRecord) -> str | None:
     return next((link.id for link in record.links if link.relation == "derived_from"), None)
 
 
-def _once(hits: Sequence[Hit], sources: dict[str, str], turns: dict[str, MemoryRecord]) -> list[Hit]:
-    passages = {hit.record.id: hit.passage for hit in hits}
-    once: dict[str, Hit] = {}
+def _once(hits: Sequence[Hit], turns: Sequence[MemoryRecord]) -> list[Hit]:
+    by_id = {_identity(turn, turn.id): turn for turn in turns}
+    passages = {_identity(hit.record, hit.record.id): hit.passage for hit in hits}
+    once: dict[object, Hit] = {}
     for hit in hits:
-        turn = turns.get(sources.get(hit.record.id, ""))
-        if turn is not None:
-            passage = _quoted(hit.record.text, turn.text) or passages.get(turn.id)
-            hit = replace(hit, record=turn, passage=passage)  # noqa: PLW2901  (the same place, another record)
-        once.setdefault(hit.record.id, hit)
+        key = _identity(hit.record, _source(hit.record) or hit.record.id)
+        turn = by_id.get(key)
+        if turn is None or turn.id == hit.record.id:
+            once.setdefault(_identity(hit.record, hit.record.id), hit)
+        else:
+            passage = _quoted(hit.record.text, turn.text) or passages.get(key)
+            once.setdefault(key, replace(hit, record=turn, passage=passage))
     return list(once.values())
+
+
+def _identity(record: MemoryRecord, id: str) -> tuple[str, str, str]:  # noqa: A002  (the record's own word)
+    """Several owners may have the same id."""
+    return record.app, record.user, id
 
 
 def _quoted(fact: str, text: str) -> Passage | None:

@@ -16,6 +16,7 @@ from memory_core.drafts import as_list, check_expiries, check_version, complete,
 from memory_core.errors import ForgottenError, RecordNotFoundError, ScopeError
 from memory_core.history import history
 from memory_core.hits import Hits
+from memory_core.limits import MAX_LIMIT
 from memory_core.loop import off_loop, on_core
 from memory_core.models import (
     STATES,
@@ -225,8 +226,8 @@ class Operations(Conversing):
 
         return await (search(request) if apart else answers(request, search, self._found))
 
-    async def _found(self, where: Where, limit: int) -> Sequence[MemoryRecord]:
-        return (await self.list(where=where, limit=limit)).records
+    async def _found(self, where: Where) -> Sequence[MemoryRecord]:
+        return (await self.list(where=where, limit=MAX_LIMIT)).records
 
     async def get(self, id: str) -> MemoryRecord | None:  # noqa: A002  (the record's own word)
         """The record with this id, in any state, or `None`; expired records are not returned."""

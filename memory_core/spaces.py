@@ -17,6 +17,7 @@ from memory_core.conversation import Conversing
 from memory_core.errors import InvalidInputError, RecordNotFoundError, ScopeError, UnsupportedError
 from memory_core.handle import EVERYTHING, BoundMemory
 from memory_core.hits import Hits
+from memory_core.limits import MAX_LIMIT
 from memory_core.loop import on_core
 from memory_core.merging import merged_page
 from memory_core.models import (
@@ -167,8 +168,8 @@ class SharedMemory(Conversing):
         async def search(wider: SearchRequest) -> list[Hit]:
             return await on_core(lambda: on_store(wider))
 
-        async def turns(where: Where, limit: int) -> Sequence[MemoryRecord]:
-            return (await self.list(where=where, limit=limit)).records
+        async def turns(where: Where) -> Sequence[MemoryRecord]:
+            return (await self.list(where=where, limit=MAX_LIMIT)).records
 
         if not request.text.strip():
             return Hits()

@@ -64,6 +64,14 @@ async def test_the_fact_itself_is_found_where_its_turn_is_not(ann: BoundMemory) 
 
 
 async def test_spaces_have_the_same_answers(memory: Memory, ann: BoundMemory) -> None:
-    shared = SharedMemory(ann, {"other": memory.bind(user="bob")})
+    bob = memory.bind(user="bob")
+    shared = SharedMemory(ann, {"other": bob})
     assert ids(await shared.search(QUESTION, floor=False)) == ids(await ann.search(QUESTION, floor=False))
     assert len(await shared.search(QUESTION, floor=False, apart=True)) > len(SAID)
+    await bob.add(Draft("I'm allergic to cats.", id="t0"))  # an id that Ann's turn has, too
+    hits = await shared.search(QUESTION, floor=False)
+    assert sorted((hit.record.user, hit.record.id) for hit in hits) == [
+        *(("ann", f"t{n}") for n in range(3)),
+        ("bob", "t0"),
+    ]
+    assert {hit.record.text for hit in hits if hit.record.id == "t0"} == {SAID[0], "I'm allergic to cats."}
