@@ -19,6 +19,7 @@ Every name is imported on first use, so that a chain does not load packages that
 
 from __future__ import annotations
 
+import sys
 from importlib import import_module
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Final
@@ -84,37 +85,59 @@ _HOME: Final = {
 }
 
 
-_PACKAGES: Final = {
-    "bank": "langchain",
-    "classic": "langchain_classic",
-    "middleware": "langchain",
-    "namespaces": "langgraph",
-    "store": "langgraph",
+_NEEDED: Final = {
+    "bank": "langchain.agents",
+    "classic": "langchain_classic.base_memory",
+    "middleware": "langchain.agents",
+    "namespaces": "langgraph.store.base",
+    "store": "langgraph.store.base",
 }
-"""The optional package that a module needs."""
+"""The module of an optional package that a module of ours needs."""
+
+
+def _is_missing(name: str) -> bool:
+    """Whether the name exists, but not with the packages that are installed."""
+    needed = _NEEDED.get(_HOME.get(name, ""))
+    try:
+        return needed is not None and find_spec(needed) is None
+    except ModuleNotFoundError:  # a parent package is missing
+        return True
+
+
+def _hint(name: str) -> str:
+    extra = "classic" if _HOME[name] == "classic" else "langgraph"
+    return f"`{name}` needs {_NEEDED[_HOME[name]].partition('.')[0]}: pip install 'memory-core[{extra}]'"
 
 
 def __getattr__(name: str) -> object:
     if name == "__all__":  # what `import *` can load with the packages that are installed
-        return [known for known, home in _HOME.items() if home not in _PACKAGES or find_spec(_PACKAGES[home])]
+        return [known for known in _HOME if not _is_missing(known)]
     if name not in _HOME:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    try:
-        value: object = getattr(import_module(f"{__name__}.{_HOME[name]}"), name)
-    except ImportError as missing:
-        if _HOME[name] not in _PACKAGES or _is_imported():
-            raise
-        raise AttributeError(str(missing)) from missing  # so `hasattr` is false, as for any name that is not there
+    if _is_missing(name):
+        _tell_importers()
+        raise AttributeError(_hint(name))  # so `hasattr` is false, as for any name that is not there
+    value: object = getattr(import_module(f"{__name__}.{_HOME[name]}"), name)
     globals()[name] = value
     return value
 
 
-def _is_imported() -> bool:
-    """Whether a `from` statement looks the name up: it hides the message of an `AttributeError`."""
-    import inspect  # noqa: PLC0415  (only where a package is missing)
+class _Hint:
+    """A finder that says which extra is missing.
 
-    frames = inspect.stack(context=0)[1:3]
-    return frames[-1].frame.f_globals.get("__name__") == "importlib._bootstrap"
+    `from memory_langchain import X` hides the `AttributeError` of a missing X, and looks for a submodule X instead.
+    """
+
+    @staticmethod
+    def find_spec(fullname: str, path: object = None, target: object = None) -> None:  # noqa: ARG004  (its signature)
+        package, _, name = fullname.rpartition(".")
+        if package == __name__ and _is_missing(name):
+            raise ImportError(_hint(name), name=fullname)
+
+
+def _tell_importers() -> None:
+    if _Hint not in sys.meta_path:
+        sys.meta_path.append(_Hint)  # after the others: it is asked for what none of them found
 
 
 def __dir__() -> list[str]:

@@ -21,6 +21,7 @@ from memory_core import (
     InvalidInputError,
     MemoryRecord,
     NoneOf,
+    SharedMemory,
     Where,
     data_conditions,
 )
@@ -69,7 +70,7 @@ def draft_of(address: str, op: PutOp, fields: Sequence[str], now: datetime) -> D
         passages=_texts(op.key, value, fields if op.index is None else () if op.index is False else paths_of(op.index)),
         kind=ITEM_KIND,
         data=data,
-        collection=to_path(op.namespace),
+        collection=to_path(op.namespace) if op.namespace else None,  # directly below the label of a space
         source_key=address,
         expires_at=None if op.ttl is None else expiry(op.ttl, now),
     )
@@ -78,8 +79,9 @@ def draft_of(address: str, op: PutOp, fields: Sequence[str], now: datetime) -> D
 class Reading:
     """The reads of one batch, and the records whose expiry they extend."""
 
-    def __init__(self, memory: BoundMemory, mode: SearchMode, now: datetime) -> None:
+    def __init__(self, memory: BoundMemory | SharedMemory, mode: SearchMode, now: datetime, label: str = "") -> None:
         self._memory = memory
+        self._label = label
         self._mode: SearchMode = mode
         self._now = now
         self._known: dict[str, MemoryRecord] = {}
@@ -100,18 +102,19 @@ class Reading:
                 return self._item(op)
             case SearchOp():
                 return await self._search(op)
-            case ListNamespacesOp():
-                return cast("Result", await self._namespaces(op))
+            case ListNamespacesOp() if isinstance(self._memory, BoundMemory):
+                return page_of(op, map(from_path, await self._memory.collections(items())))
             case PutOp():
                 return None
-        raise InvalidInputError(f"a store executes GetOp, PutOp, SearchOp and ListNamespacesOp, not {op!r:.80}")
+            case _:
+                raise InvalidInputError(f"a store executes GetOp, PutOp, SearchOp and ListNamespacesOp, not {op!r:.80}")
 
     def _item(self, op: GetOp) -> Item | None:
         record = self._known.get(address_of(op.namespace, op.key))
         if record is None:
             return None
         self._refresh(record, wanted=op.refresh_ttl)
-        return Item(**_arguments(record))
+        return Item(**self._arguments(record))
 
     async def _search(self, op: SearchOp) -> list[SearchItem]:
         _check_page(op.limit, op.offset)
@@ -126,7 +129,7 @@ class Reading:
             found = [(record, None) for record in await self._listed(where, op)]
         for record, _ in found:
             self._refresh(record, wanted=op.refresh_ttl)
-        return [SearchItem(**_arguments(record), score=score) for record, score in found]
+        return [SearchItem(**self._arguments(record), score=score) for record, score in found]
 
     async def _ranked(self, query: str, where: Where, op: SearchOp) -> list[Hit]:
         last = op.offset + op.limit
@@ -152,18 +155,39 @@ class Reading:
                 break
         return found
 
-    async def _namespaces(self, op: ListNamespacesOp) -> list[Namespace]:
-        _check_page(op.limit, op.offset)
-        _check_count("max_depth", 0 if op.max_depth is None else op.max_depth)
-        found = matching(map(from_path, await self._memory.collections(items())), op.match_conditions or ())
-        if op.max_depth is not None:
-            found = list({namespace[: op.max_depth] for namespace in found})
-        return sorted(found)[op.offset : op.offset + op.limit]
-
     def _refresh(self, record: MemoryRecord, *, wanted: bool) -> None:
         ttl = record.data.get("ttl")
-        if wanted and isinstance(ttl, int | float):
+        if wanted and self._is_ours(record) and isinstance(ttl, int | float):
             self.refreshed[record.id] = expiry(ttl, self._now)
+
+    def _is_ours(self, record: MemoryRecord) -> bool:
+        """Whether reading may extend the expiry: of several memories read together, only in the own one."""
+        return not isinstance(self._memory, SharedMemory) or self._memory.label_of(record) is None
+
+    def _space_of(self, record: MemoryRecord) -> str:
+        """The label that the namespace of an item begins with, if it is from a shared space."""
+        return (self._memory.label_of(record) or "") if isinstance(self._memory, SharedMemory) else self._label
+
+    def _arguments(self, record: MemoryRecord) -> dict[str, Any]:
+        """The arguments of an item."""
+        above = (label,) if (label := self._space_of(record)) else ()
+        return {
+            "namespace": (*above, *(from_path(record.collection) if record.collection else ())),
+            "key": record.data["key"],
+            "value": record.data["value"],
+            "created_at": record.created_at,
+            "updated_at": record.updated_at,
+        }
+
+
+def page_of(op: ListNamespacesOp, namespaces: Iterable[Namespace]) -> Result:
+    """The namespaces that an operation asks for."""
+    _check_page(op.limit, op.offset)
+    _check_count("max_depth", 0 if op.max_depth is None else op.max_depth)
+    found = matching(namespaces, op.match_conditions or ())
+    if op.max_depth is not None:
+        found = list({namespace[: op.max_depth] for namespace in found})
+    return cast("Result", sorted(found)[op.offset : op.offset + op.limit])
 
 
 def _through_periods(condition: Condition) -> Condition:
@@ -226,14 +250,3 @@ def _check_page(limit: object, offset: object) -> None:
 def _check_count(name: str, value: object) -> None:
     if isinstance(value, bool) or not isinstance(value, int) or value < 0:
         raise InvalidInputError(f"{name} must be a whole number from 0, not {value!r:.80}")
-
-
-def _arguments(record: MemoryRecord) -> dict[str, Any]:
-    """The arguments of an item."""
-    return {
-        "namespace": from_path(record.collection or ""),
-        "key": record.data["key"],
-        "value": record.data["value"],
-        "created_at": record.created_at,
-        "updated_at": record.updated_at,
-    }

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
-from memory_core import BoundMemory, Memory, Recalled, RecallOptions, run_sync
+from memory_core import Recalled, RecallOptions, SharedMemory, run_sync
 from memory_core.adapting import Tool, on_core
 from memory_langchain.history import capture
 from memory_langchain.messages import spoken
 from memory_langchain.recall import DEFAULT_RECALL, recall_for
-from memory_langchain.scope import CallScope, ScopeResolver
+from memory_langchain.scope import AnyMemory, CallScope, ScopeResolver
 from memory_langchain.tools import DEFAULT_TOOLS, memory_tools
 from memory_langchain.turns import with_memories
 
@@ -49,7 +49,8 @@ class MemoryMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
     calling agent, not of the user.
 
     Args:
-        memory: A handle or a memory; a run may name the user.
+        memory: A handle or a memory; a run may name the user. Or a `SharedMemory`, or a function from user and context
+            to one; see `memory_langchain.scope`.
         k: Most memories to recall; 0 recalls none.
         capture: Whether to store the conversation. Runs then need a conversation (`thread_id`).
         tools: The agent's memory tools; empty for none.
@@ -63,7 +64,7 @@ class MemoryMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
 
     def __init__(
         self,
-        memory: BoundMemory | Memory,
+        memory: AnyMemory,
         *,
         k: int = 4,
         capture: bool = True,
@@ -79,6 +80,7 @@ class MemoryMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
         self._k = k
         self._captures = capture
         self._recall = recall
+        self._tools = tools
         self.tools = memory_tools(memory, tools=tools, user_id=user_id, agent_id=agent_id)
 
     @override
@@ -86,16 +88,18 @@ class MemoryMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
         self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], ModelResponse[Any]]
     ) -> ModelResponse[Any]:
         """Store the question, recall, and call the model."""
-        recalled = run_sync(self._enter, self._scope(request.runtime), request.messages, asks=self._asks())
-        return handler(self._filled(request, recalled))
+        scope = self._scope(request.runtime)
+        recalled = run_sync(self._enter, scope, request.messages, asks=self._asks())
+        return handler(self._filled(self._offered(request, scope), recalled))
 
     @override
     async def awrap_model_call(
         self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], Awaitable[ModelResponse[Any]]]
     ) -> ModelResponse[Any]:
         """As `wrap_model_call`."""
-        recalled = await on_core(self._enter, self._scope(request.runtime), request.messages, asks=self._asks())
-        return await handler(self._filled(request, recalled))
+        scope = self._scope(request.runtime)
+        recalled = await on_core(self._enter, scope, request.messages, asks=self._asks())
+        return await handler(self._filled(self._offered(request, scope), recalled))
 
     @override
     def after_agent(self, state: AgentState[Any], runtime: Runtime[Any]) -> None:
@@ -120,6 +124,15 @@ class MemoryMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
         if asks and messages and isinstance(messages[-1], HumanMessage):
             await capture(scope, spoken(messages), thread=messages)
         return await recall_for(scope, messages, self._recall, k=self._k)
+
+    def _offered(self, request: ModelRequest[Any], scope: CallScope) -> ModelRequest[Any]:
+        """The request with tools that offer the spaces of this call, if each call has its own."""
+        if self._scopes.handle is not None or not isinstance(scope.reach, SharedMemory):
+            return request
+        offered = {
+            id(mine): tool for mine, tool in zip(self.tools, memory_tools(scope.reach, tools=self._tools), strict=True)
+        }
+        return request.override(tools=[offered.get(id(tool), tool) for tool in request.tools])
 
     def _filled(self, request: ModelRequest[Any], recalled: Recalled) -> ModelRequest[Any]:
         if not recalled:

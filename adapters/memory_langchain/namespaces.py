@@ -35,14 +35,15 @@ MAX_PATH_CHARS: Final = 512
 """Longest encoded namespace, slashes included; the core's limit for a collection."""
 
 _ENCODED: Final = re.compile(r"[%/\s]")
-_REFUSED: Final = re.compile(r"[%.\0]")
+_REFUSED: Final = re.compile(r"[%.*\0]|^l(?=anggraph$)")
 
 
 def namespace_label(value: str | int | uuid.UUID) -> str:
     """Encode any id, such as an e-mail address, as a label: `store.put((namespace_label(user),), …)`.
 
-    LangGraph rejects labels with a period or a NUL. These and the percent sign are percent-encoded, so that two ids
-    never share a label. Numbers and UUIDs are converted to strings.
+    LangGraph rejects labels with a period or a NUL and the first label `langgraph`, and matches any label with `*`.
+    These and the percent sign are percent-encoded, so that two ids never share a label. Numbers and UUIDs are
+    converted to strings.
 
     Raises:
         InvalidNamespaceError: The id is empty or has another type.
@@ -63,9 +64,12 @@ def check_namespaces(op: Op) -> None:
     """Raise for a namespace that the current LangGraph rejects, also if the installed version accepts it.
 
     Raises:
-        InvalidNamespaceError: A label is empty, is not a string, or contains a period or a NUL.
+        InvalidNamespaceError: A label is empty, is not a string, or contains a period or a NUL; or a put has an
+            empty namespace.
     """
     validate_op_namespace(op)
+    if isinstance(op, PutOp) and not op.namespace:
+        raise InvalidNamespaceError("Namespace cannot be empty.")
     if any("\0" in label for label in _labels(op)):  # langgraph-checkpoint before 4.3.2 accepts it
         raise InvalidNamespaceError(f"a namespace label contains a NUL character; remove it: {_labels(op)!r:.200}")
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final, cast
 
-from memory_core import BoundMemory, Memory, RecallOptions, run_sync
+from memory_core import RecallOptions, run_sync
 from memory_core.adapting import on_core
 from memory_langchain.history import capture
 from memory_langchain.messages import spoken, to_messages
 from memory_langchain.recall import DEFAULT_RECALL, recall_for
-from memory_langchain.scope import ScopeResolver
+from memory_langchain.scope import AnyMemory, ScopeResolver
 
 try:
     from langchain_core.messages import BaseMessage, HumanMessage
@@ -23,7 +23,7 @@ MESSAGES: Final = "messages"
 
 
 def recall_node(
-    memory: BoundMemory | Memory,
+    memory: AnyMemory,
     *,
     messages_key: str = MESSAGES,
     memories_key: str = "memories",
@@ -43,7 +43,8 @@ def recall_node(
     ```
 
     Args:
-        memory: A handle or a memory; a run may name the user.
+        memory: A handle or a memory; a run may name the user. Or a `SharedMemory`, or a function from user and context
+            to one; see `memory_langchain.scope`.
         messages_key: Key of the messages in the state; those are not recalled again.
         memories_key: Key of the text in the state; it is empty if nothing is relevant.
         k: Most memories to recall.
@@ -64,7 +65,7 @@ def recall_node(
 
 
 def remember_node(
-    memory: BoundMemory | Memory,
+    memory: AnyMemory,
     *,
     messages_key: str = MESSAGES,
     user_id: str | None = None,

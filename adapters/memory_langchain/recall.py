@@ -28,7 +28,7 @@ async def recall(
     """Recall memories of the user for a question as a block, without the records that the prompt already shows.
 
     Args:
-        scope: The owner of the memories.
+        scope: Whose memories, shared spaces included.
         query: The question.
         options: Recall options.
         k: Most memories; 0 recalls nothing. A `limit` in the options takes precedence.
@@ -41,7 +41,7 @@ async def recall(
     def without(record: MemoryRecord) -> bool:
         return is_shown(record) or options.without(record)
 
-    return await recall_with(scope.memory, query, replace(options, limit=limit, without=without))
+    return await recall_with(scope.reach, query, replace(options, limit=limit, without=without))
 
 
 async def recall_for(scope: CallScope, messages: Sequence[BaseMessage], options: RecallOptions, *, k: int) -> Recalled:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
-from memory_core import BoundMemory, Hit, Memory, RecallOptions, run_sync
+from memory_core import BoundMemory, Hit, Memory, RecallOptions, SharedMemory, run_sync
 from memory_core.adapting import recall_with
 from memory_langchain.messages import MESSAGE_KIND
-from memory_langchain.scope import CallScope, ScopeResolver
+from memory_langchain.scope import CallScope, ScopeResolver, Sharing
 
 try:
     from langchain_core.documents import Document
@@ -38,11 +38,15 @@ class MemoryRetriever(BaseRetriever):
 
     A document has the record's id and text; its metadata are `score` (higher is better, comparable within one call),
     `similarity` (cosine clamped to 0..1, or `None`), `kind`, `author`, `agent`, `session`, `occurred_at` (ISO 8601,
-    UTC) and `tags`, and `data` for records that are not turns of a conversation.
+    UTC) and `tags`, `data` for records that are not turns of a conversation, and with a `SharedMemory` also `space`,
+    the label of the space it is from.
     """
 
-    memory: InstanceOf[BoundMemory] | InstanceOf[Memory] = Field(exclude=True, repr=False)
-    """A handle or a memory; a call may name the user."""
+    memory: InstanceOf[BoundMemory] | InstanceOf[Memory] | InstanceOf[SharedMemory] | Sharing = Field(
+        exclude=True, repr=False
+    )
+    """A handle or a memory; a call may name the user. It may be a `SharedMemory`, or a function from user and context
+    to one."""
     k: _Count = 4
     """Most documents to return, 0 for none; `invoke(query, k=...)` overrides it for one call."""
     recall: InstanceOf[RecallOptions] = Field(default=FOR_DOCUMENTS, exclude=True, repr=False)
@@ -58,12 +62,12 @@ class MemoryRetriever(BaseRetriever):
         Raises:
             ScopeError: The user is missing or empty, or is not the user of the handle.
         """
-        return super().invoke(input, config, **kwargs, scope=self._scope(config))
+        return super().invoke(input, config, **kwargs, called=ensure_config(config))
 
     @override
     async def ainvoke(self, input: str, config: RunnableConfig | None = None, **kwargs: Any) -> list[Document]:
         """As `invoke`."""
-        return await super().ainvoke(input, config, **kwargs, scope=self._scope(config))
+        return await super().ainvoke(input, config, **kwargs, called=ensure_config(config))
 
     @override
     def _get_relevant_documents(
@@ -71,10 +75,10 @@ class MemoryRetriever(BaseRetriever):
         query: str,
         *,
         run_manager: CallbackManagerForRetrieverRun,
-        scope: CallScope | None = None,
+        called: RunnableConfig | None = None,
         k: int | None = None,
     ) -> list[Document]:
-        return run_sync(self._search, query, scope, k)
+        return run_sync(self._search, query, self._scope(called), k)
 
     @override
     async def _aget_relevant_documents(
@@ -82,13 +86,13 @@ class MemoryRetriever(BaseRetriever):
         query: str,
         *,
         run_manager: AsyncCallbackManagerForRetrieverRun,
-        scope: CallScope | None = None,
+        called: RunnableConfig | None = None,
         k: int | None = None,
     ) -> list[Document]:
-        return await self._search(query, scope, k)
+        return await self._search(query, self._scope(called), k)
 
-    async def _search(self, query: str, scope: CallScope | None, k: int | None) -> list[Document]:
-        memory = (self._scope(None) if scope is None else scope).memory
+    async def _search(self, query: str, scope: CallScope, k: int | None) -> list[Document]:
+        memory = scope.reach
         usual = self.k if self.recall.limit is None else self.recall.limit
         if k == 0 or (k is None and usual == 0):
             return []
@@ -102,13 +106,16 @@ class MemoryRetriever(BaseRetriever):
             latest_first=False,
             neighbours=False,
         )
-        return [to_document(hit) for hit in (await recall_with(memory, query, options)).hits]
+        hits = (await recall_with(memory, query, options)).hits
+        if not isinstance(memory, SharedMemory):
+            return [to_document(hit) for hit in hits]
+        return [to_document(hit, space=memory.space_of(hit.record)) for hit in hits]
 
     def _scope(self, config: RunnableConfig | None) -> CallScope:
-        return ScopeResolver(self.memory, self.user_id).resolve(ensure_config(config))
+        return ScopeResolver(self.memory, self.user_id).resolve(ensure_config() if config is None else config)
 
 
-def to_document(hit: Hit) -> Document:
+def to_document(hit: Hit, *, space: str | None = None) -> Document:
     """Convert a hit to a document; see `MemoryRetriever` for its metadata."""
     record = hit.record
     metadata: dict[str, Any] = {
@@ -121,6 +128,8 @@ def to_document(hit: Hit) -> Document:
         "occurred_at": record.occurred_at.isoformat(),
         "tags": list(record.tags),
     }
+    if space is not None:
+        metadata["space"] = space
     if record.kind != MESSAGE_KIND:
         metadata["data"] = dict(record.data)
     return Document(id=record.id, page_content=record.text, metadata=metadata)

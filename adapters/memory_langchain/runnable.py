@@ -7,10 +7,10 @@ from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator
 from contextlib import aclosing
 from typing import TYPE_CHECKING, Any, cast
 
-from memory_core import BoundMemory, Memory, RecallOptions, Summarizer, run_sync
+from memory_core import RecallOptions, Summarizer, run_sync
 from memory_core.adapting import on_core
 from memory_langchain.recall import DEFAULT_RECALL
-from memory_langchain.scope import ScopeResolver
+from memory_langchain.scope import AnyMemory, ScopeResolver
 from memory_langchain.turns import Plan, Turn, joined
 
 try:
@@ -246,7 +246,7 @@ class MemoryRunnable(Runnable[Any, Any]):
 
 def with_memory(  # noqa: PLR0913  (the keywords of `RunnableWithMessageHistory`)
     chain: RunnableLike[Any, Any],
-    memory: BoundMemory | Memory,
+    memory: AnyMemory,
     *,
     input_key: str | None = None,
     history_key: str | None = None,
@@ -272,7 +272,7 @@ def with_memory(  # noqa: PLR0913  (the keywords of `RunnableWithMessageHistory`
 
     Args:
         chain: Takes and returns a string, messages, or a dict of these.
-        memory: A handle (`memory.bind(app=..., user=...)`) or a memory; a call may name the user.
+        memory: A handle, a memory (a call may name the user), a `SharedMemory`, or a function that makes one.
         input_key: Key of the question in a dict; required if there are several keys and none is called `"input"`.
         history_key: Key under which the chain gets the history.
         memories_key: Key under which the chain gets the memories.
@@ -301,7 +301,7 @@ def _scope_specs(scopes: ScopeResolver) -> list[ConfigurableFieldSpec]:
         return ConfigurableFieldSpec(id=name, annotation=str, description=meaning, default=default, is_shared=True)
 
     return [
-        spec("user_id", "The user who owns the memory.", scopes.user_id or scopes.handle.scope.user),
-        spec("session_id", "The conversation.", scopes.session_id or scopes.handle.scope.session),
-        spec("agent_id", "The agent that answers.", scopes.agent_id or scopes.handle.scope.agent),
+        spec("user_id", "The user who owns the memory.", scopes.default("user")),
+        spec("session_id", "The conversation.", scopes.default("session")),
+        spec("agent_id", "The agent that answers.", scopes.default("agent")),
     ]

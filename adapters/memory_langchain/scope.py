@@ -14,16 +14,19 @@ the lookup does not continue:
 | agent | `agent_id` | none |
 
 A handle that is bound to a user accepts no other user, and an authenticated user cannot reach another user's memory.
+
+The memory may be a `SharedMemory`, or a function that makes one for each call: what is recalled, found and shown to a
+model then comes from its spaces too, while conversations are stored in the user's own memory.
 """
 
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, cast
+from typing import TYPE_CHECKING, Final, Literal, cast
 
-from memory_core import BoundMemory, Memory, ScopeError
+from memory_core import BoundMemory, InvalidInputError, Memory, ScopeError, SharedMemory
 from memory_core.adapting import owned_by
 
 if TYPE_CHECKING:
@@ -32,6 +35,12 @@ if TYPE_CHECKING:
 USER_KEYS: Final = ("user_id",)
 SESSION_KEYS: Final = ("session_id", "thread_id", "conversation_id")
 AGENT_KEYS: Final = ("agent_id",)
+
+Sharing = Callable[[str, object], BoundMemory | SharedMemory]
+"""Makes the memory of a call from its user and its context (`None` without one). It decides what the user may read, so
+it must not grant on the word of a context that a client has sent."""
+AnyMemory = BoundMemory | Memory | SharedMemory | Sharing
+"""What the classes of this package take as memory."""
 
 _RUNTIME: Final = "__pregel_runtime"
 """Key of a LangGraph run's `Runtime` (langgraph 1.2, `_internal/_constants.py`); read without importing LangGraph."""
@@ -50,6 +59,8 @@ class CallScope:
     user: str
     session: str | None
     agent: str | None
+    reach: BoundMemory | SharedMemory
+    """What may be recalled: `memory`, together with the spaces that are shared with the user."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,32 +68,48 @@ class ScopeResolver:
     """A memory and the default keys of a constructor.
 
     Args:
-        memory: A handle, with or without a user, or a memory, which means its app `"default"`.
+        memory: A handle, with or without a user, a memory, which means its app `"default"`, a `SharedMemory`, or a
+            function from the user and the context of a call to one.
         user_id: Default user for calls that name none.
         session_id: Default conversation for calls that name none.
         agent_id: Default agent for calls that name none.
 
     Raises:
         ScopeError: A default is empty or contradicts the user of the handle.
+        InvalidInputError: `memory` is none of these.
     """
 
-    memory: BoundMemory | Memory
+    memory: AnyMemory
     user_id: object = None
     session_id: object = None
     agent_id: object = None
 
     def __post_init__(self) -> None:
+        if self.handle is None and not callable(self.memory):
+            raise InvalidInputError(
+                "memory must be a handle, a Memory, a SharedMemory, or a function from user and context to one, not "
+                f"{self.memory!r:.80}"
+            )
         for name in ("user_id", "session_id", "agent_id"):
             value = getattr(self, name)
             if value is not None:
                 as_key(name, value)
-        if self.user_id is not None:
+        if self.user_id is not None and self.handle is not None:
             owned_by(self.handle, as_key("user_id", self.user_id))
 
     @property
-    def handle(self) -> BoundMemory:
-        """The handle as passed to the constructor, before a call names its user."""
-        return self.memory.bind() if isinstance(self.memory, Memory) else self.memory
+    def handle(self) -> BoundMemory | None:
+        """The handle as passed to the constructor, before a call names its user; `None` if each call makes its own."""
+        if isinstance(self.memory, Memory):
+            return self.memory.bind()
+        if isinstance(self.memory, SharedMemory):
+            return self.memory.own
+        return self.memory if isinstance(self.memory, BoundMemory) else None
+
+    def default(self, key: Literal["user", "session", "agent"]) -> object:
+        """The key of a call that names none: the one of the constructor, else of the handle."""
+        given = getattr(self, f"{key}_id")
+        return getattr(self.handle.scope, key) if given is None and self.handle is not None else given
 
     def resolve(
         self, config: RunnableConfig | None = None, *, context: object = None, needs_session: bool = False
@@ -101,20 +128,21 @@ class ScopeResolver:
         if context is None:
             context = getattr(configurable.get(_RUNTIME), "context", None)
         places = (context, configurable)
-        handle = self._owned(places, _authenticated(configurable))
-        session = self._named("session", places, SESSION_KEYS, self.session_id, handle.scope.session)
+        reach = self._reached(self._user(places, _authenticated(configurable)), context)
+        own = reach.own if isinstance(reach, SharedMemory) else reach
+        session = self._named("session", places, SESSION_KEYS, self.session_id, own.scope.session)
         if session is None and needs_session:
             raise ScopeError(
                 "no conversation is named: pass config={'configurable': {'session_id': ...}} (or thread_id, or "
                 "conversation_id), the same in the context, or session_id= to the constructor"
             )
-        agent = self._named("agent", places, AGENT_KEYS, self.agent_id, handle.scope.agent)
-        handle.bind(session=session, agent=agent)  # raises if they contradict the handle
-        return CallScope(handle, handle.scope.user or "", session, agent)
+        agent = self._named("agent", places, AGENT_KEYS, self.agent_id, own.scope.agent)
+        own.bind(session=session, agent=agent)  # raises if they contradict the handle
+        return CallScope(own, own.scope.user or "", session, agent, reach)
 
-    def _owned(self, places: Iterable[object], authenticated: str | None) -> BoundMemory:
-        given = self.handle
-        user = self._named("user", places, USER_KEYS, self.user_id, authenticated or given.scope.user)
+    def _user(self, places: Iterable[object], authenticated: str | None) -> str:
+        bound = None if self.handle is None else self.handle.scope.user
+        user = self._named("user", places, USER_KEYS, self.user_id, authenticated or bound)
         if user is None:
             raise ScopeError(
                 "no user is named: pass config={'configurable': {'user_id': ...}}, a context with user_id, user_id= "
@@ -122,7 +150,23 @@ class ScopeResolver:
             )
         if authenticated is not None and user != authenticated:
             raise ScopeError(f"the run is authenticated as {authenticated!r} and cannot use the memory of {user!r}")
-        return owned_by(given, user)
+        return user
+
+    def _reached(self, user: str, context: object) -> BoundMemory | SharedMemory:
+        """The memory of that user, and of nobody else unless it is shared."""
+        if isinstance(self.memory, SharedMemory):
+            owned_by(self.memory.own, user)
+            return self.memory
+        return owned_by(self.handle, user) if self.handle is not None else self._made(user, context)
+
+    def _made(self, user: str, context: object) -> BoundMemory | SharedMemory:
+        made: object = cast("Callable[[str, object], object]", self.memory)(user, context)
+        if isinstance(made, SharedMemory):
+            owned_by(made.own, user)
+            return made
+        if not isinstance(made, BoundMemory):
+            raise InvalidInputError(f"the function must return a handle or a SharedMemory, but it made {made!r:.80}")
+        return owned_by(made, user)
 
     @staticmethod
     def _named(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from memory_core import BoundMemory, Json, Memory, run_sync
+from memory_core import Json, SharedMemory, run_sync
 from memory_core.adapting import (
     FORGET_MEMORY,
     SEARCH_MEMORIES,
@@ -15,7 +15,7 @@ from memory_core.adapting import (
     ToolContext,
     ToolResult,
 )
-from memory_langchain.scope import ScopeResolver
+from memory_langchain.scope import AnyMemory, ScopeResolver
 
 try:
     from langchain_core.runnables import RunnableConfig
@@ -28,7 +28,7 @@ DEFAULT_TOOLS: Final = (STORE_MEMORY, SEARCH_MEMORIES, UPDATE_MEMORY, FORGET_MEM
 
 
 def memory_tools(
-    memory: BoundMemory | Memory,
+    memory: AnyMemory,
     *,
     tools: Sequence[Tool] = DEFAULT_TOOLS,
     user_id: str | None = None,
@@ -42,7 +42,9 @@ def memory_tools(
     same content as data in the message's `artifact`; an invalid argument results in a message with status `"error"`.
 
     Args:
-        memory: A handle or a memory; a call may name the user.
+        memory: A handle or a memory; a call may name the user. With a `SharedMemory`, the tools read its spaces, say
+            which one a memory is from, and offer the writable ones by their labels. It may also be a function from user
+            and context to one (see `memory_langchain.scope`); `MemoryMiddleware` then offers each user their own.
         tools: The tools to create.
         user_id: Default user for calls that name none.
         session_id: Default conversation for calls that name none.
@@ -52,7 +54,8 @@ def memory_tools(
         ScopeError: A default is empty or contradicts the handle; during a call, if no user is named.
     """
     scopes = ScopeResolver(memory, user_id, session_id, agent_id)
-    return [_structured(tool, scopes) for tool in tools]
+    offered = [tool.offered_for(memory) for tool in tools] if isinstance(memory, SharedMemory) else tools
+    return [_structured(tool, scopes) for tool in offered]
 
 
 def _structured(tool: Tool, scopes: ScopeResolver) -> StructuredTool:
@@ -76,7 +79,7 @@ def _structured(tool: Tool, scopes: ScopeResolver) -> StructuredTool:
 
 def _context(scopes: ScopeResolver, config: RunnableConfig) -> ToolContext:
     scope = scopes.resolve(config)
-    return ToolContext(memory=scope.memory, agent=scope.agent, session=scope.session, author=scope.agent)
+    return ToolContext(memory=scope.reach, agent=scope.agent, session=scope.session, author=scope.agent)
 
 
 def _answer(result: ToolResult) -> tuple[str, Mapping[str, Json]]:

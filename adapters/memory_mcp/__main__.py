@@ -7,12 +7,13 @@ import asyncio
 import socket
 import sys
 from collections.abc import Sequence
+from functools import partial
 from ipaddress import ip_address
 from typing import Final, NoReturn
 
-from memory_core import InvalidInputError, Memory, MemoryCoreError
+from memory_core import InvalidInputError, Memory, MemoryCoreError, SharedMemory
 from memory_mcp.hook import run_hook
-from memory_mcp.owners import StaticTokens
+from memory_mcp.owners import Reach, Served, StaticTokens
 from memory_mcp.server import http_app, memory_server
 
 try:
@@ -51,8 +52,7 @@ async def answer(given: argparse.Namespace) -> None:
     if given.user is None:
         raise InvalidInputError("a hook serves one user; name the user with --user")
     async with Memory(given.db) as memory:
-        handle = memory.bind(app=given.app, user=given.user)
-        sys.stdout.write(await run_hook(handle, await asyncio.to_thread(sys.stdin.read)))
+        sys.stdout.write(await run_hook(_reached(memory, given, given.user), await asyncio.to_thread(sys.stdin.read)))
 
 
 async def serve(given: argparse.Namespace) -> None:
@@ -68,12 +68,24 @@ async def serve(given: argparse.Namespace) -> None:
     if given.http is not None and tokens is None and not _is_loopback(given.http[0]):
         raise InvalidInputError(f"--http {given.http[0]} is open to other machines; name its users with --tokens")
     async with Memory(given.db) as memory:
-        handle = memory.bind(app=given.app, user=given.user)
-        server = memory_server(handle, collection=given.collection, tokens=tokens)
+        if tokens is None or not given.share:
+            served: Served = _reached(memory, given, given.user)
+        else:
+            served = partial(_reached, memory, given)
+        server = memory_server(served, collection=given.collection, tokens=tokens)
         if given.http is None:
             await server.run_stdio_async()
         else:
             await _serve_http(http_app(server, hosts=given.allow_host), *given.http)
+
+
+def _reached(memory: Memory, given: argparse.Namespace, user: str | None) -> Reach:
+    """What a user reaches: the own memory, and the spaces that the options share."""
+    handle = memory.bind(app=given.app, user=given.user).bind(user=user)
+    if not given.share:
+        return handle
+    spaces = {label: memory.bind(app=given.app, user=owner) for label, owner, _ in given.share}
+    return SharedMemory(handle, spaces, writable=[label for label, _, is_writable in given.share if is_writable])
 
 
 async def _serve_http(app: Starlette, host: str, port: int) -> None:
@@ -108,12 +120,30 @@ def _parser() -> argparse.ArgumentParser:
         "--collection",
         help="collection of calls that name none (default: skynet_memories); '*' writes without one and reads all",
     )
+    parser.add_argument(
+        "--share",
+        action="append",
+        default=[],
+        type=_space,
+        metavar="LABEL=USER[:write]",
+        help="share the memories of another user of the app under a label, for reading or for writing too; repeatable",
+    )
     parser.add_argument("--http", type=_address, metavar="[HOST:]PORT", help="serve http://HOST:PORT/mcp, not stdio")
     parser.add_argument("--tokens", metavar="FILE", help='a JSON object of users and their bearer tokens: {"ann": "…"}')
     parser.add_argument(
         "--allow-host", action="append", default=[], metavar="NAME", help="a host name of the server besides loopback"
     )
     return parser
+
+
+def _space(text: str) -> tuple[str, str, bool]:
+    """Label, owner, and whether it may be written to."""
+    label, _, owner = text.partition("=")
+    if not label or not owner.removesuffix(":write"):
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is not LABEL=USER or LABEL=USER:write; write for example team=team-red"
+        )
+    return label, owner.removesuffix(":write"), owner.endswith(":write")
 
 
 def _address(text: str) -> tuple[str, int]:

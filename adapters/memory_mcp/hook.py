@@ -12,7 +12,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Final, cast
 
-from memory_core import BoundMemory, InvalidInputError, Message, Role
+from memory_core import BoundMemory, InvalidInputError, Message, Role, SharedMemory
 
 _MAX_MESSAGES: Final = 200
 """Messages read from the end of a transcript. Earlier messages were remembered when their own turn ended."""
@@ -21,7 +21,7 @@ _ROLES: Final[Mapping[object, Role]] = {"user": "user", "assistant": "assistant"
 Event = Mapping[str, object]
 
 
-async def run_hook(memory: BoundMemory, event: str) -> str:
+async def run_hook(memory: BoundMemory | SharedMemory, event: str) -> str:
     """Process one event and return the text to show the model.
 
     | the event has | action |
@@ -33,7 +33,7 @@ async def run_hook(memory: BoundMemory, event: str) -> str:
     A message is remembered once, no matter how often its transcript is passed in.
 
     Args:
-        memory: A handle that is bound to a user.
+        memory: A handle that is bound to a user, or a `SharedMemory`, whose spaces are recalled too.
         event: A JSON object, as the client writes it to standard input; `session_id` names the conversation.
 
     Raises:

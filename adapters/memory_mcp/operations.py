@@ -16,8 +16,11 @@ from memory_core import (
     MemoryRecord,
     Patch,
     RecordNotFoundError,
+    ScopeError,
+    SharedMemory,
     Where,
 )
+from memory_mcp.owners import Reach
 from memory_mcp.showing import milliseconds
 from memory_mcp.values import EVERY_COLLECTION, Changes, Entry, Filter
 
@@ -70,7 +73,26 @@ async def store(handle: BoundMemory, entries: Sequence[Entry]) -> list[MemoryRec
         ) from cause
 
 
-async def change(handle: BoundMemory, memory_id: str, content: str | None, changes: Changes | None) -> MemoryRecord:
+async def store_in(reach: Reach, space: str, collection: str, entry: Entry) -> MemoryRecord:
+    """Store a memory in a shared space; a memory of that space with the same id is replaced.
+
+    Raises:
+        ScopeError: The caller may not write to the space.
+        DuplicateIdError: The id belongs to a memory outside the space.
+    """
+    if not isinstance(reach, SharedMemory):
+        raise ScopeError(f"there is no space {space!r}, because nothing is shared with this caller")
+    draft = _draft(reach, entry)
+    known = await reach.get(str(draft.id))
+    if known is not None and reach.space_of(known) != space:
+        raise DuplicateIdError(f"the id {known.id!r} belongs to a memory outside the space {space!r}; use another id")
+    if known is not None:
+        return await _replace(reach, draft)
+    named = None if collection == EVERY_COLLECTION else collection
+    return await reach.add(replace(draft, collection=named), space=space)
+
+
+async def change(handle: Reach, memory_id: str, content: str | None, changes: Changes | None) -> MemoryRecord:
     """Change the given fields of a memory.
 
     Raises:
@@ -89,7 +111,7 @@ async def change(handle: BoundMemory, memory_id: str, content: str | None, chang
     return await handle.update(memory_id, Patch(**given, data=data), expected_version=old.version)
 
 
-async def supersede(handle: BoundMemory, memory_id: str, content: str, changes: Changes | None) -> MemoryRecord:
+async def supersede(handle: Reach, memory_id: str, content: str, changes: Changes | None) -> MemoryRecord:
     """Replace a memory that is no longer true with a new one; fields that are not given keep their values.
 
     Raises:
@@ -115,7 +137,7 @@ async def supersede(handle: BoundMemory, memory_id: str, content: str, changes: 
     return await handle.supersede(memory_id, replace(draft, **given))
 
 
-def _draft(handle: BoundMemory, entry: Entry) -> Draft:
+def _draft(handle: Reach, entry: Entry) -> Draft:
     meta = entry.metadata
     memory_id = entry.id or _new_id(handle)
     return Draft(
@@ -131,7 +153,7 @@ def _draft(handle: BoundMemory, entry: Entry) -> Draft:
     )
 
 
-async def _replace(handle: BoundMemory, draft: Draft) -> MemoryRecord:
+async def _replace(handle: Reach, draft: Draft) -> MemoryRecord:
     """Replace a memory that has the draft's id but was not stored by this server."""
     memory_id = str(draft.id)
     try:
@@ -159,7 +181,7 @@ def _given(changes: Changes | None) -> dict[str, Any]:
     return given
 
 
-async def _known(handle: BoundMemory, memory_id: str) -> MemoryRecord:
+async def _known(handle: Reach, memory_id: str) -> MemoryRecord:
     record = await handle.get(memory_id)
     if record is None:
         raise RecordNotFoundError(f"there is no memory {memory_id!r}")
@@ -172,6 +194,6 @@ def _about(data: Mapping[str, Json], user: Any) -> dict[str, Json]:
     return others if user is None else {**others, _USER: user}
 
 
-def _new_id(handle: BoundMemory) -> str:
+def _new_id(handle: Reach) -> str:
     """`mem_TIMESTAMP`, as documented, plus a random suffix that distinguishes memories of the same millisecond."""
     return f"mem_{milliseconds(handle.memory.clock())}_{secrets.token_hex(8)}"

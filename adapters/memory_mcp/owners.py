@@ -1,6 +1,6 @@
 """The owner of a call: the user the server is configured for, or the user of the call's bearer token.
 
-No argument of a tool names an owner.
+No argument of a tool names an owner. What is shared with a user is the server's configuration too.
 """
 
 from __future__ import annotations
@@ -12,7 +12,8 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Final, cast
 
-from memory_core import BoundMemory, InvalidInputError, ScopeError
+from memory_core import BoundMemory, InvalidInputError, ScopeError, SharedMemory
+from memory_core.adapting import owned_by
 
 try:
     from mcp.server.auth.middleware.auth_context import get_access_token
@@ -20,8 +21,12 @@ try:
 except ImportError as error:
     raise ImportError("`memory_mcp` needs the MCP SDK: pip install 'memory-core[mcp]'") from error
 
-Owner = Callable[[], BoundMemory]
-"""Called for each request; returns the caller's handle."""
+Reach = BoundMemory | SharedMemory
+"""What a caller reaches: the own memory, perhaps together with spaces that are shared with them."""
+Served = Reach | Callable[[str], Reach]
+"""What a server serves: one memory, or the one that the function makes for the user of a token."""
+Owner = Callable[[], Reach]
+"""Called for each request; returns what the caller reaches."""
 
 MIN_TOKEN_CHARS: Final = 20
 """Shortest accepted token; shorter ones could be guessed."""
@@ -80,8 +85,13 @@ class StaticTokens:
         return None if user is None else AccessToken(token="", client_id=user, subject=user, scopes=[])
 
 
-def owner_of_calls(memory: BoundMemory, *, has_tokens: bool) -> Owner:
-    """A function that returns the handle for the current call.
+def own(reach: Reach) -> BoundMemory:
+    """The caller's own memory."""
+    return reach.own if isinstance(reach, SharedMemory) else reach
+
+
+def owner_of_calls(memory: Served, *, has_tokens: bool) -> Owner:
+    """A function that returns what the current call reaches.
 
     Args:
         memory: Bound to a user, or leaves the user to the tokens; if both name a user, they must agree.
@@ -91,12 +101,19 @@ def owner_of_calls(memory: BoundMemory, *, has_tokens: bool) -> Owner:
         ScopeError: No user is named; at each call, if the token names no user or a different one.
     """
     if has_tokens:
-        return lambda: memory.bind(user=_subject())
-    if memory.scope.user is None:
+        return lambda: _reached(memory, _subject())
+    if not isinstance(memory, BoundMemory | SharedMemory) or own(memory).scope.user is None:
         raise ScopeError(
             "the server has no owner: bind the handle to a user, as in memory.bind(user='ann'), or pass tokens"
         )
     return lambda: memory
+
+
+def _reached(memory: Served, user: str) -> Reach:
+    """What a user reaches, in memories that are theirs or shared with them."""
+    reach = memory if isinstance(memory, BoundMemory | SharedMemory) else memory(user)
+    owner = owned_by(own(reach), user)
+    return reach if isinstance(reach, SharedMemory) else owner
 
 
 def _subject() -> str:

@@ -10,8 +10,8 @@ from urllib.parse import quote
 
 from memory_core import BoundMemory, MemoryCoreError, StorageError
 from memory_core.adapting import remembered_block
-from memory_mcp.owners import Owner
-from memory_mcp.showing import stored
+from memory_mcp.owners import Owner, own
+from memory_mcp.showing import space_of, stored
 from memory_mcp.values import MAX_QUERY_CHARS, MAX_RESULTS
 
 try:
@@ -44,12 +44,12 @@ class MemoryResources:
 
     async def collections(self) -> str:
         """The collections with memories, each with the URI of its resource."""
-        names = await _read(self.owner().collections())
+        names = await _read(own(self.owner()).collections())
         return _json([{"name": name, "uri": f"{COLLECTIONS}/{quote(name, safe='')}"} for name in names])
 
     async def collection(self, collection: str) -> str:
         """The newest memories of a collection."""
-        handle = self.owner()
+        handle = own(self.owner())
         page = await _read(_narrower(handle, collection).list(limit=MAX_RESULTS))
         if not page.records and collection not in await _read(handle.collections()):
             raise ResourceNotFoundError(f"there is no collection {collection!r}")
@@ -57,10 +57,13 @@ class MemoryResources:
 
     async def memory(self, id: str) -> str:  # noqa: A002  (as in the tools)
         """One memory with all of its text."""
-        record = await _read(self.owner().get(id))
+        reach = self.owner()
+        record = await _read(reach.get(id))
         if record is None:
             raise ResourceNotFoundError(f"there is no memory {id!r}")
-        return _json(stored(record, whole=True).model_dump(mode="json", exclude_none=True))
+        return _json(
+            stored(record, whole=True, space=space_of(reach, record)).model_dump(mode="json", exclude_none=True)
+        )
 
     async def what_is_known(
         self,

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
-from memory_core import BoundMemory, __version__
-from memory_mcp.owners import owner_of_calls
+from memory_core import BoundMemory, SharedMemory, __version__
+from memory_mcp.owners import Served, own, owner_of_calls
 from memory_mcp.resources import MemoryResources
 from memory_mcp.tools import MemoryTools
 from memory_mcp.values import DEFAULT_COLLECTION, MAX_BATCH, MAX_CONTENT_CHARS
@@ -37,7 +37,7 @@ _MAX_BODY_BYTES: Final = MAX_BATCH * MAX_CONTENT_CHARS * 6 + 4 * 1024 * 1024
 
 
 def memory_server(
-    memory: BoundMemory,
+    memory: Served,
     *,
     collection: str | None = None,
     tokens: TokenVerifier | None = None,
@@ -52,7 +52,9 @@ def memory_server(
     The caller remains responsible for closing the memory.
 
     Args:
-        memory: A handle that is bound to a user, or that leaves the user to `tokens`.
+        memory: A handle that is bound to a user, or that leaves the user to `tokens`. With a `SharedMemory`, tools
+            read its spaces too and say which one a memory is from; `memory_store` writes to those that are writable. A
+            function from the user of a token to a `SharedMemory` shares with each user what is theirs to see.
         collection: Where tools read and write if a call names no collection. The default is the collection of the
             handle, else `"skynet_memories"`; `"*"` writes without a collection and reads all of them.
         tokens: Verifies the bearer token of an HTTP request, as `StaticTokens` does; its `subject` is the user.
@@ -62,16 +64,17 @@ def memory_server(
         ScopeError: The handle is not bound to a user and there are no tokens, or it is bound to another collection.
     """
     owner = owner_of_calls(memory, has_tokens=tokens is not None)
-    default = collection or memory.scope.collection or DEFAULT_COLLECTION
-    if default != "*":
-        memory.bind(collection=default)  # raises if it contradicts the handle
+    handle = own(memory) if isinstance(memory, BoundMemory | SharedMemory) else None
+    default = collection or (handle and handle.scope.collection) or DEFAULT_COLLECTION
+    if handle is not None and default != "*":
+        handle.bind(collection=default)  # raises if it contradicts the handle
     server = MCPServer(
         name="memory",
         title="Long-term memory",
         description="Stores what an agent learns and finds it again, in this conversation and in later ones.",
         instructions=INSTRUCTIONS,
         version=__version__,
-        tools=MemoryTools(owner, default).all(),
+        tools=MemoryTools(owner, default).all(writable=_writable(memory)),
         token_verifier=tokens,
         auth=None if tokens is None else auth or _without_oauth(),
         log_level="WARNING",
@@ -95,6 +98,15 @@ def http_app(server: MCPServer, *, hosts: Sequence[str] = ()) -> Starlette:
     origins = [f"http://{host}" for host in named] + [f"https://{host}" for host in named]
     security = TransportSecuritySettings(allowed_hosts=named, allowed_origins=origins)
     return server.streamable_http_app(transport_security=security, max_request_body_size=_MAX_BODY_BYTES)
+
+
+def _writable(memory: Served) -> Sequence[str] | None:
+    """The labels of the spaces that callers may store in; `None` if each has their own."""
+    if isinstance(memory, BoundMemory):
+        return ()
+    if not isinstance(memory, SharedMemory):
+        return None
+    return [label for label, granted in memory.spaces.items() if granted == "write"]
 
 
 def _without_oauth() -> AuthSettings:

@@ -2,25 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from typing import Annotated, Any, Final
 
-from memory_core import BoundMemory, MemoryCoreError, Message, StorageError
-from memory_mcp.operations import change, conditions, shelf, store, supersede
-from memory_mcp.owners import Owner
+from memory_core import BoundMemory, MemoryCoreError, MemoryRecord, Message, SharedMemory, StorageError, Where
+from memory_mcp.operations import change, conditions, shelf, store, store_in, supersede
+from memory_mcp.owners import Owner, Reach, own
 from memory_mcp.showing import (
     found,
     line_of,
     lines_of,
     milliseconds,
+    space_of,
     stored,
     text_of_history,
     text_of_search,
     text_of_stored,
 )
 from memory_mcp.values import (
+    EVERY_COLLECTION,
     MAX_BATCH,
+    PRIVATE,
     BatchAnswer,
     Changes,
     Collection,
@@ -42,6 +45,7 @@ from memory_mcp.values import (
     SaidMessage,
     SearchAnswer,
     ShownVersion,
+    Space,
     StoredMemory,
     SupersedeAnswer,
 )
@@ -80,12 +84,17 @@ class MemoryTools:
     collection: str
     """The collection for calls that name none."""
 
-    def all(self) -> list[Tool]:
-        """Every tool, ready to be registered with a server."""
+    def all(self, *, writable: Sequence[str] | None = ()) -> list[Tool]:
+        """Every tool, ready to be registered with a server.
+
+        Args:
+            writable: Labels of the spaces that `memory_store` offers; `None` if each caller has others.
+        """
+        storing = self.memory_store_shared if writable is None or writable else self.memory_store
         return [
             _tool(self.memory_recall, "Recall what is known", _READS),
             _tool(self.memory_remember, "Remember a conversation", _ADDS_ONCE),
-            _tool(self.memory_store, "Store a memory", _ADDS_OR_REPLACES),
+            _tool(storing, "Store a memory", _ADDS_OR_REPLACES, spaces=writable or ()),
             _tool(self.memory_store_many, "Store several memories", _ADDS_OR_REPLACES),
             _tool(self.memory_search, "Search memories", _READS),
             _tool(self.memory_list, "List memories", _READS),
@@ -134,6 +143,23 @@ class MemoryTools:
         memory = stored(record, whole=True)
         return _answer(memory, text_of_stored(memory))
 
+    async def memory_store_shared(
+        self,
+        content: Content,
+        metadata: Metadata,
+        collection: Collection | None = None,
+        id: MemoryId | None = None,  # noqa: A002  (the document's word)
+        space: Space | None = None,
+    ) -> Annotated[CallToolResult, StoredMemory]:
+        """Store a semantic memory or insight with structured metadata. Be specific and concise, 1 to 3 sentences; do
+        not store secrets. Storing under a known id replaces that memory. It is private unless a space is named."""
+        if space is None or space == PRIVATE:
+            return await self.memory_store(content, metadata, collection, id)
+        reach, entry = self.owner(), Entry(content=content, metadata=metadata, id=id)
+        record = await store_in(reach, space, collection or self.collection, entry)
+        memory = stored(record, whole=True, space=space)
+        return _answer(memory, text_of_stored(memory))
+
     async def memory_store_many(
         self,
         memories: Annotated[list[Entry], Field(min_length=1, max_length=MAX_BATCH)],
@@ -164,14 +190,15 @@ class MemoryTools:
     ) -> Annotated[CallToolResult, SearchAnswer]:
         """Search semantic memories for relevant context. Use natural language; filters combine. Results have a
         distance: lower is more similar."""
-        hits = await self._shelf(collection).search(
+        reach, where = self._reading(collection, filter)
+        hits = await reach.search(
             query,
             limit=nResults,
-            where=conditions(filter),
+            where=where,
             mode="vector" if ranking == "distance" else "hybrid",
             floor=ranking == "relevance",
         )
-        results = [found(hit) for hit in hits]
+        results = [found(hit, space=space_of(reach, hit.record)) for hit in hits]
         answer = SearchAnswer(results=results, query=query, count=len(results))
         return _answer(answer, text_of_search(answer))
 
@@ -186,8 +213,9 @@ class MemoryTools:
         cursor: Annotated[str | None, Field(max_length=2_000, description="Of the page before")] = None,
     ) -> Annotated[CallToolResult, ListAnswer]:
         """List memories without a query, a page at a time; `since` and `until` of the filter are a window of time."""
-        page = await self._shelf(collection).list(where=conditions(filter), order=order, limit=limit, cursor=cursor)
-        memories = [stored(record) for record in page.records]
+        reach, where = self._reading(collection, filter)
+        page = await reach.list(where=where, order=order, limit=limit, cursor=cursor)
+        memories = [stored(record, space=space_of(reach, record)) for record in page.records]
         answer = ListAnswer(memories=memories, count=len(memories), cursor=page.cursor)
         footing = "" if page.cursor is None else f"More with cursor {page.cursor}"
         return _answer(answer, lines_of(f"{answer.count} memories", memories, footing))
@@ -217,7 +245,7 @@ class MemoryTools:
     ) -> Annotated[CallToolResult, StoredMemory]:
         """Correct a memory: change its content, its metadata, or both. For what was true and is no longer there is
         memory_supersede."""
-        memory = stored(await change(self.owner(), id, content, metadata), whole=True)
+        memory = self._whole(await change(self.owner(), id, content, metadata))
         return _answer(memory, f"Updated {line_of(memory)}")
 
     async def memory_supersede(
@@ -229,7 +257,7 @@ class MemoryTools:
         """Put a new memory in the place of one that is no longer true. Searches find the new one only; the old one
         stays in the history."""
         record = await supersede(self.owner(), id, content, metadata)
-        answer = SupersedeAnswer.model_validate({**stored(record, whole=True).model_dump(), "supersedes": id})
+        answer = SupersedeAnswer.model_validate({**self._whole(record).model_dump(), "supersedes": id})
         return _answer(answer, f"Now {line_of(answer)}")
 
     async def memory_delete(
@@ -241,7 +269,17 @@ class MemoryTools:
         return _answer(DeleteAnswer(id=id), "Deleted.")
 
     def _shelf(self, collection: str | None) -> BoundMemory:
-        return shelf(self.owner(), collection or self.collection)
+        return shelf(own(self.owner()), collection or self.collection)
+
+    def _reading(self, collection: str | None, given: Filter | None) -> tuple[Reach, Where]:
+        """What a search or a list reads, and its conditions."""
+        reach, name, where = self.owner(), collection or self.collection, conditions(given)
+        if not isinstance(reach, SharedMemory):
+            return shelf(reach, name), where
+        return reach, where if name == EVERY_COLLECTION else replace(where, collection=name)
+
+    def _whole(self, record: MemoryRecord) -> StoredMemory:
+        return stored(record, whole=True, space=space_of(self.owner(), record))
 
 
 class _SafeTool(Tool):
@@ -262,14 +300,20 @@ class _SafeTool(Tool):
             raise
 
 
-def _tool(function: Callable[..., Any], title: str, annotations: ToolAnnotations) -> Tool:
+def _tool(
+    function: Callable[..., Any], title: str, annotations: ToolAnnotations, *, spaces: Sequence[str] = ()
+) -> Tool:
     """A tool that refuses unknown arguments; the SDK would ignore a misspelt filter and return everything."""
     description = " ".join((function.__doc__ or "").split())
-    tool = _SafeTool.from_function(function, title=title, annotations=annotations, description=description)
+    name = function.__name__.removesuffix("_shared")
+    tool = _SafeTool.from_function(function, name, title=title, annotations=annotations, description=description)
     arguments = tool.fn_metadata.arg_model  # created for this tool alone
     arguments.model_config["extra"] = "forbid"
     arguments.model_rebuild(force=True)
-    return tool.model_copy(update={"parameters": arguments.model_json_schema(by_alias=True)})
+    parameters = arguments.model_json_schema(by_alias=True)
+    if spaces:
+        parameters["properties"]["space"]["enum"] = [PRIVATE, *spaces, None]
+    return tool.model_copy(update={"parameters": parameters})
 
 
 def _answer(value: BaseModel, text: str) -> CallToolResult:

@@ -16,6 +16,8 @@ except ImportError as error:
 
 DEFAULT_COLLECTION: Final = "skynet_memories"
 """The collection named in the document."""
+PRIVATE: Final = "private"
+"""Label of the caller's own memory."""
 EVERY_COLLECTION: Final = "*"
 """Stands for every collection in searches and lists."""
 
@@ -57,6 +59,7 @@ Query = Annotated[
 Name = Annotated[str, Field(max_length=MAX_NAME_CHARS), AfterValidator(_not_blank)]
 MemoryId = Annotated[Name, Field(description="ID of a memory, as the other tools show it")]
 Collection = Annotated[Name, Field(description='A collection; "*" stands for all of them')]
+Space = Annotated[Name, Field(description="private (default), or a space that is shared with its readers")]
 Limit = Annotated[int, Field(ge=1, le=MAX_RESULTS)]
 Share = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
 Tags = Annotated[list[Name], Field(max_length=MAX_TAGS)]
@@ -162,6 +165,8 @@ class StoredMemory(BaseModel):
     metadata: ShownMetadata
     truncated: bool | None = None
     """`content` is only a part of the text; the resource `memory://memories/{id}` has all of it."""
+    space: str | None = None
+    """The label of the shared space it is from; left out for the caller's own memories."""
 
 
 class FoundMemory(StoredMemory):

@@ -5,9 +5,19 @@ from __future__ import annotations
 import copy
 from typing import Any, Final, Literal, get_args
 
-from memory_core import BoundMemory, Draft, Hit, InvalidInputError, Memory, MemoryRecord, Patch, RecordNotFoundError
+from memory_core import (
+    BoundMemory,
+    Draft,
+    Hit,
+    InvalidInputError,
+    Memory,
+    MemoryRecord,
+    Patch,
+    RecordNotFoundError,
+    SharedMemory,
+)
 from memory_core.adapting import cut_query
-from memory_xaibo.modules import OWNER, Config, bound, injects, options
+from memory_xaibo.modules import OWNER, SHARING, Config, bound, injects, options, shared_with
 from memory_xaibo.protocols import MemoryProtocol, MemorySearchResult
 
 Ranking = Literal["similarity", "relevance"]
@@ -42,8 +52,10 @@ class CoreMemory(MemoryProtocol):
     Args:
         config: `path` of the file and `user`; `app` (`"default"`); `agent` and `collection`, to write and read only
             their memories; `ranking`: `"similarity"` returns the nearest `k`, as the protocol says, and `"relevance"`
-            searches like the other frameworks and leaves out irrelevant memories.
-        memory: A handle instead of a path; the caller closes it.
+            searches like the other frameworks and leaves out irrelevant memories; `shared` with the labels and users of
+            memories that are read too, such as `{handbook: company}`, and `writable`, labels whose memories may be
+            updated and deleted. The attribute `space` of such a memory is its label.
+        memory: A handle or a `SharedMemory` instead of a path; the caller closes it.
 
     Raises:
         InvalidInputError: An option is unknown or missing.
@@ -51,12 +63,14 @@ class CoreMemory(MemoryProtocol):
     """
 
     @injects()
-    def __init__(self, config: Config | None = None, *, memory: BoundMemory | None = None) -> None:
-        given = options(config, "CoreMemory", ("path", *OWNER, "ranking"))
+    def __init__(self, config: Config | None = None, *, memory: BoundMemory | SharedMemory | None = None) -> None:
+        given = options(config, "CoreMemory", ("path", *OWNER, *SHARING, "ranking"))
         self._ranking = given.get("ranking", "similarity")
         if self._ranking not in get_args(Ranking):
             raise InvalidInputError(f"ranking is {self._ranking!r}; it must be similarity or relevance")
-        self._handle = bound(memory, Memory(given["path"]) if "path" in given else None, given)
+        place = Memory(given["path"]) if "path" in given else None
+        self._handle = bound(memory.own if isinstance(memory, SharedMemory) else memory, place, given)
+        self._reach = memory if isinstance(memory, SharedMemory) else shared_with(self._handle, place, given)
 
     @property
     def handle(self) -> BoundMemory:
@@ -73,8 +87,8 @@ class CoreMemory(MemoryProtocol):
 
     async def get_memory(self, memory_id: str) -> dict[str, Any] | None:
         """Return the memory with this id as `id`, `content` and `attributes`, or `None` if there is none."""
-        record = await self._handle.get(memory_id)
-        return None if record is None else shown(record)
+        record = await self._reach.get(memory_id)
+        return None if record is None else self._shown(record)
 
     async def search_memory(self, query: str, k: int = 10) -> list[MemorySearchResult]:
         """Return up to `k` (1 to 10,000) different memories, best first; a blank query finds nothing."""
@@ -83,8 +97,13 @@ class CoreMemory(MemoryProtocol):
             return []
         by_relevance = self._ranking == "relevance"
         mode: Literal["hybrid", "vector"] = "hybrid" if by_relevance else "vector"
-        hits = await self._handle.search(asked, limit=k, mode=mode, floor=by_relevance)
-        return [_result(hit) for hit in hits]
+        hits = await self._reach.search(asked, limit=k, mode=mode, floor=by_relevance)
+        return [_result(hit, self._shown(hit.record)["attributes"]) for hit in hits]
+
+    def _shown(self, record: MemoryRecord) -> dict[str, Any]:
+        memory = shown(record)
+        label = self._reach.label_of(record) if isinstance(self._reach, SharedMemory) else None
+        return memory if label is None else {**memory, "attributes": {**memory["attributes"], "space": label}}
 
     async def list_memories(self, *, limit: int = PAGE, cursor: str | None = None) -> MemoryList:
         """Return memories, oldest first, one page at a time.
@@ -93,15 +112,15 @@ class CoreMemory(MemoryProtocol):
             limit: Page size, 1 to 10,000.
             cursor: `cursor` of the previous page.
         """
-        page = await self._handle.list(order="oldest", limit=limit, cursor=cursor)
-        memories = MemoryList(map(shown, page.records))
+        page = await self._reach.list(order="oldest", limit=limit, cursor=cursor)
+        memories = MemoryList(map(self._shown, page.records))
         memories.cursor = page.cursor
         return memories
 
     async def delete_memory(self, memory_id: str) -> bool:
         """Delete a memory permanently; return whether it existed."""
         try:
-            await self._handle.delete(memory_id)
+            await self._reach.delete(memory_id)
         except RecordNotFoundError:
             return False
         return True
@@ -111,7 +130,7 @@ class CoreMemory(MemoryProtocol):
         insist_on_text(text)
         patch = Patch(text=text) if attributes is None else Patch(text=text, data=attributes)
         try:
-            await self._handle.update(memory_id, patch)
+            await self._reach.update(memory_id, patch)
         except RecordNotFoundError:
             return False
         return True
@@ -149,8 +168,7 @@ def shown(record: MemoryRecord) -> dict[str, Any]:
     return {"id": record.id, "content": record.text, "attributes": copy.deepcopy(dict(record.data))}
 
 
-def _result(hit: Hit) -> MemorySearchResult:
-    attributes = copy.deepcopy(dict(hit.record.data))
+def _result(hit: Hit, attributes: Attributes) -> MemorySearchResult:
     return MemorySearchResult(
         memory_id=hit.record.id,
         content=hit.record.text,

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from langchain.agents import create_agent
 
-from memory_core import BoundMemory, Memory, RecallOptions
+from memory_core import BoundMemory, Memory, MiniLmEmbedder, RecallOptions, run_sync
 from memory_langchain import ConversationMemory, MemoryMiddleware, MemoryRetriever, with_memory
 from memory_langchain.testing import ScriptedChatModel
 from tests.recall.asking import ANSWER, ENGLISH, IN_ANY_LANGUAGE, MIXED, assert_recalled, assert_shown, facts
@@ -18,9 +18,16 @@ Ask = Callable[[str, str], str]
 """Say something in a conversation; returns what the model read."""
 
 
+@pytest.fixture(scope="module")
+def embedder() -> Iterator[MiniLmEmbedder]:
+    embedder = MiniLmEmbedder()
+    yield embedder
+    run_sync(embedder.close)
+
+
 @pytest.fixture
-def handle(tmp_path: Path) -> Iterator[BoundMemory]:
-    with Memory(tmp_path / "memory.db") as memory:  # recall goes by meaning, too
+def handle(tmp_path: Path, embedder: MiniLmEmbedder) -> Iterator[BoundMemory]:
+    with Memory(tmp_path / "memory.db", embedder=embedder) as memory:  # recall goes by meaning, too
         yield memory.bind(app="demo", user="ann")
 
 

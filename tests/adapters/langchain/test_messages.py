@@ -56,7 +56,8 @@ EVERY_KIND: list[BaseMessage] = [
 
 
 def scope() -> CallScope:
-    return CallScope(Memory(":memory:", embedder=None).bind(app="demo", user="ann"), "ann", "monday", None)
+    ann = Memory(":memory:", embedder=None).bind(app="demo", user="ann")
+    return CallScope(ann, "ann", "monday", None, ann)
 
 
 @pytest.mark.parametrize("message", EVERY_KIND, ids=lambda message: f"{message.type}-{message.id}")

@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 import pytest
+from langchain_core.callbacks import BaseCallbackHandler
 from langchain_core.load import dumps
 from langchain_core.runnables import RunnableConfig, RunnableLambda, RunnablePassthrough
 from langchain_core.runnables.utils import ConfigurableField
@@ -125,3 +126,21 @@ def test_two_loops_and_a_thread_use_one_retriever(retriever: MemoryRetriever) ->
 def test_something_that_is_no_memory_is_refused() -> None:
     with pytest.raises(ValueError, match="memory"):
         MemoryRetriever(memory="memory.db")  # type: ignore[arg-type]
+
+
+async def test_a_refused_search_ends_for_its_tracers(open_handle: BoundMemory) -> None:
+    seen: list[str] = []
+
+    class Tracer(BaseCallbackHandler):
+        def on_retriever_start(self, *_: Any, **__: Any) -> None:
+            seen.append("start")
+
+        def on_retriever_error(self, error: BaseException, **_: Any) -> None:
+            seen.append(type(error).__name__)
+
+    retriever, config = MemoryRetriever(memory=open_handle), RunnableConfig(callbacks=[Tracer()])
+    with pytest.raises(ScopeError, match="no user is named"):
+        retriever.invoke("tea", config)
+    with pytest.raises(ScopeError, match="no user is named"):
+        await retriever.ainvoke("tea", config)
+    assert seen == ["start", "ScopeError"] * 2

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import socket
 import sys
@@ -20,10 +21,18 @@ from mcp.client.streamable_http import streamable_http_client
 from mcp.server.auth.provider import TokenVerifier
 from mcp_types import TextContent
 
-from memory_core import BoundMemory
 from memory_mcp import http_app, memory_server
+from memory_mcp.owners import Served
 
 ENVIRONMENT = {"PYTHONPATH": os.environ.get("PYTHONPATH", ""), "PATH": os.environ["PATH"]}
+TOKENS = {"ann": "anns-token-for-the-tests", "bob": "bobs-token-for-the-tests"}
+
+
+def token_file(folder: Path, text: str | None = None) -> Path:
+    file = folder / "tokens.json"
+    file.write_text(json.dumps(TOKENS) if text is None else text)
+    file.chmod(0o600)
+    return file
 
 
 @dataclass(frozen=True)
@@ -71,7 +80,7 @@ class Caller:
 
 
 @asynccontextmanager
-async def in_process(handle: BoundMemory, collection: str | None = None) -> AsyncIterator[Caller]:
+async def in_process(handle: Served, collection: str | None = None) -> AsyncIterator[Caller]:
     """A client beside the server."""
     async with Client(memory_server(handle, collection=collection)) as client:
         yield Caller(client)
@@ -95,7 +104,7 @@ async def over_http(url: str, token: str | None = None) -> AsyncIterator[Caller]
 
 
 @asynccontextmanager
-async def http_beside(handle: BoundMemory, tokens: TokenVerifier | None = None, *hosts: str) -> AsyncIterator[str]:
+async def http_beside(handle: Served, tokens: TokenVerifier | None = None, *hosts: str) -> AsyncIterator[str]:
     """A server on this test's own loop; its address."""
     app = http_app(memory_server(handle, tokens=tokens), hosts=hosts)
     with socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP) as listening:

@@ -3,28 +3,18 @@
 from __future__ import annotations
 
 import asyncio
-import json
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack
 from pathlib import Path
 
 import httpx2
 import pytest
-from calling import http_beside, in_process, over_http
+from calling import TOKENS, http_beside, in_process, over_http, token_file
 from mcp.server.auth.provider import AccessToken
 from mcp.shared.exceptions import MCPError
 
 from memory_core import BoundMemory, InvalidInputError, Memory, ScopeError
 from memory_mcp import StaticTokens, memory_server
-
-TOKENS = {"ann": "anns-token-for-the-tests", "bob": "bobs-token-for-the-tests"}
-
-
-def token_file(folder: Path, text: str | None = None) -> Path:
-    file = folder / "tokens.json"
-    file.write_text(json.dumps(TOKENS) if text is None else text)
-    file.chmod(0o600)
-    return file
 
 
 @pytest.fixture

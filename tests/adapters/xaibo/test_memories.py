@@ -12,7 +12,7 @@ from foreign_parts import Digests, Growing, Pieces, Unreachable, Vector
 from xaibo.primitives.modules.memory.memory_provider import MemoryToolProvider
 from xaibo.primitives.modules.memory.numpy_vector_index import NumpyVectorIndex
 
-from memory_core import BoundMemory, Draft, Memory, NotAStoreError
+from memory_core import BoundMemory, Draft, InvalidInputError, Memory, NotAStoreError, ScopeError, SharedMemory
 from memory_xaibo import (
     CoreMemory,
     EmbeddingProtocol,
@@ -321,3 +321,29 @@ async def test_a_dropped_memory_needs_nobody_to_close_it(tmp_path: Path) -> None
     await CoreMemory(config).store_memory("Ann rows")
     async with Memory(tmp_path / "memory.db") as memory:
         assert (await memory.bind(user="ann").stats()).records == 1
+
+
+async def test_a_memory_reads_what_its_configuration_shares_and_nothing_else(tmp_path: Path) -> None:
+    path = str(tmp_path / "memory.db")
+    owners = {user: CoreMemory({"path": path, "user": user}) for user in ("ann", "team", "company", "bob")}
+    ids = {user: await memory.store_memory(f"{user} has a kettle") for user, memory in owners.items()}
+    config = {"path": path, "user": "ann", "shared": {"us": "team", "handbook": "company"}, "writable": ["us"]}
+    ann = CoreMemory(config)
+    listed = {memory["content"]: memory["attributes"].get("space") for memory in await ann.list_memories()}
+    assert listed == {"ann has a kettle": None, "team has a kettle": "us", "company has a kettle": "handbook"}
+    found = {one.memory_id: one.attributes for one in await ann.search_memory("kettle")}
+    assert found == {ids["ann"]: {}, ids["team"]: {"space": "us"}, ids["company"]: {"space": "handbook"}}
+    assert await ann.get_memory(ids["bob"]) is None
+    assert not await ann.delete_memory(ids["bob"])
+    assert await ann.update_memory(ids["team"], "team has two kettles")
+    with pytest.raises(ScopeError, match="reading only"):
+        await ann.update_memory(ids["company"], "mine")
+    handle = ann.handle
+    mine = CoreMemory(memory=SharedMemory(handle, {"us": handle.memory.bind(user="team")}))  # type: ignore[attr-defined]
+    assert len(await mine.list_memories()) == 2
+    assert [memory["content"] for memory in await owners["ann"].list_memories()] == ["ann has a kettle"]  # not granted
+    for wrong in ({"shared": ["us"]}, {"writable": ["us"]}, {"shared": {"us": "team"}, "writable": ["them"]}):
+        with pytest.raises(InvalidInputError):
+            CoreMemory({"path": path, "user": "ann", **wrong})
+    for memory in (*owners.values(), ann):
+        await memory.close()

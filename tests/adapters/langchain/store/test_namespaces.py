@@ -92,3 +92,12 @@ def test_conditions_match_as_in_langgraph(namespaces: list[tuple[str, ...]], con
 def test_a_match_of_another_type_is_refused() -> None:
     with pytest.raises(ValueError, match="infix"):
         matching([("a",)], [MatchCondition("infix", ("a",))])  # type: ignore[arg-type]
+
+
+def test_a_label_of_an_id_is_no_wildcard_and_no_reserved_label(store: MemoryStore) -> None:
+    for user in ("*", "langgraph", "ann"):
+        store.put(("users", namespace_label(user)), "k", {"v": 1})
+        store.put((namespace_label(user), "notes"), "k", {"v": 1})
+        assert id_of_label(namespace_label(user)) == user
+    starred = ("users", namespace_label("*"))
+    assert store.list_namespaces(prefix=starred) == [starred]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import threading
 import time
 from pathlib import Path
@@ -123,6 +124,46 @@ def test_the_sweeper_deletes_what_has_expired_until_it_is_stopped(
     assert not [thread for thread in threading.enumerate() if "sweeper" in thread.name]
     with pytest.raises(InvalidInputError, match="sweep_interval_minutes"):
         store.start_ttl_sweeper(-1)
+
+
+async def test_the_async_store_stops_its_sweeper_without_blocking_the_loop(
+    ann: BoundMemory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store, sweeping, may_end = AsyncMemoryStore(ann), threading.Event(), threading.Event()
+
+    async def sweep(_: BoundMemory) -> int:  # one that waits for another process
+        sweeping.set()
+        await asyncio.to_thread(may_end.wait)
+        return 0
+
+    monkeypatch.setattr(BoundMemory, "sweep", sweep)
+    await store.start_ttl_sweeper(0.0001)
+    await asyncio.to_thread(sweeping.wait)
+    stopped = asyncio.create_task(store.stop_ttl_sweeper(timeout=30))
+    await asyncio.sleep(0)
+    may_end.set()  # would never be reached if the loop waited for the sweep
+    assert await stopped
+
+
+def test_a_started_sweeper_can_be_waited_for_and_cancelled(ann: BoundMemory) -> None:
+    store = MemoryStore(ann, ttl={"default_ttl": 1})
+    started = store.start_ttl_sweeper()
+    assert store.start_ttl_sweeper() is started
+    assert not started.done()
+    assert started.cancel()
+    assert store.stop_ttl_sweeper()
+    again = store.start_ttl_sweeper()
+    assert store.stop_ttl_sweeper()
+    assert again.result(timeout=10) is None
+
+
+async def test_a_started_sweeper_of_the_async_store_is_a_task(ann: BoundMemory) -> None:
+    store = AsyncMemoryStore(ann)
+    task = await store.start_ttl_sweeper()
+    assert task.cancel()
+    with contextlib.suppress(asyncio.CancelledError):
+        await task
+    assert await store.stop_ttl_sweeper()
 
 
 async def test_a_long_item_is_found_by_words_at_once_and_by_meaning_once_settled(ann: BoundMemory) -> None:

@@ -5,10 +5,11 @@ from __future__ import annotations
 import importlib
 import inspect
 import random
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from langgraph.store.base import PutOp
 from langgraph.store.memory import InMemoryStore
@@ -51,9 +52,23 @@ def sentences() -> list[str]:
     return listed
 
 
+class Known(MiniLmEmbedder):
+    """Embeds each text once, since all tests and both stores embed the same ones."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._rows: dict[str, Any] = {}
+
+    async def embed_documents(self, texts: Sequence[str]) -> Any:
+        new = [text for text in dict.fromkeys(texts) if text not in self._rows]
+        if new:
+            self._rows.update(zip(new, await super().embed_documents(new), strict=True))
+        return np.stack([self._rows[text] for text in texts])
+
+
 @pytest.fixture(scope="module")
 def embedder() -> Iterator[MiniLmEmbedder]:
-    embedder = MiniLmEmbedder()
+    embedder = Known()
     yield embedder
     run_sync(embedder.close)
 
