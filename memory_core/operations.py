@@ -9,17 +9,20 @@ from datetime import datetime
 from importlib import import_module
 from typing import Final, Literal, TypeVar, cast, get_args
 
+from memory_core.answers import answers
 from memory_core.checks import check_key, check_limit, check_one_of, check_query, check_unit, is_later
 from memory_core.conversation import Conversing
 from memory_core.drafts import as_list, check_expiries, check_version, complete, complete_all, complete_items, is_long
 from memory_core.errors import ForgottenError, RecordNotFoundError, ScopeError
 from memory_core.history import history
 from memory_core.hits import Hits
+from memory_core.limits import MAX_LIMIT
 from memory_core.loop import off_loop, on_core
 from memory_core.models import (
     STATES,
     Draft,
     ErasureReceipt,
+    Hit,
     MemoryRecord,
     Mode,
     Order,
@@ -135,6 +138,7 @@ class Operations(Conversing):
         candidates: int | None = None,
         recency: float = 0.0,
         importance: float = 0.0,
+        apart: bool = False,
     ) -> Hits:
         """Find memories by meaning and words, best first; an empty list means that nothing is relevant.
 
@@ -145,16 +149,15 @@ class Operations(Conversing):
             mode: `hybrid` (words, meaning and conversation context), `lexical` (without vectors), `vector` (cosine
                 alone) or `substring` (contains the query, ignoring case; newest first).
             every_word: Find only records with every word of the query, ranked by words. For `hybrid` and `lexical`.
-            floor: Leave out records that are not relevant: all of them, if the best is no better than the best of as
-                many unrelated records would be. `False` returns the best `limit` records even if none is relevant.
+            floor: Leave out records no better than the best of as many unrelated ones; `False` returns the best anyway.
             context: Find a turn also by what was said just before and after it, not only by itself.
             explain: Fill `Hit.components`.
             diversity: From 0 to 1: how much a hit must differ from the hits before it (maximal marginal relevance); at
                 0.5 a verbatim repetition is worth nothing. For up to 100 hits; scores are relative to the best.
             candidates: Number of best records from which `diversity` chooses; by default 4 times `limit`, at least 50.
-            recency: Weight of a part that is 1 now and falls by a factor of 0.995 with every hour since `occurred_at`
-                (Park et al. 2023).
+            recency: Weight of a part that is 1 now and falls by 0.5 % with every hour (Park et al. 2023).
             importance: Weight of the record's `importance`.
+            apart: Return an extracted fact and its turn as two hits; by default as one, the turn, at the better place.
         """
         check_one_of("mode", mode, get_args(Mode))
         request = SearchRequest(
@@ -169,7 +172,7 @@ class Operations(Conversing):
             recency=check_unit("recency", recency),
             importance=check_unit("importance", importance),
         )
-        return await self._search(request, diversity, candidates)
+        return await self._search(request, diversity, candidates, apart=apart)
 
     async def search_by_vector(
         self,
@@ -202,19 +205,29 @@ class Operations(Conversing):
             floor=floor,
             vector=unit_vector(vector),
         )
-        return await self._search(request, diversity, candidates)
+        return await self._search(request, diversity, candidates, apart=False)
 
-    async def _search(self, request: SearchRequest, diversity: float, pool: int | None) -> Hits:
+    async def _search(self, request: SearchRequest, diversity: float, pool: int | None, *, apart: bool) -> Hits:
         self._owned()
         if request.vector is None and not request.text.strip():
             return Hits()  # also without the floor
+        apart = apart or request.every_word or request.mode == "substring"  # which a turn may not satisfy
         if not check_unit("diversity", diversity):
-            return Hits(await self._run(lambda store, scope: store.search(scope, request)))
+            return Hits(await self._hits(request, apart=apart))
         from memory_core.retrieval.diversity import candidates, diversified  # noqa: PLC0415  (analysis takes 20 ms)
 
         wider = replace(request, limit=candidates(request.limit) if pool is None else check_limit(pool))
-        hits = await self._run(lambda store, scope: store.search(scope, wider))
+        hits = await self._hits(wider, apart=apart)
         return Hits(await asyncio.to_thread(diversified, hits, request.limit, diversity))  # some milliseconds
+
+    async def _hits(self, request: SearchRequest, *, apart: bool) -> Sequence[Hit]:
+        def search(wider: SearchRequest) -> Coroutine[object, object, list[Hit]]:
+            return self._run(lambda store, scope: store.search(scope, wider))
+
+        return await (search(request) if apart else answers(request, search, self._found))
+
+    async def _found(self, where: Where) -> Sequence[MemoryRecord]:
+        return (await self.list(where=where, limit=MAX_LIMIT)).records
 
     async def get(self, id: str) -> MemoryRecord | None:  # noqa: A002  (the record's own word)
         """The record with this id, in any state, or `None`; expired records are not returned."""

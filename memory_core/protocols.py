@@ -1,7 +1,6 @@
-"""The protocols of stores and embedders.
+"""The protocols of stores and embedders: having the methods is enough.
 
-Having the methods is enough. `memory_core.testing` has a contract for each: a test class to subclass.
-"""
+`memory_core.testing` has a contract for each: a test class to subclass."""
 
 from __future__ import annotations
 
@@ -341,6 +340,7 @@ class Searching(Protocol):
         mode: Mode = "hybrid",
         floor: bool = True,
         explain: bool = False,
+        apart: bool = False,
     ) -> list[Hit]:
         """See `BoundMemory.search`."""
         ...

@@ -6,16 +6,18 @@ under a label. Grants are arguments of the application's code: they are stored n
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Final, Literal, get_args
 
+from memory_core.answers import answers
 from memory_core.capture.messages import Message
 from memory_core.checks import check_key, check_limit, check_one_of, check_query, shown
 from memory_core.conversation import Conversing
 from memory_core.errors import InvalidInputError, RecordNotFoundError, ScopeError, UnsupportedError
 from memory_core.handle import EVERYTHING, BoundMemory
 from memory_core.hits import Hits
+from memory_core.limits import MAX_LIMIT
 from memory_core.loop import on_core
 from memory_core.merging import merged_page
 from memory_core.models import (
@@ -137,6 +139,7 @@ class SharedMemory(Conversing):
         floor: bool = True,
         context: bool = True,
         explain: bool = False,
+        apart: bool = False,
     ) -> Hits:
         """Find memories of all spaces, best first: see `BoundMemory.search`.
 
@@ -158,15 +161,23 @@ class SharedMemory(Conversing):
         )
         scopes = tuple(_bound(handle) for handle in self._spaces.values())
 
-        async def on_store() -> list[Hit]:
+        async def on_store(wider: SearchRequest) -> list[Hit]:
             store = await self.memory.ready()
             if not isinstance(store, SearchingTogether):
                 raise UnsupportedError(
                     f"a {type(store).__name__} cannot rank several owners together; search each handle by itself"
                 )
-            return await store.search_together(scopes, request)
+            return await store.search_together(scopes, wider)
 
-        return Hits(await on_core(on_store) if request.text.strip() else ())
+        async def search(wider: SearchRequest) -> list[Hit]:
+            return await on_core(lambda: on_store(wider))
+
+        async def turns(where: Where) -> Sequence[MemoryRecord]:
+            return (await self.list(where=where, limit=MAX_LIMIT)).records
+
+        if not request.text.strip():
+            return Hits()
+        return Hits(await (search(request) if apart or mode == "substring" else answers(request, search, turns)))
 
     async def list(
         self, *, where: Where = EVERYTHING, order: Order = "newest", limit: int = 50, cursor: str | None = None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from dataclasses import replace
 from itertools import dropwhile, takewhile
 from typing import TYPE_CHECKING, Final, Literal
 
@@ -158,9 +159,17 @@ async def write(scope: CallScope, messages: Sequence[BaseMessage]) -> None:
 
 async def clear(scope: CallScope) -> None:
     """Delete the turns of a conversation and their summaries."""
-    summaries = Where(session=scope.session, kinds=(SUMMARY_KIND,), data=SUMMARY_DATA, states=("active", "archived"))
-    for where in (summaries, _turns(scope)):
+    turns = _turns(scope, in_any_state=True)
+    page = await scope.memory.list(where=replace(turns, kinds=(SUMMARY_KIND,)), limit=_MOST)
+    ids = [record.id for record in page.records if _is_summary(record)]
+    for where in (Where(ids=ids, states=turns.states), turns):
         await scope.memory.delete_where(where, forget=False)
+
+
+def _is_summary(record: MemoryRecord) -> bool:
+    """Whether a record summarises messages: one of ours, or of `maintain`; tools may store others of this kind."""
+    is_own = record.data.items() >= SUMMARY_DATA.items()
+    return is_own or any(link.relation == "summarizes" for link in record.links)
 
 
 async def capture(scope: CallScope, messages: Sequence[BaseMessage], *, thread: Sequence[BaseMessage]) -> None:
@@ -175,7 +184,7 @@ async def capture(scope: CallScope, messages: Sequence[BaseMessage], *, thread: 
         thread: All messages that the conversation currently shows, in order.
     """
     limit = min(2 * len(thread) + _OTHER_WRITERS, _MOST)
-    page = await scope.memory.list(where=_turns(scope), order="newest", limit=limit)
+    page = await scope.memory.list(where=_turns(scope, in_any_state=True), order="newest", limit=limit)
     records = page.records[::-1]
     ids = {message_id(record) for record in records} & {message.id for message in thread} - {None}
     stored = [_recognised(record.role, record.text, message_id(record), ids) for record in records]
@@ -226,5 +235,7 @@ def _draft(message: BaseMessage, scope: CallScope) -> Draft:
     return to_draft(message, scope, source_key=key)
 
 
-def _turns(scope: CallScope) -> Where:
-    return Where(session=scope.session, kinds=(MESSAGE_KIND,))
+def _turns(scope: CallScope, *, in_any_state: bool = False) -> Where:
+    """The messages of a conversation: `maintain` compacts those that a summary covers, and archives some by policy."""
+    is_shown = Where(session=scope.session, kinds=(MESSAGE_KIND,), states=("active", "compacted"))
+    return replace(is_shown, states=("active", "compacted", "archived")) if in_any_state else is_shown

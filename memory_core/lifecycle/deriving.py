@@ -7,16 +7,17 @@ import logging
 from collections import defaultdict
 from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import UTC, date, datetime, timedelta
 from typing import Final, TypedDict
 
+from memory_core.answers import EXTRACTION
 from memory_core.errors import InvalidInputError, reason_for_log
 from memory_core.lifecycle.extraction import PatternExtractor
 from memory_core.lifecycle.fading import is_pinned, last_used
-from memory_core.lifecycle.plan import DAY, PINNED, Change, Reason, Step
+from memory_core.lifecycle.plan import DAY, PINNED, Change, Period, Reason, Step
 from memory_core.lifecycle.proposals import Extracted, Extractor, Insight, Reflector
 from memory_core.lifecycle.summaries import ExtractiveSummarizer
-from memory_core.limits import MAX_TEXT_CHARS
+from memory_core.limits import MAX_LINKS, MAX_TEXT_CHARS
 from memory_core.models import Draft, Json, Link, MemoryRecord, Patch, Relation, State
 from memory_core.protocols import Summarizer
 
@@ -30,7 +31,7 @@ QUIET_DAYS: Final = 1
 """A session without a turn for so many days is over, and its rest is summarised."""
 LEAST_NEW: Final = 20
 """New memories after which a reflector is called again."""
-EXTRACTION, SUMMARY, REFLECTION, INSIGHT = "extraction", "summary", "reflection", "insight"
+SUMMARY, REFLECTION, INSIGHT = "summary", "reflection", "insight"
 CONFIDENCE: Final = 0.9
 """Of derived statements: somebody's words, found by a pattern or by a model."""
 MAX_SOURCES: Final = 100
@@ -113,11 +114,39 @@ async def _summaries(records: Sequence[MemoryRecord], summarizer: Summarizer, no
     for turns in _batches(each for each in records if each.id not in covered and each.text.strip()):
         is_over = (now - turns[-1].occurred_at) / DAY >= QUIET_DAYS and len(turns) >= LEAST_SUMMARIZED
         if len(turns) == READ_AT_ONCE or is_over:
-            draft = await _summary(turns, summarizer)
-            yield Step(reason="summary", kept=draft.text, gone=(), changes=(), added=(draft,))
+            yield await _summary(turns, summarizer)
 
 
-async def _summary(turns: Sequence[MemoryRecord], summarizer: Summarizer) -> Draft:
+async def of_periods(
+    records: Iterable[MemoryRecord], periods: Sequence[Period], summarizer: Summarizer, now: datetime
+) -> AsyncIterator[Step]:
+    """A step for each period whose sessions have ended: a summary of their summaries, of which there are at least two.
+
+    Args:
+        records: With the summaries of sessions, also new ones.
+    """
+    summaries = [each for each in records if each.kind == SUMMARY]
+    for period in periods:
+        covered = {link.id for each in summaries if each.data.get("period") == period for link in each.links}
+        groups: dict[date, list[MemoryRecord]] = defaultdict(list)
+        for each in sorted(summaries, key=lambda record: (record.occurred_at, record.id)):
+            if each.id not in covered and "period" not in each.data:
+                groups[_first_day(each.occurred_at, period)].append(each)
+        for first, sources in groups.items():
+            is_over = first < _first_day(now - 2 * QUIET_DAYS * DAY, period)
+            if is_over and len(sources) > 1:
+                yield await _summary(sources[-MAX_LINKS:], summarizer, period)
+
+
+def _first_day(at: datetime, period: Period) -> date:
+    day = at.astimezone(UTC).date()
+    if period == "week":
+        return day - timedelta(days=day.weekday())
+    return day.replace(day=1) if period == "month" else day
+
+
+async def _summary(turns: Sequence[MemoryRecord], summarizer: Summarizer, period: Period | None = None) -> Step:
+    """The step that adds the summary of some turns, or of the summaries of a period."""
     texts = [f"{turn.author or turn.role or ''}: {turn.text}".removeprefix(": ") for turn in turns]
     by, text = type(summarizer).__name__, ""
     try:
@@ -127,19 +156,21 @@ async def _summary(turns: Sequence[MemoryRecord], summarizer: Summarizer) -> Dra
     if not text:
         by, text = ExtractiveSummarizer.__name__, await ExtractiveSummarizer().summarize(texts)
     first, last = turns[0], turns[-1]
-    return Draft(
+    span = {"from": str(first.data.get("from", first.occurred_at.isoformat())), "until": last.occurred_at.isoformat()}
+    draft = Draft(
         text[:MAX_TEXT_CHARS],
         kind=SUMMARY,
         tags=(PINNED,) if any(map(is_pinned, turns)) else (),
         importance=max(turn.importance for turn in turns),
         occurred_at=last.occurred_at,
-        data={"by": by, "from": first.occurred_at.isoformat(), "until": last.occurred_at.isoformat()},
+        data={"by": by, **span, **({"period": period} if period else {})},
         links=_linked("summarizes", turns),
-        **_identity(SUMMARY, *(turn.id for turn in turns)),
+        **_identity(SUMMARY, *([period] if period else []), *(turn.id for turn in turns)),
         agent=_shared(turn.agent for turn in turns),
-        session=first.session,
+        session=None if period else first.session,
         collection=_shared(turn.collection for turn in turns),
     )
+    return Step(reason="summary", kept=draft.text, gone=(), changes=(), added=(draft,))
 
 
 def compacted(records: Iterable[MemoryRecord], days: float, now: datetime) -> Iterator[Step]:

@@ -22,13 +22,18 @@ MAX_READ_CHARS: Final = 4_000
 """Characters of a turn that are read, from its beginning; beyond that stand pasted texts."""
 MAX_CLAUSE_CHARS: Final = 160
 
-_CODE: Final = re.compile(r"```.*?(?:```|$)", re.DOTALL)
-_END: Final = re.compile(r"(?<!\bMr\.)(?<!\bMrs\.)(?<!\bMs\.)(?<!\bDr\.)(?<!\bSt\.)(?<=[.!?\u2026])[\"')]*\s+|\n+")
+_NOT_OWN: Final = re.compile(
+    r"```.*?(?:```|$)|[\"\u201c](?:[^\"\u201c\u201d\s]+ +){3,}[^\"\u201c\u201d\n]*[\"\u201d]", re.DOTALL
+)
+"""Code, and quotations of four words or more."""
+_END: Final = re.compile(
+    r"(?<!\bMr\.)(?<!\bMrs\.)(?<!\bMs\.)(?<!\bDr\.)(?<!\bSt\.)(?<!\s[A-Z]\.)(?<=[.!?\u2026])[\"')]*\s+|\.{2,}|\n+"
+)
 _NEXT: Final = re.compile(
-    r"\s*(?:;|\s[-\u2013\u2014]+\s|\u2014|,? (?:and|but|so|because|cause|'cause|since|though|although|while|which)"
-    r" (?=(?:i|i'm|i've|i'd|i'll|my|we|we're|we've|our|it|it's|that|that's|this|he|she|they|you|there|now|then|can"
-    r"|could|would"
-    r"|wondering|looking|trying|hoping)\b)"
+    r"\s*(?:;|\s[-\u2013\u2014]+\s|\u2014|,? (?:(?<!\bnow )and|but|so|(?:(?:even|especially|just|only|probably"
+    r"|mainly) )?"
+    r"(?:because|cause|'cause|since|though|although|while|which)) (?=(?:i|i'm|i've|i'd|i'll|my|we|we're|we've|our|it"
+    r"|it's|that|that's|this|he|she|they|you|there|now|then|can|could|would|wondering|looking|trying|hoping)\b)"
     r"|, (?:so|which|because|though|although|while|however|hence|now|but) )\s*",
     re.IGNORECASE,
 )
@@ -39,10 +44,12 @@ _OPENING: Final = re.compile(
     r"|as an? [\w-]+(?: [\w-]+)?)(?: (?-i:[A-Z])\w+)?[,!.:]* +)+(?=\S)",
     re.IGNORECASE,
 )
+_JOINT: Final = re.compile(r"(?:^|(?<=, ))(?:[Mm]y|[Oo]ur|[Ss]ome|[Tt]he|[Aa]n?|[A-Z]\w+)(?: [\w'-]+){0,3} and I\b")
+"""A subject of which "I" is only the end: "my colleagues and I"."""
 _UNFIT: Final = re.compile(
-    r"[?{}<>=|*#\\\[\]]|\w\(|https?:|\b(?:if|unless|whether|maybe|perhaps|might|wondering|supposed|imagine|suppose"
-    r"|pretend"
-    r"|hypothetical\w*|would be|could be|should be|not sure|kidding|joking)\b|:$|\.\.\.$",
+    r"[?{}<>=|*#\\\[\]]|\w\(|https?:|^(?-i:I [A-Z][a-z])|\b(?:if|unless|whether|maybe|perhaps|might|wondering"
+    r"|supposed|imagine|suppose"
+    r"|pretend|hypothetical\w*|would be|could be|should be|not sure|kidding|joking)\b|:$|\.\.\.$",
     re.IGNORECASE,
 )
 _OF_THE_HOUR: Final = re.compile(
@@ -53,8 +60,16 @@ _OF_THE_HOUR: Final = re.compile(
 """Words that show that a statement in the present does not last."""
 _DANGLING: Final = re.compile(
     r"\b(?:it|this|these|those|them|one|ones|there(?! (?:is|are)\b)|here|things?|stuff|same|such|latter|former|above"
-    r"|below|following|he|she"
-    r"|they|him)\b|\b(?:that|so|to|too|her|and|of|with|for|the|a|as well)[.!]*$|\bthat(?:'s| is| was)\b",
+    r"|below|following|he|she|they|him|hers|theirs|yours|others?|we both|(?:for|in|of|on|at|to|with|from|by|about"
+    r"|like|see|visit|try|do|buy|read|watch|play|make|learn) that"
+    r"|(?:of|like|love|enjoy|watch) (?:his|her|their)|watch(?:ing)? (?:on|like|a little|a lot|a bit|at|for"
+    r"|when|with)|read a bit|not as|been (?:playing|doing|watching|using) (?:for|since)|(?:what|how) about)\b"
+    r"|\bthat(?:'s| is| was)\b"
+    r"|\b(?:that|so|to|too|her|and|or|but|of|with|for|in|on|at|near|from|by|about|the|an?|my|your|some|any|many|most"
+    r"|all|none|each"
+    r"|even|is|are|was|as well|better|less|visiting|using|getting|going|making|watching|buying|trying|taking|owning"
+    r"|wearing"
+    r"|finding|seeing|hearing|giving)[.!]*$",
     re.IGNORECASE,
 )
 """Words that refer to something outside of the clause, and ends that something is missing after."""
@@ -77,12 +92,12 @@ def _extracted(texts: Sequence[str]) -> list[Extracted]:
 
 def statements(text: str) -> Iterator[tuple[str, str]]:
     """Each clause of a text that states a fact or a preference of the speaker, with its kind; each once."""
-    plain = unicodedata.normalize("NFKC", _CODE.sub(" ", text[:MAX_READ_CHARS])).replace("\u2019", "'")
+    plain = unicodedata.normalize("NFKC", _NOT_OWN.sub(" ", text[:MAX_READ_CHARS])).replace("\u2019", "'")
     known: set[str] = set()
     for sentence in _END.split(plain):
         if sentence.rstrip(" \"')").endswith("?"):
             continue
-        for part in _NEXT.split(_OPENING.sub("", sentence.strip())):
+        for part in _NEXT.split(_JOINT.sub("they", _OPENING.sub("", sentence.strip()))):
             clause = _OPENING.sub("", part.strip(" ,;:\"'()"))
             kind = _kind(clause) if len(clause) <= MAX_CLAUSE_CHARS else None
             plainly = clause.casefold().rstrip(".!")

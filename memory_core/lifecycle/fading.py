@@ -38,6 +38,19 @@ def fading(records: Iterable[MemoryRecord], policy: MaintainPolicy, now: datetim
     yield from (_archived(record, "budget") for record in _beyond_budget(left, policy))
 
 
+def outdated(records: Iterable[MemoryRecord], days: float, now: datetime) -> Iterator[Step]:
+    """A step for each record that has been archived for so many days: it is deleted, but not if it is pinned or shows
+    in `history` what was true before.
+
+    Args:
+        records: Records in all states.
+    """
+    for record in records:
+        is_old = record.state == "archived" and (now - record.updated_at) / DAY > days
+        if is_old and record.valid_to is None and record.text and not is_pinned(record):
+            yield Step(reason="deleted", kept="", gone=(record.text,), changes=(), deleted={record.id: record.version})
+
+
 def is_pinned(record: MemoryRecord) -> bool:
     """Whether a record stays active."""
     return PINNED in record.tags

@@ -11,7 +11,7 @@ from memory_core.all_owners import Operator
 from memory_core.drafts import complete
 from memory_core.errors import ConflictError, DuplicateIdError, RecordNotFoundError
 from memory_core.handle import BoundMemory
-from memory_core.lifecycle.deriving import Helpers, derived
+from memory_core.lifecycle.deriving import Helpers, derived, of_periods
 from memory_core.lifecycle.plan import DEFAULT_POLICY, Change, MaintainPolicy, Maintenance, Step
 from memory_core.lifecycle.planning import merge_of, plan
 from memory_core.lifecycle.proposals import Extractor, Reflector
@@ -41,7 +41,8 @@ async def maintain(
 
     Every change is its own transaction and applies only to the version of the record that it was planned for. So this
     can run beside writers and other processes, can be interrupted at any point, and continues when it is called again.
-    A second call changes nothing. Nothing is deleted, and `undo_maintenance` reverts all changes.
+    A second call changes nothing. Nothing is deleted unless the policy says so (`delete_after`), and
+    `undo_maintenance` reverts all other changes.
 
     Args:
         handle: The records to maintain, limited by its agent, session and collection.
@@ -60,6 +61,8 @@ async def maintain(
     known = {record.id for record in records}
     new = [draft for step in additions for draft in step.added if draft.id not in known]
     expected = [*records, *(complete(draft, handle.scope, now) for draft in new)]
+    if summarizer is not None:
+        additions += [step async for step in of_periods(expected, policy.periods, summarizer, now)]
     steps = [*additions, *await asyncio.to_thread(plan, expected, policy, now)]
     wishes = {"duplicate": policy.duplicates, "correction": policy.contradictions}
     proposed = tuple(step for step in steps if wishes.get(step.reason) == "propose")
@@ -98,7 +101,8 @@ async def add_once(
     """`BoundMemory.add` for `on_duplicate="merge"` and `"refuse"`."""
     draft = complete(entry, handle.scope, handle.memory.clock())
     query = cut_query(draft.text)
-    hits = await handle.search(query, limit=MAX_LIKE, mode="lexical", floor=False, where=Where(kinds=[draft.kind]))
+    like_it = Where(kinds=[draft.kind])
+    hits = await handle.search(query, limit=MAX_LIKE, mode="lexical", floor=False, where=like_it, apart=True)
     like = [hit.record for hit in hits if merge_of(hit.record, draft) is not None]
     if like and on_duplicate == "refuse":
         return like[0]
@@ -158,6 +162,11 @@ async def _apply(handle: BoundMemory, step: Step) -> bool:
             await handle.update(change.id, change.patch, expected_version=change.version)
         except (ConflictError, RecordNotFoundError):  # another caller was faster
             return False
+    for id, version in step.deleted.items():  # noqa: A001  (the record's own word)
+        record = await handle.get(id)
+        if record is None or record.version != version:
+            return False
+        await handle.delete_where(Where(ids=[id], states=["archived"]))
     return True
 
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
-from typing import Final, Literal
+from typing import Final, Literal, get_args
 
+from memory_core.checks import check_one_of
 from memory_core.errors import InvalidInputError
 from memory_core.json_values import Value
 from memory_core.models import Draft, Patch
@@ -18,7 +19,10 @@ PINNED: Final = "pinned"
 """Records with this tag stay active."""
 DAY: Final = timedelta(days=1)
 
-Reason = Literal["extracted", "summary", "reflection", "duplicate", "correction", "faded", "expired", "budget"]
+Reason = Literal[
+    "extracted", "summary", "reflection", "duplicate", "correction", "faded", "expired", "budget", "deleted"
+]
+Period = Literal["day", "week", "month"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -48,6 +52,11 @@ class MaintainPolicy(Value):
     """Most active records of an owner; the weakest beyond that are archived."""
     most_bytes: int | None = None
     """Most bytes of their texts and data together, in UTF-8."""
+    delete_after: float | None = None
+    """Days after which an archived record is deleted for good, unless it is pinned or was superseded; `None` deletes
+    nothing."""
+    periods: tuple[Period, ...] = ()
+    """Periods (UTC, weeks from Monday) that a summarizer also summarises, from the summaries of their sessions."""
     where: Where = field(default_factory=Where)
     """The records to maintain."""
 
@@ -56,7 +65,9 @@ class MaintainPolicy(Value):
             for kind, days in times.items():
                 if not 0 < days < float("inf"):
                     raise InvalidInputError(f"the {name} of {kind!r} must be a number of days above 0, not {days!r}")
-        for name in ("most_records", "most_bytes", "compact_after"):
+        for period in self.periods:
+            check_one_of("period", period, get_args(Period))
+        for name in ("most_records", "most_bytes", "compact_after", "delete_after"):
             value = getattr(self, name)
             if value is not None and value < 0:
                 raise InvalidInputError(f"{name} must be 0 or more, or None for no limit, not {value!r}")
@@ -85,6 +96,8 @@ class Step(Value):
     changes: tuple[Change, ...]
     added: tuple[Draft, ...] = ()
     """New records, with ids, so that the step can be reverted."""
+    deleted: Mapping[str, int] = field(default_factory=dict[str, int])
+    """Ids and versions of the records that are deleted for good, which nothing reverts."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)

@@ -11,7 +11,7 @@ from memory_core.drafts import patched
 from memory_core.json_values import UNSET
 from memory_core.lifecycle.corrections import corrections
 from memory_core.lifecycle.deriving import compacted, is_by_model, is_note, is_turn
-from memory_core.lifecycle.fading import fading
+from memory_core.lifecycle.fading import fading, outdated
 from memory_core.lifecycle.plan import Change, MaintainPolicy, Step
 from memory_core.lifecycle.sameness import groups_of_same, statement_of
 from memory_core.limits import MAX_LINKS, MAX_TAGS
@@ -45,7 +45,10 @@ def plan(records: Iterable[MemoryRecord], policy: MaintainPolicy, now: datetime)
         replaced = list(compacted(left, policy.compact_after, now))
         left = _after(replaced, left)
         steps += replaced
-    return [*steps, *fading(left, policy, now)]
+    steps += fading(left, policy, now)
+    if policy.delete_after is not None:
+        steps += outdated(everything, policy.delete_after, now)
+    return steps
 
 
 def merge_of(one: MemoryRecord, other: MemoryRecord) -> Step | None:

@@ -22,7 +22,8 @@ _RELATIVE: Final = (
     r"(?:(?:step|half-|grand|great-?grand|god|foster )?(?:mother|mom|mum|father|dad|parents?|sisters?|brothers?|sons?"
     r"|daughters?|child|children|kids?|ma|pa)(?:-in-law)?|wife|husband|partner|girlfriend|boyfriend|fianc[e\u00e9]e?"
     r"|spouse|aunt|uncle|cousins?|nieces?|nephews?|twins?|in-laws|(?:best |close )?friend|roommate|flatmate|neighbou?r"
-    r"|boss|manager|supervisor|colleague|coworker|co-worker|mentor|coach|teacher|tutor|therapist|doctor|dentist|landlord"
+    r"|boss|manager|supervisor|colleague|coworker|co-worker|mentor|coach|teacher|tutor|therapist|doctor|dentist"
+    r"|landlord"
     r"|landlady|lawyer|accountant|advisor|dogs?|cats?|pupp(?:y|ies)|kittens?|parrot|hamster|guinea pigs?|rabbit|horse"
     r"|turtle|pets?)"
 )
@@ -40,8 +41,7 @@ _CONDITION: Final = (
     r"(?:vegetarian|vegan|pescatarian|diabetic|pregnant|married|single|divorced|engaged|widowed|retired|unemployed"
     r"|self-employed|left-handed|right-handed|ambidextrous|colou?r[- ]?blind|short-sighted|near-?sighted|deaf|dyslexic"
     r"|autistic|bilingual|adopted|lactose[- ]intolerant|gluten[- ]intolerant|c(?:o?)eliac|asthmatic|transgender"
-    r"|trans|gay"
-    r"|lesbian|bisexual|religious|an? only child)"
+    r"|trans|gay|lesbian|bisexual|religious|an? only child)"
 )
 _TIME_OF_DAY: Final = r"\d{1,2}(?::\d\d| ?[ap]\.?m)"
 _DAY: Final = r"(?:mon|tues|wednes|thurs|fri|satur|sun)days?"
@@ -49,8 +49,7 @@ _MONTH: Final = r"(?:january|february|march|april|may|june|july|august|september
 _DATE: Final = rf"(?:{_DAY}|(?:the )?\d{{1,2}}(?:st|nd|rd|th)?(?: of)? {_MONTH}|{_MONTH} \d{{1,2}}|\d{{4}}-\d\d-\d\d)\b"
 _EVERY: Final = (
     rf"(?:every (?:day|morning|evening|night|week|weekend|month|year|summer|winter|{_DAY})|each (?:day|morning|week)"
-    rf"|daily"
-    rf"|on (?:{_DAY}|weekends|weekdays)|(?:once|twice|three times|\d times) a (?:day|week|month|year)"
+    rf"|daily|on (?:{_DAY}|weekends|weekdays)|(?:once|twice|three times|\d times) a (?:day|week|month|year)"
     r"|in the (?:mornings|evenings|afternoons)|at night)"
 )
 _HABIT: Final = (
@@ -59,13 +58,14 @@ _HABIT: Final = (
     r"|train|work out|work|volunteer|attend|play|sing|dance|paint|write|commute|teach|jog|hike|sleep|surf|climb|bike)"
 )
 _BAD_LIKE: Final = (
-    r"(?!(?:it|that|this|these|those|them|him|her|you|your|how|what|when|where|who|the|his|their|its|both|either|to"
+    r"(?!(?:it|that|this|these|those|them|him|her|you|your|is|are|was|were|has|had|how|now|what|when|where|who|the"
+    r"|his|their|its|both|either|to"
     r"|hearing|seeing|knowing|being able|having|getting|talking|sharing|watching (?:him|her|them|you)|option|suggestion"
-    r"|idea|approach|more|some|an? (?:more|step|good|simple|different|way|version|few))\b)"
+    r"|idea|approach|more|some|something|many|several|an? (?:more|step|good|simple|different|way|version|few))\b)"
 )
 
 _THING_DONE: Final = (
-    r"(?!(?:(?:a|an|the) (?:lot|bit|few|little|chance|look|hold|step|first step|point|mistake|great time|good time"
+    r"(?!(?:(?:a|an|the) (?:fact|lot|bit|few|little|chance|look|hold|step|first step|point|mistake|great time|good time"
     r"|blast|picture"
     r"|photo|pic|problem|issue|error|feeling|hard time|difference|change)|my (?:mind|best|thoughts|eye|heart))\b)"
     rf"(?:an?|my|our|two|three|four|five|\d+|{_NAME})\b"
@@ -81,7 +81,8 @@ _FACTS: Final = (
     rf"my (?:full |first |last |middle |given |user)?name(?:'s| is) {_NOT_A_NAME}{_NAME}",
     rf"i(?:'m| am) {_NOT_A_NAME}{_NAME}(?: {_NAME})?(?:$|[.!]|,? (?:and|from|from the)\b|, an? )",
     (
-        r"i(?:'m| am) (?:currently |now |also |actually )?an? (?!(?:(?:\w+ )?fan|bit|little|lot|tad|touch|mess"
+        r"i(?:'m| am) (?:currently |now |also |actually )?an? (?!(?:(?:\w+ )?fan|(?:(?:pretty|very|really|total|big"
+        r"|huge|massive|great|avid) )+fan(?=[.!]*$)|bit|little|lot|tad|touch|mess"
         r"|idiot|fool|step|while|few|huge|couple|week|day|month|year|minute|long|good|great|complete|total|hundred"
         r"|sucker|wreck|part|loss|position|big believer|firm|situation|hurry|rush|mix|combination|place|better"
         r"|happy|proud|point|state)\b)(?:[\w'-]+ ?)+"
@@ -125,7 +126,10 @@ _FACTS: Final = (
         r"|dyslexia|insomnia|migraines|arthritis|epilepsy|tinnitus|anxiety|depression|hay fever|high blood pressure"
         r"|celiac disease|ibs)\b"
     ),
-    rf"(?:i|we) {_ADVERB}live (?:in|near|with|at|on|by|alone|next to|outside) ?(?!the moment)[\w' -]*",
+    (
+        rf"(?:i|we) {_ADVERB}live (?:in|near|with|at|on|by|alone|next to|outside) ?(?!the moment|.*\b(?:world|society"
+        rf"|times|age)\b)[\w' -]*"
+    ),
     (
         rf"{_I}work (?:as an?|at|for|in|night shifts|nights|part[- ]time|full[- ]time|remotely|from home|with) "
         rf"?(?!it|this|progress|parallel)[\w' -]*"
@@ -171,10 +175,11 @@ _FACTS: Final = (
     r"i (?:broke|fractured|sprained|tore|dislocated) my [\w' -]+",
     (
         r"i used to (?:live|work|play|smoke|drink|teach|study|dance|sing|swim|run|own|drive|compete) (?!with it|on "
-        r"this|on it)[\w' -]+"
+        r"this|on it|when|as|until|back|a lot|all)[\w' -]+"
     ),
     (
-        rf"(?:my|our) {_PROPERTY}(?: (?:address|date))?(?:'s| is| are) (?:currently |now |on |in |at )*(?!(?:to|not"
+        rf"(?:my|our) {_PROPERTY}(?: (?:address|date))?(?: is| are|'s(?= (?:an?|the|on|at|\d"
+        rf"|(?-i:[A-Z])))) (?:currently |now |on |in |at )*(?!(?:to|not"
         rf"|just|still|getting|good|great|fine|ok|okay|tight|limited|important|very|so|really|going|pretty|coming"
         rf"|about|being|due|like|what|how|when|all|more|also|set)\b)[\w@.+' :-]+"
     ),
@@ -194,7 +199,8 @@ _FACTS: Final = (
     ),
     (
         rf"(?:my|our)(?: (?:older|younger|eldest|oldest|youngest|little|big|late|best|new|only|elderly))* "
-        rf"{_RELATIVE} (?:is|are|was|were) (?:an? (?!bit|little|lot|big help|great|huge|good|mess|fan)[\w -]+|(?:a "
+        rf"{_RELATIVE} (?:is|are|was|were) (?:an? (?!bit|little|lot|big help|great|huge|good|mess"
+        rf"|(?:\w+ )?fan)[\w -]+|(?:a "
         rf")?(?:allergic|afraid|scared|from|called|named|married|vegan|vegetarian|retired|deaf|blind|\d+)\b)"
     ),
     (
@@ -242,17 +248,20 @@ _PREFERENCES: Final = (
     rf"i (?:go by|prefer to be called) {_NAME}",
     (
         r"i (?:(?:also |still )?(?:only|never|always)|don't|do not|can't|cannot) (?:eat|drink|smoke|wear|watch) "
-        r"(?!much|enough|so|any of)[\w' -]+"
+        r"(?!much|enough|so|any of|too|often|during|when|while|until|as)[\w' -]+"
     ),
     (
         r"(?:my|our)(?: all[- ]time| absolute)? (?:favou?rites?|preferred)(?: [\w'-]+){1,5} (?:is|are|has always "
         r"been|would be|was) (?!the (?:first|last|second|one)|when|how|getting|seeing|what)[\w' \"-]+"
     ),
-    r"(?-i:[A-Z])[\w' -]+ (?:is|are) my (?:all[- ]time |absolute )?favou?rite(?: [\w -]+)?[.!]*$",
+    (
+        r"(?!(?:i|we|you|they|he|she)\b)(?-i:[A-Z])[\w' -]+ (?:is|are) my (?:all[- ]time "
+        r"|absolute )?favou?rite [\w -]+[.!]*$"
+    ),
     rf"{_I}prefer {_BAD_LIKE}(?:\w+ing\b )?{_BAD_LIKE}[\w' -]+",
     (
         r"i(?:'d| would)(?: much| always)? rather (?:sit|stay|travel|work|have|eat|drink|live|walk|take|fly|drive"
-        r"|read|sleep|meet|pay|be) (?!it|this|that)[\w' -]+"
+        r"|read|sleep|meet|pay) (?!it|this|that)[\w' -]+"
     ),
     (
         rf"(?:i|we) {_ADVERB}(?:don't |do not )?(?:like|love|enjoy|adore|hate|dislike|detest|loathe|can't stand"
@@ -277,7 +286,7 @@ _EVENTS: Final = (
     (
         rf"(?:i|we)(?:'ve| have) (?:also |just |recently |finally |already |successfully )*(?:implemented|set up"
         rf"|deployed|migrated|configured|integrated|scheduled|decided (?:on|to)|chosen|{_DID}) (?=(?:[^ ]+ "
-        rf"){{4}})(?!(?:my|some) (?:code|idea))(?!the (?:code|following|changes|error|issue)\b)(?:{_THING_DONE}"
+        rf"){{4}})(?!(?:my|some) (?:code|idea))(?!that\b|the (?:code|following|changes|error|issue)\b)(?:{_THING_DONE}"
         rf"|[\w-]+ )[\w' ,.\"&/%`-]+"
     ),
     (

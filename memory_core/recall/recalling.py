@@ -69,7 +69,7 @@ async def _selected(
     limit = min(max(_FEWEST_HITS, min(room // _LINE_CHARS, _PER_LINE * wanted)), enough, MAX_LIMIT)
     while True:
         hits = await handle.search(
-            query, limit=limit, where=where, mode=options.mode, floor=options.floor, explain=explain
+            query, limit=limit, where=where, mode=options.mode, floor=options.floor, explain=explain, apart=True
         )
         longest = longest_text(options.max_chars, options.max_tokens)
         selection = await asyncio.to_thread(select, query, hits, options, longest=longest, now=now)  # some milliseconds
@@ -186,7 +186,9 @@ async def _considered(
     wider: tuple[tuple[Reason, Where], ...] = (("floor", options.conditions()), ("filter", Where(states=STATES)))
     for reason, where in wider:
         known = {each.hit.record.id for each in considered}
-        more = await handle.search(query, limit=limit, where=where, mode=options.mode, floor=False, explain=True)
+        more = await handle.search(
+            query, limit=limit, where=where, mode=options.mode, floor=False, explain=True, apart=True
+        )
         for hit in more:
             if hit.record.id not in known:
                 superseded = reason == "filter" and hit.record.state == "archived"

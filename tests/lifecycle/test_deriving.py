@@ -6,7 +6,7 @@ import logging
 import random
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 
 import pytest
 import pytest_asyncio
@@ -28,6 +28,8 @@ from memory_core.lifecycle import (
     maintain_all,
     undo_maintenance,
 )
+from memory_core.lifecycle.deriving import of_periods
+from memory_core.lifecycle.plan import Period
 from memory_core.lifecycle.reflection import patterns
 from memory_core.lifecycle.summaries import telling_sentences
 from memory_core.models import STATES
@@ -136,12 +138,12 @@ async def test_it_ends_in_the_same_state_wherever_it_was_interrupted(memory: Mem
         )
 
     whole = memory.bind(user="whole")
-    await talk(whole)
+    await talk(whole, weeks=2)
     writes = sum(len(step.changes) + bool(step.added) for step in (await run(whole)).steps)
     expected = shape(await everything(whole))
     for number in range(20):
         handle = memory.bind(user=f"killed {number}")
-        await talk(handle)
+        await talk(handle, weeks=2)
         left = chance.randrange(writes)
         for step in (await run(handle, dry_run=True)).steps:
             if left > 0:
@@ -278,6 +280,50 @@ async def test_summarised_turns_are_compacted_when_nobody_needs_them(ann: BoundM
     assert {key for key in active if key.startswith("0.")} == {"0.0", "0.2", "0.4"}
     assert len(active) == 3 + 10
     assert (await ann.recall("What can Ann cook with lentils?", links=["summarizes"])).text
+
+
+async def test_summaries_of_sessions_are_summarised_by_day_week_and_month(ann: BoundMemory) -> None:
+    await talk(ann, weeks=12)  # sessions on Monday and Tuesday, from 2 March to 18 May; now it is 1 June
+    policy = MaintainPolicy(periods=("week", "month"))
+    await maintain(ann, policy, summarizer=ExtractiveSummarizer(300))
+    months = [each for each in await of_kind(ann, "summary") if each.data.get("period") == "month"]
+    assert [(each.data["from"], len(each.links)) for each in months] == [
+        ("2026-03-02T09:00:00+00:00", 5),
+        ("2026-04-06T09:00:00+00:00", 4),
+    ]
+    assert all(each.session is None and len(each.text) <= 300 for each in months)
+    assert not [each for each in await of_kind(ann, "summary") if each.data.get("period") == "week"]  # one session each
+    sources = await ann.list(where=Where(ids=[link.id for link in months[0].links]))
+    assert [each.session for each in sources.records[::-1]] == [f"week {n}" for n in range(5)]
+    assert await maintain(ann, policy, summarizer=ExtractiveSummarizer(300)) == Maintenance()
+
+
+@pytest.mark.parametrize(("period", "first"), [("day", date(2026, 3, 5)), ("week", date(2026, 3, 2))])
+async def test_a_period_is_summarised_once_it_is_over(memory: Memory, period: Period, first: date) -> None:
+    ann = memory.bind(user="ann")
+    for session in ("a", "b"):
+        at = datetime(2026, 3, 5, 9, tzinfo=UTC)
+        said = (f"Boat {n} of {session} sails to harbour {n}" for n in range(10))
+        await ann.add_many([Draft(t, kind="message", role="user", session=session, occurred_at=at) for t in said])
+    policy = MaintainPolicy(periods=(period,))
+    for now, count in ((first + timedelta(days=2), 0), (NOW.date(), 1)):
+        records = [each for each in (await everything(ann)).values() if "period" not in each.data]
+        steps = [
+            step
+            async for step in of_periods(
+                [*records, *await planned(ann)],
+                policy.periods,
+                ExtractiveSummarizer(),
+                datetime.combine(now, datetime.min.time(), tzinfo=UTC),
+            )
+        ]
+        assert len(steps) == count
+
+
+async def planned(ann: BoundMemory) -> list[MemoryRecord]:
+    """The summaries that a first run would add."""
+    plan = await maintain(ann, summarizer=ExtractiveSummarizer(), dry_run=True)
+    return [complete(draft, ann.scope, NOW) for step in plan.steps for draft in step.added]
 
 
 async def days_of(handle: BoundMemory, first: int, count: int) -> None:

@@ -27,7 +27,7 @@ LIKED = """
 Call me Fitz|You can call me Lou.|I prefer tea over coffee|I love hiking in the Alps|I can't stand cilantro
 My favorite color is teal|I hate flying
 Chess is my favourite game|I only drink decaf|I'm a big fan of Miles Davis
-I'd rather fly in the morning
+I'd rather fly in the morning|I love cooking now and then|I don't watch westerns
 My kids love dinosaurs
 """
 HAPPENED = """
@@ -47,6 +47,10 @@ I have two options|I've been working on this since Monday|I'm thinking about mov
 I'm a mix of happy and sad
 Do you think I am a good cook?|You are a carpenter from Leeds|```\\nI am a carpenter\\n```
 print("I am a carpenter")|My cousin Emil.
+My sister and I moved to Rome|I grew up near some|I love visiting|I like most of his films|I used to play when I was six
+He said: "I am a nurse and I like it."|I am a pretty big fan|I want to visit that for sure
+I like many|I like football better
+I don't watch too often|We live in a mad world|Novels which I love are long
 """
 
 

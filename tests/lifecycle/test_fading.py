@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
 import pytest_asyncio
 
-from memory_core import BoundMemory, Draft, InvalidInputError, Memory, Where
-from memory_core.lifecycle import MaintainPolicy, Maintenance, maintain, undo_maintenance
+from memory_core import BoundMemory, Draft, InvalidInputError, Memory, Patch, Where
+from memory_core.lifecycle import MaintainPolicy, Maintenance, apply_steps, maintain, undo_maintenance
 
 NOW = datetime(2026, 6, 1, tzinfo=UTC)
 
@@ -87,3 +88,35 @@ async def test_what_is_merged_or_corrected_does_not_count_for_the_budget(ann: Bo
 def test_a_policy_that_means_nothing_is_refused(wrong: dict[str, Any]) -> None:
     with pytest.raises(InvalidInputError, match="must be"):
         MaintainPolicy(**wrong)
+
+
+async def test_only_a_policy_that_says_so_deletes_what_was_archived_long_ago(tmp_path: Path) -> None:
+    now = [NOW - timedelta(days=40)]
+    async with Memory(tmp_path / "m.db", embedder=None, clock=lambda: now[0]) as memory:
+        ann = memory.bind(user="ann")
+        gone = await ann.add(Draft("The ferry was late", source_key="ferry"))
+        kept = await ann.add(Draft("The gate code is 2580", tags=["pinned"]))
+        old = await ann.add("Ann lives in Oslo")
+        await ann.supersede(old.id, "Ann lives in Bergen")
+        for record in (gone, kept):
+            await ann.update(record.id, Patch(state="archived"))
+        now[0] = NOW - timedelta(days=5)
+        late = await ann.add(Draft("It rained"))
+        await ann.update(late.id, Patch(state="archived"))
+        now[0] = NOW
+        assert (await maintain(ann, MaintainPolicy(most_records=9))).steps == ()
+        policy = MaintainPolicy(delete_after=30)
+        plan = await maintain(ann, policy, dry_run=True)
+        assert [(step.reason, step.gone) for step in plan.steps] == [("deleted", ("The ferry was late",))]
+        assert await ann.get(gone.id) is not None
+        await ann.update(gone.id, Patch(importance=0.9))  # somebody changes it after the plan
+        assert (await apply_steps(ann, plan.steps)).steps == ()
+        assert (await maintain(ann, policy)).steps == ()  # it was touched today
+        now[0] = NOW + timedelta(days=27)
+        assert [step.gone for step in (await maintain(ann, policy)).steps] == [("It rained",)]
+        assert [await ann.get(each.id) is None for each in (gone, kept, old, late)] == [False, False, False, True]
+
+
+async def test_a_policy_with_an_unknown_period_is_refused() -> None:
+    with pytest.raises(InvalidInputError, match="period must be"):
+        MaintainPolicy(periods=("year",))  # type: ignore[arg-type]

@@ -64,6 +64,7 @@ class BackendHandle:
         mode: Mode = "hybrid",
         floor: bool = True,  # noqa: ARG002  (the backend decides what is relevant)
         explain: bool = False,
+        apart: bool = False,  # noqa: ARG002  (it has no extracted facts)
     ) -> list[Hit]:
         """See `BoundMemory.search`; the backend determines the order."""
         if mode != "hybrid" or explain:
