@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Final
 
 from memory_core import BoundMemory, Hit, SharedMemory, Where
@@ -48,17 +49,18 @@ class Alone:
         mode: Mode = "hybrid",
         floor: bool = True,
         explain: bool = False,  # noqa: ARG002  (the parts of the scores are read anyway)
+        apart: bool = False,
     ) -> list[Hit]:
         """`search` without neighbours."""
-        search = self._handle.search
-        hits = await search(query, limit=limit, where=where, mode=mode, floor=floor, context=False, explain=True)
+        search = partial(self._handle.search, where=where, apart=apart)
+        hits = await search(query, limit=limit, mode=mode, floor=floor, context=False, explain=True)
         if mode != "hybrid" or not floor or not hits or not is_keywords(query):
             return hits
         ranked = _ranked(hits)
         literal = [hit for hit in ranked if _has_a_word(hit)]
         if not literal:
             return ranked if ranked[0].score >= LEAST_MEANING else []
-        if len(literal) == len(ranked) or not await search(query, limit=1, where=where, every_word=True):
+        if len(literal) == len(ranked) or not await search(query, limit=1, every_word=True):
             return ranked
         return [hit for hit in ranked if _has_a_word(hit) or hit.score >= SHARE_OF_BEST * ranked[0].score]
 
