@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 from memory_core.all_owners import Operator
 from memory_core.bank import AsyncMemoryBank, MemoryBank, MemoryEntry, MemoryQuery, MemorySummary
-from memory_core.capture.messages import Message, ToolCall
+from memory_core.capture.message_to_draft import Message, ToolCall
 from memory_core.capture.triggers import TriggerDetector
 from memory_core.chunking import Chunker, SentenceChunker, TokenChunker
-from memory_core.drafts import check_draft
+from memory_core.draft_to_record import check_draft
 from memory_core.embedding.threaded import ThreadedEmbedder
 from memory_core.errors import (
     ClosedError,

@@ -14,7 +14,7 @@ from memory_core.capture.triggers import Detection, LastMessages
 from memory_core.capture.turns import USER_QUERY, turn_drafts
 from memory_core.checks import check_key, check_unit
 from memory_core.conversation import recall_with
-from memory_core.drafts import complete
+from memory_core.draft_to_record import complete
 from memory_core.errors import reason_for_log
 from memory_core.handle import owned_by
 from memory_core.ids import new_id
@@ -36,7 +36,6 @@ from memory_core.loop import core_loop, on_core
 from memory_core.models import Mode, Order
 from memory_core.protocols import AgentMemory
 from memory_core.recall.prompt import cut_query, remembered_block
-from memory_core.settled import settled
 from memory_core.spaces import PRIVATE
 from memory_core.storage.shared.transfer import Carried
 from memory_core.tools import (
@@ -52,6 +51,7 @@ from memory_core.tools import (
     with_context,
     without_context,
 )
+from memory_core.waiting_for_vectors import settled
 
 if TYPE_CHECKING:
     from memory_core.storage.qdrant.collection import ForeignPoint, foreign_points

@@ -15,7 +15,7 @@ from memory_core.errors import InvalidInputError
 from memory_core.graphemes import boundary_after, boundary_before
 from memory_core.limits import MAX_PASSAGES
 from memory_core.models import PASSAGE_END
-from memory_core.slices import yield_now
+from memory_core.yielding_work import yield_now
 
 CHUNK_CHARS: Final = 900
 """About 200 tokens of English; the default model reads 256."""

@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Literal, Protocol, runtime_checkable
 
-from memory_core.capture.messages import Message, message_drafts, read_messages
+from memory_core.capture.message_to_draft import Message, message_drafts, read_messages
 from memory_core.capture.remember import DEFAULT_SESSION, Storing, remember_drafts
-from memory_core.drafts import check_data
+from memory_core.draft_to_record import check_data
 from memory_core.models import Json, MemoryRecord, Mode, Relation, Role, utc_now
 from memory_core.protocols import Home, Searching
 from memory_core.recall.recalling import recall_for
@@ -98,7 +98,7 @@ class Conversing:
         min_score: float = 0.0,
         diversity: float = 0.0,
         latest_first: bool = True,
-        neighbours: bool = True,
+        neighbors: bool = True,
         links: Sequence[Relation] = (),
         format: Callable[[MemoryRecord, str], str] | None = None,  # noqa: A002  (it formats)
         without: Callable[[MemoryRecord], bool] = shows_nothing_yet,
@@ -125,7 +125,7 @@ class Conversing:
             min_score=min_score,
             diversity=diversity,
             latest_first=latest_first,
-            neighbours=neighbours,
+            neighbors=neighbors,
             links=links,
             format=format,
             without=without,

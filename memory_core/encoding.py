@@ -9,7 +9,7 @@ from typing import Any, Final, cast
 from memory_core.checks import shown
 from memory_core.errors import InvalidInputError
 from memory_core.limits import MAX_DATA_LEVELS, check_size
-from memory_core.slices import yield_now
+from memory_core.yielding_work import yield_now
 
 _encode_json: Final = json.JSONEncoder(separators=(",", ":"), allow_nan=False).encode
 

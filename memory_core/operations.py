@@ -12,7 +12,15 @@ from typing import Final, Literal, TypeVar, cast, get_args
 from memory_core.answers import answers
 from memory_core.checks import check_key, check_limit, check_one_of, check_query, check_unit, is_later
 from memory_core.conversation import Conversing
-from memory_core.drafts import as_list, check_expiries, check_version, complete, complete_all, complete_items, is_long
+from memory_core.draft_to_record import (
+    as_list,
+    check_expiries,
+    check_version,
+    complete,
+    complete_all,
+    complete_items,
+    is_long,
+)
 from memory_core.errors import ForgottenError, RecordNotFoundError, ScopeError
 from memory_core.history import history
 from memory_core.hits import Hits

@@ -11,7 +11,7 @@ from types import MappingProxyType
 from typing import Final, Literal, get_args
 
 from memory_core.answers import answers
-from memory_core.capture.messages import Message
+from memory_core.capture.message_to_draft import Message
 from memory_core.checks import check_key, check_limit, check_one_of, check_query, shown
 from memory_core.conversation import Conversing
 from memory_core.errors import InvalidInputError, RecordNotFoundError, ScopeError, UnsupportedError

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
 
-from memory_core.drafts import as_draft, check_links
+from memory_core.draft_to_record import as_draft, check_links
 from memory_core.errors import SupersededError
 from memory_core.models import Draft, Link, MemoryRecord
 

@@ -142,7 +142,7 @@ async def _search(context: ToolContext, given: Arguments) -> ToolResult:
         where=_of_category(given),
         shows_query=False,
         latest_first=False,
-        neighbours=False,
+        neighbors=False,
         floor=context.floor,
     )
     recalled = await recall_with(context.memory, query, options)  # without repetitions, unlike a search

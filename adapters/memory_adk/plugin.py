@@ -72,7 +72,7 @@ class MemoryPlugin(BasePlugin):
             runner, such as that of `AgentTool`, has its own memory service and is ignored.
         capture: Whether to store turns, or the policy: which messages, in which words, for how long.
         recall: Whether to add memories to the prompt, or the recall options: budget, conditions (kinds, tags, session,
-            …), least score, mode and so on. With `neighbours=False`, messages are neither shown with what was said
+            …), least score, mode and so on. With `neighbors=False`, messages are neither shown with what was said
             just before or after them, nor found by it.
         recall_results: Most memories per turn, if `recall` has no options.
         recall_chars: Most characters of the recalled block, if `recall` has no options.
@@ -238,7 +238,7 @@ class MemoryPlugin(BasePlugin):
         memory = service.memory_of(session.app_name, session.user_id)
         try:
             recalled = await service.access.run(
-                lambda: recall(memory, query, options, context=options.neighbours, without_events=shown.events),
+                lambda: recall(memory, query, options, context=options.neighbors, without_events=shown.events),
                 seconds=self._seconds,
             )
         except (StorageError, EmbeddingError):  # it is logged once that the store does not answer

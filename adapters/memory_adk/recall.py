@@ -52,11 +52,11 @@ async def find(
         handle: The memory to search.
         query: A question or some words.
         options: Recall options. The character budget applies to all texts together; texts beyond it are cut. With
-            `neighbours`, a message is also found by what was said just before and after it.
+            `neighbors`, a message is also found by what was said just before and after it.
         without_events: Ids of events to leave out, because the current conversation shows them already.
     """
-    whole = replace(options, max_chars=_NO_BLOCK, max_tokens=None, count_tokens=None, neighbours=False)
-    found = await recall(handle, query, whole, context=options.neighbours, without_events=without_events)
+    whole = replace(options, max_chars=_NO_BLOCK, max_tokens=None, count_tokens=None, neighbors=False)
+    found = await recall(handle, query, whole, context=options.neighbors, without_events=without_events)
     # A score below zero is worse than that of an unrelated text.
     relevant = [hit for hit in found.hits if hit.score >= 0 or not options.floor]
     return list(_within(options, relevant))
@@ -72,14 +72,14 @@ def for_search(max_results: int, max_chars: int) -> RecallOptions:
     return RecallOptions(max_chars=max_chars, limit=max_results, min_score=LEAST_SCORE)
 
 
-def as_results(options: RecallOptions, neighbours: bool = False) -> RecallOptions:  # noqa: FBT001, FBT002
+def as_results(options: RecallOptions, neighbors: bool = False) -> RecallOptions:  # noqa: FBT001, FBT002
     """Adapt options to return a list of results, best first, instead of a block.
 
     Args:
         options: The options of the caller.
-        neighbours: Whether a message is also found by what was said just before and after it.
+        neighbors: Whether a message is also found by what was said just before and after it.
     """
-    return replace(options, shows_query=False, latest_first=False, neighbours=neighbours)
+    return replace(options, shows_query=False, latest_first=False, neighbors=neighbors)
 
 
 def show(contents: list[types.Content], memories: str) -> None:

@@ -66,7 +66,7 @@ class MemoryService(BaseMemoryService):
         max_chars: Most characters of text that one search returns, at least 1; texts beyond it are cut.
         recall: Recall options instead of `max_results` and `max_chars`: budget, conditions (kinds, tags, session, …),
             mode, least score, floor and so on. Options for the text of a block have no effect.
-        neighbours: Find a message also by what was said just before and after it, not only if it matches by itself.
+        neighbors: Find a message also by what was said just before and after it, not only if it matches by itself.
         details: Return more `custom_metadata` with each memory: `event_id`, `invocation_id`, `score` and
             `similarity`. Without them, the answers of tools are shorter.
         shared: Spaces that users read beside their own memories, such as a handbook: handles of the same `Memory` by
@@ -84,7 +84,7 @@ class MemoryService(BaseMemoryService):
         max_results: int = MAX_RESULTS,
         max_chars: int = MAX_CHARS,
         recall: RecallOptions | None = None,
-        neighbours: bool = False,
+        neighbors: bool = False,
         details: bool = False,
         shared: Spaces | Callable[[str, str], Spaces] = NOTHING,
         writable: Collection[str] = (),
@@ -101,7 +101,7 @@ class MemoryService(BaseMemoryService):
         self._memory: Memory | BoundMemory = memory
         self._owned = memory if owns_memory and isinstance(memory, Memory) else None
         self._app_name = app_name
-        self._recall = as_results(recall or for_search(max_results, max_chars), neighbours)
+        self._recall = as_results(recall or for_search(max_results, max_chars), neighbors)
         self._details = details
         self._sharing = Sharing(shared, writable)
         self._sharing.check(self._somebody())

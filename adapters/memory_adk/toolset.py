@@ -35,7 +35,7 @@ class MemoryToolset(BaseToolset):
             over A2A, because ADK gives such an agent an empty memory.
         recall: Recall options: budget, conditions (kinds, tags, session, …), least score, mode, floor and so on. The
             model may ask for another number of results and for a shorter time window.
-        neighbours: Find a message also by what was said just before and after it, not only if it matches by itself.
+        neighbors: Find a message also by what was said just before and after it, not only if it matches by itself.
         tool_filter: Names of the tools to offer, or a predicate.
         tool_name_prefix: Prefix of every tool name, joined with an underscore.
     """
@@ -47,14 +47,14 @@ class MemoryToolset(BaseToolset):
         service: MemoryService | None = None,
         *,
         recall: RecallOptions | None = None,
-        neighbours: bool = False,
+        neighbors: bool = False,
         tool_filter: ToolPredicate | list[str] | None = None,
         tool_name_prefix: str | None = None,
     ) -> None:
         super().__init__(tool_filter=tool_filter, tool_name_prefix=tool_name_prefix)
         check_service(service)
         options = recall or for_search(DEFAULT_RESULTS, MAX_CHARS)
-        search = search_past_conversations(as_results(options, neighbours))
+        search = search_past_conversations(as_results(options, neighbors))
         tools = (search, STORE_IMPORTANT_INFORMATION, UPDATE_MEMORY, FORGET_MEMORY)
         self._tools = [self._tool_class(service, tool) for tool in tools]
 

@@ -104,7 +104,7 @@ class MemoryRetriever(BaseRetriever):
             limit=usual if k is None else k,
             shows_query=False,
             latest_first=False,
-            neighbours=False,
+            neighbors=False,
         )
         hits = (await recall_with(memory, query, options)).hits
         if not isinstance(memory, SharedMemory):

@@ -17,8 +17,8 @@ from memory_core.app import showing
 from memory_core.app.command import Answer, Door
 from memory_core.errors import MemoryCoreError
 from memory_core.progress import Progress
-from memory_core.settled import settled
 from memory_core.transfer.addresses import insist_on_existing, is_server
+from memory_core.waiting_for_vectors import settled
 
 LEAST_FREE_BYTES: Final = 64 * 1024 * 1024
 """Free space below which writes may fail soon."""

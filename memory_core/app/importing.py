@@ -16,7 +16,7 @@ from rich.text import Text
 from memory_core.app import showing
 from memory_core.app.command import Answer, Door, DryRun
 from memory_core.app.entries import EXPORTERS, IMPORTERS, LOSSLESS, entry_of, formats, sources
-from memory_core.drafts import check_draft
+from memory_core.draft_to_record import check_draft
 from memory_core.errors import InvalidInputError
 from memory_core.handle import BoundMemory
 from memory_core.importing import Found, Importer, Refused, fields_of, file_at

@@ -14,7 +14,7 @@ from memory_core.capture.alignment import (
     said,
     source_key,
 )
-from memory_core.capture.messages import MESSAGE_KIND
+from memory_core.capture.message_to_draft import MESSAGE_KIND
 from memory_core.models import Draft, MemoryRecord, Scope
 
 _FEWEST: Final = 2

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from memory_core.capture.messages import MESSAGE_KIND, Message
+from memory_core.capture.message_to_draft import MESSAGE_KIND, Message
 from memory_core.encoding import check_json, encode_json
 from memory_core.limits import MAX_DATA_BYTES, MAX_TEXT_CHARS
 from memory_core.models import Draft, Json, Role

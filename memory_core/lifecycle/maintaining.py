@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Final, Literal
 
 from memory_core.all_owners import Operator
-from memory_core.drafts import complete
+from memory_core.draft_to_record import complete
 from memory_core.errors import ConflictError, DuplicateIdError, RecordNotFoundError
 from memory_core.handle import BoundMemory
 from memory_core.lifecycle.deriving import Helpers, derived, of_periods

@@ -7,7 +7,7 @@ from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import fields
 from datetime import datetime
 
-from memory_core.drafts import patched
+from memory_core.draft_to_record import patched
 from memory_core.json_values import UNSET
 from memory_core.lifecycle.corrections import corrections
 from memory_core.lifecycle.deriving import compacted, is_by_model, is_note, is_turn

@@ -49,8 +49,8 @@ async def recall_for(
     hits, selection = await _selected(handle, wanted, options, where, now, explain=explain)
     await _raise_answered(handle, selection, wanted, where)
     await _follow_links(handle, selection, options, where)
-    if options.neighbours:
-        await _add_neighbours(handle, selection, wanted, where)
+    if options.neighbors:
+        await _add_neighbors(handle, selection, wanted, where)
     chosen, text = _within(selection.kept, options, latest_first)
     records = tuple(record for line in chosen for record in line.records)
     considered = await _considered(handle, wanted, options, hits, selection, records) if explain else ()
@@ -106,23 +106,23 @@ async def _raise_answered(handle: Searching, selection: Selection, query: str, w
     from memory_core.recall.statements import terms_of  # noqa: PLC0415
 
     wanted = terms_of(query)
-    found = await asyncio.gather(*(_neighbour(handle, c.record, where, is_after=True) for c in selection.asked))
+    found = await asyncio.gather(*(_neighbor(handle, c.record, where, is_after=True) for c in selection.asked))
     for question, answer in zip(selection.asked, found, strict=True):
         if answer is not None:
             selection.raise_answered(question, answer, wanted)
 
 
-async def _add_neighbours(handle: Searching, selection: Selection, query: str, where: Where) -> None:
+async def _add_neighbors(handle: Searching, selection: Selection, query: str, where: Where) -> None:
     """Add the question before short replies, and the answer after questions."""
-    from memory_core.recall.selection import needs_neighbour, with_neighbours  # noqa: PLC0415
+    from memory_core.recall.selection import needs_neighbor, with_neighbors  # noqa: PLC0415
 
-    asking = [candidate for candidate in selection.kept if needs_neighbour(candidate)][:_MOST_FOLLOWED]
-    found = await asyncio.gather(*(_neighbour(handle, c.record, where, is_after=c.is_request) for c in asking))
+    asking = [candidate for candidate in selection.kept if needs_neighbor(candidate)][:_MOST_FOLLOWED]
+    found = await asyncio.gather(*(_neighbor(handle, c.record, where, is_after=c.is_request) for c in asking))
     by_id = {c.record.id: record for c, record in zip(asking, found, strict=True) if record is not None}
-    with_neighbours(selection, query, by_id)
+    with_neighbors(selection, query, by_id)
 
 
-async def _neighbour(handle: Searching, record: MemoryRecord, where: Where, *, is_after: bool) -> MemoryRecord | None:
+async def _neighbor(handle: Searching, record: MemoryRecord, where: Where, *, is_after: bool) -> MemoryRecord | None:
     """The turn after or before a record in its session, if it satisfies the conditions."""
     at = record.occurred_at
     if is_after:

@@ -118,14 +118,14 @@ def select(query: str, hits: Sequence[Hit], options: RecallOptions, *, longest: 
     return selection
 
 
-def needs_neighbour(candidate: Candidate) -> bool:
+def needs_neighbor(candidate: Candidate) -> bool:
     """Whether a turn needs the turn before it to be understood or, if it asks, the turn after it."""
     record = candidate.record
     is_turn = record.session is not None and (record.role is not None or record.kind == "message")
     return is_turn and (candidate.is_request or is_short(record.text))
 
 
-def with_neighbours(selection: Selection, query: str, found: Mapping[str, MemoryRecord]) -> None:
+def with_neighbors(selection: Selection, query: str, found: Mapping[str, MemoryRecord]) -> None:
     """Add questions to short replies and answers to questions; a question without an answer is left out.
 
     Args:

@@ -70,7 +70,7 @@ class RecallOptions:
     words to search for, which may equal a message; questions like the query are left out in either case."""
     latest_first: bool = True
     """Show the latest first among memories about as relevant as the best; otherwise show the best first."""
-    neighbours: bool = True
+    neighbors: bool = True
     """Show a short reply with the question before it, and a question with the answer after it."""
     links: Sequence[Relation] = ()
     """Follow links of these relations one hop: linked memories come after the recalled one."""

@@ -14,7 +14,7 @@ import unicodedata
 from collections.abc import Iterator, Sequence
 
 from memory_core.retrieval.stemmer import stem
-from memory_core.slices import yield_now
+from memory_core.yielding_work import yield_now
 
 _STOP_WORD_GROUPS = (
     # articles, determiners, quantifiers

@@ -11,7 +11,7 @@ from memory_core.models import MemoryRecord
 from memory_core.retrieval.analysis import ascii_words, asks, index_terms, terms_of, words
 from memory_core.retrieval.postings import TOGETHER, pack
 from memory_core.retrieval.timex import format_date, has_time_expression, resolve
-from memory_core.slices import yield_now
+from memory_core.yielding_work import yield_now
 
 ANALYSIS: Final = 3
 """The version of the analysis. Increase it when a text may get other terms, flags or words; stored texts are then

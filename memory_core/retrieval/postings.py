@@ -20,7 +20,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from memory_core.slices import yield_now
+from memory_core.yielding_work import yield_now
 
 _TERM_BYTES: Final = 5
 _ROW_BITS: Final = 64 - 8 * _TERM_BYTES

@@ -195,7 +195,7 @@ def _add_evidence(owner_index: OwnerIndex, query: Query, vector: Vector | None, 
     if turns is not None:
         lent = _lent(owner_index, query, own)
         with scores.ordered(turns.order):
-            _add_neighbours(turns, lent if turns.order is None else lent[turns.order], scores)
+            _add_neighbors(turns, lent if turns.order is None else lent[turns.order], scores)
     in_context = scores.total.copy()
     if turns is not None:
         with scores.ordered(turns.order):
@@ -214,7 +214,7 @@ def _lent(owner_index: OwnerIndex, query: Query, own: Floats) -> Floats:
     return np.maximum(lent, np.float32(0), out=lent)
 
 
-def _add_neighbours(turns: Turns, lent: Floats, scores: Scores) -> None:
+def _add_neighbors(turns: Turns, lent: Floats, scores: Scores) -> None:
     """Add to short turns a share of the score of the question before them and of the turn after them."""
     taken: Floats = np.zeros(len(lent), np.float32)
     taken[1:] = lent[:-1] * turns.from_before

@@ -10,7 +10,7 @@ from typing import Final
 import pytest
 
 from memory_core.checks import check_key
-from memory_core.drafts import complete
+from memory_core.draft_to_record import complete
 from memory_core.lifecycle import Extractor, Reflector
 from memory_core.models import Draft, MemoryRecord, Scope
 from memory_core.testing.embedder import STRANGE_TEXTS, TEXTS

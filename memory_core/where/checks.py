@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Any, Final, cast
 
 from memory_core.checks import check_key, check_listed, check_name, check_texts, check_time, check_unit, shown
-from memory_core.drafts import check_links, or_none
+from memory_core.draft_to_record import check_links, or_none
 from memory_core.encoding import check_json
 from memory_core.errors import InvalidInputError
 from memory_core.limits import (

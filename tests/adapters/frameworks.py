@@ -114,7 +114,7 @@ class Adk:
         self._service = MemoryService(
             handle,
             recall=RecallOptions(limit=10),
-            neighbours=True,  # as all others search
+            neighbors=True,  # as all others search
             shared=grants.spaces,
             writable=grants.writable,
         )

@@ -22,7 +22,7 @@ from pathlib import Path
 
 from common import KnownVectors, drafts
 from memory_core import Draft, Memory, Scope
-from memory_core.drafts import complete_all
+from memory_core.draft_to_record import complete_all
 from memory_core.models import MemoryRecord, utc_now
 from memory_core.storage.shared.prepared import prepare
 from memory_core.storage.sqlite.codec import COLUMNS, to_row

@@ -40,7 +40,7 @@ CATEGORIES: Final = {4: "single-hop", 1: "multi-hop", 2: "temporal", 3: "open-do
 RULES: Final[Mapping[str, Mapping[str, Any]]] = {
     "words": {"WORDS": 0.0},
     "doubt": {"DOUBT": 0.0},
-    "neighbours": {"LENT": 0.0},
+    "neighbors": {"LENT": 0.0},
     "session": {"SESSION": 0.0},
     "hints": {"HINT": 0.0},
     "role": {"ROLE": 0.0},

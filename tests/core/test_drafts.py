@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from memory_core import Draft, InvalidInputError, Link, Scope, ScopeError
 from memory_core.adapting import complete
-from memory_core.drafts import TIER_OF_KIND
+from memory_core.draft_to_record import TIER_OF_KIND
 from memory_core.models import ROLES, TIERS
 
 NOW = datetime(2024, 5, 6, 7, 8, 9, 10, tzinfo=UTC)

@@ -23,7 +23,7 @@ from memory_core import (
     limits,
     utc_now,
 )
-from memory_core.drafts import check_expiries, complete, complete_items, is_long, is_long_patch
+from memory_core.draft_to_record import check_expiries, complete, complete_items, is_long, is_long_patch
 from memory_core.encoding import check_json, least_bytes
 from memory_core.where.checks import check_where
 

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from memory_core import Draft, MemoryRecord, Patch, Scope, Where
-from memory_core.drafts import complete, patched
+from memory_core.draft_to_record import complete, patched
 from memory_core.superseding import retired, superseded_by, superseding
 from memory_core.testing import Ticks
 from memory_core.where.checks import check_where

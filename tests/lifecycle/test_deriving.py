@@ -12,7 +12,7 @@ import pytest
 import pytest_asyncio
 
 from memory_core import BoundMemory, Draft, InvalidInputError, Link, Memory, MemoryRecord, Patch, Where
-from memory_core.drafts import complete
+from memory_core.draft_to_record import complete
 from memory_core.lifecycle import (
     Extracted,
     ExtractiveSummarizer,

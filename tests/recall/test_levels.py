@@ -33,7 +33,7 @@ async def ann() -> AsyncIterator[BoundMemory]:
 
 
 async def shown(ann: BoundMemory, query: str) -> list[str]:
-    return [record.id for record in (await ann.recall(query, neighbours=False)).records]
+    return [record.id for record in (await ann.recall(query, neighbors=False)).records]
 
 
 @pytest.mark.parametrize(

@@ -75,7 +75,7 @@ async def test_the_question_itself_is_not_shown_and_a_short_reply_has_the_questi
     recalled = await ann.recall("When am I at the dentist?", floor=False)
     assert '- 2026-05-04 assistant: "Which day suits you for the dentist?" user: "Friday"' in lines(recalled.text)
     assert "When am I" not in recalled.text
-    alone = await ann.recall("When am I at the dentist?", floor=False, neighbours=False)
+    alone = await ann.recall("When am I at the dentist?", floor=False, neighbors=False)
     assert '- 2026-05-04 user: "Friday"' in lines(alone.text)
 
 

@@ -11,7 +11,7 @@ from datetime import datetime
 from itertools import accumulate
 from typing import Final
 
-from memory_core.drafts import insist_on_version, patched
+from memory_core.draft_to_record import insist_on_version, patched
 from memory_core.errors import DuplicateIdError, EmbeddingError, reason_for_log
 from memory_core.models import STATES, MemoryRecord, Patch
 from memory_core.progress import ProgressCallback
@@ -31,7 +31,7 @@ from memory_core.where.value import Where
 
 logger = logging.getLogger(__name__)
 
-NEIGHBOURS: Final = 2
+NEIGHBORS: Final = 2
 """How many turns before it a turn knows."""
 
 Embedded = Mapping[str, Prepared]
@@ -338,7 +338,7 @@ async def turns_before(owner: Owner, placed: Sequence[tuple[MemoryRecord, int]])
         last: list[int] = []
         for _, seq, given in sorted([*((row.occurred_at, row.seq, "") for row in rows if row.seq not in new), *turns]):
             before[given] = last[::-1]
-            last = [*last, seq][-NEIGHBOURS:]
+            last = [*last, seq][-NEIGHBORS:]
     return before
 
 
@@ -346,6 +346,6 @@ def _latest(owner: Owner, session: str, until: datetime) -> models.QueryRequest:
     return models.QueryRequest(
         query=models.OrderByQuery(order_by=models.OrderBy(key="occurred_at", direction=models.Direction.DESC)),
         filter=all_of(owned(owner.key), keyed("session", session), between("occurred_at", None, until)),
-        limit=NEIGHBOURS + 1,
+        limit=NEIGHBORS + 1,
         with_payload=["_row"],
     )

@@ -73,7 +73,7 @@ LEADING: Final = 32
 the limit if that is more."""
 RANKED_FIELDS: Final = ("_row", "_terms", "_closing")
 """The payload fields of a candidate."""
-NEIGHBOURS: Final = 6
+NEIGHBORS: Final = 6
 """Maximum number of fetched neighbours of each: two before and two after it, and some for turns of one moment."""
 MAX_PARTICIPANTS: Final = 1_000
 """How many authors' names are recognised in a query, the most frequent first."""
@@ -278,7 +278,7 @@ def _nearest(
 async def _complete(search: Search, found: _Found, reach: Sequence[Clause]) -> None:
     """Fetch the neighbours of the leading candidates, missing cosines, and which candidates satisfy the conditions."""
     around = [] if search.by_meaning else _around(search, found)
-    most = NEIGHBOURS * max(LEADING, search.request.limit)
+    most = NEIGHBORS * max(LEADING, search.request.limit)
     near = all_of(search.owned, either(*around), but_not=[among(sorted(found.rows))])
     requests = [] if search.vector is None else _measures(search, found, around, near, most)
     if around:

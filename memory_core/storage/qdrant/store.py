@@ -13,7 +13,7 @@ from functools import partial
 from typing import Any, ClassVar, Self, TypeVar
 
 from memory_core.chunking import DEFAULT_CHUNKER, Chunker
-from memory_core.drafts import is_long_patch, patched
+from memory_core.draft_to_record import is_long_patch, patched
 from memory_core.limits import is_long
 from memory_core.loop import off_loop
 from memory_core.models import ErasureReceipt, Hit, MemoryRecord, Page, Patch, Scope, Stats, Version, utc_now

@@ -15,7 +15,7 @@ from memory_core.progress import Progress, ProgressCallback
 from memory_core.protocols import Embedder, Familiar, SearchRequest
 from memory_core.retrieval.features import Features, features
 from memory_core.retrieval.question import without_names
-from memory_core.slices import yield_now
+from memory_core.yielding_work import yield_now
 
 if TYPE_CHECKING:
     import numpy as np

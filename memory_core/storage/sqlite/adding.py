@@ -20,12 +20,12 @@ from memory_core.loop_calls import answer
 from memory_core.models import MemoryRecord, Quota, Scope
 from memory_core.progress import ProgressCallback
 from memory_core.protocols import Embedder
-from memory_core.slices import in_slices
 from memory_core.storage.shared.prepared import Prepared, embed_reporting, texts_to_embed
 from memory_core.storage.sqlite.connection import Connection
 from memory_core.storage.sqlite.group_commit import Writer
 from memory_core.storage.sqlite.owners import find
 from memory_core.storage.sqlite.writing import Adds, by_sources
+from memory_core.yielding_work import in_slices
 
 MOST_TOGETHER: Final = 64
 """Most adds embedded in one call; limits how long the first of them waits."""

@@ -15,12 +15,12 @@ from typing import Final, TypeVar
 from memory_core.errors import ClosedError
 from memory_core.models import Scope
 from memory_core.protocols import ListRequest
-from memory_core.slices import in_slices, sliced
 from memory_core.storage.sqlite.connection import Connection, snapshot
 from memory_core.storage.sqlite.owners import Owner, find
 from memory_core.storage.sqlite.row_filter import RowFilter, matching_keys
 from memory_core.storage.sqlite.where import conditions, touches_data
 from memory_core.where.value import Where
+from memory_core.yielding_work import in_slices, sliced
 
 T = TypeVar("T")
 

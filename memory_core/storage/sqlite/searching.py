@@ -17,7 +17,6 @@ from memory_core.protocols import SearchRequest
 from memory_core.retrieval.owner_index import OwnerIndex
 from memory_core.retrieval.question import Query
 from memory_core.retrieval.ranking import Ranking, Vector, rank
-from memory_core.slices import short_work
 from memory_core.storage.sqlite.codec import COLUMNS, to_record
 from memory_core.storage.sqlite.connection import snapshot
 from memory_core.storage.sqlite.damage import explaining
@@ -29,6 +28,7 @@ from memory_core.storage.sqlite.row_filter import RowFilter, matching_keys
 from memory_core.storage.sqlite.schema import OWNER_BITS
 from memory_core.storage.sqlite.where import conditions, owner_range
 from memory_core.where.meaning import folded
+from memory_core.yielding_work import short_work
 
 MOST_ROUNDS: Final = 3
 """How often a search lets other searches go first while its data is read: the owner's records, then the rows that

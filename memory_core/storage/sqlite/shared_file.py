@@ -23,8 +23,7 @@ from memory_core.models import Fingerprint
 from memory_core.progress import ProgressCallback
 from memory_core.protocols import Embedder
 from memory_core.storage.shared.prepared import Prepared, prepare
-from memory_core.storage.sqlite import maintenance as custody
-from memory_core.storage.sqlite import meta
+from memory_core.storage.sqlite import maintenance, meta
 from memory_core.storage.sqlite.adding import AddQueue, Batch, with_vectors
 from memory_core.storage.sqlite.connection import IN_MEMORY, Connection, connect, inside_sqlite
 from memory_core.storage.sqlite.files import Identity, find_or_create, identity
@@ -164,7 +163,7 @@ class SharedFile:
         self.reader = self.write_connection if in_memory else await self._connect()
         self.readers = Readers(self.reader, None if in_memory else self._connect)
         self._to_close.push_async_callback(self.readers.close)
-        self.writer = Writer(self.write_connection, self._notify_pending, custody.tidy, self._writing)
+        self.writer = Writer(self.write_connection, self._notify_pending, maintenance.tidy, self._writing)
         self._to_close.push_async_callback(self.writer.close)
         self.add_queue = AddQueue(self.writer, self.prepare, self.embedded)
         self._to_close.push_async_callback(self.add_queue.close)

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Final
 
 from memory_core.chunking import DEFAULT_CHUNKER, Chunker
-from memory_core.drafts import insist_on_version, is_long_patch, patched
+from memory_core.draft_to_record import insist_on_version, is_long_patch, patched
 from memory_core.errors import ClosedError, EmbeddingError, RecordNotFoundError
 from memory_core.limits import is_long
 from memory_core.loop import off_loop
@@ -25,8 +25,17 @@ from memory_core.protocols import Clock, Embedder, ListRequest, SearchRequest
 from memory_core.retrieval.question import parse
 from memory_core.storage.shared.prepared import Prepared, prepare_all, query_vector
 from memory_core.storage.shared.values import micros
-from memory_core.storage.sqlite import backup, checking, erasing, key_value, listing, paging, searching, writing
-from memory_core.storage.sqlite import maintenance as custody
+from memory_core.storage.sqlite import (
+    backup,
+    checking,
+    erasing,
+    key_value,
+    listing,
+    maintenance,
+    paging,
+    searching,
+    writing,
+)
 from memory_core.storage.sqlite.connection import Connection
 from memory_core.storage.sqlite.group_commit import Writer
 from memory_core.storage.sqlite.owner_index_cache import OwnerIndexes
@@ -314,7 +323,7 @@ class SqliteStore:
 
     async def owners(self) -> Scopes:
         """See `Maintained.owners`."""
-        return await self._reader.run(custody.owners)
+        return await self._reader.run(maintenance.owners)
 
     async def check(self) -> Texts:
         """See `Maintained.check`."""
@@ -328,7 +337,7 @@ class SqliteStore:
 
     async def vacuum(self) -> None:
         """See `Maintained.vacuum`."""
-        await self._shared.alone(custody.vacuum)
+        await self._shared.alone(maintenance.vacuum)
 
     async def versions(self, scope: Scope, id: str) -> list[Version]:  # noqa: A002
         """See `Versioned.versions`."""

@@ -10,8 +10,7 @@ from memory_core.encoding import encode_json
 from memory_core.models import STATES, Fingerprint, MemoryRecord, Scope
 from memory_core.storage.shared.prepared import Prepared, prepare_all
 from memory_core.storage.shared.transfer import Carried, Entry, Position, Tombstones
-from memory_core.storage.sqlite import maintenance as custody
-from memory_core.storage.sqlite import meta, revisions, writing
+from memory_core.storage.sqlite import maintenance, meta, revisions, writing
 from memory_core.storage.sqlite.codec import COLUMNS, to_record
 from memory_core.storage.sqlite.connection import Connection, snapshot
 from memory_core.storage.sqlite.damage import damaged_record, has_whole_vector
@@ -35,7 +34,7 @@ class SqlitePort:
     prepare: Callable[[MemoryRecord], Prepared]
 
     async def owners(self) -> list[Scope]:
-        return await self.reader.run(custody.owners)
+        return await self.reader.run(maintenance.owners)
 
     async def manifest(self, scope: Scope) -> list[Entry]:
         return await self.reader.run(lambda db: _manifest(db, scope))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sqlite3
 from datetime import datetime
 
-from memory_core.drafts import insist_on_version, patched
+from memory_core.draft_to_record import insist_on_version, patched
 from memory_core.errors import RecordNotFoundError
 from memory_core.models import MemoryRecord, Patch, Scope
 from memory_core.storage.shared.prepared import Prepared

@@ -22,7 +22,7 @@ from tests.adapters.adk.behaviour import APPS, CASES, World
 from tests.adapters.adk.behaviour_of_files import FILES
 from tests.adapters.adk.published import PUBLISHED
 
-KINDS: Final = ("words", "meaning", "neighbours")
+KINDS: Final = ("words", "meaning", "neighbors")
 
 BY_DESIGN: Final = {
     "a text is found beside one that says more": "what another result says is not repeated",
@@ -48,7 +48,7 @@ BY_MEANING: Final = (
     "the_best_of_many_comes_first_and_the_others_in_their_order",
 )
 """Cases that do not hold by meaning: texts without a common word match in meaning, and equal words differ in it."""
-WITH_NEIGHBOURS: Final = (
+WITH_NEIGHBORS: Final = (
     "only_the_turn_that_matches_is_found",
     "only_the_answer_that_matches_is_found",
     "events_are_added_concurrently",
@@ -63,14 +63,14 @@ async def memories(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[di
     """One memory by words and one by meaning for all cases, each of which has an app of its own."""
     folder: Path = tmp_path_factory.mktemp("memories")
     async with Memory(folder / "words.db", embedder=None) as words, Memory(folder / "meaning.db") as meaning:
-        yield {"words": words, "meaning": meaning, "neighbours": words}
+        yield {"words": words, "meaning": meaning, "neighbors": words}
 
 
 def every_case() -> Iterator[Any]:
     for name, kind in itertools.product(CASES, KINDS):
         if name in FILES and kind != "meaning":
             continue
-        by_kind = {"words": (), "meaning": BY_MEANING, "neighbours": WITH_NEIGHBOURS}
+        by_kind = {"words": (), "meaning": BY_MEANING, "neighbors": WITH_NEIGHBORS}
         differs = name in BY_DESIGN or name in by_kind[kind]
         marks = [pytest.mark.xfail(reason=BY_DESIGN.get(name, f"found by {kind}"))] if differs else []
         yield pytest.param(name, kind, id=f"{name}, {kind}", marks=marks)
@@ -78,7 +78,7 @@ def every_case() -> Iterator[Any]:
 
 @pytest.mark.parametrize(("name", "kind"), list(every_case()))
 async def test_what_adks_own_services_do_holds(memories: dict[str, Memory], name: str, kind: str) -> None:
-    service = MemoryService(memories[kind], neighbours=kind == "neighbours")
+    service = MemoryService(memories[kind], neighbors=kind == "neighbors")
     await CASES[name](World(service, f"app {next(APPS)}"))
 
 

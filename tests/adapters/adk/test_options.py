@@ -43,26 +43,26 @@ async def call(service: MemoryService, tools: MemoryToolset, **arguments: Any) -
 QUESTION, ANSWER = "Which shop sells jasmine?", "The one on Mill Road."
 
 
-async def test_a_message_is_found_by_its_neighbours_only_if_that_is_wanted(memory: Memory) -> None:
-    service, wide = MemoryService(memory), MemoryService(memory, neighbours=True)
+async def test_a_message_is_found_by_its_neighbors_only_if_that_is_wanted(memory: Memory) -> None:
+    service, wide = MemoryService(memory), MemoryService(memory, neighbors=True)
     await service.add_session_to_memory(session_with(said_event(QUESTION), said_event(ANSWER, author="helper", at=1)))
     assert ANSWER not in await texts(service, "jasmine shop")
     assert ANSWER in await texts(wide, "jasmine shop")
     assert ANSWER not in await call(service, MemoryToolset(), query="jasmine shop")
-    assert ANSWER in await call(service, MemoryToolset(neighbours=True), query="jasmine shop")
+    assert ANSWER in await call(service, MemoryToolset(neighbors=True), query="jasmine shop")
 
 
-@pytest.mark.parametrize("neighbours", [True, False])
+@pytest.mark.parametrize("neighbors", [True, False])
 async def test_the_plugin_shows_a_question_with_its_answer_only_if_that_is_wanted(
-    service: MemoryService, *, neighbours: bool
+    service: MemoryService, *, neighbors: bool
 ) -> None:
     events = said_event(QUESTION), said_event(ANSWER, author="helper", at=1)
     await service.add_session_to_memory(session_with(*events, session_id="old"))
     model = ScriptedLlm(script=["fine"])
-    plugin = MemoryPlugin(recall=RecallOptions(neighbours=neighbours))
+    plugin = MemoryPlugin(recall=RecallOptions(neighbors=neighbors))
     async with runner_of(service, model, plugins=[plugin]) as runner:
         await ask(runner, "Where is jasmine sold in this town?", user_id=ANN, session_id="new")
-    assert (ANSWER in prompt(model.requests[0])) is neighbours
+    assert (ANSWER in prompt(model.requests[0])) is neighbors
 
 
 CONDITIONS = [
