@@ -1,6 +1,4 @@
-"""The protocols of stores and embedders: having the methods is enough.
-
-`memory_core.testing` has a contract for each: a test class to subclass."""
+"""The protocols of stores and embedders; `memory_core.testing` has a contract for each: a test class to subclass."""
 
 from __future__ import annotations
 

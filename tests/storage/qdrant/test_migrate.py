@@ -25,11 +25,11 @@ from memory_core import (
     Where,
     run_sync,
 )
+from memory_core.app.main import FAILED, main
 from memory_core.loop import on_core
 from memory_core.storage.qdrant.store import QdrantStore
 from memory_core.storage.shared.transfer import Copyable, checksum
 from memory_core.testing import Ticks
-from memory_core.transfer.__main__ import main
 from memory_core.transfer.migrate import BATCH, Report, migrate
 from tests.storage.embedders import WordEmbedder
 from tests.storage.qdrant.conftest import THOROUGH
@@ -185,12 +185,17 @@ KILLED_AFTER = max(RECORDS // BATCH // 6 * 4, 1)
 """Requests: five processes that end after as many (and what they have under way then) leave something to the sixth."""
 
 
+def move(source: str, target: str) -> int:
+    """The command line in this process; returns its exit code."""
+    return main(["migrate", "--words-only", "--file", source, target])
+
+
 def kill_moves(loopback: Loopback, arguments: Sequence[str], kill_at: Callable[[Call], bool], times: int) -> None:
     """Run the command line in a process of its own and kill it in the midst of its work, some times."""
     processes = multiprocessing.get_context("forkserver")
-    processes.set_forkserver_preload(["memory_core.transfer.__main__", "memory_core.storage.qdrant.store"])
+    processes.set_forkserver_preload(["memory_core.app.main", "memory_core.storage.qdrant.store"])
     for _ in range(times):
-        process = processes.Process(target=main, args=(["--words-only", *arguments],))
+        process = processes.Process(target=move, args=arguments)
         seen: list[Call] = []
 
         def kill(call: Call, process: Any = process, seen: list[Call] = seen) -> None:
@@ -220,19 +225,19 @@ def test_a_move_that_was_killed_five_times_ends_with_equal_checksums(
     kill_moves(
         loopback, [one, uri], lambda call: call.name == "write" and not call.collection.endswith("-meta"), times=5
     )
-    assert main(["--words-only", one, uri]) == 0
+    assert move(one, uri) == 0
     kill_moves(loopback, [uri, other], lambda call: call.name == "scroll", times=2)
-    assert main(["--words-only", uri, other]) == 0
+    assert move(uri, other) == 0
     said = capsys.readouterr().out
     assert said.count(expected["default ann"]) == 2
-    assert said.count(f"{RECORDS} records of 1 owners agree") == 2
+    assert said.count(f"{RECORDS} memories agree") == 2
     with Memory(other, embedder=None) as home:
         assert state(home) == expected
 
 
 def test_a_move_that_cannot_be_says_why_in_one_sentence(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "no.db").write_text("something else, long enough to be a file of some kind" * 9)
-    assert main(["--words-only", str(tmp_path / "no.db"), str(tmp_path / "b.db")]) == 1
+    assert move(str(tmp_path / "no.db"), str(tmp_path / "b.db")) == FAILED
     assert "is not a memory store" in capsys.readouterr().err.splitlines()[-1]
     assert not (tmp_path / "b.db").exists()
 
@@ -240,7 +245,7 @@ def test_a_move_that_cannot_be_says_why_in_one_sentence(tmp_path: Path, capsys: 
 def test_a_move_from_a_file_that_is_missing_fails_and_makes_nothing(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert main(["--words-only", str(tmp_path / "typo.db"), str(tmp_path / "b.db")]) == 1
+    assert move(str(tmp_path / "typo.db"), str(tmp_path / "b.db")) == FAILED
     (line,) = capsys.readouterr().err.splitlines()
-    assert line == f"there is no memory file {str(tmp_path / 'typo.db')!r}; nothing was created"
+    assert f"there is no memory file {str(tmp_path / 'typo.db')!r}" in line
     assert list(tmp_path.iterdir()) == []
