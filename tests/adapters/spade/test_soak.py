@@ -40,6 +40,10 @@ class Guard(MemoryMixin, Agent):
         self.add_behaviour(Keeper())
 
 
+RECORD_BYTES = 1_500
+"""What the team's index has in memory for each record that was stored meanwhile, at most."""
+
+
 def resident_megabytes() -> int:
     pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1])
     return pages * 4 // 1024
@@ -64,8 +68,9 @@ async def soak(start: Start, jid: Jid, memory: Memory, *, agents: int, seconds: 
         done += 1
         sizes.append((threading.active_count(), len(asyncio.all_tasks()), resident_megabytes()))
     assert (await team.stats()).records == 4 * agents * done
-    half = len(sizes) // 2
-    for before, after, grown in zip(sizes[max(1, half - 1)], sizes[-1], (2, 20, 60), strict=True):
+    half = max(1, len(sizes) // 2 - 1)
+    megabytes = 20 + 4 * agents * (len(sizes) - half) * RECORD_BYTES // 1_000_000
+    for before, after, grown in zip(sizes[half], sizes[-1], (2, 20, megabytes), strict=True):
         assert after <= before + grown, sizes
 
 
