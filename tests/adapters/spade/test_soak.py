@@ -1,4 +1,5 @@
-"""Many agents share one memory for long: no wrong answer, and neither threads nor tasks nor memory grow."""
+"""Many agents share one memory for long: no wrong answer, and neither threads nor tasks grow, nor memory but for its
+records."""
 
 from __future__ import annotations
 
@@ -17,6 +18,9 @@ from memory_spade.testing.peer import Peer
 
 Start = Callable[[Agent], Awaitable[None]]
 Jid = Callable[[str], str]
+
+RECORD_BYTES = 1_500
+"""What an owner's index has in memory for each record, at most."""
 
 
 class Keeper(MemoryBehaviour):
@@ -38,10 +42,6 @@ class Keeper(MemoryBehaviour):
 class Guard(MemoryMixin, Agent):
     async def setup(self) -> None:
         self.add_behaviour(Keeper())
-
-
-RECORD_BYTES = 1_500
-"""What the team's index has in memory for each record that was stored meanwhile, at most."""
 
 
 def resident_megabytes() -> int:
