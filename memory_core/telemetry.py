@@ -129,7 +129,7 @@ def _watched(
     ) as span:
         try:
             yield returned
-        except BaseException as error:
+        except BaseException as error:  # cancelled ones are counted as well, and all are raised again
             known["error.type"] = labels["error.type"] = type(error).__name__
             raise
         finally:

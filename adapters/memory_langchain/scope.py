@@ -76,7 +76,7 @@ class ScopeResolver:
 
     Raises:
         ScopeError: A default is empty or contradicts the user of the handle.
-        InvalidInputError: `memory` is none of these.
+        InvalidInputError: `memory` has another type.
     """
 
     memory: AnyMemory

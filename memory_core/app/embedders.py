@@ -47,7 +47,7 @@ def embedder_of(name: str) -> Embedder | None:
     except ImportError as error:
         said = str(error) if kind in NAMES else f"there is no embedder {name!r} ({error}); give {WAYS}"
         raise InvalidInputError(said) from error
-    except (AttributeError, TypeError, ValueError) as error:  # whatever a name that is none leads to
+    except (AttributeError, TypeError, ValueError) as error:  # what an unusable name leads to
         raise InvalidInputError(f"there is no embedder {name!r} ({error}); give {WAYS}") from error
     if not hasattr(made, "embed_query"):
         raise InvalidInputError(f"{name!r} is no embedder but {type(made).__name__}; give {WAYS}")

@@ -32,7 +32,7 @@ def entry_of(group: str, name: str) -> Any:  # an Importer or an Exporter
     """The importer or exporter of a format.
 
     Raises:
-        InvalidInputError: There is none, or it needs a package that is not installed.
+        InvalidInputError: The entry is missing, or needs a package that is not installed.
     """
     found = next(iter(entry_points(group=group, name=name)), None)
     noun = group.rpartition(".")[2].removesuffix("s")

@@ -25,7 +25,7 @@ async def main(file: str, task: str) -> None:
     async with Memory(file, embedder=None) as memory:
         ann = memory.bind(user="ann")
         if task == "write":
-            for number in range(50):
+            for number in range(100):
                 await ann.add(Draft(f"Cook {number} stirs pot {number}", kind="fact"))
             return
         if task.startswith("derive"):

@@ -138,12 +138,12 @@ async def test_it_ends_in_the_same_state_wherever_it_was_interrupted(memory: Mem
         )
 
     whole = memory.bind(user="whole")
-    await talk(whole, weeks=2)
+    await talk(whole)
     writes = sum(len(step.changes) + bool(step.added) for step in (await run(whole)).steps)
     expected = shape(await everything(whole))
     for number in range(20):
         handle = memory.bind(user=f"killed {number}")
-        await talk(handle, weeks=2)
+        await talk(handle)
         left = chance.randrange(writes)
         for step in (await run(handle, dry_run=True)).steps:
             if left > 0:

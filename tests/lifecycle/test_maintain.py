@@ -200,7 +200,7 @@ async def test_progress_is_told(ann: BoundMemory) -> None:
 
 async def plant(handle: BoundMemory) -> None:
     """Duplicates, corrections, and both at once."""
-    names = ("Marta", "Ingrid")
+    names = ("Marta", "Ingrid", "Tom", "Nina")
     for number, name in enumerate(names):
         await handle.add_many(
             [
@@ -253,7 +253,7 @@ def shape(records: dict[str, MemoryRecord]) -> dict[str, object]:
 def test_two_processes_maintain_while_one_writes_and_another_is_killed(tmp_path: Path) -> None:
     file = tmp_path / "shared.db"
     with Memory(file, embedder=None) as memory:
-        boats = [fact(f"Sailor {n} keeps boat {n}{'.' * copy}", copy) for n in range(50) for copy in range(3)]
+        boats = [fact(f"Sailor {n} keeps boat {n}{'.' * copy}", copy) for n in range(150) for copy in range(3)]
         run_sync(memory.bind(user="ann").add_many, boats)
     command = [sys.executable, str(Path(__file__).with_name("maintaining_process.py")), str(file)]
     tasks = ("maintain", "maintain", "maintain", "write")
@@ -270,10 +270,10 @@ def test_two_processes_maintain_while_one_writes_and_another_is_killed(tmp_path:
         run_sync(maintain, ann)
         records = run_sync(ann.list, where=Where(states=STATES), limit=10_000).records
         active = [record for record in records if record.state == "active"]
-        assert len(records) == 50 * 3 + 50
-        assert len({record.text.rstrip(".") for record in active}) == len(active) == 50 + 50
+        assert len(records) == 150 * 3 + 100
+        assert len({record.text.rstrip(".") for record in active}) == len(active) == 150 + 100
         linked = [link.id for record in active for link in record.links]
-        assert len(linked) == len(set(linked)) == 50 * 2
+        assert len(linked) == len(set(linked)) == 150 * 2
         assert run_sync(memory.operator().check) == []
 
 

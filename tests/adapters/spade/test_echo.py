@@ -26,7 +26,6 @@ async def kept(memory: BoundMemory, count: int) -> None:
         await asyncio.sleep(0.01)
 
 
-@pytest.mark.parametrize("server", ["pyjabber"], indirect=True)  # which one makes no difference
 @pytest.mark.parametrize(("recall", "asked"), [(RecallOptions(), ENGLISH), (IN_ANY_LANGUAGE, MIXED)])
 async def test_the_agent_is_shown_it_every_time(
     start: Start, jid: Jid, tmp_path: Path, recall: RecallOptions, asked: Sequence[str]

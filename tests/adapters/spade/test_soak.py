@@ -75,7 +75,7 @@ async def soak(start: Start, jid: Jid, memory: Memory, *, agents: int, seconds: 
 
 
 async def test_agents_that_share_a_memory_answer_rightly(start: Start, jid: Jid, memory: Memory) -> None:
-    await soak(start, jid, memory, agents=4, seconds=0, rounds=4)
+    await soak(start, jid, memory, agents=8, seconds=0, rounds=4)
 
 
 @pytest.mark.torture

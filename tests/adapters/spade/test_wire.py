@@ -267,7 +267,7 @@ class TwoBehaviours(MemoryMixin, LLMAgent):
             self.add_behaviour(behaviour)
 
 
-async def test_twenty_interleaved_conversations_never_mix_their_notes(start: Start, jid: Jid, memory: Memory) -> None:
+async def test_fifty_interleaved_conversations_never_mix_their_notes(start: Start, jid: Jid, memory: Memory) -> None:
     """Stock keeps the running conversation on the shared tool and mixes these up."""
 
     class Slow(ScriptedProvider):
@@ -284,7 +284,7 @@ async def test_twenty_interleaved_conversations_never_mix_their_notes(start: Sta
     peers = [Peer(jid("ann")), Peer(jid("bob"))]
     for agent in (bot, *peers):
         await start(agent)
-    threads = [f"{kind}-{number}" for number in range(10) for kind in ("even", "odd")]
+    threads = [f"{kind}-{number}" for number in range(25) for kind in ("even", "odd")]
 
     async def talk(number: int, thread: str) -> None:
         for turn in range(3):
@@ -297,7 +297,7 @@ async def test_twenty_interleaved_conversations_never_mix_their_notes(start: Sta
         page = await handle.list(where=Where(session=thread), order="oldest")
         assert [record.text for record in page.records] == [f"{thread} said turn {turn}" for turn in range(3)]
         assert {record.author for record in page.records} == {peers[number % 2].jid.bare}
-    assert (await handle.stats()).records == 60
+    assert (await handle.stats()).records == 150
 
 
 @pytest.mark.parametrize("server", ["pyjabber"], indirect=True)  # agents of one process talk past it

@@ -11,13 +11,13 @@ import pytest
 
 from memory_core import BoundMemory, Draft, DuplicateIdError, Patch, Where, run_sync
 from memory_core.testing.base import everything, texts
-from tests.storage.qdrant.conftest import THOROUGH, Open
+from tests.storage.qdrant.conftest import Open
 from tests.storage.qdrant.engine import Call, Fault
 from tests.storage.qdrant.loopback import Loopback
 from tests.storage.qdrant.settled import settle
 
 WRITERS = 4
-ROUNDS = 8 if THOROUGH else 3
+ROUNDS = 8
 
 
 @pytest.fixture
