@@ -157,7 +157,7 @@ class Operations(Conversing):
             mode: `hybrid` (words, meaning and conversation context), `lexical` (without vectors), `vector` (cosine
                 alone) or `substring` (contains the query, ignoring case; newest first).
             every_word: Find only records with every word of the query, ranked by words. For `hybrid` and `lexical`.
-            floor: Leave out records no better than the best of as many unrelated ones; `False` returns the best anyway.
+            floor: Leave out records that are not relevant, all of them if none is; `False` returns the best anyway.
             context: Find a turn also by what was said just before and after it, not only by itself.
             explain: Fill `Hit.components`.
             diversity: From 0 to 1: how much a hit must differ from the hits before it (maximal marginal relevance); at
