@@ -214,7 +214,7 @@ class Points:
     @property
     def _consistency(self) -> models.ReadConsistency | None:
         wanted = self.layout.consistency
-        return models.ReadConsistencyType(wanted) if isinstance(wanted, str) else wanted
+        return None if wanted is None else models.ReadConsistencyType(wanted)
 
 
 def portions(points: Iterable[Point]) -> Iterable[list[Point]]:

@@ -16,7 +16,8 @@ DEFAULT_PORT: Final = 6333
 DEFAULT_GRPC_PORT: Final = 6334
 
 Ordering = Literal["weak", "medium", "strong"]
-Consistency = Literal["majority", "quorum", "all"]
+MAJORITY_OF: Final = 3
+"""Fewest replicas of which most agree while a write has reached some of them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,8 +104,17 @@ class Layout:
     """Custom sharding: owners share the shard key `SHARED_SHARD` until the operator gives one a dedicated key."""
     ordering: Ordering = "medium"
     """`medium` keeps concurrent writes to one record in one order, as optimistic concurrency needs with replicas."""
-    consistency: Consistency | int | None = None
-    """How many replicas a read queries; `None` means one."""
+    consistency: Literal["majority"] | None = None
+    """`majority` reads what most replicas agree on; `None` asks one, which has every acknowledged write if
+    `write_consistency` is the number of replicas. Qdrant leaves out records on which too few replicas agree, so with
+    two of them a majority would not find a record while a write has reached only one."""
+
+    def __post_init__(self) -> None:
+        if self.consistency is not None and (self.replicas or 0) < MAJORITY_OF:
+            raise InvalidInputError(
+                f"consistency={self.consistency!r} needs replicas={MAJORITY_OF} or more, not {self.replicas!r}: of "
+                "fewer, a record is not found while it is written; use write_consistency instead"
+            )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -121,10 +121,17 @@ def test_a_search_asks_for_enough_candidates_rescored_and_weighed_by_owner(loopb
         assert search.filter.must[0].key == "_owner"
 
 
+@pytest.mark.parametrize("replicas", [None, 1, 2])
+def test_a_majority_of_too_few_replicas_is_refused(replicas: int | None) -> None:
+    """Of two replicas, Qdrant returns only what both have alike: not a record that is just being written."""
+    with pytest.raises(InvalidInputError, match="needs replicas=3 or more, not"):
+        Layout(replicas=replicas, consistency="majority")
+
+
 def test_reads_ask_as_many_replicas_and_writes_are_ordered_as_the_layout_says(
     loopback: Loopback, connect: Open
 ) -> None:
-    ann = connect(layout=Layout(consistency="majority", ordering="strong")).bind(user="ann")
+    ann = connect(layout=Layout(replicas=3, consistency="majority", ordering="strong")).bind(user="ann")
     loopback.targets.clear()
     run_sync(ann.add_many, [Draft("tea", session="s", source_key="k"), Draft("cake", session="s")])
     assert run_sync(ann.search, "tea")
