@@ -81,7 +81,7 @@ class Node:
     def wait(self) -> None:
         """Until it answers that it is ready."""
         trusted = ssl.create_default_context(cafile=self.ca) if self.ca else None
-        deadline = time.monotonic() + 120
+        deadline = time.monotonic() + 300  # a node that was killed copies its replicas first
         while True:
             try:
                 with urllib.request.urlopen(f"{self.url}/readyz", timeout=5, context=trusted):
