@@ -8,24 +8,23 @@ import uuid
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from itertools import accumulate
 from typing import Final
 
-from memory_core.draft_to_record import insist_on_version, patched
 from memory_core.errors import DuplicateIdError, EmbeddingError, reason_for_log
-from memory_core.models import STATES, MemoryRecord, Patch
+from memory_core.models import STATES, MemoryRecord
 from memory_core.progress import ProgressCallback
 from memory_core.protocols import Embedder
 from memory_core.retrieval.features import is_turn
-from memory_core.storage.qdrant import listing, succession
+from memory_core.storage.qdrant import succession
 from memory_core.storage.qdrant.client import models
-from memory_core.storage.qdrant.codec import Stored, key, rows_of, to_row, to_stored
+from memory_core.storage.qdrant.codec import Stored, key, to_row, to_stored
+from memory_core.storage.qdrant.collection import OvertakenError
 from memory_core.storage.qdrant.owners import Owner
 from memory_core.storage.qdrant.removal import delete, matching
-from memory_core.storage.qdrant.where import all_of, between, keyed, owned
-from memory_core.storage.qdrant.writing import Changes, OvertakenError
+from memory_core.storage.qdrant.where import between, keyed, ordered, owned
+from memory_core.storage.qdrant.writing import Changes
 from memory_core.storage.shared.batches import insist_on_reach, is_searched_differently, merged, replacing, updated
-from memory_core.storage.shared.prepared import Prepared, embed_reporting, texts_to_embed
+from memory_core.storage.shared.prepared import Prepared, embed_pieces
 from memory_core.storage.shared.values import micros, moment
 from memory_core.where.value import Where
 
@@ -72,23 +71,6 @@ class _Survey:
     """Expired records at other points, whose ids are needed."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Update:
-    """A stored record that is changed by an item of the batch."""
-
-    known: Stored
-    item: Prepared
-
-
-@dataclass(frozen=True, slots=True)
-class _Plan:
-    """New records and changed ones by point, and the result for the caller."""
-
-    new: Mapping[str, Prepared]
-    updates: Mapping[str, _Update]
-    results: list[MemoryRecord | None]
-
-
 async def embedded(
     embedder: Embedder | None, items: Sequence[Prepared], progress: ProgressCallback | None = None
 ) -> Embedded:
@@ -96,15 +78,13 @@ async def embedded(
     wanted = [item for item in items if item.chunks]
     if embedder is None or not wanted:
         return {}
-    texts = [texts_to_embed(item.record.text, item.chunks) for item in wanted]
     try:
-        flat, ends = [text for some in texts for text in some], list(accumulate(map(len, texts)))
-        blobs = iter(await embed_reporting(embedder, flat, ends, progress))
+        vectors = await embed_pieces(embedder, [(item.record.text, item.chunks) for item in wanted], progress)
     except EmbeddingError as error:
         logger.warning("vectors of %d records are pending: %s", len(wanted), reason_for_log(error))
         return {}
     made_by = embedder.fingerprint
-    return {item.record.text: item.embedded([next(blobs) for _ in item.chunks], made_by) for item in wanted}
+    return {item.record.text: item.embedded(rows, made_by) for item, rows in zip(wanted, vectors, strict=True)}
 
 
 async def to_embed(owner: Owner, items: Sequence[Prepared], *, is_put: bool) -> list[Prepared]:
@@ -113,7 +93,7 @@ async def to_embed(owner: Owner, items: Sequence[Prepared], *, is_put: bool) -> 
     places = {item.record.source_key: owner.access.names.point_of(item.record) for item in items}
     places.pop(None, None)
     found = await owner.points.read(sorted(places.values()), fields=["text", "_marker"]) if places else []
-    known = {str(record.id): record.payload or {} for record in found}
+    known = {record.id: record.payload for record in found}
     there = {source: known[point] for source, point in places.items() if point in known}
 
     def is_wanted(item: Prepared) -> bool:
@@ -133,41 +113,42 @@ async def write(owner: Owner, batch: Batch, remove: Collection[str] = ()) -> lis
         UnfinishedWriteError, StorageError: See `Changes.carry_out`.
     """
     seen = await _survey(owner, batch)
-    plan = _plan(owner, batch, seen)
+    plan, results = _plan(owner, batch, seen)
     if seen.expired:
         await delete(owner, seen.expired, batch.now, forget=False)
-    records = [record for record in plan.results if record is not None]
+    records = [record for record in results if record is not None]
     heirs = await succession.claim(owner, records, batch.now)
+    new = [point for point in plan if point not in seen.by_point]
+    seqs = dict(zip(new, owner.access.arrivals(len(new)), strict=True))
+    for point, known in seen.by_point.items():
+        if point in plan and is_searched_differently(known.record, plan[point].record):
+            seqs[point] = known.seq
+    before = await turns_before(owner, [(plan[point].record, seq) for point, seq in seqs.items()])
     changes = Changes(owner, batch.write)
-    placed = list(zip(plan.new.items(), owner.access.arrivals(len(plan.new)), strict=True))
-    moved = [
-        (one.item.record, one.known.seq)
-        for one in plan.updates.values()
-        if is_searched_differently(one.known.record, one.item.record)
-    ]
-    before = await turns_before(owner, [*((item.record, seq) for (_, item), seq in placed), *moved])
-    for (point, item), seq in placed:
-        known = Stored(
+    for point, planned in plan.items():
+        item, was = batch.with_vectors(planned), seen.by_point.get(point)
+        if was is not None:
+            await _change(changes, was, item, before)
+            continue
+        fresh = Stored(
             point=point,
             record=item.record,
-            seq=seq,
+            seq=seqs[point],
             before=before.get(item.record.id, ()),
             born=batch.write,
             write=batch.write,
             is_forgotten=point in seen.forgotten,
         )
-        changes.put(batch.with_vectors(item), known, seen.vacant.get(point))
-    for one in plan.updates.values():
-        await _change(changes, one.known, batch.with_vectors(one.item), before)
+        changes.put(item, fresh, seen.vacant.get(point))
     await changes.carry_out()
-    await _insist_on_own_ids(owner, plan.new, batch.now)
+    await _insist_on_own_ids(owner, {point: plan[point] for point in new}, batch.now)
     if not {record.author for record in records} <= {None, *owner.access.authors.get(owner.key, (0.0, ()))[1]}:
         owner.access.authors.pop(owner.key, None)
     await succession.close(owner, heirs)
     if remove:
         gone = await matching(owner, Where(states=STATES, source_keys=tuple(remove)), batch.now)
         await delete(owner, gone, batch.now, forget=False)
-    return plan.results
+    return results
 
 
 async def _survey(owner: Owner, batch: Batch) -> _Survey:
@@ -181,8 +162,8 @@ async def _survey(owner: Owner, batch: Batch) -> _Survey:
     vacant: dict[str, str] = {}
     forgotten: set[str] = set()
     for found in at_points:
-        point, payload = str(found.id), found.payload or {}
-        known = to_stored(point, payload) if payload.get("_owner") == owner.key else None
+        point, payload = found.id, found.payload
+        known = to_stored(found) if payload.get("_owner") == owner.key else None
         if known is not None and not known.has_expired(batch.now):
             by_point[point] = known
             continue
@@ -191,7 +172,7 @@ async def _survey(owner: Owner, batch: Batch) -> _Survey:
         was_erased = known is None and payload.get("source_key") is not None
         if was_erased or payload.get("_marker") == "forgotten" or (known is not None and known.is_forgotten):
             forgotten.add(point)
-    there = [to_stored(record.id, record.payload) for record in with_ids]
+    there = [to_stored(record) for record in with_ids]
     return _Survey(
         by_id={known.record.id: known for known in there if not known.has_expired(batch.now)},
         by_point=by_point,
@@ -201,43 +182,39 @@ async def _survey(owner: Owner, batch: Batch) -> _Survey:
     )
 
 
-def _plan(owner: Owner, batch: Batch, seen: _Survey) -> _Plan:
-    """Sort the items into new, known and forgotten ones.
+def _plan(owner: Owner, batch: Batch, seen: _Survey) -> tuple[dict[str, Prepared], list[MemoryRecord | None]]:
+    """What is written, by point, and the result for the caller.
 
     Raises:
         DuplicateIdError: An id is taken, or a source key belongs to a record out of reach.
     """
-    new: dict[str, Prepared] = {}
-    updates: dict[str, _Update] = {}
-    places: list[str] = []
-    for item in batch.items:
-        source, point = item.record.source_key, owner.access.names.point_of(item.record)
-        known = seen.by_point.get(point)
-        places.append(point)
+    plan: dict[str, Prepared] = {}
+    places = [owner.access.names.point_of(item.record) for item in batch.items]
+    for point, item in zip(places, batch.items, strict=True):
+        source, known, planned = item.record.source_key, seen.by_point.get(point), plan.get(point)
         if known is not None and (source is not None or known.born == batch.write):
             insist_on_reach(owner.scope, known.record)
             if batch.write in known.writes:
                 continue
-            last = updates[point].item.record if point in updates and not batch.is_put else known.record
+            last = planned.record if planned is not None and not batch.is_put else known.record
             record = replacing(last, item.record) if batch.is_put else updated(last, item.record)
             if record is not last:
-                updates[point] = _Update(known, item.again(record))
-        elif source is not None and point in new:
-            new[point] = item if batch.is_put else merged(new[point], item)
-        elif batch.is_put or point not in seen.forgotten:
-            if point in new or item.record.id in {other.record.id for other in new.values()}:
-                raise _taken(item.record.id)
-            new[point] = item
-    for item in new.values():
-        rival = seen.by_id.get(item.record.id)
-        if rival is not None and batch.write not in rival.writes:
+                plan[point] = item.again(record)
+        elif source is not None and planned is not None:
+            plan[point] = item if batch.is_put else merged(planned, item)
+        elif known is not None or planned is not None:
             raise _taken(item.record.id)
-    after = {
-        **{point: known.record for point, known in seen.by_point.items()},
-        **{point: item.record for point, item in new.items()},
-        **{point: one.item.record for point, one in updates.items()},
-    }
-    return _Plan(new, updates, [after.get(point) for point in places])
+        elif batch.is_put or point not in seen.forgotten:
+            plan[point] = item
+    named: set[str] = set()
+    for new in (item.record.id for point, item in plan.items() if point not in seen.by_point):
+        rival = seen.by_id.get(new)
+        if new in named or (rival is not None and batch.write not in rival.writes):
+            raise _taken(new)
+        named.add(new)
+    after = {point: known.record for point, known in seen.by_point.items()}
+    after |= {point: item.record for point, item in plan.items()}
+    return plan, [after.get(point) for point in places]
 
 
 def _taken(id: str) -> DuplicateIdError:  # noqa: A002
@@ -268,36 +245,17 @@ def _is_made(id: str) -> bool:  # noqa: A002
         return False
 
 
-@dataclass(frozen=True, slots=True)
-class Change:
-    """A change that a caller wants."""
-
-    id: str
-    patch: Patch
-    expected_version: int | None
-    made: Prepared
-    """The new state as it would be if the record was not changed meanwhile, perhaps with vectors."""
-
-
-async def update(owner: Owner, change: Change, write: str, now: datetime) -> MemoryRecord:
-    """See `Records.update`; the write goes through only if what it read is still current.
+async def update(owner: Owner, was: Stored, item: Prepared, write: str) -> None:
+    """Change a stored record; the write goes through only if what was read is still current.
 
     Args:
+        item: See `_change`.
         write: The token of the call.
     """
-    current = await listing.existing(owner, change.id, now)
-    if write in current.writes:  # an earlier attempt was stored after all
-        return current.record
-    insist_on_version(current.record, change.expected_version)
-    record = patched(current.record, change.patch, now)
-    if record is not current.record:
-        changes = Changes(owner, write)
-        item = change.made if record == change.made.record else change.made.again(record)
-        is_moved = is_searched_differently(current.record, record)
-        before = await turns_before(owner, [(record, current.seq)] if is_moved else [])
-        await _change(changes, current, item, before)
-        await changes.carry_out()
-    return record
+    changes = Changes(owner, write)
+    is_moved = is_searched_differently(was.record, item.record)
+    await _change(changes, was, item, await turns_before(owner, [(item.record, was.seq)] if is_moved else []))
+    await changes.carry_out()
 
 
 async def _change(changes: Changes, was: Stored, item: Prepared, before: Before) -> None:
@@ -312,7 +270,7 @@ async def _change(changes: Changes, was: Stored, item: Prepared, before: Before)
         return
     if not item.vectors and record.text == was.record.text and not was.is_pending and access.vector is not None:
         found = await changes.owner.points.read([was.point], fields=False, vectors=[access.vector])
-        vectors = next((rows_of(one.vector, access.vector) for one in found), ())
+        vectors = next((one.rows(access.vector) for one in found), ())
         item = item._replace(chunks=was.spans, vectors=vectors, made_by=access.fingerprint)
     known = replace(was, revisions=was.followed_by(record), before=before.get(record.id, was.before))
     changes.put(item, known, was.write)
@@ -334,7 +292,7 @@ async def turns_before(owner: Owner, placed: Sequence[tuple[MemoryRecord, int]])
     before: dict[str, Sequence[int]] = {}
     for turns, found in zip(by_session.values(), await owner.points.query(requests), strict=True):
         new = {seq for _, seq, _ in turns}
-        rows = [to_row(row.payload or {}) for row in found]
+        rows = [to_row(row.payload) for row in found]
         last: list[int] = []
         for _, seq, given in sorted([*((row.occurred_at, row.seq, "") for row in rows if row.seq not in new), *turns]):
             before[given] = last[::-1]
@@ -343,9 +301,5 @@ async def turns_before(owner: Owner, placed: Sequence[tuple[MemoryRecord, int]])
 
 
 def _latest(owner: Owner, session: str, until: datetime) -> models.QueryRequest:
-    return models.QueryRequest(
-        query=models.OrderByQuery(order_by=models.OrderBy(key="occurred_at", direction=models.Direction.DESC)),
-        filter=all_of(owned(owner.key), keyed("session", session), between("occurred_at", None, until)),
-        limit=NEIGHBORS + 1,
-        with_payload=["_row"],
-    )
+    before = owned(owner.key), keyed("session", session), between("occurred_at", None, until)
+    return ordered(before, "occurred_at", NEIGHBORS + 1, ["_row"], descending=True)

@@ -11,7 +11,6 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final
 
@@ -20,14 +19,14 @@ from memory_core.models import Fingerprint
 from memory_core.protocols import Clock, Embedder
 from memory_core.retrieval.features import ANALYSIS
 from memory_core.storage.qdrant.client import models
-from memory_core.storage.qdrant.codec import PENDING, STORED_FIELDS, Stored, analysed, rows_of, to_stored
-from memory_core.storage.qdrant.collection import EpochError
+from memory_core.storage.qdrant.codec import PENDING, STORED_FIELDS, Stored, analysed, to_stored
+from memory_core.storage.qdrant.collection import OvertakenError
 from memory_core.storage.qdrant.owners import Access, Owner, to_owner
 from memory_core.storage.qdrant.removal import sweep
 from memory_core.storage.qdrant.retry import UnansweredError
 from memory_core.storage.qdrant.where import Clause, all_of, beyond, same
-from memory_core.storage.qdrant.writing import Changes, OvertakenError
-from memory_core.storage.shared.prepared import embed, texts_to_embed
+from memory_core.storage.qdrant.writing import Changes
+from memory_core.storage.shared.prepared import embed_pieces
 
 logger = logging.getLogger(__name__)
 
@@ -40,15 +39,8 @@ ANALYSIS_PAUSE_SECONDS: Final = 0.05
 """Pause between two batches of reanalysis, for searches and writes."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Work:
-    """A record with its vectors, to be written again."""
-
-    owner: str
-    """Its owner with the epoch; what was erased meanwhile stays erased."""
-    item: Stored
-    vectors: tuple[bytes, ...]
-    made_by: Fingerprint | None
+Work = tuple[Stored, Sequence[bytes]]
+"""A record with its vectors, to be written again."""
 
 
 class Background:
@@ -89,7 +81,7 @@ class Background:
                     self._wake.clear()
                     await _drain(self._embed_pending)
                 pause = FIRST_PAUSE_SECONDS
-            except (EmbeddingError, StorageError, EpochError, OvertakenError) as error:
+            except (EmbeddingError, StorageError) as error:
                 logger.warning("background work waits, next try in %.0f s: %s", pause, reason_for_log(error))
                 self._wake.set()
                 await asyncio.sleep(pause)
@@ -103,7 +95,7 @@ class Background:
     async def _analyse(self) -> None:
         try:
             await _drain(self._analyse_older)
-        except (StorageError, EpochError) as error:
+        except StorageError as error:
             logger.warning("reanalysis of texts stopped until the store is opened again: %s", reason_for_log(error))
 
     async def _embed_pending(self) -> set[str]:
@@ -111,62 +103,53 @@ class Background:
         embedder = self._embedder
         if embedder is None or self._access.vector is None:
             return set()
-        found = await self._find(same("_keys", PENDING), vector=None)
-        texts = [texts_to_embed(work.item.record.text, work.item.spans) for work in found]
-        blobs = iter(await embed(embedder, [text for some in texts for text in some]) if found else ())
-        made_by = embedder.fingerprint
-        vectors = [tuple(next(blobs) for _ in work.item.spans) for work in found]
-        return await self._store(
-            [replace(work, vectors=rows, made_by=made_by) for work, rows in zip(found, vectors, strict=True)]
-        )
+        found = [item for item, _ in await self._find(same("_keys", PENDING))]
+        vectors = await embed_pieces(embedder, [(item.record.text, item.spans) for item in found])
+        return await self._store(list(zip(found, vectors, strict=True)), embedder.fingerprint)
 
     async def _analyse_older(self) -> set[str]:
         """Analyse some texts of older versions. What a newer version analysed stays."""
         older = beyond("_analysis", ANALYSIS, descending=True)
-        done = await self._store(await self._find(older, vector=self._access.vector))
+        done = await self._store(await self._find(older), self._access.fingerprint)
         await asyncio.sleep(ANALYSIS_PAUSE_SECONDS if done else 0)
         return done
 
-    async def _find(self, condition: Clause, *, vector: str | None) -> list[_Work]:
+    async def _find(self, condition: Clause) -> list[Work]:
+        vector = self._access.vector
         request = models.QueryRequest(
             filter=all_of(condition),
             limit=BATCH,
-            with_payload=[*STORED_FIELDS, "_owner"],
+            with_payload=list(STORED_FIELDS),
             with_vector=False if vector is None else [vector],
         )
-        made_by, works = self._access.fingerprint, list[_Work]()
-        for point in (await self._access.points.query([request]))[0]:
-            payload = point.payload or {}
-            vectors = rows_of(point.vector, vector)
-            works.append(_Work(payload["_owner"], to_stored(point.id, payload), vectors, made_by))
-        return works
+        return [(to_stored(point), point.rows(vector)) for point in (await self._access.points.query([request]))[0]]
 
-    async def _store(self, found: Sequence[_Work]) -> set[str]:
+    async def _store(self, found: Sequence[Work], made_by: Fingerprint | None) -> set[str]:
         """Write records as they are, analysed by this version and with these vectors, unless they changed meanwhile.
 
         Returns:
             The states that were found; the same ones again cannot be helped.
         """
-        for key in {work.owner for work in found}:
-            works = [work for work in found if work.owner == key]
+        for key in {item.owner for item, _ in found}:
+            works = [(item, vectors) for item, vectors in found if item.owner == key]
             try:
-                await self._access.run(to_owner(key)[0], partial(_store_of, works=works))
-            except OvertakenError:
-                logger.debug("records changed while their vectors were computed; they are found again if necessary")
+                await self._access.run(to_owner(key)[0], partial(_store_of, works=works, made_by=made_by))
             except UnansweredError:
                 raise
             except StorageError as error:  # of this owner's records; the others do not wait for them
                 logger.warning("the vectors of some records stay pending: %s", reason_for_log(error))
-        return {work.item.point + work.item.write for work in found}
+        return {item.point + item.write for item, _ in found}
 
 
-async def _store_of(owner: Owner, works: Sequence[_Work]) -> None:
+async def _store_of(owner: Owner, works: Sequence[Work], made_by: Fingerprint | None) -> None:
     changes = Changes(owner)
-    for work in works:
-        if work.owner == owner.key:
-            made = analysed(work.item.record, work.item.spans, work.vectors)._replace(made_by=work.made_by)
-            changes.put(made, work.item, work.item.write)
-    await changes.carry_out()
+    for item, vectors in works:
+        if item.owner == owner.key:  # what was erased meanwhile stays erased
+            changes.put(analysed(item.record, item.spans, vectors)._replace(made_by=made_by), item, item.write)
+    try:
+        await changes.carry_out()
+    except OvertakenError:
+        logger.debug("records changed while their vectors were computed; they are found again if necessary")
 
 
 async def _drain(step: Callable[[], Awaitable[set[str]]]) -> None:

@@ -21,7 +21,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from datetime import datetime
 from hashlib import blake2b, sha256
-from typing import Any, Final, cast
+from typing import Any, Final, NamedTuple, cast
 
 import numpy as np
 
@@ -55,11 +55,38 @@ CLOSING: Final = "closing"
 
 _TIMES: Final = ("created_at", "updated_at", "accessed_at", "occurred_at", "expires_at", "valid_from", "valid_to")
 NAMES: Final = tuple(field.name for field in fields(MemoryRecord))
-STORED_FIELDS: Final = (*NAMES, "_row", "_born", "_write", "_writes", "_keys", "_spans", "_revisions", "_closing")
+STORED_FIELDS: Final = (
+    *NAMES,
+    "_row",
+    "_born",
+    "_write",
+    "_writes",
+    "_keys",
+    "_spans",
+    "_revisions",
+    "_closing",
+    "_owner",
+)
 """What `to_stored` reads."""
 
 Payload = dict[str, Any]
 """The JSON payload of a point; values are checked when they become a record."""
+
+
+class Found(NamedTuple):
+    """A point as it was read."""
+
+    id: str
+    payload: Payload
+    """The fields that were asked for."""
+    vectors: Any = None
+    """Those that were asked for, by name, as the client returns them."""
+    score: float = 0.0
+
+    def rows(self, vector: str | None) -> tuple[bytes, ...]:
+        """The float16 rows of one of the vectors; empty if there is none."""
+        found = cast("dict[str | None, Any]", self.vectors).get(vector) if isinstance(self.vectors, dict) else None
+        return tuple(np.asarray(row, np.float16).tobytes() for row in found or ())
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +131,8 @@ class Stored:
     """The latest writes, oldest first: a write that was followed by another before its verification is listed here."""
     revisions: Sequence[Sequence[Any]] = ()
     """Its earlier texts, oldest first: rev, text, and when the next one replaced it, in JSON form."""
+    owner: str = ""
+    """Its owner with the epoch."""
     closing: Sequence[str] | None = None
     """The point of the record that is about to supersede it, and since when."""
 
@@ -278,12 +307,11 @@ def to_row(payload: Mapping[str, Any]) -> Row:
     return Row(*payload["_row"])
 
 
-def to_stored(point: object, payload: Mapping[str, Any] | None) -> Stored:
-    """The record of a payload."""
-    raw = payload or {}
-    row = to_row(raw)
+def to_stored(found: Found) -> Stored:
+    """The record of a point."""
+    raw, row = found.payload, to_row(found.payload)
     return Stored(
-        point=str(point),
+        point=found.id,
         record=to_record(raw),
         seq=row.seq,
         before=row.before,
@@ -294,6 +322,7 @@ def to_stored(point: object, payload: Mapping[str, Any] | None) -> Stored:
         spans=[(start, stop) for start, stop in raw["_spans"]],
         writes=raw["_writes"],
         revisions=raw.get("_revisions") or (),
+        owner=raw["_owner"],
         closing=raw.get("_closing"),
     )
 
@@ -359,9 +388,3 @@ def named_vectors(vector: str, rows: Sequence[bytes]) -> dict[str, Any]:
     numbers = np.frombuffer(b"".join(rows), np.float16).reshape(len(rows), -1).astype(np.float64)
     kept: list[list[float]] = np.round(numbers[: max(MAX_FLOATS // numbers.shape[1], 1)], 7).tolist()
     return {vector: kept, **({head_of(vector): kept[0]} if len(rows) > 1 else {})}
-
-
-def rows_of(vectors: Any, name: str | None) -> tuple[bytes, ...]:
-    """The float16 rows of one vector of a point, as the client returns them; empty if there is none."""
-    found = cast("dict[str | None, Any]", vectors).get(name) if isinstance(vectors, dict) else None
-    return tuple(np.asarray(row, np.float16).tobytes() for row in found or ())

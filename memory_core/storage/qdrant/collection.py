@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Final, NamedTuple, TypeVar
 
 from memory_core.storage.qdrant.client import AsyncQdrantClient, models
-from memory_core.storage.qdrant.codec import Payload, Point
+from memory_core.storage.qdrant.codec import Found, Payload, Point
 from memory_core.storage.qdrant.connection import Connection
 from memory_core.storage.qdrant.retry import NotAppliedError, TooLargeError
 from memory_core.storage.qdrant.settings import SHARED_SHARD, Layout, Patience, Server
@@ -33,6 +33,15 @@ class EpochError(Exception):
     def __init__(self, point: str, epoch: int) -> None:
         super().__init__(f"the owner is in epoch {epoch} now")
         self.point, self.epoch = point, epoch
+
+
+class OvertakenError(Exception):
+    """Another process changed the state this write was planned on; plan again."""
+
+    def __init__(self, stored: Collection[str] = ()) -> None:
+        super().__init__()
+        self.stored = stored
+        """The points that were written nevertheless."""
 
 
 class Guard(NamedTuple):
@@ -63,11 +72,9 @@ class Points:
         """The same collection for points that belong to no owner."""
         return replace(self, shard=SHARED_SHARD if self.layout.tenant_shards else None, guards=())
 
-    async def read(
-        self, ids: Sequence[str], *, fields: Fields = True, vectors: Sequence[str] = ()
-    ) -> list[models.Record]:
+    async def read(self, ids: Sequence[str], *, fields: Fields = True, vectors: Sequence[str] = ()) -> list[Found]:
         """The existing ones among the points, in no particular order, from all shards."""
-        found: list[models.Record] = []
+        found: list[Found] = []
         guards = [guard.point for guard in self.guards]
         wanted = [*fields, "_epoch"] if not isinstance(fields, bool) else fields or (["_epoch"] if guards else False)
         for some in list(by(PAGE, ids)) or ([[]] if guards else []):
@@ -80,13 +87,14 @@ class Points:
                     consistency=self._consistency,
                 )
             )
-            self._check(records)
-            found += [record for record in records if str(record.id) not in guards]
+            read = _found(records)
+            self._check(read)
+            found += [point for point in read if point.id not in guards]
         return found
 
     async def pages(
         self, condition: models.Filter, *, fields: Fields = True, vectors: Sequence[str] = ()
-    ) -> AsyncIterator[list[models.Record]]:
+    ) -> AsyncIterator[list[Found]]:
         """All points that satisfy the condition, by id, a page at a time."""
         offset: Any = None  # an id, whose type depends on the transport
         await self.read([], fields=False)
@@ -104,14 +112,14 @@ class Points:
                 )
             )
             if records:
-                yield records
+                yield _found(records)
             if offset is None:
                 return
 
-    async def all(self, *conditions: Clause, fields: Fields = True, vectors: Sequence[str] = ()) -> list[models.Record]:
+    async def all(self, *conditions: Clause, fields: Fields = True, vectors: Sequence[str] = ()) -> list[Found]:
         """All points that satisfy the conditions."""
         pages = self.pages(all_of(*conditions), fields=fields, vectors=vectors)
-        return [record async for page in pages for record in page]
+        return [point async for page in pages for point in page]
 
     async def having(
         self,
@@ -120,15 +128,15 @@ class Points:
         *conditions: Clause,
         fields: Fields = True,
         vectors: Sequence[str] = (),
-    ) -> list[models.Record]:
+    ) -> list[Found]:
         """All points whose field is one of these values, and that satisfy the conditions."""
-        found: list[models.Record] = []
+        found: list[Found] = []
         for start in range(0, len(values), NAMED):
             chosen = any_of(field, values[start : start + NAMED])
             found += await self.all(*conditions, chosen, fields=fields, vectors=vectors)
         return found
 
-    async def query(self, requests: Sequence[models.QueryRequest]) -> list[list[models.ScoredPoint]]:
+    async def query(self, requests: Sequence[models.QueryRequest]) -> list[list[Found]]:
         """The answers to several queries, in one round trip."""
         if not requests:
             return []
@@ -139,16 +147,17 @@ class Points:
         responses = await self.connection.call(
             lambda client: client.query_batch_points(self.name, requests=sent, consistency=self._consistency)
         )
+        answers = [_found(response.points) for response in responses]
         if self.guards:
-            self._check(responses.pop().points)
-        return [response.points for response in responses]
+            self._check(answers.pop())
+        return answers
 
-    def _check(self, points: Iterable[models.Record | models.ScoredPoint]) -> None:
+    def _check(self, points: Sequence[Found]) -> None:
         """Raise `EpochError` if an owner was erased meanwhile."""
-        found = {str(point.id): point.payload or {} for point in points} if self.guards else {}
-        for point, epoch in self.guards:
-            if (now := int(found.get(point, {}).get("_epoch", 0))) != epoch:
-                raise EpochError(point, now)
+        now = {point.id: int(point.payload.get("_epoch", 0)) for point in points}
+        for place, epoch in self.guards:
+            if now.get(place, 0) != epoch:
+                raise EpochError(place, now.get(place, 0))
 
     async def values(self, field: str, condition: models.Filter | None, *, limit: int) -> list[str]:
         """The values of a keyword field, most frequent first."""
@@ -217,6 +226,13 @@ class Points:
         return None if wanted is None else models.ReadConsistencyType(wanted)
 
 
+def _found(points: Sequence[models.Record] | Sequence[models.ScoredPoint]) -> list[Found]:
+    def score(point: models.Record | models.ScoredPoint) -> float:
+        return point.score if isinstance(point, models.ScoredPoint) else 0.0
+
+    return [Found(str(point.id), point.payload or {}, point.vector, score(point)) for point in points]
+
+
 def portions(points: Iterable[Point]) -> Iterable[list[Point]]:
     """The points, split into requests of a size that servers accept."""
     some: list[Point] = []
@@ -258,6 +274,6 @@ async def foreign_points(server: Server | None, collection: str) -> AsyncIterato
     await connection.open()
     try:
         async for page in Points(connection, collection, Layout()).pages(models.Filter()):
-            yield [ForeignPoint(str(point.id), point.payload or {}) for point in page]
+            yield [ForeignPoint(point.id, point.payload) for point in page]
     finally:
         await connection.close()

@@ -4,21 +4,21 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
-from typing import Any, Final
+from typing import Final, NamedTuple
 
 from memory_core.errors import RecordNotFoundError
 from memory_core.models import EMPTY_STATS, STATES, Component, Hit, MemoryRecord, Order, Page, Stats
 from memory_core.protocols import ListRequest, SearchRequest
 from memory_core.retrieval.passages import best_passage
 from memory_core.storage.qdrant.client import models
-from memory_core.storage.qdrant.codec import PENDING, STORED_FIELDS, Stored, digest_of, stamp, to_row, to_stored
+from memory_core.storage.qdrant.codec import PENDING, STORED_FIELDS, Found, Stored, digest_of, stamp, to_row, to_stored
 from memory_core.storage.qdrant.collection import Points, by
 from memory_core.storage.qdrant.owners import Owner, reachable
 from memory_core.storage.qdrant.removal import matching
 from memory_core.storage.qdrant.succession import resolved
-from memory_core.storage.qdrant.where import EVERYTHING, Clause, all_of, among, between, beyond, same
+from memory_core.storage.qdrant.where import EVERYTHING, Clause, among, between, beyond, ordered, same
 from memory_core.storage.shared.cursors import decode_cursor, encode_cursor, not_a_cursor
 from memory_core.storage.shared.values import micros, moment
 from memory_core.where.meaning import folded
@@ -39,14 +39,12 @@ TOUCHED: Final = 100
 SCANNED: Final = 256
 """Records of one page of a search for a substring."""
 
-Value = float | datetime
 
+class _Place(NamedTuple):
+    """Where a record is in a listing."""
 
-@dataclass(frozen=True, slots=True)
-class _Place:
-    """The end of a page: by the order of its listing, then by arrival."""
-
-    value: Value
+    value: float
+    """Of the field by which it is ordered; microseconds for a time."""
     seq: int
     point: str
 
@@ -57,13 +55,11 @@ async def page(owner: Owner, request: ListRequest, now: datetime) -> tuple[Page,
     where = await reachable([owner], request.where, now)
     rows = [] if where is None else await _rows(owner.points, where, request, after)
     shown = rows[: request.limit]
-    stored = await resolved([owner], [to_stored(row.id, row.payload) for row in shown])
+    stored = await resolved([owner], [to_stored(row) for row in shown])
     stored = [item for item in stored if item.closing is None or item.record.state in request.where.states]
     cursor = None
     if len(rows) > len(shown):
-        last = _place(shown[-1], _ORDERS[request.order][0])
-        value = micros(last.value) if isinstance(last.value, datetime) else last.value
-        cursor = encode_cursor(request.order, value, last.seq, last.point)
+        cursor = encode_cursor(request.order, *_place(shown[-1], _ORDERS[request.order][0]))
     return Page(tuple(item.record for item in stored), cursor), stored
 
 
@@ -131,7 +127,7 @@ async def collections(owner: Owner, where: Where, now: datetime) -> list[str]:
     if found is None:
         return []
     records = await owner.points.all(*found, same("_keys", "collection"), fields=["collection"])
-    return sorted({(record.payload or {})["collection"] for record in records})
+    return sorted({record.payload["collection"] for record in records})
 
 
 async def count(owner: Owner, now: datetime, *, has_embedder: bool) -> Stats:
@@ -141,7 +137,7 @@ async def count(owner: Owner, now: datetime, *, has_embedder: bool) -> Stats:
         has_embedder: Whether there is an embedder, so that vectors can be pending.
     """
     reach = await reachable([owner], EVERYTHING, now) or []
-    payloads = [record.payload or {} for record in await owner.points.all(*reach, fields=_COUNTED)]
+    payloads = [record.payload for record in await owner.points.all(*reach, fields=_COUNTED)]
     if not payloads:
         return EMPTY_STATS
     moments = [datetime.fromisoformat(item["occurred_at"]) for item in payloads]
@@ -160,74 +156,58 @@ async def count(owner: Owner, now: datetime, *, has_embedder: bool) -> Stats:
     )
 
 
-async def _rows(
-    points: Points, where: Sequence[Clause], request: ListRequest, after: _Place | None
-) -> list[models.ScoredPoint]:
+async def _rows(points: Points, where: Sequence[Clause], request: ListRequest, after: _Place | None) -> list[Found]:
     """The records of a page in order, and one more if there is one.
 
     A server orders by one field and leaves ties unordered, so ties are fetched separately, in order of arrival: first
     the rest of the ties at the end of the previous page, last those at the end of this page.
     """
     field, descending = _ORDERS[request.order]
-    missing = request.limit + 1
-    rows: list[models.ScoredPoint] = []
 
-    async def tied(value: Value, limit: int, after: _Place | None) -> list[models.ScoredPoint]:
-        bounds = [between(field, value, value)]
-        if after is not None:
+    def place(row: Found) -> _Place:
+        return _place(row, field)
+
+    async def fetch(by: str, limit: int, *bounds: Clause) -> list[Found]:
+        wanted = ordered([*where, *bounds], by, limit, (*STORED_FIELDS, "_seen_at"), descending=descending)
+        return sorted((await points.query([wanted]))[0], key=place, reverse=descending)
+
+    async def tied(value: float, limit: int) -> list[Found]:
+        edge, bounds = _bound(field, value), list[Clause]()
+        if after is not None and value == after.value:
             bounds.append(between("_seq", *((None, after.seq) if descending else (after.seq, None))))
         # Writes in the same microsecond have the same arrival: fetch a few more, and skip those up to the position.
-        found = await _ordered(points, [*where, *bounds], "_seq", limit + 8, descending=descending)
-        found = _sorted(found, field, descending=descending)
+        found = await fetch("_seq", limit + 8, between(field, edge, edge), *bounds)
         if after is not None:
-            edge = after.seq, after.point
-            found = [row for row in found if (_key(row) < edge if descending else _key(row) > edge)]
+            found = [row for row in found if (place(row) < after if descending else place(row) > after)]
         return found[:limit]
 
+    missing, rows, rest = request.limit + 1, list[Found](), list[Clause]()
     if after is not None:
-        rows = await tied(after.value, missing, after)
+        rows = await tied(after.value, missing)
         missing -= len(rows)
-        where = [*where, beyond(field, after.value, descending=descending)]
-    more = await _ordered(points, where, field, missing, descending=descending) if missing else []
+        rest = [beyond(field, _bound(field, after.value), descending=descending)]
+    more = await fetch(field, missing, *rest) if missing else []
     if not more or len(more) < missing:
-        return rows + _sorted(more, field, descending=descending)
-    last = _place(more[-1], field).value
-    more = [row for row in more if _place(row, field).value != last]
-    return rows + _sorted(more, field, descending=descending) + await tied(last, missing - len(more), None)
+        return rows + more
+    last = place(more[-1]).value
+    more = [row for row in more if place(row).value != last]
+    return rows + more + await tied(last, missing - len(more))
 
 
-async def _ordered(
-    points: Points, where: Sequence[Clause], field: str, limit: int, *, descending: bool
-) -> list[models.ScoredPoint]:
-    direction = models.Direction.DESC if descending else models.Direction.ASC
-    request = models.QueryRequest(
-        query=models.OrderByQuery(order_by=models.OrderBy(key=field, direction=direction)),
-        filter=all_of(*where),
-        limit=limit,
-        with_payload=list(STORED_FIELDS),
-    )
-    return (await points.query([request]))[0]
+def _place(row: Found, field: str) -> _Place:
+    value = row.payload[field]
+    number = micros(datetime.fromisoformat(value)) if isinstance(value, str) else float(value)
+    return _Place(number, to_row(row.payload).seq, row.id)
 
 
-def _sorted(rows: Sequence[models.ScoredPoint], field: str, *, descending: bool) -> list[models.ScoredPoint]:
-    return sorted(rows, key=lambda row: (_place(row, field).value, *_key(row)), reverse=descending)
-
-
-def _key(row: models.ScoredPoint) -> tuple[int, str]:
-    return to_row(row.payload or {}).seq, str(row.id)
-
-
-def _place(row: models.ScoredPoint, field: str) -> _Place:
-    payload: dict[str, Any] = row.payload or {}
-    value = (payload.get("accessed_at") or payload["created_at"]) if field == "_seen_at" else payload[field]
-    return _Place(datetime.fromisoformat(value) if isinstance(value, str) else float(value), *_key(row))
+def _bound(field: str, value: float) -> float | datetime:
+    return value if field == "importance" else moment(int(value))
 
 
 def _decode(cursor: object, order: Order) -> _Place:
-    value, seq, point = decode_cursor(cursor, order, (float, int, str))
-    if _ORDERS[order][0] == "importance":
-        return _Place(float(value), seq, point)
+    place = _Place(*decode_cursor(cursor, order, (float, int, str)))
     try:
-        return _Place(moment(int(value)), seq, point)
+        _bound(_ORDERS[order][0], place.value)
     except OverflowError as cause:
         raise not_a_cursor(cursor, order) from cause
+    return place

@@ -66,7 +66,7 @@ class Meta:
         found = await self.points.read([_STORE])
         if not found:
             return None
-        payload = found[0].payload or {}
+        payload = found[0].payload
         if payload["format"] > FORMAT:
             raise NewerStoreError(
                 f"the store {self.points.name!r} was written by a newer version of memory-core "
@@ -120,7 +120,7 @@ class Meta:
         for mode, states, write in ((insert, None, "first"), (insert, None, "second"), (update, ["none"], "third")):
             await self.points.upsert([Point(_PROBE, {"kind": "probe", "_write": write})], mode, states)
         (found,) = await self.points.read([_PROBE])
-        if (found.payload or {}).get("_write") != "first":
+        if found.payload.get("_write") != "first":
             raise StorageError(
                 "this Qdrant server ignores update_mode and update_filter, with which writers detect each other; "
                 "upgrade it"
@@ -128,7 +128,7 @@ class Meta:
 
     async def positions(self) -> dict[Scope, Position]:
         """The position of a mirror for each owner of a file."""
-        payloads = [record.payload or {} for record in await self.points.all(same("kind", "mirror"))]
+        payloads = [record.payload for record in await self.points.all(same("kind", "mirror"))]
         return {Scope(entry["app"], entry["user"]): Position(*entry["position"]) for entry in payloads}
 
     async def note_position(self, point: str, scope: Scope, position: Position | None) -> None:

@@ -9,6 +9,7 @@ the epoch along with what it reads (`collection.Guard`), so a process that did n
 from __future__ import annotations
 
 import asyncio
+import random
 import time
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Sequence
@@ -34,7 +35,7 @@ from memory_core.storage.qdrant.codec import (
     to_stored,
     token,
 )
-from memory_core.storage.qdrant.collection import NAMED, EpochError, Guard, Points
+from memory_core.storage.qdrant.collection import NAMED, EpochError, Guard, OvertakenError, Points
 from memory_core.storage.qdrant.meta import Meta, vector_name
 from memory_core.storage.qdrant.where import Clause, all_of, among, conditions, owned, undecided
 from memory_core.where.meaning import has_keyword, matcher
@@ -50,6 +51,8 @@ ERASED: Final = "erased"
 CACHED: Final = 10_000
 """How many owners' epochs and authors are cached."""
 _ATTEMPTS: Final = 20
+_LONGEST_PAUSE_SECONDS: Final = 2.0
+"""Between two attempts; a random part of it, so that writers do not meet again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +74,7 @@ class Owner:
     async def records(self, *clauses: Clause) -> list[Stored]:
         """The owner's records that satisfy the conditions."""
         found = await self.points.all(owned(self.key), *clauses, fields=STORED_FIELDS)
-        return [to_stored(record.id, record.payload) for record in found]
+        return [to_stored(record) for record in found]
 
 
 def shard_of(scope: Scope) -> str:
@@ -121,21 +124,23 @@ class Access:
         return self._locks.setdefault(shard_of(scope), asyncio.Lock())
 
     async def run(self, scope: Scope, work: Callable[[Owner], Awaitable[T]]) -> T:
-        """Work in the owner's epoch; again if the owner is erased meanwhile.
-
-        Raises:
-            StoreUnavailableError: The owner was erased again and again.
-        """
+        """Work in the owner's epoch; see `run_together`."""
         return await self.run_together((scope,), lambda owners: work(owners[0]))
 
     async def run_together(self, scopes: Sequence[Scope], work: Callable[[Sequence[Owner]], Awaitable[T]]) -> T:
-        """`run` for several owners at once, any of whom may be erased meanwhile."""
-        for _ in range(_ATTEMPTS):
+        """Work for owners; again whenever one of them is erased meanwhile, or another process changes a record first.
+
+        Raises:
+            StoreUnavailableError: Every attempt was disturbed.
+        """
+        for attempt in range(_ATTEMPTS):
             try:
                 return await work(await self._owners(scopes))
             except EpochError as error:
                 self._note(error.point, error.epoch)
-        raise StoreUnavailableError("this owner is being erased by several processes; try again")
+            except OvertakenError:
+                await asyncio.sleep(random.uniform(0, min(0.02 * 2**attempt, _LONGEST_PAUSE_SECONDS)))  # noqa: S311
+        raise StoreUnavailableError(f"other writers changed or erased the same records {_ATTEMPTS} times; try again")
 
     async def raise_epoch(self, owner: Owner, now: datetime) -> list[str]:
         """End the owner's epoch: what belongs to it is never read again.
@@ -157,7 +162,7 @@ class Access:
 
     async def _entry(self, point: str) -> Payload:
         found = await self.points.read([point])
-        return (found[0].payload or {}) if found else {}
+        return found[0].payload if found else {}
 
     async def _owners(self, scopes: Sequence[Scope]) -> list[Owner]:
         places = [self.names.owner(scope) for scope in scopes]
@@ -190,7 +195,7 @@ async def reachable(owners: Sequence[Owner], where: Where, now: datetime | None)
     if where.ids is not None and len(where.ids) > NAMED:  # more than fit into a condition: use the existing points
         keys = [key("id", one) for one in dict.fromkeys(where.ids)]
         named = await points.having("_keys", keys, owned(*(owner.key for owner in owners)), fields=False)
-        there, where = [among([str(record.id) for record in named])], replace(where, ids=None if named else ())
+        there, where = [among([record.id for record in named])], replace(where, ids=None if named else ())
     found = conditions([(owner.key, owner.scope) for owner in owners], where, now)
     if found is None:
         return None
@@ -201,7 +206,7 @@ async def reachable(owners: Sequence[Owner], where: Where, now: datetime | None)
     matching: list[str] = []
     async for page in points.pages(all_of(*found), fields=NAMES):
         for point in page:
-            record = to_record(point.payload or {})
+            record = to_record(point.payload)
             if has_keyword(record.text, where.keywords) and all(test(record) for test in tests):
-                matching.append(str(point.id))
+                matching.append(point.id)
     return [*found, among(matching)] if matching else None

@@ -23,7 +23,7 @@ from memory_core.storage.qdrant.owners import Access
 from memory_core.storage.qdrant.retry import MissingPointError, UnansweredError
 from memory_core.storage.qdrant.schema import ensure_vector
 from memory_core.storage.qdrant.where import all_of, beyond
-from memory_core.storage.shared.prepared import embed, texts_to_embed
+from memory_core.storage.shared.prepared import embed_pieces
 
 BATCH: Final = 32
 PASSES: Final = 3
@@ -71,12 +71,11 @@ async def _compute(
     lacking = all_of(beyond("_seq", -1, descending=False), but_not=[models.HasVectorCondition(has_vector=vector)])
     made = 0
     async for page in access.points.pages(lacking, fields=STORED_FIELDS):
-        items = [to_stored(record.id, record.payload) for record in page]
+        items = [to_stored(record) for record in page]
         for some in by(BATCH, [item for item in items if item.spans]):
-            texts = [texts_to_embed(item.record.text, item.spans) for item in some]
-            blobs = iter(await embed(embedder, [text for those in texts for text in those]))
-            await _store(access, vector, [(item, [next(blobs) for _ in item.spans]) for item in some])
-            made += sum(map(len, texts))
+            vectors = await embed_pieces(embedder, [(item.record.text, item.spans) for item in some])
+            await _store(access, vector, list(zip(some, vectors, strict=True)))
+            made += sum(map(len, vectors))
             if progress is not None:
                 progress(Progress(computed + made, computed + made))
     return made

@@ -14,13 +14,13 @@ from datetime import datetime
 from functools import partial
 from typing import Final
 
-from memory_core.errors import StorageError, StoreUnavailableError, reason_for_log
+from memory_core.errors import StorageError, reason_for_log
 from memory_core.models import RELATIONS, STATES
 from memory_core.storage.qdrant.codec import STORED_FIELDS, Payload, Stored, key, to_stored
-from memory_core.storage.qdrant.collection import MAX_POINTS, PAGE, by
+from memory_core.storage.qdrant.collection import MAX_POINTS, PAGE, OvertakenError, by
 from memory_core.storage.qdrant.owners import ERASED, Access, Owner, reachable, shard_of, to_owner
 from memory_core.storage.qdrant.where import EVERYTHING, among, any_of, between, owned, same
-from memory_core.storage.qdrant.writing import MAX_CONFLICTS, Changes, OvertakenError, until_undisturbed
+from memory_core.storage.qdrant.writing import Changes
 from memory_core.where.value import Where
 
 logger = logging.getLogger(__name__)
@@ -59,23 +59,19 @@ async def delete(
             raise
         done.update(items)
     if going:
-        await _unlink(owner, {item.record.id for item in going})
+        ids = {item.record.id for item in going}
+        await owner.access.run(owner.scope, partial(_unlink, gone=ids))
 
 
 async def _unlink(owner: Owner, gone: Collection[str]) -> None:
     """Remove the links to records that are gone, whatever else changes in the records that have them."""
     keys = [key("links", f"{relation}:{one}") for one in sorted(gone) for relation in RELATIONS]
-    for _ in range(MAX_CONFLICTS):
-        found = await owner.points.having("_keys", keys, owned(owner.key), fields=STORED_FIELDS)
-        changes = Changes(owner)
-        for known in {str(record.id): to_stored(record.id, record.payload) for record in found}.values():
-            left = tuple(link for link in known.record.links if link.id not in gone)
-            changes.overwrite(known, replace(known.record, links=left))
-        try:
-            return await changes.carry_out()
-        except OvertakenError:
-            continue
-    raise StoreUnavailableError("others kept changing records that link to deleted ones; delete again")
+    found = await owner.points.having("_keys", keys, owned(owner.key), fields=STORED_FIELDS)
+    changes = Changes(owner)
+    for known in map(to_stored, {record.id: record for record in found}.values()):
+        left = tuple(link for link in known.record.links if link.id not in gone)
+        changes.overwrite(known, replace(known.record, links=left))
+    await changes.carry_out()
 
 
 async def postpone(owner: Owner, expiries: Mapping[str, datetime | None], now: datetime) -> None:
@@ -134,9 +130,9 @@ async def sweep(access: Access, now: datetime) -> None:
     """
     points = access.points
     for record in await points.all(same("_keys", ERASED), fields=["_ended", "_write", "expires_at"]):
-        await _empty_late(access, str(record.id), record.payload or {}, now)
+        await _empty_late(access, record.id, record.payload, now)
     found = await points.all(between("expires_at", None, now), fields=["_marker", "_owner", "_write"])
-    payloads = [(str(record.id), record.payload or {}) for record in found]
+    payloads = [(record.id, record.payload) for record in found]
     old = [(point, payload["_write"]) for point, payload in payloads if payload.get("_marker") == "deleted"]
     for some in by(PAGE, old):
         these = among([point for point, _ in some]), any_of("_write", [write for _, write in some])
@@ -145,7 +141,7 @@ async def sweep(access: Access, now: datetime) -> None:
         scope, _ = to_owner(ended)
         try:
             async with access.lock(scope):
-                await until_undisturbed(access, scope, partial(sweep_owner, now=now))
+                await access.run(scope, partial(sweep_owner, now=now))
         except StorageError as error:  # of this owner; the others do not wait for it
             logger.warning("expired records of an owner stay for now: %s", reason_for_log(error))
 

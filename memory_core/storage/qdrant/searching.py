@@ -19,7 +19,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,10 +37,10 @@ from memory_core.storage.qdrant.codec import (
     PENDING,
     STORED_FIELDS,
     WORDS,
+    Found,
     Row,
     Stored,
     head_of,
-    rows_of,
     sparse_query,
     to_row,
     to_stored,
@@ -56,6 +56,7 @@ from memory_core.storage.qdrant.where import (
     either,
     holding,
     is_selective,
+    ordered,
     owned,
     same,
 )
@@ -132,7 +133,7 @@ class Search:
 
 
 @dataclass(slots=True)
-class _Found:
+class _Candidates:
     """The fetched records, by point."""
 
     rows: dict[str, tuple[Row, str]] = field(default_factory=dict[str, tuple[Row, str]])
@@ -154,13 +155,13 @@ class _Found:
         best = self.cosines[point] - spread * chance(self.rows[point][0].pieces or 1)
         return max(best, self.first.get(point, best)) if spread else best
 
-    def take(self, points: Sequence[models.ScoredPoint], *, is_measured: bool = False) -> None:
+    def take(self, points: Sequence[Found], *, is_measured: bool = False) -> None:
         """Add points; `is_measured` if their score is a cosine."""
         for point in points:
-            payload = point.payload or {}
-            self.rows.setdefault(str(point.id), (to_row(payload), payload.get("_terms", "")))
+            payload = point.payload
+            self.rows.setdefault(point.id, (to_row(payload), payload.get("_terms", "")))
         if is_measured:
-            self.cosines |= {str(point.id): point.score for point in points}
+            self.cosines |= {point.id: point.score for point in points}
 
 
 async def participants(owners: Sequence[Owner]) -> set[str]:
@@ -201,7 +202,7 @@ async def ranked(search: Search) -> list[Hit]:
     return hits
 
 
-async def _candidates(search: Search, reach: Sequence[Clause]) -> _Found:
+async def _candidates(search: Search, reach: Sequence[Clause]) -> _Candidates:
     """The best candidates by words and by meaning. If conditions are narrow, the best of all records of the owners are
     fetched too, for comparison."""
     reached = [(owner.key, Scope(owner.scope.app, owner.scope.user)) for owner in search.owners]
@@ -209,14 +210,14 @@ async def _candidates(search: Search, reach: Sequence[Clause]) -> _Found:
     arms = [(request, True) for request in _arms(search, reach)]
     if not search.by_meaning:
         arms += [(request, False) for request in (_arms(search, all_records) if search.is_narrow else ())]
-        arms.append((_by_arrival([search.owned], CANDIDATES, models.Direction.DESC), False))
+        arms.append((ordered([search.owned], "_seq", CANDIDATES, RANKED_FIELDS, descending=True), False))
     if not search.request.floor:
-        arms.append((_by_arrival(reach, search.limit, models.Direction.ASC), True))
-    found = _Found()
+        arms.append((ordered(reach, "_seq", search.limit, RANKED_FIELDS, descending=False), True))
+    found = _Candidates()
     answers = await search.owners[0].points.query([request for request, _ in arms])
     for (request, is_allowed), answer in zip(arms, answers, strict=True):
         found.take(answer, is_measured=request.using not in (None, WORDS))
-        found.allowed |= {str(point.id) for point in answer if is_allowed}
+        found.allowed |= {point.id for point in answer if is_allowed}
     return found
 
 
@@ -242,16 +243,6 @@ def _arms(search: Search, where: Sequence[Clause]) -> list[models.QueryRequest]:
     return arms
 
 
-def _by_arrival(where: Sequence[Clause], limit: int, direction: models.Direction) -> models.QueryRequest:
-    """Records by arrival, regardless of their content."""
-    return models.QueryRequest(
-        query=models.OrderByQuery(order_by=models.OrderBy(key="_seq", direction=direction)),
-        filter=all_of(*where),
-        limit=limit,
-        with_payload=list(RANKED_FIELDS),
-    )
-
-
 def _nearest(
     search: Search,
     where: models.Filter,
@@ -275,7 +266,7 @@ def _nearest(
     )
 
 
-async def _complete(search: Search, found: _Found, reach: Sequence[Clause]) -> None:
+async def _complete(search: Search, found: _Candidates, reach: Sequence[Clause]) -> None:
     """Fetch the neighbours of the leading candidates, missing cosines, and which candidates satisfy the conditions."""
     around = [] if search.by_meaning else _around(search, found)
     most = NEIGHBORS * max(LEADING, search.request.limit)
@@ -290,16 +281,16 @@ async def _complete(search: Search, found: _Found, reach: Sequence[Clause]) -> N
     if around and search.is_narrow:
         requests.append(models.QueryRequest(filter=all_of(*reach, either(*around)), limit=most))
     for request, answer in zip(requests, await search.owners[0].points.query(requests), strict=True):
-        cosines = {str(point.id): point.score for point in answer if request.using is not None}
+        cosines = {point.id: point.score for point in answer if request.using is not None}
         (found.cosines if request.using == search.using else found.first).update(cosines)
         if request.with_payload:
             found.take(answer)
         elif request.using is None:
-            found.allowed.update(str(point.id) for point in answer)
+            found.allowed.update(point.id for point in answer)
 
 
 def _measures(
-    search: Search, found: _Found, around: Sequence[Clause], near: models.Filter, most: int
+    search: Search, found: _Candidates, around: Sequence[Clause], near: models.Filter, most: int
 ) -> list[models.QueryRequest]:
     """The requests for missing cosines, and for neighbours with theirs."""
     requests: list[models.QueryRequest] = []
@@ -313,7 +304,7 @@ def _measures(
     return [*requests, _nearest(search, near, most, _EXACT)] if around else requests
 
 
-def _around(search: Search, found: _Found) -> list[Clause]:
+def _around(search: Search, found: _Candidates) -> list[Clause]:
     """The turns before and after the leading candidates, which are not fetched yet."""
     limit, order = max(LEADING, search.request.limit), found.order
     request = replace(search.request, limit=limit, floor=False, every_word=False, explain=False)
@@ -324,7 +315,7 @@ def _around(search: Search, found: _Found) -> list[Clause]:
     return [*([any_of("_seq", before)] if before else []), *([any_of("_before", after)] if after else [])]
 
 
-def _rank(search: Search, found: _Found, order: Sequence[str], *, only_allowed: bool) -> Ranking:
+def _rank(search: Search, found: _Candidates, order: Sequence[str], *, only_allowed: bool) -> Ranking:
     owner_index = OwnerIndex(None if search.vector is None else len(_ONES))
     spread = search.vector.unrelated.spread if search.vector is not None and not search.by_meaning else 0.0
     vectors = [(n, _as_vector(found.cosine(point, spread))) for n, point in enumerate(order) if point in found.cosines]
@@ -363,7 +354,7 @@ def _as_vector(cosine: float) -> bytes:
 
 
 async def _records(
-    search: Search, found: _Found, chosen: Sequence[str]
+    search: Search, found: _Candidates, chosen: Sequence[str]
 ) -> tuple[dict[str, Stored], dict[str, Passage]]:
     """The records of the hits as a reader sees them, and the best-matching part of each text."""
     if not chosen:
@@ -373,16 +364,16 @@ async def _records(
     if many:
         requests.append(models.QueryRequest(filter=all_of(among(many)), limit=len(many), with_vector=[search.using]))
     answers = await search.owners[0].points.query(requests)
-    there = await resolved(search.owners, [to_stored(point.id, point.payload) for point in answers[0]])
+    there = await resolved(search.owners, [to_stored(point) for point in answers[0]])
     states = search.request.where.states
     records = {item.point: item for item in there if item.closing is None or item.record.state in states}
-    cosines = {str(point.id): _cosines(point.vector, search) for point in (answers[1] if many else ())}
+    cosines = {point.id: _cosines(point, search) for point in (answers[1] if many else ())}
     return records, {point: _passage(item, search, cosines.get(point)) for point, item in records.items()}
 
 
-def _cosines(vectors: Any, search: Search) -> Floats | None:
+def _cosines(point: Found, search: Search) -> Floats | None:
     assert search.vector is not None  # noqa: S101  (vectors are fetched only for one)
-    rows = np.frombuffer(b"".join(rows_of(vectors, search.using)), np.float16)
+    rows = np.frombuffer(b"".join(point.rows(search.using)), np.float16)
     return rows.reshape(-1, len(search.vector.values)).astype(np.float32) @ search.vector.values if len(rows) else None
 
 

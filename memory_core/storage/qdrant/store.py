@@ -13,7 +13,7 @@ from functools import partial
 from typing import Any, ClassVar, Self, TypeVar
 
 from memory_core.chunking import DEFAULT_CHUNKER, Chunker
-from memory_core.draft_to_record import is_long_patch, patched
+from memory_core.draft_to_record import insist_on_version, is_long_patch, patched
 from memory_core.limits import is_long
 from memory_core.loop import off_loop
 from memory_core.models import ErasureReceipt, Hit, MemoryRecord, Page, Patch, Scope, Stats, Version, utc_now
@@ -33,7 +33,6 @@ from memory_core.storage.qdrant.reembedding import reembed
 from memory_core.storage.qdrant.settings import IN_MEMORY, Layout, Patience, Server, from_uri, to_server
 from memory_core.storage.qdrant.transfer import QdrantPort
 from memory_core.storage.qdrant.where import EVERYTHING
-from memory_core.storage.qdrant.writing import until_undisturbed
 from memory_core.storage.shared.prepared import Prepared, prepare, prepare_all, query_vector
 from memory_core.storage.shared.versions import versions_of
 from memory_core.where.value import Where
@@ -204,8 +203,19 @@ class QdrantStore:
         made = await off_loop(is_long_patch(patch), self._patched, known.record, patch, now)
         if known.record.text != made.record.text:
             made = (await adding.embedded(self._embedder, [made])).get(made.record.text, made)
-        change = adding.Change(id, patch, expected_version, made)
-        return await self._write(scope, lambda owner: adding.update(owner, change, write, now))
+
+        async def work(owner: Owner) -> MemoryRecord:
+            current = await listing.existing(owner, id, now)
+            if write in current.writes:  # an earlier attempt was stored after all
+                return current.record
+            insist_on_version(current.record, expected_version)
+            record = patched(current.record, patch, now)
+            if record is not current.record:
+                item = made if record == made.record else made.again(record)
+                await adding.update(owner, current, item, write)
+            return record
+
+        return await self._write(scope, work)
 
     def _patched(self, record: MemoryRecord, patch: Patch, now: datetime) -> Prepared:
         return self._prepare(patched(record, patch, now))
@@ -350,7 +360,7 @@ class QdrantStore:
 
         async def work() -> T:
             async with self._access.lock(scope) if alone else nullcontext():
-                return await until_undisturbed(self._access, scope, attempt)
+                return await self._access.run(scope, attempt)
 
         task = asyncio.create_task(work(), name="memory-core qdrant write")
         self._writes.add(task)

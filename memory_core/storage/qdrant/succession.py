@@ -18,10 +18,11 @@ from functools import partial
 
 from memory_core.models import STATES, MemoryRecord
 from memory_core.storage.qdrant.codec import CLOSING, STORED_FIELDS, Stored, key, stamp, to_record
+from memory_core.storage.qdrant.collection import OvertakenError
 from memory_core.storage.qdrant.owners import LIFE, Access, Owner, shard_of, to_owner
 from memory_core.storage.qdrant.removal import matching
 from memory_core.storage.qdrant.where import any_of, same
-from memory_core.storage.qdrant.writing import Changes, OvertakenError, until_undisturbed
+from memory_core.storage.qdrant.writing import Changes
 from memory_core.superseding import already_superseded, retired, superseded_by
 from memory_core.where.value import Where
 
@@ -77,7 +78,7 @@ async def resolved(owners: Sequence[Owner], found: Sequence[Stored]) -> list[Sto
 async def left_behind(access: Access) -> list[str]:
     """The owners, with their epochs, of claims whose writers have not finished: one for each claim."""
     found = await access.points.all(same("_keys", CLOSING), fields=["_owner"])
-    return [str((record.payload or {})["_owner"]) for record in found]
+    return [str(record.payload["_owner"]) for record in found]
 
 
 async def repair(access: Access, now: datetime) -> int:
@@ -85,7 +86,7 @@ async def repair(access: Access, now: datetime) -> int:
     repaired = 0
     for scope in sorted({to_owner(one)[0] for one in await left_behind(access)}, key=shard_of):
         async with access.lock(scope):
-            repaired += await until_undisturbed(access, scope, partial(_repair, now=now))
+            repaired += await access.run(scope, partial(_repair, now=now))
     return repaired
 
 
@@ -104,10 +105,9 @@ async def _repair(owner: Owner, now: datetime) -> int:
 async def _active_at(owners: Sequence[Owner], claimed: Iterable[Stored]) -> Heirs:
     """The active records, by point, that are about to supersede these."""
     points = sorted({item.closing[0] for item in claimed if item.closing is not None})
-    found = await owners[0].points.read(points, fields=(*STORED_FIELDS, "_owner")) if points else []
-    payloads = [(str(record.id), record.payload or {}) for record in found]
+    found = await owners[0].points.read(points, fields=STORED_FIELDS) if points else []
     keys = {owner.key for owner in owners}
-    records = {point: to_record(payload) for point, payload in payloads if payload.get("_owner") in keys}
+    records = {point.id: to_record(point.payload) for point in found if point.payload.get("_owner") in keys}
     return {point: record for point, record in records.items() if record.state == "active"}
 
 

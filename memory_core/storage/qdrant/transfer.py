@@ -23,7 +23,6 @@ from memory_core.storage.qdrant.codec import (
     bounded,
     carried,
     key,
-    rows_of,
     stamp,
     to_row,
     to_stored,
@@ -33,7 +32,7 @@ from memory_core.storage.qdrant.collection import NAMED, by, portions
 from memory_core.storage.qdrant.owners import Access, Owner, to_owner
 from memory_core.storage.qdrant.removal import delete
 from memory_core.storage.qdrant.where import among, owned, same
-from memory_core.storage.qdrant.writing import Changes, until_undisturbed
+from memory_core.storage.qdrant.writing import Changes
 from memory_core.storage.shared.prepared import prepare
 from memory_core.storage.shared.transfer import Carried, Entry, Position, Tombstones
 from memory_core.storage.shared.values import moment
@@ -63,7 +62,7 @@ class QdrantPort:
         async def read(owner: Owner) -> list[Entry]:
             found = await owner.points.all(owned(owner.key), fields=_LISTED)
             entries: list[Entry] = []
-            for payload in (record.payload or {} for record in found):
+            for payload in (record.payload for record in found):
                 row = to_row(payload)
                 digest, session = bytes.fromhex(payload["_digest"]), payload.get("session")
                 has_vectors = bool(row.pieces) and PENDING not in payload["_keys"]
@@ -80,16 +79,13 @@ class QdrantPort:
             found = await owner.points.having(
                 "_keys", keys, owned(owner.key), fields=STORED_FIELDS, vectors=[] if vector is None else [vector]
             )
-            items = [
-                replace(carried(to_stored(record.id, record.payload)), vectors=rows_of(record.vector, vector))
-                for record in found
-            ]
+            items = [replace(carried(to_stored(record)), vectors=record.rows(vector)) for record in found]
             return sorted(items, key=lambda item: (item.seq, item.record.id))
 
         return await self.access.run(scope, read)
 
     async def restore(self, scope: Scope, items: Sequence[Carried], *, remove: Collection[str] = ()) -> None:
-        await until_undisturbed(self.access, scope, lambda owner: self._restore(owner, items, remove))
+        await self.access.run(scope, lambda owner: self._restore(owner, items, remove))
         self.wake()
 
     async def follow(self, scope: Scope, items: Sequence[Carried], seqs: Collection[int]) -> None:
@@ -97,10 +93,10 @@ class QdrantPort:
 
         async def work(owner: Owner) -> None:
             there = await owner.points.having("_seq", list(seqs), owned(owner.key), fields=["id"])
-            existing = {(record.payload or {})["id"] for record in there}
+            existing = {record.payload["id"] for record in there}
             await self._restore(owner, items, existing - {item.record.id for item in items})
 
-        await until_undisturbed(self.access, scope, work)
+        await self.access.run(scope, work)
         self.wake()
 
     async def settle(self, scope: Scope) -> None:
@@ -111,7 +107,7 @@ class QdrantPort:
 
     async def tombstones(self) -> Tombstones:
         found = await self.access.points.all(same("_keys", FORGOTTEN), fields=False)
-        return Tombstones(self.access.names.secret, frozenset(uuid.UUID(str(record.id)).bytes for record in found))
+        return Tombstones(self.access.names.secret, frozenset(uuid.UUID(record.id).bytes for record in found))
 
     async def adopt(self, tombstones: Tombstones) -> None:
         access = self.access
@@ -123,7 +119,7 @@ class QdrantPort:
         payload = {"_marker": "forgotten", "_keys": [FORGOTTEN], "_write": write, "_writes": [write]}
         for some in by(NAMED, [str(uuid.UUID(bytes=digest)) for digest in sorted(tombstones.digests)]):
             found = await access.points.read(some, fields=["_marker", "_write", "_keys"])
-            there = {str(record.id): record.payload or {} for record in found}
+            there = {record.id: record.payload for record in found}
             for points in portions(Point(point, payload) for point in some if point not in there):
                 await shared.upsert(points, models.UpdateMode.INSERT_ONLY)
             for point, entry in there.items():
@@ -147,10 +143,10 @@ class QdrantPort:
         keys = [key("id", one) for one in sorted(ids)]
         found = await owner.points.having("_keys", keys, owned(owner.key), fields=STORED_FIELDS)
         here = {self.access.names.point_of(item.record): item for item in items}
-        elsewhere = [to_stored(record.id, record.payload) for record in found if str(record.id) not in here]
+        elsewhere = [to_stored(record) for record in found if record.id not in here]
         await delete(owner, elsewhere, self.clock(), forget=False)
         there = await owner.points.read(list(here), fields=["_write", "_keys"])
-        known = {str(record.id): record.payload or {} for record in there}
+        known = {record.id: record.payload for record in there}
         changes = Changes(owner)
         before = await turns_before(owner, [(item.record, item.seq) for item in items])
         for point, item in here.items():

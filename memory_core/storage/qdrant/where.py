@@ -91,6 +91,19 @@ def all_of(*conditions: Clause, but_not: Sequence[Clause] = ()) -> models.Filter
     return models.Filter(must=list(conditions), must_not=list(but_not) or None)
 
 
+def ordered(
+    where: Sequence[Clause], field: str, limit: int, fields: Sequence[str], *, descending: bool
+) -> models.QueryRequest:
+    """The first points that satisfy the conditions, in the order of an indexed field, with some fields of each."""
+    direction = models.Direction.DESC if descending else models.Direction.ASC
+    return models.QueryRequest(
+        query=models.OrderByQuery(order_by=models.OrderBy(key=field, direction=direction)),
+        filter=all_of(*where),
+        limit=limit,
+        with_payload=list(fields),
+    )
+
+
 def either(*parts: Clause) -> Clause:
     """At least one of these is true. Without any, this is false; an empty `should` would be true."""
     return models.Filter(should=list(parts)) if parts else among(())

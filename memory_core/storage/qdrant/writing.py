@@ -8,36 +8,18 @@ Planning starts again if another writer was faster; it finds what this write has
 
 from __future__ import annotations
 
-import asyncio
-import random
-from collections.abc import Awaitable, Callable, Collection
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from typing import Final, TypeVar
 
-from memory_core.errors import StorageError, StoreUnavailableError, UnfinishedWriteError
-from memory_core.models import MemoryRecord, Scope
+from memory_core.errors import StorageError, UnfinishedWriteError
+from memory_core.models import MemoryRecord
 from memory_core.storage.qdrant.client import models
 from memory_core.storage.qdrant.codec import FORGOTTEN, Payload, Point, Stored, analysed, payload_of, stamp, token
-from memory_core.storage.qdrant.collection import NAMED, PAGE, by, portions
-from memory_core.storage.qdrant.owners import LIFE, Access, Owner
+from memory_core.storage.qdrant.collection import NAMED, PAGE, OvertakenError, by, portions
+from memory_core.storage.qdrant.owners import LIFE, Owner
 from memory_core.storage.qdrant.retry import UnansweredError
 from memory_core.storage.qdrant.where import among, same
 from memory_core.storage.shared.prepared import Prepared
-
-T = TypeVar("T")
-
-MAX_CONFLICTS: Final = 10
-"""How often a write is planned again because another process was faster."""
-
-
-class OvertakenError(Exception):
-    """Another process changed the state this write was planned on."""
-
-    def __init__(self, stored: Collection[str] = ()) -> None:
-        super().__init__()
-        self.stored = stored
-        """The points that were written nevertheless."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +117,7 @@ class Changes:
         found: set[str] = set()
         for some in by(NAMED, [change.point.id for change in self.changes]):
             records = await self.owner.points.read(some, fields=["_writes"])
-            found |= {str(record.id) for record in records if self.write in (record.payload or {}).get("_writes", ())}
+            found |= {record.id for record in records if self.write in record.payload.get("_writes", ())}
         return found
 
     def _unfinished(self, failure: StorageError, stored: set[str], unknown: set[str]) -> StorageError:
@@ -158,17 +140,3 @@ class Changes:
         )
         error.__cause__ = failure
         return error
-
-
-async def until_undisturbed(access: Access, scope: Scope, attempt: Callable[[Owner], Awaitable[T]]) -> T:
-    """The result of a write, which is planned again whenever another process interferes.
-
-    Raises:
-        StoreUnavailableError: Every attempt was disturbed.
-    """
-    for conflict in range(MAX_CONFLICTS):
-        try:
-            return await access.run(scope, attempt)
-        except OvertakenError:
-            await asyncio.sleep(random.uniform(0, 0.02 * 2**conflict))  # noqa: S311  (spreads retries out)
-    raise StoreUnavailableError(f"{MAX_CONFLICTS} other writers changed the same records first; try again")

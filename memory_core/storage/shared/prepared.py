@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Awaitable, Callable, Collection, Sequence
+from itertools import accumulate
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from memory_core.chunking import DEFAULT_CHUNKER, Chunker, pieces_of
@@ -101,6 +102,17 @@ async def embed_reporting(
         blobs += await embed(embedder, texts[start : start + TEXTS_AT_ONCE])
         progress(Progress(bisect_right(ends, len(blobs)), len(ends)))
     return blobs
+
+
+async def embed_pieces(
+    embedder: Embedder, texts: Sequence[tuple[str, Sequence[tuple[int, int]]]], progress: ProgressCallback | None = None
+) -> list[list[bytes]]:
+    """The vectors of the pieces of each text, given with them; see `embed_reporting`."""
+    pieces = [texts_to_embed(*one) for one in texts]
+    ends = list(accumulate(map(len, pieces)))
+    flat = [text for some in pieces for text in some]
+    blobs = iter(await embed_reporting(embedder, flat, ends, progress) if flat else ())
+    return [[next(blobs) for _ in some] for some in pieces]
 
 
 async def embed_query(embedder: Embedder, text: str) -> Vector:

@@ -11,7 +11,6 @@ import logging
 import sqlite3
 from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
-from itertools import islice
 from typing import Final, NamedTuple
 
 from memory_core.errors import ClosedError, EmbeddingError, reason_for_log
@@ -20,7 +19,7 @@ from memory_core.loop_calls import answer
 from memory_core.models import MemoryRecord, Quota, Scope
 from memory_core.progress import ProgressCallback
 from memory_core.protocols import Embedder
-from memory_core.storage.shared.prepared import Prepared, embed_reporting, texts_to_embed
+from memory_core.storage.shared.prepared import Prepared, embed_pieces
 from memory_core.storage.sqlite.connection import Connection
 from memory_core.storage.sqlite.group_commit import Writer
 from memory_core.storage.sqlite.owners import find
@@ -164,24 +163,17 @@ async def with_vectors(
         progress: Called with the number of records whose vectors are computed.
     """
     kept = await _stored(reader, batches)
-    wanted: list[Prepared] = []
-    texts: list[str] = []
-    ends: list[int] = []
-    for item in (item for _, batch in batches for item in batch):
-        if item.chunks and item.record.id not in kept:
-            wanted.append(item)
-            texts += texts_to_embed(item.record.text, item.chunks)
-        ends.append(len(texts))
-    if not texts:
-        return [list(batch) for _, batch in batches]
+    items = [item for _, batch in batches for item in batch]
+    pieces = [(item.record.text, () if item.record.id in kept else item.chunks) for item in items]
     try:
-        blobs = iter(await embed_reporting(embedder, texts, ends, progress))
+        vectors = await embed_pieces(embedder, pieces, progress)
     except EmbeddingError as error:
-        logger.warning("%d vectors are pending: %s", len(texts), reason_for_log(error))
+        logger.warning("%d vectors are pending: %s", sum(len(chunks) for _, chunks in pieces), reason_for_log(error))
         return [list(batch) for _, batch in batches]
-    made_by = embedder.fingerprint
-    made = {item.record.id: item.embedded(list(islice(blobs, len(item.chunks))), made_by) for item in wanted}
-    return [[made.get(item.record.id, item) for item in batch] for _, batch in batches]
+    made_by, rows = embedder.fingerprint, iter(vectors)
+    return [
+        [item.embedded(found, made_by) if (found := next(rows)) else item for item in batch] for _, batch in batches
+    ]
 
 
 async def _stored(reader: Connection, batches: Sequence[Batch]) -> set[str]:
