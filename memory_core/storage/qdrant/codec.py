@@ -31,7 +31,7 @@ from memory_core.retrieval.bm25 import K1, B
 from memory_core.retrieval.features import ANALYSIS, features, is_turn, role_flag, terms_of_record
 from memory_core.storage.qdrant.client import models
 from memory_core.storage.shared.prepared import Prepared
-from memory_core.storage.shared.transfer import Carried
+from memory_core.storage.shared.transfer import Carried, Revision
 from memory_core.storage.shared.values import link_keys, micros, to_links
 from memory_core.storage.shared.versions import REVISIONS_KEPT
 from memory_core.where.conditions import NAME_FIELDS
@@ -129,8 +129,8 @@ class Stored:
     """The pieces of its text, each of which has a vector."""
     writes: Sequence[str] = ()
     """The latest writes, oldest first: a write that was followed by another before its verification is listed here."""
-    revisions: Sequence[Sequence[Any]] = ()
-    """Its earlier texts, oldest first: rev, text, and when the next one replaced it, in JSON form."""
+    revisions: Sequence[Revision] = ()
+    """Its earlier texts, oldest first."""
     owner: str = ""
     """Its owner with the epoch."""
     closing: Sequence[str] | None = None
@@ -140,11 +140,11 @@ class Stored:
         """Whether the record does not exist any more for callers."""
         return self.record.expires_at is not None and self.record.expires_at <= now
 
-    def followed_by(self, record: MemoryRecord) -> Sequence[Sequence[Any]]:
+    def followed_by(self, record: MemoryRecord) -> Sequence[Revision]:
         """The revisions of the record that replaces this one."""
         if record.text == self.record.text:
             return self.revisions
-        return bounded((*self.revisions, (self.record.rev, self.record.text, stamp(record.updated_at))))
+        return bounded((*self.revisions, (self.record.rev, self.record.text, record.updated_at)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,7 +215,7 @@ def stamp(moment: datetime) -> str:
     return moment.isoformat(timespec="microseconds")
 
 
-def bounded(revisions: Sequence[Sequence[Any]]) -> Sequence[Sequence[Any]]:
+def bounded(revisions: Sequence[Revision]) -> Sequence[Revision]:
     """The latest of these revisions, as many as a store keeps and a point can hold."""
     kept = list(revisions[-REVISIONS_KEPT:])
     while sum(len(text) for _, text, _ in kept) > MAX_REVISION_CHARS:
@@ -264,7 +264,7 @@ def payload_of(owner: str, item: Prepared, known: Stored, vector: str | None) ->
         "_born": known.born,
         "_write": known.write,
         "_writes": [*known.writes, known.write][-WRITES_KEPT:],
-        "_revisions": [list(revision) for revision in known.revisions],
+        "_revisions": [[rev, text, stamp(until)] for rev, text, until in known.revisions],
         "_closing": None if known.closing is None else list(known.closing),
         "_digest": digest_of(replace(known, record=record)),
     }
@@ -277,7 +277,7 @@ def digest_of(known: Stored) -> str:
 
 def carried(known: Stored) -> Carried:
     """A record with everything that cannot be recomputed, without its vectors."""
-    return Carried(known.record, known.seq, tuple(read_revisions(known.revisions)))
+    return Carried(known.record, known.seq, tuple(known.revisions))
 
 
 def keys_of(record: MemoryRecord) -> list[str]:
@@ -321,7 +321,7 @@ def to_stored(found: Found) -> Stored:
         is_forgotten=FORGOTTEN in raw["_keys"],
         spans=[(start, stop) for start, stop in raw["_spans"]],
         writes=raw["_writes"],
-        revisions=raw.get("_revisions") or (),
+        revisions=[(rev, text, datetime.fromisoformat(until)) for rev, text, until in raw.get("_revisions") or ()],
         owner=raw["_owner"],
         closing=raw.get("_closing"),
     )
@@ -338,11 +338,6 @@ def to_record(raw: Mapping[str, Any]) -> MemoryRecord:
     values["importance"] = float(values["importance"])  # a server may return a whole number as an integer
     values["confidence"] = float(values["confidence"])
     return MemoryRecord(**values)
-
-
-def read_revisions(raw: Sequence[Sequence[Any]]) -> list[tuple[int, str, datetime]]:
-    """The revisions of `Stored` as they were before they became JSON."""
-    return [(rev, text, datetime.fromisoformat(until)) for rev, text, until in raw]
 
 
 def is_plain(value: object) -> bool:

@@ -186,24 +186,33 @@ class Points:
         await self.connection.call(attempt)
 
     async def upsert(
-        self, points: Sequence[Point], mode: models.UpdateMode, states: Collection[str] | None = None
+        self, points: Sequence[Point], states: Collection[str] | None = None, mode: models.UpdateMode | None = None
     ) -> None:
-        """Write points that are in one of these states; a request that a server finds too large is halved.
+        """Write points; a request that a server finds too large is halved.
+
+        Args:
+            states: Replace points that are in one of these states; `None` inserts points that do not exist.
+            mode: Write them in this mode instead.
 
         Raises:
             TooLargeError: A single point is too large.
         """
-        structs = [point.to_struct() for point in points]
         unchanged = None if states is None else all_of(any_of("_write", states))
-        upsert = models.PointsList(points=structs, shard_key=self.shard, update_filter=unchanged, update_mode=mode)
+        usual = models.UpdateMode.INSERT_ONLY if states is None else models.UpdateMode.UPDATE_ONLY
+        upsert = models.PointsList(
+            points=[point.to_struct() for point in points],
+            shard_key=self.shard,
+            update_filter=unchanged,
+            update_mode=mode or usual,
+        )
         try:
             await self.write(models.UpsertOperation(upsert=upsert))
         except TooLargeError:
             if len(points) == 1:
                 raise
             half = len(points) // 2
-            await self.upsert(points[:half], mode, states)
-            await self.upsert(points[half:], mode, states)
+            await self.upsert(points[:half], states, mode)
+            await self.upsert(points[half:], states, mode)
 
     def set_fields(self, payload: Payload, *conditions: Clause) -> models.SetPayloadOperation:
         """Set payload fields of the points that satisfy the conditions."""

@@ -9,12 +9,9 @@ from typing import Final
 
 from memory_core.encoding import encode_json
 from memory_core.errors import FingerprintError, NewerStoreError, StorageError
-from memory_core.models import Fingerprint, Scope
-from memory_core.storage.qdrant.client import models
+from memory_core.models import Fingerprint
 from memory_core.storage.qdrant.codec import Payload, Point, named_id, token
 from memory_core.storage.qdrant.collection import Points
-from memory_core.storage.qdrant.where import among, same
-from memory_core.storage.shared.transfer import Position
 
 FORMAT: Final = 2
 """Format of the payload and the collections; a store with a newer format is not changed."""
@@ -83,7 +80,7 @@ class Meta:
         """
         if await self.read() is None:
             fresh = Description(secrets.token_bytes(32), write=token())
-            await self.points.upsert([Point(_STORE, fresh.to_payload())], models.UpdateMode.INSERT_ONLY)
+            await self.points.upsert([Point(_STORE, fresh.to_payload())])
         known = await self.known()
         if known.fingerprint is None and asked is not None:
             await self.change(known, replace(known, fingerprint=asked))
@@ -107,7 +104,7 @@ class Meta:
     async def change(self, was: Description, to: Description) -> bool:
         """Replace the description if it is still in the state that was read; returns whether it was."""
         changed = replace(to, write=token())
-        await self.points.upsert([Point(_STORE, changed.to_payload())], models.UpdateMode.UPDATE_ONLY, [was.write])
+        await self.points.upsert([Point(_STORE, changed.to_payload())], [was.write])
         return (await self.known()).write == changed.write
 
     async def probe(self) -> None:
@@ -116,26 +113,11 @@ class Meta:
         Raises:
             StorageError: It ignores them, so concurrent writers would overwrite each other.
         """
-        insert, update = models.UpdateMode.INSERT_ONLY, models.UpdateMode.UPDATE_ONLY
-        for mode, states, write in ((insert, None, "first"), (insert, None, "second"), (update, ["none"], "third")):
-            await self.points.upsert([Point(_PROBE, {"kind": "probe", "_write": write})], mode, states)
+        for states, write in ((None, "first"), (None, "second"), (["none"], "third")):
+            await self.points.upsert([Point(_PROBE, {"kind": "probe", "_write": write})], states)
         (found,) = await self.points.read([_PROBE])
         if found.payload.get("_write") != "first":
             raise StorageError(
                 "this Qdrant server ignores update_mode and update_filter, with which writers detect each other; "
                 "upgrade it"
             )
-
-    async def positions(self) -> dict[Scope, Position]:
-        """The position of a mirror for each owner of a file."""
-        payloads = [record.payload for record in await self.points.all(same("kind", "mirror"))]
-        return {Scope(entry["app"], entry["user"]): Position(*entry["position"]) for entry in payloads}
-
-    async def note_position(self, point: str, scope: Scope, position: Position | None) -> None:
-        """Store the position of a mirror for an owner at a point; `None` removes it."""
-        if position is None:
-            await self.points.write(self.points.delete(among([point])))
-            return
-        numbers = [position.owner, position.next, position.version]
-        payload = {"kind": "mirror", "app": scope.app, "user": scope.user, "position": numbers}
-        await self.points.upsert([Point(point, payload)], models.UpdateMode.UPSERT)

@@ -21,20 +21,8 @@ from weakref import WeakValueDictionary
 from memory_core.chunking import Chunker
 from memory_core.errors import StoreUnavailableError
 from memory_core.models import Fingerprint, Scope
-from memory_core.storage.qdrant.client import models
-from memory_core.storage.qdrant.codec import (
-    NAMES,
-    STORED_FIELDS,
-    Names,
-    Payload,
-    Point,
-    Stored,
-    key,
-    stamp,
-    to_record,
-    to_stored,
-    token,
-)
+from memory_core.storage.qdrant import codec
+from memory_core.storage.qdrant.codec import Point, Stored
 from memory_core.storage.qdrant.collection import NAMED, EpochError, Guard, OvertakenError, Points
 from memory_core.storage.qdrant.meta import Meta, vector_name
 from memory_core.storage.qdrant.where import Clause, all_of, among, conditions, owned, undecided
@@ -73,8 +61,8 @@ class Owner:
 
     async def records(self, *clauses: Clause) -> list[Stored]:
         """The owner's records that satisfy the conditions."""
-        found = await self.points.all(owned(self.key), *clauses, fields=STORED_FIELDS)
-        return [to_stored(record) for record in found]
+        found = await self.points.all(owned(self.key), *clauses, fields=codec.STORED_FIELDS)
+        return [codec.to_stored(record) for record in found]
 
 
 def shard_of(scope: Scope) -> str:
@@ -95,7 +83,7 @@ class Access:
     points: Points
     """The records' collection, for requests about no owner."""
     meta: Meta
-    names: Names
+    names: codec.Names
     fingerprint: Fingerprint | None
     """The embedder of the vectors that this store writes and compares; `None` if there are none."""
     chunker: Chunker
@@ -152,15 +140,14 @@ class Access:
         known = await self._entry(point)
         if known.get("_epoch", 0) == owner.epoch:
             ended = [*(known.get("_ended") or ()), owner.key]
-            payload = {"_marker": "owner", "_epoch": owner.epoch + 1, "_write": token(), "_ended": ended}
-            made = Point(point, {**payload, "_keys": [ERASED], "expires_at": stamp(now + LIFE)})
-            mode = models.UpdateMode.UPDATE_ONLY if known else models.UpdateMode.INSERT_ONLY
-            await self.points.shared.upsert([made], mode, [known["_write"]] if known else None)
+            payload = {"_marker": "owner", "_epoch": owner.epoch + 1, "_write": codec.token(), "_ended": ended}
+            made = Point(point, {**payload, "_keys": [ERASED], "expires_at": codec.stamp(now + LIFE)})
+            await self.points.shared.upsert([made], [known["_write"]] if known else None)
         after = await self._entry(point)
         self._note(point, int(after["_epoch"]))
         return [*(after.get("_ended") or ())]
 
-    async def _entry(self, point: str) -> Payload:
+    async def _entry(self, point: str) -> codec.Payload:
         found = await self.points.read([point])
         return found[0].payload if found else {}
 
@@ -193,7 +180,7 @@ async def reachable(owners: Sequence[Owner], where: Where, now: datetime | None)
     """
     points, there = owners[0].points, list[Clause]()
     if where.ids is not None and len(where.ids) > NAMED:  # more than fit into a condition: use the existing points
-        keys = [key("id", one) for one in dict.fromkeys(where.ids)]
+        keys = [codec.key("id", one) for one in dict.fromkeys(where.ids)]
         named = await points.having("_keys", keys, owned(*(owner.key for owner in owners)), fields=False)
         there, where = [among([record.id for record in named])], replace(where, ids=None if named else ())
     found = conditions([(owner.key, owner.scope) for owner in owners], where, now)
@@ -204,9 +191,9 @@ async def reachable(owners: Sequence[Owner], where: Where, now: datetime | None)
     if not (tests or where.keywords):
         return found
     matching: list[str] = []
-    async for page in points.pages(all_of(*found), fields=NAMES):
+    async for page in points.pages(all_of(*found), fields=codec.NAMES):
         for point in page:
-            record = to_record(point.payload)
+            record = codec.to_record(point.payload)
             if has_keyword(record.text, where.keywords) and all(test(record) for test in tests):
                 matching.append(point.id)
     return [*found, among(matching)] if matching else None

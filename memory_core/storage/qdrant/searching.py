@@ -32,19 +32,9 @@ from memory_core.retrieval.passages import WHOLE_CHARS, best_passage, whole
 from memory_core.retrieval.postings import pack
 from memory_core.retrieval.question import Query
 from memory_core.retrieval.ranking import Ranking, Vector, rank
+from memory_core.storage.qdrant import codec
 from memory_core.storage.qdrant.client import models
-from memory_core.storage.qdrant.codec import (
-    PENDING,
-    STORED_FIELDS,
-    WORDS,
-    Found,
-    Row,
-    Stored,
-    head_of,
-    sparse_query,
-    to_row,
-    to_stored,
-)
+from memory_core.storage.qdrant.codec import Found, Stored
 from memory_core.storage.qdrant.owners import CACHED, Owner, reachable
 from memory_core.storage.qdrant.succession import resolved
 from memory_core.storage.qdrant.where import (
@@ -136,7 +126,7 @@ class Search:
 class _Candidates:
     """The fetched records, by point."""
 
-    rows: dict[str, tuple[Row, str]] = field(default_factory=dict[str, tuple[Row, str]])
+    rows: dict[str, tuple[codec.Row, str]] = field(default_factory=dict[str, tuple[codec.Row, str]])
     """What the ranking reads, and the terms."""
     cosines: dict[str, float] = field(default_factory=dict[str, float])
     """The best of any piece."""
@@ -159,7 +149,7 @@ class _Candidates:
         """Add points; `is_measured` if their score is a cosine."""
         for point in points:
             payload = point.payload
-            self.rows.setdefault(point.id, (to_row(payload), payload.get("_terms", "")))
+            self.rows.setdefault(point.id, (codec.to_row(payload), payload.get("_terms", "")))
         if is_measured:
             self.cosines |= {point.id: point.score for point in points}
 
@@ -216,7 +206,7 @@ async def _candidates(search: Search, reach: Sequence[Clause]) -> _Candidates:
     found = _Candidates()
     answers = await search.owners[0].points.query([request for request, _ in arms])
     for (request, is_allowed), answer in zip(arms, answers, strict=True):
-        found.take(answer, is_measured=request.using not in (None, WORDS))
+        found.take(answer, is_measured=request.using not in (None, codec.WORDS))
         found.allowed |= {point.id for point in answer if is_allowed}
     return found
 
@@ -229,8 +219,8 @@ def _arms(search: Search, where: Sequence[Clause]) -> list[models.QueryRequest]:
         idf = models.IdfCorpusParams(corpus=all_of(search.owned))
         arms.append(
             models.QueryRequest(
-                query=models.NearestQuery(nearest=sparse_query(search.query.terms)),
-                using=WORDS,
+                query=models.NearestQuery(nearest=codec.sparse_query(search.query.terms)),
+                using=codec.WORDS,
                 filter=all_of(*where),
                 params=models.SearchParams(idf=idf) if search.owner_statistics else None,
                 limit=search.limit,
@@ -258,7 +248,7 @@ def _nearest(
     is_local = search.owners[0].points.connection.server.is_local  # and thus exact by default
     return models.QueryRequest(
         query=models.NearestQuery(nearest=values if first else [values]),
-        using=head_of(search.using) if first else search.using,
+        using=codec.head_of(search.using) if first else search.using,
         filter=where,
         params=None if is_local else params,
         limit=limit,
@@ -273,7 +263,7 @@ async def _complete(search: Search, found: _Candidates, reach: Sequence[Clause])
     near = all_of(search.owned, either(*around), but_not=[among(sorted(found.rows))])
     requests = [] if search.vector is None else _measures(search, found, around, near, most)
     if around:
-        fetched = all_of(near, same("_keys", PENDING)) if search.vector is not None else near
+        fetched = all_of(near, same("_keys", codec.PENDING)) if search.vector is not None else near
         requests.append(models.QueryRequest(filter=fetched, limit=most, with_payload=list(RANKED_FIELDS)))
     unknown = sorted(found.rows.keys() - found.allowed) if search.is_narrow else []
     if unknown:
@@ -332,18 +322,9 @@ def _rank(search: Search, found: _Candidates, order: Sequence[str], *, only_allo
     )
 
 
-def _entry(key: int, row: Row, terms: str) -> Entry:
-    return Entry(
-        key=key,
-        terms=pack(terms.split()),
-        flags=row.flags,
-        words=row.words,
-        session=row.session,
-        author=row.author,
-        occurred_at=row.occurred_at,
-        expires_at=row.expires_at,
-        active=row.active,
-    )
+def _entry(key: int, row: codec.Row, terms: str) -> Entry:
+    """What the index of a file has of a record; a row has the same fields beside others."""
+    return Entry(key, pack(terms.split()), *(getattr(row, name) for name in Entry._fields[2:]))
 
 
 def _as_vector(cosine: float) -> bytes:
@@ -360,11 +341,13 @@ async def _records(
     if not chosen:
         return {}, {}
     many = [point for point in chosen if found.rows[point][0].pieces > 1] if search.vector is not None else []
-    requests = [models.QueryRequest(filter=all_of(among(chosen)), limit=len(chosen), with_payload=list(STORED_FIELDS))]
+    requests = [
+        models.QueryRequest(filter=all_of(among(chosen)), limit=len(chosen), with_payload=list(codec.STORED_FIELDS))
+    ]
     if many:
         requests.append(models.QueryRequest(filter=all_of(among(many)), limit=len(many), with_vector=[search.using]))
     answers = await search.owners[0].points.query(requests)
-    there = await resolved(search.owners, [to_stored(point) for point in answers[0]])
+    there = await resolved(search.owners, [codec.to_stored(point) for point in answers[0]])
     states = search.request.where.states
     records = {item.point: item for item in there if item.closing is None or item.record.state in states}
     cosines = {point.id: _cosines(point, search) for point in (answers[1] if many else ())}

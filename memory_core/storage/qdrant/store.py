@@ -24,7 +24,7 @@ from memory_core.retrieval.question import parse
 from memory_core.storage.qdrant import adding, listing, removal, schema, searching, succession
 from memory_core.storage.qdrant.background import Background
 from memory_core.storage.qdrant.client import models
-from memory_core.storage.qdrant.codec import Names, Stored, read_revisions, token
+from memory_core.storage.qdrant.codec import Names, Stored, token
 from memory_core.storage.qdrant.collection import Points
 from memory_core.storage.qdrant.connection import IDF_BY_OWNER, Connection
 from memory_core.storage.qdrant.meta import Meta
@@ -317,7 +317,7 @@ class QdrantStore:
         """See `Versioned.versions`."""
         now = self._clock()
         known = await self._access.run(scope, lambda owner: listing.one(owner, id, now))
-        return [] if known is None else versions_of(known.record, read_revisions(known.revisions))
+        return [] if known is None else versions_of(known.record, known.revisions)
 
     async def _add(
         self,

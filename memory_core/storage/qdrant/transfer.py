@@ -11,23 +11,10 @@ from dataclasses import dataclass, replace
 
 from memory_core.models import Fingerprint, Scope
 from memory_core.protocols import Clock
+from memory_core.storage.qdrant import codec
 from memory_core.storage.qdrant.adding import turns_before
 from memory_core.storage.qdrant.client import models
-from memory_core.storage.qdrant.codec import (
-    FORGOTTEN,
-    PENDING,
-    STORED_FIELDS,
-    Names,
-    Point,
-    Stored,
-    bounded,
-    carried,
-    key,
-    stamp,
-    to_row,
-    to_stored,
-    token,
-)
+from memory_core.storage.qdrant.codec import Point, Stored
 from memory_core.storage.qdrant.collection import NAMED, by, portions
 from memory_core.storage.qdrant.owners import Access, Owner, to_owner
 from memory_core.storage.qdrant.removal import delete
@@ -63,9 +50,9 @@ class QdrantPort:
             found = await owner.points.all(owned(owner.key), fields=_LISTED)
             entries: list[Entry] = []
             for payload in (record.payload for record in found):
-                row = to_row(payload)
+                row = codec.to_row(payload)
                 digest, session = bytes.fromhex(payload["_digest"]), payload.get("session")
-                has_vectors = bool(row.pieces) and PENDING not in payload["_keys"]
+                has_vectors = bool(row.pieces) and codec.PENDING not in payload["_keys"]
                 entries.append(Entry(payload["id"], row.seq, digest, session, moment(row.occurred_at), has_vectors))
             return sorted(entries, key=lambda entry: (entry.seq, entry.id))
 
@@ -75,11 +62,11 @@ class QdrantPort:
         vector = self.access.vector
 
         async def read(owner: Owner) -> list[Carried]:
-            keys = [key("id", one) for one in ids]
+            keys = [codec.key("id", one) for one in ids]
             found = await owner.points.having(
-                "_keys", keys, owned(owner.key), fields=STORED_FIELDS, vectors=[] if vector is None else [vector]
+                "_keys", keys, owned(owner.key), fields=codec.STORED_FIELDS, vectors=[] if vector is None else [vector]
             )
-            items = [replace(carried(to_stored(record)), vectors=record.rows(vector)) for record in found]
+            items = [replace(codec.carried(codec.to_stored(record)), vectors=record.rows(vector)) for record in found]
             return sorted(items, key=lambda item: (item.seq, item.record.id))
 
         return await self.access.run(scope, read)
@@ -106,7 +93,7 @@ class QdrantPort:
         return self.access.fingerprint
 
     async def tombstones(self) -> Tombstones:
-        found = await self.access.points.all(same("_keys", FORGOTTEN), fields=False)
+        found = await self.access.points.all(same("_keys", codec.FORGOTTEN), fields=False)
         return Tombstones(self.access.names.secret, frozenset(uuid.UUID(record.id).bytes for record in found))
 
     async def adopt(self, tombstones: Tombstones) -> None:
@@ -114,36 +101,43 @@ class QdrantPort:
         if tombstones.secret != access.names.secret:  # the store is empty: its points are named by the secret
             known = await access.meta.known()
             await access.meta.change(known, replace(known, secret=tombstones.secret))
-            access.names = Names(tombstones.secret)
-        shared, write = access.points.shared, token()
-        payload = {"_marker": "forgotten", "_keys": [FORGOTTEN], "_write": write, "_writes": [write]}
+            access.names = codec.Names(tombstones.secret)
+        shared, write = access.points.shared, codec.token()
+        payload = {"_marker": "forgotten", "_keys": [codec.FORGOTTEN], "_write": write, "_writes": [write]}
         for some in by(NAMED, [str(uuid.UUID(bytes=digest)) for digest in sorted(tombstones.digests)]):
             found = await access.points.read(some, fields=["_marker", "_write", "_keys"])
             there = {record.id: record.payload for record in found}
             for points in portions(Point(point, payload) for point in some if point not in there):
-                await shared.upsert(points, models.UpdateMode.INSERT_ONLY)
+                await shared.upsert(points)
             for point, entry in there.items():
                 if entry.get("_marker") == "deleted":
-                    await shared.upsert([Point(point, payload)], models.UpdateMode.UPDATE_ONLY, [entry["_write"]])
-                elif FORGOTTEN not in entry["_keys"]:  # a record that was put over a forgotten key
-                    keys = {"_keys": [*entry["_keys"], FORGOTTEN]}
+                    await shared.upsert([Point(point, payload)], [entry["_write"]])
+                elif codec.FORGOTTEN not in entry["_keys"]:  # a record that was put over a forgotten key
+                    keys = {"_keys": [*entry["_keys"], codec.FORGOTTEN]}
                     await shared.write(shared.set_fields(keys, among([point]), same("_write", entry["_write"])))
 
     async def positions(self) -> dict[Scope, Position]:
         """The positions of a mirror, by owner."""
-        return await self.access.meta.positions()
+        payloads = [found.payload for found in await self.access.meta.points.all(same("kind", "mirror"))]
+        return {Scope(entry["app"], entry["user"]): Position(*entry["position"]) for entry in payloads}
 
     async def note_position(self, scope: Scope, position: Position | None) -> None:
         """Store the position of a mirror for an owner; `None` removes it."""
-        await self.access.meta.note_position(self.access.names.of(scope, "\0mirror"), scope, position)
+        points, point = self.access.meta.points, self.access.names.of(scope, "\0mirror")
+        if position is None:
+            await points.write(points.delete(among([point])))
+            return
+        numbers = [position.owner, position.next, position.version]
+        payload = {"kind": "mirror", "app": scope.app, "user": scope.user, "position": numbers}
+        await points.upsert([Point(point, payload)], mode=models.UpdateMode.UPSERT)
 
     async def _restore(self, owner: Owner, items: Sequence[Carried], remove: Collection[str]) -> None:
         """Write records as they are. What has the same id elsewhere, under another source key, is deleted."""
         ids = {*remove, *(item.record.id for item in items)}
-        keys = [key("id", one) for one in sorted(ids)]
-        found = await owner.points.having("_keys", keys, owned(owner.key), fields=STORED_FIELDS)
+        keys = [codec.key("id", one) for one in sorted(ids)]
+        found = await owner.points.having("_keys", keys, owned(owner.key), fields=codec.STORED_FIELDS)
         here = {self.access.names.point_of(item.record): item for item in items}
-        elsewhere = [to_stored(record) for record in found if record.id not in here]
+        elsewhere = [codec.to_stored(record) for record in found if record.id not in here]
         await delete(owner, elsewhere, self.clock(), forget=False)
         there = await owner.points.read(list(here), fields=["_write", "_keys"])
         known = {record.id: record.payload for record in there}
@@ -161,8 +155,8 @@ class QdrantPort:
                 before=before.get(item.record.id, ()),
                 born=changes.write,
                 write=changes.write,
-                is_forgotten=FORGOTTEN in (was.get("_keys") or ()),
-                revisions=bounded([(rev, text, stamp(until)) for rev, text, until in item.revisions]),
+                is_forgotten=codec.FORGOTTEN in (was.get("_keys") or ()),
+                revisions=codec.bounded(item.revisions),
             )
             changes.put(made, stored, was.get("_write"))
         await changes.carry_out()

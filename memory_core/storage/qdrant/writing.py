@@ -13,7 +13,6 @@ from datetime import datetime
 
 from memory_core.errors import StorageError, UnfinishedWriteError
 from memory_core.models import MemoryRecord
-from memory_core.storage.qdrant.client import models
 from memory_core.storage.qdrant.codec import FORGOTTEN, Payload, Point, Stored, analysed, payload_of, stamp, token
 from memory_core.storage.qdrant.collection import NAMED, PAGE, OvertakenError, by, portions
 from memory_core.storage.qdrant.owners import LIFE, Owner
@@ -98,15 +97,13 @@ class Changes:
         raise self._unfinished(failure, stored, sent if isinstance(failure, UnansweredError) else set())
 
     async def _send(self, sent: set[str]) -> None:
-        points, whole = self.owner.points, [change for change in self.changes if change.is_whole]
-        was = {change.point.id: change.was for change in whole}
-        for some in portions(change.point for change in whole if change.was is None):
-            sent |= {point.id for point in some}
-            await points.upsert(some, models.UpdateMode.INSERT_ONLY)
-        for some in portions(change.point for change in whole if change.was is not None):
-            sent |= {point.id for point in some}
-            states = {state for point in some if (state := was[point.id]) is not None}
-            await points.upsert(some, models.UpdateMode.UPDATE_ONLY, states)
+        points, was = self.owner.points, {change.point.id: change.was for change in self.changes}
+        for is_new in (True, False):
+            whole = [change.point for change in self.changes if change.is_whole and (change.was is None) is is_new]
+            for some in portions(whole):
+                sent |= {point.id for point in some}
+                states = {state for point in some if (state := was[point.id]) is not None}
+                await points.upsert(some, None if is_new else states)
         for partial in by(PAGE, [change for change in self.changes if not change.is_whole]):
             sent |= {change.point.id for change in partial}
             those = ((change.point, among([change.point.id]), same("_write", change.was or "")) for change in partial)
