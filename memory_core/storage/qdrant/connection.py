@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import ssl
+import time
 from collections.abc import Coroutine
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Final, Protocol, TypeVar
 
 from memory_core.errors import ClosedError, NewerStoreError, StorageError, StoreUnavailableError
 from memory_core.storage.qdrant.client import AsyncQdrantClient
-from memory_core.storage.qdrant.retry import MissingPointError, persist
+from memory_core.storage.qdrant.retry import FAILURES, MissingPointError, is_transient, pause_before_retry, translated
 from memory_core.storage.qdrant.settings import DEFAULT_PORT, IN_MEMORY, Patience, Server
 
 T_co = TypeVar("T_co", covariant=True)
@@ -59,24 +60,34 @@ class Connection:
         self.version = _version((await self.call(lambda client: client.info())).version, server.name)
 
     async def call(self, request: Request[T]) -> T:
-        """Send an idempotent request, with retries.
+        """Send an idempotent request until it succeeds, with exponential back-off and full jitter between attempts.
 
         Raises:
-            StorageError: See `persist`.
+            StoreUnavailableError: The server did not answer, or refused the key.
+            StorageError: The server refused the request.
             ClosedError: The store was closed.
         """
+        patience, started = self._patience, time.monotonic()
+        for attempt in range(1, patience.attempts + 1):
+            try:
+                return await self._send(request)
+            except FAILURES as error:
+                pause = pause_before_retry(error, attempt, patience)
+                late = time.monotonic() - started + pause > patience.deadline_seconds
+                if not is_transient(error) or attempt == patience.attempts or late:
+                    raise translated(error, self.server.name, attempt) from error
+                await asyncio.sleep(pause)
+        raise AssertionError("unreachable: the last attempt returns or raises")
 
-        async def attempt() -> T:
-            client = self._client
-            if client is None:
-                raise ClosedError("this memory was closed; make a new Memory to open it again")
-            async with self._room:
-                if self._thread is not None:
-                    done: T = await self._in_thread(lambda: _finished(request(client)))
-                    return done
+    async def _send(self, request: Request[T]) -> T:
+        client = self._client
+        if client is None:
+            raise ClosedError("this memory was closed; make a new Memory to open it again")
+        async with self._room:
+            if self._thread is None:
                 return await request(client)
-
-        return await persist(attempt, patience=self._patience, server=self.server.name)
+            done: T = await self._in_thread(lambda: _finished(request(client)))
+            return done
 
     async def close(self) -> None:
         """Release sockets and threads; may be called twice."""

@@ -6,11 +6,8 @@ the state they replace. So a request whose response was lost is simply sent agai
 
 from __future__ import annotations
 
-import asyncio
 import random
-import time
-from collections.abc import Awaitable, Callable
-from typing import Final, TypeVar
+from typing import Final
 
 import httpx
 from grpc import StatusCode  # type: ignore[import-untyped]  # no stubs, as for the next import
@@ -20,11 +17,6 @@ from qdrant_client.http.exceptions import ResponseHandlingException, UnexpectedR
 
 from memory_core.errors import StorageError, StoreUnavailableError
 from memory_core.storage.qdrant.settings import Patience
-
-T = TypeVar("T")
-
-FAILURES: Final = AioRpcError, ResourceExhaustedResponse, ResponseHandlingException, UnexpectedResponse, TimeoutError
-"""The exceptions of qdrant_client for a failed request."""
 
 _TRANSIENT: Final = frozenset(
     {
@@ -43,6 +35,13 @@ class NotAppliedError(Exception):
     """The server accepted a write but did not apply it in time; it may still apply it."""
 
 
+FAILURES: Final = (
+    *(AioRpcError, ResourceExhaustedResponse, ResponseHandlingException, UnexpectedResponse, TimeoutError),
+    NotAppliedError,
+)
+"""The exceptions for a failed request: those of qdrant_client, and that of a write which was not applied."""
+
+
 class MissingPointError(StorageError):
     """The request named a point or a collection that does not exist."""
 
@@ -53,26 +52,6 @@ class TooLargeError(StorageError):
 
 class UnansweredError(StoreUnavailableError):
     """The server did not answer; it may still do what was requested, for as long as a request can live."""
-
-
-async def persist(work: Callable[[], Awaitable[T]], *, patience: Patience, server: str) -> T:
-    """Await `work()` until it succeeds, with exponential back-off and full jitter between attempts.
-
-    Raises:
-        StoreUnavailableError: The server did not answer, or refused the key.
-        StorageError: The server refused the request.
-    """
-    started = time.monotonic()
-    for attempt in range(1, patience.attempts + 1):
-        try:
-            return await work()
-        except (*FAILURES, NotAppliedError) as error:
-            pause = pause_before_retry(error, attempt, patience)
-            late = time.monotonic() - started + pause > patience.deadline_seconds
-            if not is_transient(error) or attempt == patience.attempts or late:
-                raise translated(error, server, attempt) from error
-            await asyncio.sleep(pause)
-    raise AssertionError("unreachable: the last attempt returns or raises")
 
 
 def pause_before_retry(error: Exception, attempt: int, patience: Patience) -> float:

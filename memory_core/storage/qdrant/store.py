@@ -200,7 +200,7 @@ class QdrantStore:
         """See `Records.update`."""
         now, write = self._clock(), token()
         known = await self._access.run(scope, lambda owner: listing.existing(owner, id, now))
-        made = await off_loop(is_long_patch(patch), self._patched, known.record, patch, now)
+        made = await off_loop(is_long_patch(patch), lambda: self._prepare(patched(known.record, patch, now)))
         if known.record.text != made.record.text:
             made = (await adding.embedded(self._embedder, [made])).get(made.record.text, made)
 
@@ -216,9 +216,6 @@ class QdrantStore:
             return record
 
         return await self._write(scope, work)
-
-    def _patched(self, record: MemoryRecord, patch: Patch, now: datetime) -> Prepared:
-        return self._prepare(patched(record, patch, now))
 
     async def delete(self, scope: Scope, where: Where, *, forget: bool) -> int:
         """See `Records.delete`."""

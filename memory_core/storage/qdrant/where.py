@@ -30,6 +30,8 @@ from memory_core.where.value import Where
 
 Clause = models.Condition
 
+_BOUNDS: Final = ("agent", "session", "collection")
+"""What bounds a narrow handle."""
 _EQUALS: Final = ("author", "agent", "session", "collection", "emotion", "under")
 RANGED: Final = ("occurred_at", "created_at", "updated_at", "expires_at", "valid_from", "valid_to")
 """Times with an index."""
@@ -127,7 +129,7 @@ def conditions(reach: Sequence[tuple[str, Scope]], where: Where, now: datetime |
     named_none = any(names is not None and not names for names in (where.ids, where.source_keys))
     if named_none or len(set(where.tags_all)) > MAX_TAGS:
         return None
-    reached = [[owned(owner), *_bound(scope)] for owner, scope in reach]
+    reached = [[owned(owner), *_given(scope, _BOUNDS)] for owner, scope in reach]
     found = reached[0] if len(reached) == 1 else [either(*(all_of(*one) for one in reached))]
     found += [*_fields(where), *_ranges(where)]
     if now is not None:
@@ -145,15 +147,12 @@ def is_selective(scope: Scope, where: Where) -> bool:
     return bool(scope.agent or scope.session or scope.collection) or where != Where()
 
 
-def _bound(scope: Scope) -> list[Clause]:
-    """The conditions of a narrow handle."""
-    keys = {name: getattr(scope, name) for name in ("agent", "session", "collection")}
-    return [keyed(name, value) for name, value in keys.items() if value is not None]
+def _given(values: Scope | Where, names: Sequence[str]) -> list[Clause]:
+    """The conditions for those of these fields that have a value."""
+    return [keyed(name, value) for name in names if (value := getattr(values, name)) is not None]
 
 
 def _fields(where: Where) -> list[Clause]:
-    equals = {name: getattr(where, name) for name in _EQUALS}
-    found = [keyed(name, value) for name, value in equals.items() if value is not None]
     listed = {
         "state": () if set(where.states) == set(STATES) else where.states,
         "role": where.roles,
@@ -163,9 +162,12 @@ def _fields(where: Where) -> list[Clause]:
         "id": dict.fromkeys(where.ids or ()),
         "source_key": dict.fromkeys(where.source_keys or ()),
     }
-    found += [any_of("_keys", [key(name, value) for value in values]) for name, values in listed.items() if values]
-    found += [keyed("tags", tag) for tag in dict.fromkeys(where.tags_all)]
-    return found + [keyed("links", link) for link in link_keys(where.links)]
+    return [
+        *_given(where, _EQUALS),
+        *(any_of("_keys", [key(name, value) for value in values]) for name, values in listed.items() if values),
+        *(keyed("tags", tag) for tag in dict.fromkeys(where.tags_all)),
+        *(keyed("links", link) for link in link_keys(where.links)),
+    ]
 
 
 def _ranges(where: Where) -> list[Clause]:
