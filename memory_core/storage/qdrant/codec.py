@@ -85,7 +85,8 @@ class Found(NamedTuple):
 
     def rows(self, vector: str | None) -> tuple[bytes, ...]:
         """The float16 rows of one of the vectors; empty if there is none."""
-        found = cast("dict[str | None, Any]", self.vectors).get(vector) if isinstance(self.vectors, dict) else None
+        named = self.vectors
+        found = cast("dict[str | None, Any]", named).get(vector) if isinstance(named, dict) else None
         return tuple(np.asarray(row, np.float16).tobytes() for row in found or ())
 
 
