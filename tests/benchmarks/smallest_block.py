@@ -109,7 +109,7 @@ Enough = Callable[[Iterable[bool]], bool]
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("corpora", nargs="*", metavar="CORPUS", help=", ".join(CORPORA))
     parser.add_argument("--any", action="store_true")
     parser.add_argument("--step", type=int, default=250)
