@@ -25,8 +25,7 @@ from typing import Final, ParamSpec, TypeVar
 from memory_core.errors import ClosedError, WrongThreadError
 from memory_core.hints import not_a_call
 from memory_core.loop_calls import Answer, Blocking, Crossing, answer, settle
-from memory_core.threads import is_own_thread
-from memory_core.yielding_work import forget_work_of_parent, in_slices
+from memory_core.threads import forget_work_of_parent, in_slices, is_own_thread
 
 _ENDING: Final = "the interpreter is shutting down, so no memory can be used; acknowledged writes are on disk"
 

@@ -26,10 +26,10 @@ from numpy.typing import NDArray
 
 from memory_core.models import Hit, Passage, Scope
 from memory_core.protocols import SearchRequest
+from memory_core.retrieval.analysis import pack
 from memory_core.retrieval.dense import chance
 from memory_core.retrieval.owner_index import Entry, OwnerIndex
 from memory_core.retrieval.passages import WHOLE_CHARS, best_passage, whole
-from memory_core.retrieval.postings import pack
 from memory_core.retrieval.question import Query
 from memory_core.retrieval.ranking import Ranking, Vector, rank
 from memory_core.storage.qdrant.client import models
@@ -59,7 +59,7 @@ from memory_core.storage.qdrant.where import (
     owned,
     same,
 )
-from memory_core.storage.shared.values import micros
+from memory_core.storage.shared.prepared import micros
 from memory_core.where.value import Where
 
 Floats = NDArray[np.float32]
