@@ -46,7 +46,6 @@ from memory_core.errors import (
 )
 from memory_core.handle import BoundMemory, SyncMemory
 from memory_core.json_values import UNSET
-from memory_core.loop import run_sync
 from memory_core.memory import Memory
 from memory_core.models import (
     Component,
@@ -72,6 +71,7 @@ from memory_core.protocols import Embedder, Store, Summarizer
 from memory_core.recall.values import Considered, Recalled, RecallOptions
 from memory_core.settings import DEFAULT_EMBEDDER
 from memory_core.spaces import SharedMemory
+from memory_core.sync import run_sync
 from memory_core.where.conditions import AllOf, AnyOf, Comparison, DataCondition, FieldCondition, NoneOf
 from memory_core.where.documents import data_conditions
 from memory_core.where.value import Where

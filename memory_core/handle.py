@@ -12,8 +12,8 @@ from typing import Any, Concatenate, Final, ParamSpec, Self, TypeVar
 from memory_core.checks import check_key, shown
 from memory_core.errors import EmbeddingError, ScopeError
 from memory_core.hints import with_hints
-from memory_core.loop import run_sync
 from memory_core.operations import EVERYTHING, Operations
+from memory_core.sync import run_sync
 
 P = ParamSpec("P")
 T = TypeVar("T")

@@ -208,6 +208,11 @@ class Passage(Value):
     text: str
 
 
+def whole_passage(text: str) -> Passage:
+    """All of a text."""
+    return Passage(0, len(text), text)
+
+
 @dataclass(frozen=True, slots=True, repr=False)
 class Hit(Value):
     """A record found by a search."""

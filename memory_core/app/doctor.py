@@ -18,7 +18,7 @@ from memory_core.app.command import Answer, Door
 from memory_core.errors import MemoryCoreError
 from memory_core.handle import settled
 from memory_core.progress import Progress
-from memory_core.transfer.addresses import insist_on_existing, is_server
+from memory_core.transfer.migrate import insist_on_existing, is_server
 
 LEAST_FREE_BYTES: Final = 64 * 1024 * 1024
 """Free space below which writes may fail soon."""

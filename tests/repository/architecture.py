@@ -27,7 +27,7 @@ ROOMS: Final = {
     "tools": ("tools", "arguments"),
     "protocols": ("protocols", "superseding"),
     "values": ("models", "checks", "errors", "json_values"),
-    "loop": ("loop", "loop_calls", "threads"),
+    "loop": ("loop", "sync", "threads"),
 }
 """Modules at the top of the core that are drawn together; folders are drawn as they are, other modules not at all."""
 NOT_DRAWN: Final = frozenset({"testing"})

@@ -16,7 +16,7 @@ from typing import Final, NamedTuple
 
 from memory_core.checks import is_long
 from memory_core.errors import ClosedError, EmbeddingError, reason_for_log
-from memory_core.loop_calls import answer
+from memory_core.loop import answer
 from memory_core.models import MemoryRecord, Quota, Scope
 from memory_core.progress import ProgressCallback
 from memory_core.protocols import Embedder

@@ -15,8 +15,7 @@ from typing import Final, TypeVar
 import aiosqlite
 
 from memory_core.errors import ClosedError, StoreUnavailableError
-from memory_core.loop import core_loop
-from memory_core.loop_calls import answer, settle
+from memory_core.loop import answer, core_loop, settle
 from memory_core.storage.sqlite.codec import Reading, reading
 from memory_core.storage.sqlite.files import BUSY_MS, Identity, file_problems_explained, identity, prepare_file
 from memory_core.storage.sqlite.schema import migrate

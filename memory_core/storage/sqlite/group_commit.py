@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple, TypeVar
 
 from memory_core.errors import ClosedError, reason_for_log
-from memory_core.loop_calls import answer
+from memory_core.loop import answer
 from memory_core.storage.sqlite.connection import Connection
 from memory_core.storage.sqlite.files import file_problems_explained
 from memory_core.storage.sqlite.owners import lacks_vectors

@@ -14,10 +14,10 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from memory_core.models import Component, Hit, MemoryRecord, Passage, Scope
+from memory_core.models import Component, Hit, MemoryRecord, Passage, Scope, whole_passage
 from memory_core.protocols import SearchRequest
 from memory_core.retrieval.owner_index import OwnerIndex
-from memory_core.retrieval.passages import WHOLE_CHARS, best_passage, whole
+from memory_core.retrieval.passages import WHOLE_CHARS, best_passage
 from memory_core.retrieval.question import Query
 from memory_core.retrieval.ranking import Ranking, Vector, rank
 from memory_core.storage.sqlite.codec import COLUMNS, explaining, to_record
@@ -233,7 +233,7 @@ def passages(
     reach: int = 0,
 ) -> dict[int, Passage]:
     """The passage of each text, by the key of its record; see `best_passage`."""
-    found = {key: whole(text) for key, text in texts.items()}
+    found = {key: whole_passage(text) for key, text in texts.items()}
     long = [key for key, text in texts.items() if len(text) > WHOLE_CHARS]
     if long:
         rows = db.execute(_PIECES, (f"[{','.join(map(str, long))}]",))

@@ -17,8 +17,7 @@ from memory_core.checks import is_long
 from memory_core.chunking import DEFAULT_CHUNKER, Chunker
 from memory_core.draft_to_record import insist_on_version, is_long_patch, patched
 from memory_core.errors import ClosedError, EmbeddingError, RecordNotFoundError
-from memory_core.loop import off_loop
-from memory_core.loop_calls import answer_with
+from memory_core.loop import answer_with, off_loop
 from memory_core.models import ErasureReceipt, Hit, MemoryRecord, Page, Patch, Quota, Scope, Stats, Version
 from memory_core.progress import ProgressCallback
 from memory_core.protocols import Clock, Embedder, ListRequest, SearchRequest
