@@ -24,9 +24,18 @@ from memory_core.storage.qdrant.owners import Owner
 from memory_core.storage.qdrant.removal import delete, matching
 from memory_core.storage.qdrant.where import all_of, between, keyed, owned
 from memory_core.storage.qdrant.writing import Changes, OvertakenError
-from memory_core.storage.shared.batches import insist_on_reach, is_searched_differently, merged, replacing, updated
-from memory_core.storage.shared.prepared import Prepared, embed_reporting, texts_to_embed
-from memory_core.storage.shared.values import micros, moment
+from memory_core.storage.shared.prepared import (
+    Prepared,
+    embed_reporting,
+    insist_on_reach,
+    is_searched_differently,
+    merged,
+    micros,
+    moment,
+    replacing,
+    texts_to_embed,
+    updated,
+)
 from memory_core.where.value import Where
 
 logger = logging.getLogger(__name__)
