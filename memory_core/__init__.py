@@ -14,6 +14,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
 from memory_core.all_owners import Operator
+from memory_core.answers import Hits
 from memory_core.bank import AsyncMemoryBank, MemoryBank, MemoryEntry, MemoryQuery, MemorySummary
 from memory_core.capture.message_to_draft import Message, ToolCall
 from memory_core.capture.triggers import TriggerDetector
@@ -43,10 +44,8 @@ from memory_core.errors import (
     UnsupportedError,
     WrongThreadError,
 )
-from memory_core.handle import BoundMemory
-from memory_core.hits import Hits
+from memory_core.handle import BoundMemory, SyncMemory
 from memory_core.json_values import UNSET
-from memory_core.loop import run_sync
 from memory_core.memory import Memory
 from memory_core.models import (
     Component,
@@ -72,7 +71,7 @@ from memory_core.protocols import Embedder, Store, Summarizer
 from memory_core.recall.values import Considered, Recalled, RecallOptions
 from memory_core.settings import DEFAULT_EMBEDDER
 from memory_core.spaces import SharedMemory
-from memory_core.sync import SyncMemory
+from memory_core.sync import run_sync
 from memory_core.where.conditions import AllOf, AnyOf, Comparison, DataCondition, FieldCondition, NoneOf
 from memory_core.where.documents import data_conditions
 from memory_core.where.value import Where

@@ -4,6 +4,8 @@ An adapter imports from `memory_core` and from here, and from nowhere else in th
 are loaded when they are accessed.
 """
 
+from __future__ import annotations
+
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
@@ -12,12 +14,11 @@ from memory_core.capture.alignment import known_messages, said
 from memory_core.capture.remember import append_drafts, continue_drafts, remember_drafts
 from memory_core.capture.triggers import Detection, LastMessages
 from memory_core.capture.turns import USER_QUERY, turn_drafts
-from memory_core.checks import check_key, check_unit
+from memory_core.checks import MAX_TEXT_CHARS, check_key, check_unit
 from memory_core.conversation import recall_with
 from memory_core.draft_to_record import complete
 from memory_core.errors import reason_for_log
-from memory_core.handle import owned_by
-from memory_core.ids import new_id
+from memory_core.handle import owned_by, settled
 from memory_core.importing import (
     Exporter,
     Found,
@@ -31,9 +32,8 @@ from memory_core.importing import (
     time_of,
     word,
 )
-from memory_core.limits import MAX_TEXT_CHARS
 from memory_core.loop import core_loop, on_core
-from memory_core.models import Mode, Order
+from memory_core.models import Mode, Order, new_id
 from memory_core.protocols import AgentMemory
 from memory_core.recall.prompt import cut_query, remembered_block
 from memory_core.spaces import PRIVATE
@@ -51,12 +51,12 @@ from memory_core.tools import (
     with_context,
     without_context,
 )
-from memory_core.waiting_for_vectors import settled
 
 if TYPE_CHECKING:
     from memory_core.storage.qdrant.collection import ForeignPoint, foreign_points
     from memory_core.storage.sqlite.files import file_header, file_problems_explained, prepare_file
     from memory_core.storage.sqlite.store import SqliteStore
+
 
 _AT_FIRST_USE: Final = {
     "ForeignPoint": "memory_core.storage.qdrant.collection",

@@ -1,18 +1,40 @@
-"""A fact that was extracted from a turn and that turn are one answer of a search: the turn."""
+"""What a search returns: hits that notebooks show as a table.
+
+A fact that was extracted from a turn and that turn are one answer: the turn.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
-from typing import Final
+from typing import Any, Final
 
-from memory_core.limits import MAX_LIMIT
+from memory_core.checks import MAX_LIMIT
+from memory_core.json_values import html_table
 from memory_core.models import Hit, MemoryRecord, Passage
 from memory_core.protocols import SearchRequest
 from memory_core.where.value import Where
 
 EXTRACTION: Final = "extraction"
 """Begins the source key of an extracted fact."""
+
+
+class Hits(list[Hit]):
+    """The hits of a search, best first."""
+
+    __slots__ = ()
+
+    def _repr_html_(self) -> str:
+        """A row for each hit; with `explain=True` the last column has the parts of the score, the largest first."""
+        explained = any(hit.components for hit in self)
+        head = ["score", "text", "kind", "author", "occurred at (UTC)", *(["parts"] if explained else [])]
+        return html_table(head, (_row(hit, explained=explained) for hit in self))
+
+    @classmethod
+    def __get_pydantic_core_schema__(cls, _source: Any, handler: Any) -> Any:  # pydantic's types
+        from pydantic_core import core_schema as core  # noqa: PLC0415  (only pydantic calls this, so it is installed)
+
+        return core.no_info_after_validator_function(cls, handler.generate_schema(list[Hit]))
 
 
 async def answers(
@@ -73,3 +95,13 @@ def _quoted(fact: str, text: str) -> Passage | None:
     part = text[start : start + len(fact)]
     is_same = start >= 0 and part.casefold() == fact.casefold()
     return Passage(start, start + len(fact), part) if is_same else None
+
+
+def _row(hit: Hit, *, explained: bool) -> list[object]:
+    record = hit.record
+    text = record.text if hit.passage is None else hit.passage.text
+    row: list[object] = [hit.score, text, record.kind, record.author, record.occurred_at]
+    if explained:
+        parts = sorted((hit.components or {}).items(), key=lambda part: -abs(part[1].weighted))
+        row.append(", ".join(f"{name} {part.weighted:.2f}" for name, part in parts if part.weighted))
+    return row

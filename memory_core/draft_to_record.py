@@ -7,21 +7,25 @@ from dataclasses import fields, replace
 from datetime import datetime
 from typing import Any, Final, TypeVar, cast
 
-from memory_core.checks import check_key, check_listed, check_text, check_texts, check_time, check_unit, shown
-from memory_core.encoding import check_json, least_bytes
-from memory_core.errors import ConflictError, InvalidInputError, ScopeError
-from memory_core.ids import new_id
-from memory_core.json_values import UNSET
-from memory_core.limits import (
+from memory_core.checks import (
     MAX_DATA_BYTES,
     MAX_LINKS,
     MAX_LISTED,
     MAX_PASSAGES,
     MAX_TAGS,
     MAX_TEXT_CHARS,
+    check_key,
+    check_listed,
     check_size,
+    check_text,
+    check_texts,
+    check_time,
+    check_unit,
+    shown,
 )
-from memory_core.limits import is_long as texts_are_long
+from memory_core.checks import is_long as texts_are_long
+from memory_core.errors import ConflictError, InvalidInputError, ScopeError
+from memory_core.json_values import UNSET, check_json, least_bytes
 from memory_core.models import (
     PASSAGE_END,
     RELATIONS,
@@ -37,6 +41,7 @@ from memory_core.models import (
     Role,
     Scope,
     Tier,
+    new_id,
     sealed,
     utc_now,
 )

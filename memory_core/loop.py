@@ -2,7 +2,7 @@
 
 A memory has database connections, caches and a writer task, all of which belong to one event loop. That loop runs in
 a dedicated daemon thread, so calls can come from any loop, thread or framework, and no method is written twice: async
-callers `await on_core(...)`, synchronous callers use `run_sync(...)`.
+callers `await on_core(...)`, synchronous callers use `run_sync(...)` (`sync.py`).
 
 The thread is a daemon because an unclosed memory must not keep the interpreter alive; acknowledged writes are on disk
 already.
@@ -13,28 +13,160 @@ from __future__ import annotations
 import asyncio
 import contextvars
 import os
-import sys
 import threading
 import weakref
 from collections import deque
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine, Iterable
 from concurrent.futures import Future
+from contextlib import suppress
+from dataclasses import dataclass
 from functools import partial
-from typing import Final, ParamSpec, TypeVar
+from typing import Any, Final, ParamSpec, TypeVar
 
-from memory_core.errors import ClosedError, WrongThreadError
-from memory_core.hints import not_a_call
-from memory_core.loop_calls import Answer, Blocking, Crossing, answer, settle
-from memory_core.threads import is_own_thread
-from memory_core.yielding_work import forget_work_of_parent, in_slices
-
-_ENDING: Final = "the interpreter is shutting down, so no memory can be used; acknowledged writes are on disk"
+from memory_core.errors import ClosedError
+from memory_core.threads import forget_work_of_parent, in_slices
 
 P = ParamSpec("P")
 T = TypeVar("T")
 
 
 OF_PARENT: Final = "this memory was opened before fork() and belongs to the parent process; make a new Memory here"
+
+Answer = tuple[asyncio.Future[Any], object, BaseException | None]
+"""A future, and the result or the error that resolves it."""
+
+
+def answer(answers: Iterable[Answer]) -> None:
+    """Resolve futures (see `promised`) with a result or an error each, from any thread; batched per loop."""
+    by_loop: dict[asyncio.AbstractEventLoop, deque[Answer]] = {}
+    for one in answers:
+        by_loop.setdefault(one[0].get_loop(), deque()).append(one)
+    for loop, some in by_loop.items():
+        with suppress(RuntimeError):  # the loop was closed: nothing waits there any more
+            loop.call_soon_threadsafe(_keep, some, loop)
+
+
+def settle(work: Callable[[], T], done: asyncio.Future[T]) -> None:
+    """Run work in this thread and resolve a future with its result or error."""
+    try:
+        result = work()
+    except BaseException as error:  # noqa: BLE001  (any error belongs to the caller)
+        answer([(done, None, error)])
+    else:
+        answer([(done, result, None)])
+
+
+async def answer_with(work: Awaitable[T], promise: asyncio.Future[T]) -> None:
+    """Resolve a future of any loop with the result or error of `work`."""
+    try:
+        result = await work
+    except BaseException as error:  # noqa: BLE001  (any error belongs to the caller)
+        answer([(promise, None, error)])
+    else:
+        answer([(promise, result, None)])
+
+
+def _keep(answers: deque[Answer], here: asyncio.AbstractEventLoop) -> None:
+    try:
+        while answers:
+            promise, result, error = answers.popleft()
+            if promise.done():  # its caller was cancelled
+                continue
+            if error is None:
+                promise.set_result(result)
+            elif isinstance(error, asyncio.CancelledError):
+                promise.cancel()
+            else:
+                promise.set_exception(error)
+    finally:
+        if answers:  # an interrupt (Ctrl-C) must not strand the others
+            here.call_soon(_keep, answers, here)
+
+
+class Crossing:
+    """Calls from one loop to the core loop; calls made in the same turn of the loop cross together.
+
+    Waking a loop in another thread costs a system call and contention for the interpreter lock. So a call waits for
+    the end of its loop's turn, when all ready tasks have called, and so does a result (`CoreLoop.answer_soon`): many
+    concurrent writers cost two wake-ups, and arrive at the writer as one group.
+    """
+
+    def __init__(
+        self,
+        home: weakref.ref[asyncio.AbstractEventLoop],
+        core: asyncio.AbstractEventLoop,
+        answer_soon: Callable[[Answer], None],
+    ) -> None:
+        self._home = home  # its callback ends this crossing
+        self._core = core
+        self._answer_soon = answer_soon
+        self._waiting: deque[Callable[[], object]] = deque()
+        self._is_waking = False
+
+    async def call(self, work: Coroutine[object, object, T]) -> T:
+        """Run `work` on the core loop and return its result here."""
+        home = asyncio.get_running_loop()
+        call = _Call(work, home.create_future(), contextvars.copy_context(), self._answer_soon)
+        self.begin(home, partial(call.start, self._core))
+        try:
+            return await call.result  # type: ignore[no-any-return]
+        except asyncio.CancelledError:
+            if call.result.cancelled():  # otherwise the work itself was cancelled
+                self._core.call_soon_threadsafe(call.cancel)
+            raise
+
+    def begin(self, home: asyncio.AbstractEventLoop, work: Callable[[], object]) -> None:
+        """Schedule a call on the core loop at the end of this loop's turn."""
+        self._waiting.append(work)
+        if not self._is_waking:
+            self._is_waking = True
+            home.call_soon(self._wake)
+
+    def _wake(self) -> None:
+        self._is_waking = False
+        sent, self._waiting = self._waiting, deque()
+        self._core.call_soon_threadsafe(_arrive, sent, self._core)
+
+
+def _arrive(sent: deque[Callable[[], object]], here: asyncio.AbstractEventLoop) -> None:
+    try:
+        while sent:
+            sent.popleft()()
+    finally:
+        if sent:  # an interrupt (Ctrl-C) must not strand the others
+            here.call_soon(_arrive, sent, here)
+
+
+@dataclass(slots=True, eq=False)
+class _Call:
+    """One call, and the future that waits for it in the calling loop. Lives on the core loop."""
+
+    work: Coroutine[object, object, Any]
+    result: asyncio.Future[Any]
+    context: contextvars.Context
+    answer_soon: Callable[[Answer], None]
+    task: asyncio.Task[Any] | None = None
+
+    def start(self, core: asyncio.AbstractEventLoop) -> None:
+        """Begin the work, unless the caller was cancelled."""
+        if self.result.cancelled():
+            self.work.close()
+            return
+        self.task = core.create_task(self.work, context=self.context)
+        self.task.add_done_callback(self._end)
+
+    def cancel(self) -> None:
+        """Stop the work if it has started."""
+        if self.task is not None:
+            self.task.cancel()
+
+    def _end(self, task: asyncio.Task[Any]) -> None:
+        if task.cancelled():
+            self.answer_soon((self.result, None, asyncio.CancelledError()))
+        elif (error := task.exception()) is not None:
+            self.answer_soon((self.result, None, error))
+        else:
+            self.answer_soon((self.result, task.result(), None))
 
 
 class CoreLoop:
@@ -65,17 +197,6 @@ class CoreLoop:
             work.close()
             raise ClosedError(OF_PARENT)
         return asyncio.run_coroutine_threadsafe(work, self.loop)
-
-    def run(self, work: Coroutine[object, object, T]) -> T:
-        """Run `work` from any thread except the loop's own, and block that thread until it is done."""
-        call = Blocking(work, self.loop, contextvars.copy_context())
-        try:
-            self.loop.call_soon_threadsafe(call.start)
-            call.ended.acquire()
-        except BaseException:  # Ctrl-C included: do not leave the work running unattended
-            self.loop.call_soon_threadsafe(call.cancel)
-            raise
-        return call.result()
 
     def crossing(self, home: asyncio.AbstractEventLoop) -> Crossing:
         """The crossing from the loop running in this thread to this one."""
@@ -191,56 +312,3 @@ def promised(begin: Callable[[asyncio.Future[T]], object]) -> asyncio.Future[T]:
     else:
         core.crossing(home).begin(home, partial(_begin, begin, promise))
     return promise
-
-
-def run_sync(fn: Callable[P, Awaitable[T]], /, *args: P.args, **kwargs: P.kwargs) -> T:
-    """Call an async method of this library from synchronous code and block until it is done.
-
-    ```python
-    from memory_core import Memory, run_sync
-
-    ann = Memory(":memory:").bind(app="demo", user="ann")
-    run_sync(ann.add, "Ann drinks jasmine tea")
-    assert run_sync(ann.search, "tea")[0].record.text == "Ann drinks jasmine tea"
-    ```
-
-    It works from any thread, also inside a running event loop (which it blocks meanwhile), in signal handlers and in
-    `__del__`. During interpreter shutdown nothing can do the work any more: closing a closed memory returns, every
-    other call raises.
-
-    Raises:
-        WrongThreadError: Called on the core loop, or in another of the memory's threads, where it would wait forever.
-        ClosedError: The interpreter is shutting down.
-    """
-    if not callable(fn):
-        raise not_a_call(fn)
-    if sys.is_finalizing():
-        return _done_at_once(fn(*args, **kwargs))
-    core = core_loop()
-    if _running_loop() is core.loop or is_own_thread():
-        name = getattr(fn, "__name__", "the method")
-        raise WrongThreadError(f"{name!r} was called synchronously on the core loop; use `await {name}(...)`")
-
-    async def work() -> T:
-        return await fn(*args, **kwargs)
-
-    return core.run(work())
-
-
-def _done_at_once(work: Awaitable[T]) -> T:
-    """The result of work that does not wait for anything."""
-    steps = work.__await__()
-    try:
-        next(steps)
-    except StopIteration as end:
-        return end.value  # type: ignore[no-any-return]
-    except RuntimeError as error:  # there is no running loop
-        raise ClosedError(_ENDING) from error
-    raise ClosedError(_ENDING)
-
-
-def _running_loop() -> asyncio.AbstractEventLoop | None:
-    try:
-        return asyncio.get_running_loop()
-    except RuntimeError:
-        return None

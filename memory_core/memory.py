@@ -32,11 +32,12 @@ from memory_core.chunking import DEFAULT_CHUNKER, Chunker
 from memory_core.errors import ClosedError, InvalidInputError, reason_for_log
 from memory_core.handle import BoundMemory
 from memory_core.hints import with_hints
-from memory_core.loop import OF_PARENT, CoreLoop, core_loop, on_core, promised, run_sync
+from memory_core.loop import OF_PARENT, CoreLoop, core_loop, on_core, promised
 from memory_core.models import MemoryRecord, Page, Quota, Scope, utc_now
 from memory_core.progress import ProgressCallback
 from memory_core.protocols import Adding, BackingUp, Clock, Embedder, Listing, ListRequest, Reembedding, Store
 from memory_core.settings import DEFAULT_EMBEDDER, Default, insist_on_file, insist_on_kinds, made
+from memory_core.sync import run_sync
 
 logger = logging.getLogger(__name__)
 

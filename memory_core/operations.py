@@ -9,8 +9,8 @@ from datetime import datetime
 from importlib import import_module
 from typing import Final, Literal, TypeVar, cast, get_args
 
-from memory_core.answers import answers
-from memory_core.checks import check_key, check_limit, check_one_of, check_query, check_unit, is_later
+from memory_core.answers import Hits, answers
+from memory_core.checks import MAX_LIMIT, check_key, check_limit, check_one_of, check_query, check_unit, is_later
 from memory_core.conversation import Conversing
 from memory_core.draft_to_record import (
     as_list,
@@ -23,8 +23,6 @@ from memory_core.draft_to_record import (
 )
 from memory_core.errors import ForgottenError, RecordNotFoundError, ScopeError
 from memory_core.history import history
-from memory_core.hits import Hits
-from memory_core.limits import MAX_LIMIT
 from memory_core.loop import off_loop, on_core
 from memory_core.models import (
     STATES,

@@ -1,22 +1,31 @@
-"""The threads of a memory: blocking work runs in them, nothing in them may wait for that memory, and a fork waits for
-them."""
+"""The threads of a memory: blocking work runs in them, and nothing in them may wait for that memory.
+
+The interpreter runs one thread at a time. A long-running thread delays every other thread by some milliseconds each
+time that thread needs the interpreter, and a search needs it again after every call of SQLite. So long work in a thread
+yields to the core loop and to short work every few milliseconds.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import ctypes
 import threading
+import time
 from collections.abc import Callable, Generator
 from concurrent.futures import Future
 from contextlib import contextmanager
-from typing import Final, TypeVar
+from functools import partial
+from typing import Final, ParamSpec, TypeVar
 
 from memory_core.errors import StoreUnavailableError
 
+P = ParamSpec("P")
 T = TypeVar("T")
 
-FORK_SECONDS: Final = 2.0
-"""How long a fork waits for running work."""
+SLICE_SECONDS: Final = 0.003
+"""How long work in a thread runs before it yields."""
+_LONGEST_TURN_SECONDS: Final = 0.1
+"""How long that work waits for a turn of the loop, which may have stopped."""
 
 _own = threading.local()
 
@@ -61,46 +70,83 @@ def keep_for_ever(value: object) -> None:
     ctypes.pythonapi.Py_IncRef(ctypes.py_object(value))
 
 
-class ForkGate:
-    """Makes a fork wait until no thread is inside a library whose locks would stay locked in the child.
+async def in_slices(work: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
+    """Run long Python code in a thread; it yields to this loop and to short work whenever it calls `yield_now`."""
+    return await asyncio.to_thread(sliced(partial(work, *args, **kwargs)))
 
-    `before_fork`, `after_in_parent` and `after_in_child` are for `os.register_at_fork`.
-    """
 
-    def __init__(self) -> None:
-        self.was_idle = True
-        """Whether no work was running when this process was forked."""
-        self._begin()
+def sliced(work: Callable[P, T]) -> Callable[P, T]:
+    """`in_slices` for the caller's thread: work that yields to this loop when it calls `yield_now`."""
+    slices = _Slices(asyncio.get_running_loop())
 
-    def _begin(self) -> None:
-        self._changed = threading.Condition(threading.Lock())
-        self._under_way = 0
+    def run(*args: P.args, **kwargs: P.kwargs) -> T:
+        with slices.under_way():
+            return work(*args, **kwargs)
+
+    return run
+
+
+def yield_now() -> None:
+    """Yield to other work; long work calls it between its steps. Outside sliced work it does nothing."""
+    slices: _Slices | None = getattr(_own, "slices", None)
+    if slices is not None:
+        slices.yield_now()
+
+
+@contextmanager
+def short_work() -> Generator[None]:
+    """Context manager for waiting for short work in a thread, on the core loop: long work yields to it."""
+    _Slices.brief += 1
+    try:
+        yield
+    finally:
+        _Slices.brief -= 1
+
+
+def forget_work_of_parent() -> None:
+    """Reset the counts in a forked child, which has none of its parent's threads."""
+    _Slices.brief = _Slices.long = 0
+    _Slices.counting = threading.Lock()
+
+
+class _Slices:
+    """Long work in one thread."""
+
+    brief = 0
+    """Number of callers waiting for short work; counted on the core loop."""
+    long = 0
+    """Number of running long jobs."""
+    counting = threading.Lock()
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._loop = loop
+        self._began = 0.0
+        """Start of the current slice, in seconds of this thread's processor time."""
 
     @contextmanager
-    def work(self) -> Generator[None]:
-        """Context manager for work that a fork has to wait for; it begins after a running fork."""
-        # With a time limit: a signal handler, in the thread that is forking, may wait for this work.
-        is_counted = self._changed.acquire(timeout=2 * FORK_SECONDS)
-        if is_counted:
-            self._under_way += 1
-            self._changed.release()
+    def under_way(self) -> Generator[None]:
+        with self.counting:
+            _Slices.long += 1
+        _own.slices, self._began = self, time.thread_time()
         try:
             yield
         finally:
-            if is_counted:
-                with self._changed:
-                    self._under_way -= 1
-                    self._changed.notify_all()
+            _own.slices = None
+            with self.counting:
+                _Slices.long -= 1
 
-    def before_fork(self) -> None:
-        """Wait until no work is running, and block new work."""
-        self._changed.acquire()
-        self.was_idle = self._changed.wait_for(lambda: not self._under_way, FORK_SECONDS)
-
-    def after_in_parent(self) -> None:
-        """Go on."""
-        self._changed.release()
-
-    def after_in_child(self) -> None:
-        """Start with no running work: the working threads are the parent's."""
-        self._begin()
+    def yield_now(self) -> None:
+        worked = time.thread_time() - self._began
+        if worked < SLICE_SECONDS:
+            return
+        turn = threading.Event()
+        try:
+            self._loop.call_soon_threadsafe(turn.set)
+        except RuntimeError:  # the loop has stopped, and nothing waits any more
+            return
+        turn.wait(_LONGEST_TURN_SECONDS)
+        until = time.perf_counter() + worked
+        while self.brief and time.perf_counter() < until:
+            time.sleep(SLICE_SECONDS / 10)
+        time.sleep(worked * (self.long - 1))  # as if they took turns
+        self._began = time.thread_time()

@@ -16,8 +16,7 @@ import pytest
 
 from memory_core import run_sync
 from memory_core.adapting import on_core
-from memory_core.loop import promised
-from memory_core.loop_calls import answer
+from memory_core.loop import answer, promised
 
 
 async def _double(number: int) -> int:

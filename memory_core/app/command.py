@@ -19,13 +19,12 @@ from rich.console import RenderableType
 from rich.text import Text
 
 from memory_core.app import showing
-from memory_core.app.embedders import NONE, embedder_of
-from memory_core.app.settings import Settings, settings
+from memory_core.app.settings import NONE, Settings, embedder_of, settings
 from memory_core.errors import InvalidInputError, StoreUnavailableError
 from memory_core.handle import BoundMemory
 from memory_core.memory import Memory
 from memory_core.progress import ProgressCallback, progress_bar
-from memory_core.transfer.addresses import exists, memory_at
+from memory_core.transfer.migrate import exists, memory_at
 
 File = Annotated[
     str | None,

@@ -16,9 +16,9 @@ from memory_core.all_owners import Operator
 from memory_core.app import showing
 from memory_core.app.command import Answer, Door
 from memory_core.errors import MemoryCoreError
+from memory_core.handle import settled
 from memory_core.progress import Progress
-from memory_core.transfer.addresses import insist_on_existing, is_server
-from memory_core.waiting_for_vectors import settled
+from memory_core.transfer.migrate import insist_on_existing, is_server
 
 LEAST_FREE_BYTES: Final = 64 * 1024 * 1024
 """Free space below which writes may fail soon."""
@@ -79,7 +79,7 @@ def _space(path: Path) -> Iterator[Problem]:
 async def _inside(door: Door, *, repair: bool) -> list[Problem]:
     damage = left = await _damage(door)
     if damage and repair and not is_server(door.settings.file):
-        from memory_core.storage.sqlite.repairing import repair as derive_again  # noqa: PLC0415  (for files only)
+        from memory_core.storage.sqlite.checking import repair as derive_again  # noqa: PLC0415  (for files only)
 
         derive_again(door.path)
         left = await _damage(door)

@@ -18,16 +18,15 @@ from rich.text import Text
 from memory_core.all_owners import Operator
 from memory_core.app import showing
 from memory_core.app.command import Answer, Door, Yes
-from memory_core.app.embedders import NONE, WAYS, embedder_of
-from memory_core.app.entries import EXPORTERS, LOSSLESS, entry_of, targets
+from memory_core.app.importing import EXPORTERS, LOSSLESS, entry_of, targets
+from memory_core.app.settings import NONE, WAYS, embedder_of
 from memory_core.errors import InvalidInputError
 from memory_core.importing import Exporter
 from memory_core.memory import Memory
 from memory_core.models import Scope, utc_now
 from memory_core.storage.shared.transfer import Carried
-from memory_core.transfer.addresses import insist_on_existing, memory_at
 from memory_core.transfer.jsonl import export_jsonl, export_records
-from memory_core.transfer.migrate import migrate
+from memory_core.transfer.migrate import insist_on_existing, memory_at, migrate
 
 Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace an existing file.")]
 

@@ -6,6 +6,7 @@ import sys
 from collections.abc import AsyncIterator
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict, dataclass, field
+from importlib.metadata import entry_points
 from pathlib import Path
 from typing import IO, Annotated, Any, Final
 
@@ -15,7 +16,6 @@ from rich.text import Text
 
 from memory_core.app import showing
 from memory_core.app.command import Answer, Door, DryRun
-from memory_core.app.entries import EXPORTERS, IMPORTERS, LOSSLESS, entry_of, formats, sources
 from memory_core.draft_to_record import check_draft
 from memory_core.errors import InvalidInputError
 from memory_core.handle import BoundMemory
@@ -23,10 +23,14 @@ from memory_core.importing import Found, Importer, Refused, fields_of, file_at
 from memory_core.memory import Memory
 from memory_core.models import STATES, Draft, MemoryRecord, Scope
 from memory_core.progress import Progress, ProgressCallback
-from memory_core.transfer.addresses import exists
 from memory_core.transfer.jsonl import import_jsonl
+from memory_core.transfer.migrate import exists
 from memory_core.where.value import Where
 
+IMPORTERS: Final = "memory_core.importers"
+EXPORTERS: Final = "memory_core.exporters"
+LOSSLESS: Final = "jsonl"
+"""The format of this package, which is no entry point."""
 BATCH: Final = 256
 """Memories of an owner in one transaction."""
 MAX_SHOWN: Final = 10
@@ -42,6 +46,37 @@ BY_SUFFIX: Final = {
     ".html": "document",
     ".pdf": "document",
 }
+
+
+def formats(group: str) -> list[str]:
+    """The names of the formats of a group."""
+    return sorted({LOSSLESS, *(point.name for point in entry_points(group=group))})
+
+
+def sources() -> list[str]:
+    """The formats of `import`."""
+    return formats(IMPORTERS)
+
+
+def targets() -> list[str]:
+    """The formats of `export`."""
+    return formats(EXPORTERS)
+
+
+def entry_of(group: str, name: str) -> Any:  # an Importer or an Exporter
+    """The importer or exporter of a format.
+
+    Raises:
+        InvalidInputError: The entry is missing, or needs a package that is not installed.
+    """
+    found = next(iter(entry_points(group=group, name=name)), None)
+    noun = group.rpartition(".")[2].removesuffix("s")
+    if found is None:
+        raise InvalidInputError(f"there is no {noun} for {name!r}; the formats are {', '.join(formats(group))}")
+    try:
+        return found.load()
+    except ImportError as error:
+        raise InvalidInputError(f"the {noun} for {name!r} cannot be loaded: {error}") from error
 
 
 @dataclass(slots=True)

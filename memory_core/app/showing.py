@@ -13,8 +13,8 @@ from rich.console import Console, Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from memory_core.encoding import encode_json
 from memory_core.errors import FingerprintError
+from memory_core.json_values import encode_json
 from memory_core.models import Component, Hit, MemoryRecord
 from memory_core.recall.values import Considered, Reason
 

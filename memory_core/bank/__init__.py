@@ -14,8 +14,8 @@ from __future__ import annotations
 from memory_core.bank.asynchronous import AsyncMemoryBank
 from memory_core.bank.entries import MemoryEntry, MemoryQuery, MemorySummary
 from memory_core.handle import BoundMemory
-from memory_core.loop import run_sync
 from memory_core.protocols import Summarizer
+from memory_core.sync import run_sync
 
 __all__ = ["AsyncMemoryBank", "MemoryBank", "MemoryEntry", "MemoryQuery", "MemorySummary"]
 

@@ -23,14 +23,12 @@ from memory_core.bank.entries import (
     summary_of,
     title_of,
 )
-from memory_core.checks import check_key
+from memory_core.checks import MAX_LIMIT, MAX_LINKS, MAX_TEXT_CHARS, check_key
 from memory_core.errors import ConflictError, RecordNotFoundError, reason_for_log
 from memory_core.handle import BoundMemory
-from memory_core.ids import new_id
-from memory_core.limits import MAX_LIMIT, MAX_LINKS, MAX_TEXT_CHARS
 from memory_core.loop import on_core
 from memory_core.memory import Memory
-from memory_core.models import STATES, Draft, Link, MemoryRecord, Patch
+from memory_core.models import STATES, Draft, Link, MemoryRecord, Patch, new_id
 from memory_core.protocols import Summarizer
 from memory_core.recall.prompt import remembered_block
 from memory_core.where.value import Where

@@ -7,12 +7,10 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, Final
 
-from memory_core.checks import check_unit, shown
+from memory_core.checks import MAX_LIMIT, check_unit, shown
 from memory_core.errors import InvalidInputError
-from memory_core.ids import new_id
 from memory_core.json_values import Value
-from memory_core.limits import MAX_LIMIT
-from memory_core.models import Draft, MemoryRecord, utc_now
+from memory_core.models import Draft, MemoryRecord, new_id, utc_now
 
 STEP: Final = "step"
 SUMMARY: Final = "summary"

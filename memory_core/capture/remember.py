@@ -10,7 +10,7 @@ from typing import Final, Literal, Protocol
 from memory_core.capture.alignment import LOOK_BACK
 from memory_core.capture.known_messages import key_behind, key_of, keys_of, known_records, within
 from memory_core.capture.message_to_draft import MESSAGE_KIND
-from memory_core.limits import MAX_LISTED
+from memory_core.checks import MAX_LISTED
 from memory_core.models import STATES, Draft, MemoryRecord, Order, Page, Patch, Scope
 from memory_core.where.value import Where
 

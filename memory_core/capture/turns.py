@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from memory_core.capture.message_to_draft import MESSAGE_KIND, Message
-from memory_core.encoding import check_json, encode_json
-from memory_core.limits import MAX_DATA_BYTES, MAX_TEXT_CHARS
+from memory_core.checks import MAX_DATA_BYTES, MAX_TEXT_CHARS
+from memory_core.json_values import check_json, encode_json
 from memory_core.models import Draft, Json, Role
 
 USER_QUERY: Final = "user_query"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime, timedelta
 
-from memory_core.encoding import encode_json
+from memory_core.json_values import encode_json
 from memory_core.lifecycle.plan import DAY, FADED, PINNED, Change, MaintainPolicy, Reason, Step
 from memory_core.models import MemoryRecord, Patch
 

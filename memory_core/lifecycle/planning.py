@@ -7,6 +7,7 @@ from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import fields
 from datetime import datetime
 
+from memory_core.checks import MAX_LINKS, MAX_TAGS
 from memory_core.draft_to_record import patched
 from memory_core.json_values import UNSET
 from memory_core.lifecycle.corrections import corrections
@@ -14,7 +15,6 @@ from memory_core.lifecycle.deriving import compacted, is_by_model, is_note, is_t
 from memory_core.lifecycle.fading import fading, outdated
 from memory_core.lifecycle.plan import Change, MaintainPolicy, Step
 from memory_core.lifecycle.sameness import groups_of_same, statement_of
-from memory_core.limits import MAX_LINKS, MAX_TAGS
 from memory_core.models import Link, MemoryRecord, Patch, Relation
 
 

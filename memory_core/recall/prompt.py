@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable, Sequence
 from typing import Final
 
-from memory_core.limits import MAX_QUERY_CHARS
+from memory_core.checks import MAX_QUERY_CHARS
 
 MAX_ITEM_CHARS: Final = 500
 """Most characters of one note or memory in the block."""

@@ -20,11 +20,9 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from memory_core.checks import shown
+from memory_core.checks import MAX_DIMENSIONS, check_size, shown
 from memory_core.errors import InvalidInputError
-from memory_core.limits import MAX_DIMENSIONS, check_size
-from memory_core.retrieval.arrays import Column
-from memory_core.retrieval.top_k import leading
+from memory_core.retrieval.arrays import Column, leading
 from memory_core.threads import mark_own_thread
 
 Floats = NDArray[np.float32]

@@ -8,10 +8,9 @@ from functools import lru_cache
 from typing import Final, NamedTuple
 
 from memory_core.models import MemoryRecord
-from memory_core.retrieval.analysis import ascii_words, asks, index_terms, terms_of, words
-from memory_core.retrieval.postings import TOGETHER, pack
+from memory_core.retrieval.analysis import TOGETHER, ascii_words, asks, index_terms, pack, terms_of, words
 from memory_core.retrieval.timex import format_date, has_time_expression, resolve
-from memory_core.yielding_work import yield_now
+from memory_core.threads import yield_now
 
 ANALYSIS: Final = 3
 """The version of the analysis. Increase it when a text may get other terms, flags or words; stored texts are then
@@ -32,7 +31,7 @@ class Features(NamedTuple):
     """The features of a record that the ranking uses."""
 
     packed: bytes
-    """The terms (`terms_of_record`) in the form of `postings.pack`."""
+    """The terms (`terms_of_record`) in the form of `analysis.pack`."""
     flags: int
     words: int
 

@@ -41,7 +41,7 @@ class Entry(NamedTuple):
 
     key: int
     terms: bytes
-    """See `postings.pack`."""
+    """See `analysis.pack`."""
     flags: int
     """The flags of `features.py`, that of the role included."""
     words: int
@@ -124,7 +124,7 @@ class OwnerIndex:
         self._session_codes: dict[str | None, int] = {}
         self.postings = Postings()
         self.terms: list[bytes] = []
-        """The terms of each row, see `postings.pack`."""
+        """The terms of each row, see `analysis.pack`."""
         self._turns: Turns | None = None
         self._average_length: float | None = None
         self._derived: dict[str, NDArray[np.float32]] = {}

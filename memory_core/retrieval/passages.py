@@ -8,16 +8,11 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from memory_core.models import Passage
+from memory_core.models import Passage, whole_passage
 
 WHOLE_CHARS: Final = 400
 """A text of at most this many characters is its own passage, however it was split: it is short enough to show in full,
 and no chunk has to be read."""
-
-
-def whole(text: str) -> Passage:
-    """All of a text."""
-    return Passage(0, len(text), text)
 
 
 def best_passage(
@@ -38,7 +33,7 @@ def best_passage(
         reach: Characters behind the end of a chunk that are searched too, for words that begin in it.
     """
     if len(spans) < 2 or len(text) <= WHOLE_CHARS:
-        return whole(text)
+        return whole_passage(text)
     looked_for = [needle[:-1] if needle.endswith("i") and len(needle) > 2 else needle for needle in needles]  # y -> i
     scores = np.zeros(len(spans)) if cosines is None else np.nan_to_num(cosines).astype(np.float64)
     for n, (start, stop) in enumerate(spans):

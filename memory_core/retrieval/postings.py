@@ -13,18 +13,15 @@ from __future__ import annotations
 from array import array
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from hashlib import blake2b
-from itertools import islice
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from memory_core.yielding_work import yield_now
+from memory_core.retrieval.analysis import HASH_OF, TERM_BYTES
 
-_TERM_BYTES: Final = 5
-_ROW_BITS: Final = 64 - 8 * _TERM_BYTES
-_PADDING: Final = bytes(8 - _TERM_BYTES)
+_ROW_BITS: Final = 64 - 8 * TERM_BYTES
+_PADDING: Final = bytes(8 - TERM_BYTES)
 MAX_ROWS: Final = 1 << _ROW_BITS
 """Most rows of one owner, dead ones included: 16.8 million."""
 _ROW_MASK: Final = np.uint64(MAX_ROWS - 1)
@@ -33,38 +30,11 @@ TERM_MASK: Final = ~_ROW_MASK
 _REBUILD_SHARE: Final = 4
 """Recent rows are sorted into the base once they amount to this fraction (1/4) of it; until then they are in lists."""
 
-TOGETHER: Final = 2_000
-"""Terms packed in one step, which takes a few milliseconds."""
 _MANY: Final = 2_048
 _MANY_SHARE: Final = 8
 """A term gets a column if it is in at least this many rows and in this fraction (1/8) of all."""
 
 Found = tuple[NDArray[np.int64], NDArray[np.float32]]
-
-
-class _Hashes(dict[str, bytes]):
-    """Hashes by term, computed when first needed, since terms recur."""
-
-    _CAPACITY = 65_536
-
-    def __missing__(self, term: str) -> bytes:
-        digest = blake2b(term.encode(), digest_size=_TERM_BYTES).digest()
-        if len(self) < self._CAPACITY:
-            self[term] = digest
-        return digest
-
-
-_hash_of: Final = _Hashes()
-
-
-def pack(terms: Iterable[str]) -> bytes:
-    """Pack analysed terms for `Postings`; order and repetitions are kept."""
-    left, parts = iter(terms), list[bytes]()
-    while part := b"".join(map(_hash_of.__getitem__, islice(left, TOGETHER))):
-        parts.append(part)
-        if len(part) == TOGETHER * _TERM_BYTES:
-            yield_now()
-    return b"".join(parts)
 
 
 class Postings:
@@ -92,7 +62,7 @@ class Postings:
         """Index packed texts as rows from `first_row` on; returns the number of terms of each."""
         if first_row + len(packed) > MAX_ROWS:
             raise OverflowError(f"an owner has at most {MAX_ROWS} records")
-        lengths = np.fromiter(map(len, packed), np.int64, len(packed)) // _TERM_BYTES
+        lengths = np.fromiter(map(len, packed), np.int64, len(packed)) // TERM_BYTES
         terms = unpack(packed)
         if (len(terms) + self._recent_size) * _REBUILD_SHARE >= len(self._rows):
             self._sort_in(terms | np.repeat(np.arange(first_row, first_row + len(packed), dtype=np.uint64), lengths))
@@ -174,14 +144,14 @@ class Postings:
 
 def hashes(terms: Iterable[str]) -> NDArray[np.uint64]:
     """The numbers that `unpack` returns for these terms."""
-    return unpack([_hash_of[term] for term in terms])
+    return unpack([HASH_OF[term] for term in terms])
 
 
 def unpack(packed: Sequence[bytes]) -> NDArray[np.uint64]:
     """The packed terms as numbers whose lower bits are free for a row."""
     joined = b"".join([*packed, _PADDING])
-    count = len(joined) // _TERM_BYTES
-    overlapping: NDArray[np.uint64] = np.ndarray(count, "<u8", joined, strides=(_TERM_BYTES,))
+    count = len(joined) // TERM_BYTES
+    overlapping: NDArray[np.uint64] = np.ndarray(count, "<u8", joined, strides=(TERM_BYTES,))
     return overlapping << np.uint64(_ROW_BITS)  # shifts out the bytes of the next term
 
 

@@ -1,4 +1,4 @@
-"""Ranking preferences beside relevance: recency, importance, and records that contain every word.
+"""Ranking preferences beside relevance: recency, importance, records of a date, and records with every word.
 
 Recency and importance are those of Park et al. 2023, "Generative Agents: Interactive Simulacra of Human Behavior",
 section 4.2: a score that decays by a factor of 0.995 an hour, and the importance of the record from 0 to 1. At a weight
@@ -8,7 +8,7 @@ access, this module from `occurred_at`, so that reads do not change rankings.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 import numpy as np
@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from memory_core.protocols import SearchRequest
 from memory_core.retrieval.owner_index import OwnerIndex
+from memory_core.retrieval.timex import DateMention
 
 Floats = NDArray[np.float32]
 Mask = NDArray[np.bool_]
@@ -53,3 +54,50 @@ def rows_with_all(owner_index: OwnerIndex, terms: Sequence[str]) -> Mask:
         matching[rows] += 1
     every: Mask = matching == len(terms)
     return every if terms else np.zeros(len(owner_index), np.bool_)
+
+
+Rows = NDArray[np.int64]
+Moments = NDArray[np.datetime64]
+
+SLACK_DAYS: Final = 14
+"""People mention a day for about two weeks after it."""
+
+_DAY: Final = 86_400_000_000
+_MONTH_DAYS: Final = 31
+_ACROSS_NEW_YEAR: Final[Mapping[int, tuple[int, ...]]] = {12: (-1, 0), 1: (0, 1)}
+"""The years, relative to a record's, that a date without a year may mean, by month."""
+
+
+def date_fit(occurred: Rows, mentions: Sequence[DateMention]) -> Floats:
+    """1 for records of the named day, month or year, falling to 0 over the two weeks after the day or month.
+
+    The day before counts as well, because clocks differ; a month has 31 days. Without a year the nearest such month
+    counts.
+
+    Args:
+        occurred: Microseconds since 1970 UTC.
+        mentions: The dates in the query; the one that fits best counts.
+    """
+    fit: Floats = np.zeros(len(occurred), np.float32)
+    stamps: Moments = occurred.astype("datetime64[us]")
+    own: Moments = stamps.astype("datetime64[Y]")
+    for mention in mentions:
+        if mention.month is None:
+            fit = np.maximum(fit, (own.astype(np.int64) + 1970 == mention.year).astype(np.float32))
+        elif mention.year is not None:
+            years = np.full(len(occurred), np.datetime64(mention.year - 1970, "Y"))
+            fit = np.maximum(fit, _fit(stamps, years, mention))
+        else:
+            for away in _ACROSS_NEW_YEAR.get(mention.month, (0,)):
+                fit = np.maximum(fit, _fit(stamps, own + np.timedelta64(away, "Y"), mention))
+    return fit
+
+
+def _fit(stamps: Moments, years: Moments, mention: DateMention) -> Floats:
+    """How well each moment fits the day or month of the year beside it."""
+    start = (years + np.timedelta64((mention.month or 1) - 1, "M")).astype("datetime64[D]")
+    start = start + np.timedelta64((mention.day or 1) - 1, "D")
+    days = (stamps - start.astype("datetime64[us]")).astype(np.int64) / _DAY
+    late = days - (1 if mention.day else _MONTH_DAYS)
+    fit: Floats = np.where(days < -1, 0.0, np.clip(1 - late / SLACK_DAYS, 0, 1)).astype(np.float32)
+    return fit

@@ -7,7 +7,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from memory_core.limits import MAX_QUERY_TERMS
+from memory_core.checks import MAX_QUERY_TERMS
 from memory_core.retrieval.analysis import query_terms
 from memory_core.retrieval.timex import DateMention, asks_when, has_time_expression, mentioned_dates
 

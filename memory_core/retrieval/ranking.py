@@ -1,6 +1,6 @@
 """Rank rows: cosine, keywords and the conversation around a turn, summed into one score.
 
-The unit is the spread of the cosines of unrelated texts (`unrelated.py`): one of a thousand unrelated texts reaches a
+The unit is the spread of the cosines of unrelated texts (`relevance.py`): one of a thousand unrelated texts reaches a
 score of 3 by chance.
 
     own(i)   = known * z(cosine(i))  +  WORDS * coverage(i)
@@ -26,7 +26,8 @@ a general answer of an assistant says little about what the user said. Only turn
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -35,17 +36,14 @@ from numpy.typing import NDArray
 
 from memory_core.models import Component
 from memory_core.protocols import SearchRequest
+from memory_core.retrieval.arrays import best
 from memory_core.retrieval.bm25 import DOUBT, Lexical, bm25
-from memory_core.retrieval.dates import date_fit
 from memory_core.retrieval.dense import WORTH_GATHERING
 from memory_core.retrieval.features import FROM_ASSISTANT, FROM_USER, TIMED
 from memory_core.retrieval.owner_index import NO_CODE, OwnerIndex, Turns
-from memory_core.retrieval.preferences import preferences, rows_with_all
+from memory_core.retrieval.preferences import date_fit, preferences, rows_with_all
 from memory_core.retrieval.question import Query
-from memory_core.retrieval.relevance import is_answered, stands_out
-from memory_core.retrieval.scores import Scores
-from memory_core.retrieval.top_k import best
-from memory_core.retrieval.unrelated import Unrelated
+from memory_core.retrieval.relevance import Unrelated, is_answered, stands_out
 
 Floats = NDArray[np.float32]
 Rows = NDArray[np.int64]
@@ -283,3 +281,52 @@ def _relevant(query: Query, vector: Vector | None, evidence: _Evidence, rows: Ro
     unknown = len(query.proper.intersection(evidence.lexical.missing)) if vector.known >= 1 else 0
     strongest = float(evidence.own[rows].max(initial=-np.inf))
     return relevant if is_answered(strongest, len(rows), unknown, max(vector.known, LEAST_KNOWN)) else relevant[:0]
+
+
+class Scores:
+    """The sum of each row's components under construction, with the components if they are to be explained."""
+
+    def __init__(self, size: int, *, explain: bool) -> None:
+        self.total: Floats = np.zeros(size, np.float32)
+        self._size = size
+        self._order: Rows | None = None
+        self._parts: dict[str, tuple[Floats, Floats]] | None = {} if explain else None
+
+    @contextmanager
+    def ordered(self, rows: Rows | None) -> Generator[None]:
+        """Inside the block, `total` and all added values are for these rows, in this order; `None` changes nothing."""
+        if rows is None:
+            yield
+            return
+        whole, self.total, self._order = self.total, self.total[rows], rows
+        yield
+        whole[rows] = self.total
+        self.total, self._order = whole, None
+
+    def add(self, name: str, raw: Floats, weight: float) -> None:
+        """Add `weight * raw` under `name`."""
+        self.add_weighted(name, raw, np.float32(weight) * raw)
+
+    def add_weighted(self, name: str, raw: Floats, weighted: Floats) -> None:
+        """Add `weighted`; explanations show it beside the raw value it came from."""
+        self.total += weighted
+        if self._parts is not None:
+            self._parts[name] = (raw, weighted) if self._order is None else self._spread(self._order, raw, weighted)
+
+    def explained(self, rows: Rows) -> list[Mapping[str, Component]] | None:
+        """The nonzero components of each row."""
+        if self._parts is None:
+            return None
+        return [
+            {
+                name: Component(float(raw[row]), float(weighted[row]))
+                for name, (raw, weighted) in self._parts.items()
+                if weighted[row]
+            }
+            for row in rows
+        ]
+
+    def _spread(self, rows: Rows, raw: Floats, weighted: Floats) -> tuple[Floats, Floats]:
+        raw_of_all, weighted_of_all = np.zeros(self._size, np.float32), np.zeros(self._size, np.float32)
+        raw_of_all[rows], weighted_of_all[rows] = raw, weighted
+        return raw_of_all, weighted_of_all

@@ -8,8 +8,7 @@ from typing import Final
 
 import pytest
 
-from memory_core.chunking import Chunker, pieces_of
-from memory_core.graphemes import is_boundary
+from memory_core.chunking import Chunker, is_boundary, pieces_of
 
 TEXTS: Final = {
     "empty": "",

@@ -20,8 +20,8 @@ from typing import Any, Final, Protocol, cast, runtime_checkable
 
 from memory_core.checks import check_time
 from memory_core.draft_to_record import check_draft
-from memory_core.encoding import encode_json
 from memory_core.errors import InvalidInputError
+from memory_core.json_values import encode_json
 from memory_core.loop import on_core
 from memory_core.memory import Memory
 from memory_core.models import STATES, Draft, Fingerprint, MemoryRecord, Scope

@@ -7,11 +7,7 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any, Final, cast
 
-from memory_core.checks import check_key, check_listed, check_name, check_texts, check_time, check_unit, shown
-from memory_core.draft_to_record import check_links, or_none
-from memory_core.encoding import check_json
-from memory_core.errors import InvalidInputError
-from memory_core.limits import (
+from memory_core.checks import (
     MAX_ALTERNATIVES,
     MAX_CONDITIONS,
     MAX_DATA_BYTES,
@@ -20,8 +16,18 @@ from memory_core.limits import (
     MAX_KEY_CHARS,
     MAX_KEYWORDS,
     MAX_VALUE_BYTES,
+    check_key,
+    check_listed,
+    check_name,
     check_size,
+    check_texts,
+    check_time,
+    check_unit,
+    shown,
 )
+from memory_core.draft_to_record import check_links, or_none
+from memory_core.errors import InvalidInputError
+from memory_core.json_values import check_json
 from memory_core.models import ROLES, STATES, TIERS, Json
 from memory_core.where.conditions import (
     COMPARISONS,

@@ -6,9 +6,8 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final, cast
 
-from memory_core.checks import shown
+from memory_core.checks import MAX_CONDITIONS, check_size, shown
 from memory_core.errors import InvalidInputError
-from memory_core.limits import MAX_CONDITIONS, check_size
 from memory_core.where.conditions import AllOf, AnyOf, Comparison, Condition, DataCondition, Group, NoneOf
 
 _COMPARISONS: Final[Mapping[str, Comparison]] = {

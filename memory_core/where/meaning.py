@@ -11,9 +11,9 @@ from operator import ge, gt, le, lt
 from typing import Any, Final, cast
 
 from memory_core.models import MemoryRecord
+from memory_core.threads import yield_now
 from memory_core.where.conditions import GROUPS, TAGS, AllOf, Condition, DataCondition, FieldCondition, NoneOf
 from memory_core.where.value import Where
-from memory_core.yielding_work import yield_now
 
 _ORDERINGS: Final[Mapping[str, Callable[[Any, Any], bool]]] = {"gt": gt, "gte": ge, "lt": lt, "lte": le}
 _EQUALITIES: Final = ("eq", "ne", "in", "nin")

@@ -22,7 +22,7 @@ from qdrant_client import models
 from spade_llm.memory import AgentBaseMemory, AgentInteractionMemory
 
 from memory_core import Memory, run_sync
-from memory_core.app.entries import IMPORTERS, entry_of
+from memory_core.app.importing import IMPORTERS, entry_of
 from memory_core.app.sources.document import PART_CHARS
 from tests.app.conftest import Run, damaged, import_twice
 from tests.storage.qdrant.loopback import Loopback

@@ -22,9 +22,8 @@ from memory_core.loop import on_core
 from memory_core.storage.qdrant.store import QdrantStore
 from memory_core.storage.shared.transfer import Copyable, checksum
 from memory_core.testing import Ticks
-from memory_core.transfer.addresses import memory_at
 from memory_core.transfer.jsonl import Exported, Imported, export_jsonl, import_jsonl
-from memory_core.transfer.migrate import port_of
+from memory_core.transfer.migrate import memory_at, port_of
 from tests.app.conftest import Run
 from tests.storage.embedders import WordEmbedder
 from tests.storage.qdrant.loopback import Loopback

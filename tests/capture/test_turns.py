@@ -6,8 +6,8 @@ from hypothesis import strategies as st
 
 from memory_core import Message, check_draft
 from memory_core.adapting import turn_drafts
-from memory_core.encoding import encode_json
-from memory_core.limits import MAX_DATA_BYTES
+from memory_core.checks import MAX_DATA_BYTES
+from memory_core.json_values import encode_json
 from memory_core.models import ROLES
 
 CONVERSATIONS = st.lists(st.tuples(st.sampled_from(ROLES), st.text(alphabet="ab \n")), max_size=12).map(

@@ -23,8 +23,15 @@ from memory_core import (
     TokenChunker,
     run_sync,
 )
-from memory_core.chunking import DEFAULT_CHUNKER, Span, pieces_of, token_spans
-from memory_core.graphemes import boundary_after, boundary_before, is_boundary
+from memory_core.chunking import (
+    DEFAULT_CHUNKER,
+    Span,
+    boundary_after,
+    boundary_before,
+    is_boundary,
+    pieces_of,
+    token_spans,
+)
 from memory_core.storage.qdrant.store import QdrantStore
 from memory_core.testing import ChunkerContract, Ticks
 from tests.storage.embedders import WordEmbedder

@@ -306,9 +306,10 @@ def test_a_child_forked_in_the_middle_of_writes_uses_the_file_safely(tmp_path: P
 
 LONG_FORKING = """
 import os, sys, threading, time
-from memory_core import Memory, StoreUnavailableError, run_sync, threads
+from memory_core import Memory, StoreUnavailableError, run_sync
+from memory_core.storage.sqlite import connection
 
-threads.FORK_SECONDS = 0.05
+connection.FORK_SECONDS = 0.05
 opened = Memory(sys.argv[1], embedder=None)
 reader = run_sync(opened.ready)._reader
 began, may_end = threading.Event(), threading.Event()

@@ -19,12 +19,12 @@ from memory_core import (
     Patch,
     Scope,
     Where,
+    checks,
     data_conditions,
-    limits,
     utc_now,
 )
 from memory_core.draft_to_record import check_expiries, complete, complete_items, is_long, is_long_patch
-from memory_core.encoding import check_json, least_bytes
+from memory_core.json_values import check_json, least_bytes
 from memory_core.where.checks import check_where
 
 PAGE = Path(__file__).parents[2] / "docs" / "reference" / "limits.md"
@@ -133,9 +133,9 @@ def test_long_work_is_told_from_short() -> None:
     assert not is_long_patch(Patch(text="tea"))
     assert is_long_patch(Patch(text="tea " * 1_000))
     assert is_long_patch(Patch(data={"a": "x" * 20_000}))
-    assert limits.is_long("x" * 1_001)
-    assert limits.is_long("é" * 126)
-    assert not limits.is_long("x" * 500, "é" * 62)
+    assert checks.is_long("x" * 1_001)
+    assert checks.is_long("é" * 126)
+    assert not checks.is_long("x" * 500, "é" * 62)
 
 
 def test_links_and_expiries_are_counted_first() -> None:
@@ -149,5 +149,5 @@ def test_links_and_expiries_are_counted_first() -> None:
 def test_the_reference_names_every_limit_and_its_value() -> None:
     text = PAGE.read_text(encoding="utf-8")
     table = dict(re.findall(r"^\| `(MAX_\w+)` \| ([\d,]+) ", text, re.MULTILINE))
-    held = {name: value for name, value in vars(limits).items() if name.startswith("MAX_")}
+    held = {name: value for name, value in vars(checks).items() if name.startswith("MAX_")}
     assert {name: int(value.replace(",", "")) for name, value in table.items()} == held

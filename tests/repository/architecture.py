@@ -19,17 +19,15 @@ ROOMS: Final = {
         "handle",
         "operations",
         "conversation",
-        "sync",
         "all_owners",
         "spaces",
-        "merging",
         "history",
         "settings",
     ),
     "tools": ("tools", "arguments"),
     "protocols": ("protocols", "superseding"),
-    "values": ("models", "drafts", "checks", "limits", "errors", "hits", "json_values"),
-    "loop": ("loop", "loop_calls", "threads"),
+    "values": ("models", "checks", "errors", "json_values"),
+    "loop": ("loop", "sync", "threads"),
 }
 """Modules at the top of the core that are drawn together; folders are drawn as they are, other modules not at all."""
 NOT_DRAWN: Final = frozenset({"testing"})

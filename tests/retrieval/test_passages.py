@@ -9,7 +9,8 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory_core.retrieval.passages import WHOLE_CHARS, best_passage, whole
+from memory_core.models import whole_passage
+from memory_core.retrieval.passages import WHOLE_CHARS, best_passage
 
 WORDS = st.sampled_from(["Tea", "harbour", "sonar", "boat"])
 PIECES = st.lists(st.lists(WORDS, min_size=1, max_size=4).map(" ".join), min_size=2, max_size=6)
@@ -41,7 +42,7 @@ def test_the_best_piece_has_the_best_cosine_and_share_of_the_words(
 @given(st.text(max_size=WHOLE_CHARS), NEEDLES)
 def test_a_short_text_is_its_own_passage(text: str, needles: list[str]) -> None:
     middle = len(text) // 2
-    assert best_passage(text, [(0, middle), (middle, len(text))], needles, None) == whole(text)
+    assert best_passage(text, [(0, middle), (middle, len(text))], needles, None) == whole_passage(text)
 
 
 def test_a_word_that_runs_into_the_next_piece_is_seen_within_reach() -> None:

@@ -9,8 +9,9 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory_core.retrieval.postings import Postings, pack
-from memory_core.retrieval.top_k import best, leading
+from memory_core.retrieval.analysis import pack
+from memory_core.retrieval.arrays import best, leading
+from memory_core.retrieval.postings import Postings
 
 
 @given(st.lists(st.integers(-3, 3), max_size=3_000), st.integers(1, 12))

@@ -15,13 +15,13 @@ from pathlib import Path
 import pytest
 
 from memory_core import Memory, run_sync
-from memory_core.storage.sqlite import process_queue
-from memory_core.storage.sqlite.process_queue import WriterQueue
+from memory_core.storage.sqlite import group_commit
+from memory_core.storage.sqlite.group_commit import WriterQueue
 
 HOLDER = """
 import sys
 from pathlib import Path
-from memory_core.storage.sqlite.process_queue import WriterQueue
+from memory_core.storage.sqlite.group_commit import WriterQueue
 queue = WriterQueue(Path(sys.argv[1]))
 print("asks", flush=True)
 with queue.turn():
@@ -87,7 +87,7 @@ def test_a_process_that_is_killed_passes_its_turn_on(side_file: Path, tmp_path: 
 def test_a_process_that_is_stopped_keeps_nobody_waiting_for_ever(
     side_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(process_queue, "PATIENCE_SECONDS", 0.05)
+    monkeypatch.setattr(group_commit, "PATIENCE_SECONDS", 0.05)
     queue = WriterQueue(side_file)
     with other_process(side_file, tmp_path / "log") as child:
         has_it(child)
@@ -107,7 +107,7 @@ def test_a_process_that_is_stopped_keeps_nobody_waiting_for_ever(
 def test_a_queue_that_is_closed_while_it_waits_closes_its_descriptor_later(
     side_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(process_queue, "PATIENCE_SECONDS", 0.01)
+    monkeypatch.setattr(group_commit, "PATIENCE_SECONDS", 0.01)
     queue = WriterQueue(side_file)
     with other_process(side_file, tmp_path / "log") as child:
         has_it(child)

@@ -1,4 +1,4 @@
-"""The private parts of aiosqlite that `raw_connection.py` uses."""
+"""The private parts of aiosqlite that `RawConnection` uses."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from importlib.metadata import version
 import aiosqlite
 
 CHANGED = (
-    f"aiosqlite {version('aiosqlite')} has changed {{}}, which memory_core/storage/sqlite/raw_connection.py uses; "
+    f"aiosqlite {version('aiosqlite')} has changed {{}}, which memory_core/storage/sqlite/connection.py uses; "
     "adapt that module, or exclude this version in pyproject.toml"
 )
 

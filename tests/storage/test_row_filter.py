@@ -25,7 +25,7 @@ from memory_core import (
 from memory_core.loop import core_loop, on_core
 from memory_core.storage.sqlite import row_filter
 from memory_core.storage.sqlite.readers import Readers
-from memory_core.yielding_work import in_slices, yield_now
+from memory_core.threads import in_slices, yield_now
 
 RECORDS = 60
 EVEN = Where(matching=[DataCondition(("even",), "eq", value=True)])

@@ -23,9 +23,17 @@ from memory_core.storage.qdrant.owners import Owner
 from memory_core.storage.qdrant.removal import delete, matching
 from memory_core.storage.qdrant.where import between, keyed, ordered, owned
 from memory_core.storage.qdrant.writing import Changes
-from memory_core.storage.shared.batches import insist_on_reach, is_searched_differently, merged, replacing, updated
-from memory_core.storage.shared.prepared import Prepared, embed_pieces
-from memory_core.storage.shared.values import micros, moment
+from memory_core.storage.shared.prepared import (
+    Prepared,
+    embed_pieces,
+    insist_on_reach,
+    is_searched_differently,
+    merged,
+    micros,
+    moment,
+    replacing,
+    updated,
+)
 from memory_core.where.value import Where
 
 logger = logging.getLogger(__name__)

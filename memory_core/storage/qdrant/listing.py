@@ -20,7 +20,7 @@ from memory_core.storage.qdrant.removal import matching
 from memory_core.storage.qdrant.succession import resolved
 from memory_core.storage.qdrant.where import EVERYTHING, Clause, among, between, beyond, ordered, same
 from memory_core.storage.shared.cursors import decode_cursor, encode_cursor, not_a_cursor
-from memory_core.storage.shared.values import micros, moment
+from memory_core.storage.shared.prepared import micros, moment
 from memory_core.where.meaning import folded
 from memory_core.where.value import Where
 

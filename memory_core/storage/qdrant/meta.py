@@ -7,8 +7,8 @@ from dataclasses import asdict, dataclass, replace
 from hashlib import sha256
 from typing import Final
 
-from memory_core.encoding import encode_json
 from memory_core.errors import FingerprintError, NewerStoreError, StorageError
+from memory_core.json_values import encode_json
 from memory_core.models import Fingerprint
 from memory_core.storage.qdrant.codec import Payload, Point, named_id, token
 from memory_core.storage.qdrant.collection import Points

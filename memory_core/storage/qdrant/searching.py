@@ -24,12 +24,12 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from memory_core.models import Hit, Passage, Scope
+from memory_core.models import Hit, Passage, Scope, whole_passage
 from memory_core.protocols import SearchRequest
+from memory_core.retrieval.analysis import pack
 from memory_core.retrieval.dense import chance
 from memory_core.retrieval.owner_index import Entry, OwnerIndex
-from memory_core.retrieval.passages import WHOLE_CHARS, best_passage, whole
-from memory_core.retrieval.postings import pack
+from memory_core.retrieval.passages import WHOLE_CHARS, best_passage
 from memory_core.retrieval.question import Query
 from memory_core.retrieval.ranking import Ranking, Vector, rank
 from memory_core.storage.qdrant import codec
@@ -50,7 +50,7 @@ from memory_core.storage.qdrant.where import (
     owned,
     same,
 )
-from memory_core.storage.shared.values import micros
+from memory_core.storage.shared.prepared import micros
 from memory_core.where.value import Where
 
 Floats = NDArray[np.float32]
@@ -363,7 +363,7 @@ def _cosines(point: Found, search: Search) -> Floats | None:
 def _passage(item: Stored, search: Search, near: Floats | None) -> Passage:
     text = item.record.text
     if len(item.spans) < 2 or len(text) <= WHOLE_CHARS:
-        return whole(text)
+        return whole_passage(text)
     if near is not None and len(near) < len(item.spans):  # a point has no more of them
         near = np.append(near, np.zeros(len(item.spans) - len(near), np.float32))
     return best_passage(text, item.spans, search.query.terms, near)

@@ -12,9 +12,9 @@ from datetime import datetime
 from functools import partial
 from typing import Any, ClassVar, Self, TypeVar
 
+from memory_core.checks import is_long
 from memory_core.chunking import DEFAULT_CHUNKER, Chunker
 from memory_core.draft_to_record import insist_on_version, is_long_patch, patched
-from memory_core.limits import is_long
 from memory_core.loop import off_loop
 from memory_core.models import ErasureReceipt, Hit, MemoryRecord, Page, Patch, Scope, Stats, Version, utc_now
 from memory_core.progress import ProgressCallback
@@ -33,8 +33,7 @@ from memory_core.storage.qdrant.reembedding import reembed
 from memory_core.storage.qdrant.settings import IN_MEMORY, Layout, Patience, Server, from_uri, to_server
 from memory_core.storage.qdrant.transfer import QdrantPort
 from memory_core.storage.qdrant.where import EVERYTHING
-from memory_core.storage.shared.prepared import Prepared, prepare, prepare_all, query_vector
-from memory_core.storage.shared.versions import versions_of
+from memory_core.storage.shared.prepared import Prepared, prepare, prepare_all, query_vector, versions_of
 from memory_core.where.value import Where
 
 logger = logging.getLogger(__name__)

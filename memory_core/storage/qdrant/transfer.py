@@ -20,9 +20,8 @@ from memory_core.storage.qdrant.owners import Access, Owner, to_owner
 from memory_core.storage.qdrant.removal import delete
 from memory_core.storage.qdrant.where import among, owned, same
 from memory_core.storage.qdrant.writing import Changes
-from memory_core.storage.shared.prepared import prepare
+from memory_core.storage.shared.prepared import moment, prepare
 from memory_core.storage.shared.transfer import Carried, Entry, Position, Tombstones
-from memory_core.storage.shared.values import moment
 
 _LISTED = ("id", "session", "_row", "_keys", "_digest")
 FIRST_OWNERS = 10_000

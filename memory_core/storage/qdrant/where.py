@@ -10,11 +10,11 @@ from collections.abc import Callable, Collection, Sequence
 from datetime import datetime
 from typing import Any, Final, cast
 
-from memory_core.limits import MAX_TAGS
+from memory_core.checks import MAX_TAGS
 from memory_core.models import STATES, Scope
 from memory_core.storage.qdrant.client import models
 from memory_core.storage.qdrant.codec import data_key, is_plain, key
-from memory_core.storage.shared.values import link_keys
+from memory_core.storage.shared.prepared import link_keys
 from memory_core.where.conditions import (
     GROUPS,
     TIME_FIELDS,

@@ -1,29 +1,61 @@
-"""A record with everything derived from it, ready to be written in one transaction."""
+"""What every store writes for a record: its values in their stored form, and everything derived from it.
+
+A `Prepared` record is ready to be written in one transaction. Pure functions at the end say what becomes of a record
+when another one has its source key, or when its text changes.
+"""
 
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Awaitable, Callable, Collection, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from itertools import accumulate
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from memory_core.checks import is_long
 from memory_core.chunking import DEFAULT_CHUNKER, Chunker, pieces_of
-from memory_core.errors import EmbeddingError, MemoryCoreError
-from memory_core.limits import is_long
+from memory_core.errors import DuplicateIdError, EmbeddingError, MemoryCoreError
 from memory_core.loop import off_loop
-from memory_core.models import Fingerprint, MemoryRecord
+from memory_core.models import Fingerprint, Link, MemoryRecord, Scope, Version
 from memory_core.progress import Progress, ProgressCallback
 from memory_core.protocols import Embedder, Familiar, SearchRequest
 from memory_core.retrieval.features import Features, features
 from memory_core.retrieval.question import without_names
-from memory_core.yielding_work import yield_now
+from memory_core.threads import yield_now
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
     from memory_core.retrieval.ranking import Vector
-    from memory_core.retrieval.unrelated import Unrelated
+    from memory_core.retrieval.relevance import Unrelated
+
+
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+_MICROSECOND: Final = timedelta(microseconds=1)
+
+
+def micros(moment: datetime) -> int:
+    """Microseconds since 1970 UTC, exactly (floats would lose the last digits)."""
+    return (moment - _EPOCH) // _MICROSECOND
+
+
+def moment(value: int) -> datetime:
+    """The inverse of `micros`."""
+    return _EPOCH + timedelta(0, 0, value)  # by position: twice as fast
+
+
+def link_keys(links: Iterable[Link]) -> list[str]:
+    """Links as strings, indexed like tags."""
+    return [f"{link.relation}:{link.id}" for link in links]
+
+
+def to_links(keys: Iterable[str]) -> tuple[Link, ...]:
+    """The inverse of `link_keys`."""
+    parts: list[Any] = [key.split(":", 1) for key in keys]
+    return tuple(Link(*part) for part in parts)
+
 
 TEXTS_AT_ONCE: Final = 256
 """Texts embedded between two progress reports: enough to keep all cores busy, for a second or less."""
@@ -126,7 +158,7 @@ async def embed_query(embedder: Embedder, text: str) -> Vector:
 
 async def unrelated_to(embedder: Embedder) -> Unrelated:
     """The embedder's cosines between unrelated texts, computed once per process; raises `EmbeddingError` as `embed`."""
-    from memory_core.retrieval.unrelated import TEXTS, unrelated  # noqa: PLC0415  (only stores that embed need it)
+    from memory_core.retrieval.relevance import TEXTS, unrelated  # noqa: PLC0415  (only stores that embed need it)
 
     fingerprint = embedder.fingerprint
     if fingerprint not in _unrelated:
@@ -160,3 +192,77 @@ async def _answer(embedder: Embedder, work: Awaitable[object], wanted: tuple[int
     if vectors.shape != wanted or not np.isfinite(vectors).all():
         raise EmbeddingError(f"{name} returned an array of shape {vectors.shape}; it must be {wanted} and finite")
     return vectors
+
+
+def insist_on_reach(scope: Scope, record: MemoryRecord) -> None:
+    """Refuse a record outside the scope; source keys are unique within the owner."""
+    for name in ("agent", "session", "collection"):
+        bound = getattr(scope, name)
+        if bound is not None and bound != getattr(record, name):
+            raise DuplicateIdError(
+                f"source key {record.source_key!r} belongs to a record outside {name} {bound!r}; use another key"
+            )
+
+
+def merged(item: Prepared, later: Prepared) -> Prepared:
+    """Merge two records of a batch with the same source key: the later one wins."""
+    record = updated(item.record, later.record)
+    return item if record is item.record else item.again(replace(record, rev=1, version=1))
+
+
+def updated(record: MemoryRecord, later: MemoryRecord) -> MemoryRecord:
+    """The record of a source key, updated from a later version; the same object if nothing differs.
+
+    A later version without a role leaves the role unchanged.
+    """
+    role = later.role or record.role
+    said = (later.text, role, later.author, later.data, later.tags)
+    if said == (record.text, record.role, record.author, record.data, record.tags):
+        return record
+    return replace(
+        record,
+        text=later.text,
+        role=role,
+        author=later.author,
+        data=later.data,
+        tags=later.tags,
+        rev=record.rev + (record.text != later.text),
+        updated_at=later.updated_at,
+        version=record.version + 1,
+    )
+
+
+def replacing(before: MemoryRecord, after: MemoryRecord) -> MemoryRecord:
+    """The record that a put writes over an existing one: the new one, with the fields that the store keeps."""
+    return replace(
+        after,
+        id=before.id,
+        created_at=before.created_at,
+        accessed_at=before.accessed_at,
+        access_count=before.access_count,
+        rev=before.rev + (before.text != after.text),
+        version=before.version + 1,
+    )
+
+
+def is_searched_differently(before: MemoryRecord, after: MemoryRecord) -> bool:
+    """Whether terms, vectors or the order of turns change."""
+    return _searched(before) != _searched(after)
+
+
+def _searched(record: MemoryRecord) -> tuple[object, ...]:
+    return record.text, record.author, record.occurred_at, record.session
+
+
+REVISIONS_KEPT: Final = 20
+"""How many of the latest earlier texts of a record are kept."""
+
+
+def versions_of(record: MemoryRecord, earlier: Sequence[tuple[int, str, datetime]]) -> list[Version]:
+    """The versions of a record, oldest first: its earlier texts (rev, text, until) and the current one."""
+    since = record.created_at
+    found: list[Version] = []
+    for rev, text, until in earlier:
+        found.append(Version(record.id, rev, text, since, until))
+        since = until
+    return [*found, Version(record.id, record.rev, record.text, since, None)]

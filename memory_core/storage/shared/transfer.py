@@ -11,7 +11,7 @@ from datetime import datetime
 from hashlib import blake2b
 from typing import Any, Protocol, cast
 
-from memory_core.encoding import encode_json
+from memory_core.json_values import encode_json
 from memory_core.models import Fingerprint, Link, MemoryRecord, Scope
 
 Revision = tuple[int, str, datetime]

@@ -13,9 +13,9 @@ from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Final, NamedTuple
 
+from memory_core.checks import is_long
 from memory_core.errors import ClosedError, EmbeddingError, reason_for_log
-from memory_core.limits import is_long
-from memory_core.loop_calls import answer
+from memory_core.loop import answer
 from memory_core.models import MemoryRecord, Quota, Scope
 from memory_core.progress import ProgressCallback
 from memory_core.protocols import Embedder
@@ -24,7 +24,7 @@ from memory_core.storage.sqlite.connection import Connection
 from memory_core.storage.sqlite.group_commit import Writer
 from memory_core.storage.sqlite.owners import find
 from memory_core.storage.sqlite.writing import Adds, by_sources
-from memory_core.yielding_work import in_slices
+from memory_core.threads import in_slices
 
 MOST_TOGETHER: Final = 64
 """Most adds embedded in one call; limits how long the first of them waits."""

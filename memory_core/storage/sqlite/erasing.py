@@ -1,4 +1,4 @@
-"""Erase an owner's records from the tables and from the bytes of the files."""
+"""Erase an owner's records from the tables and from the bytes of the files, and reclaim space."""
 
 from __future__ import annotations
 
@@ -75,3 +75,18 @@ def rewrite_file(db: sqlite3.Connection) -> None:
     finally:
         db.execute("PRAGMA temp_store = MEMORY")
     meta.remove(db, _SLACK)
+
+
+def tidy(db: sqlite3.Connection) -> None:
+    """Housekeeping for idle times: merge the write-ahead log and update the query planner's statistics."""
+    db.execute("PRAGMA analysis_limit = 400")  # rows per index: enough for the planner, and quick
+    db.execute("PRAGMA optimize")
+    db.execute("PRAGMA wal_checkpoint(PASSIVE)")
+
+
+def vacuum(db: sqlite3.Connection) -> None:
+    """Rewrite the file without unused pages and merge the write-ahead log."""
+    rewrite_file(db)
+    db.execute("PRAGMA optimize")
+    if not scrub(db):
+        logger.info("the write-ahead log is kept for now: another process is reading an older state of the file")

@@ -18,7 +18,7 @@ from typing import Final, NamedTuple
 from urllib.parse import quote
 
 from memory_core.errors import DamagedStoreError, NotAStoreError, StoreUnavailableError
-from memory_core.storage.sqlite.damage import damaged, is_undecodable
+from memory_core.storage.sqlite.codec import damaged, is_undecodable
 from memory_core.storage.sqlite.schema import APPLICATION_ID, check_version, migrate
 
 BUSY_MS: Final = 30_000

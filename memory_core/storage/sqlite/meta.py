@@ -10,7 +10,7 @@ from typing import Final
 
 from memory_core.errors import FingerprintError
 from memory_core.models import Fingerprint
-from memory_core.storage.sqlite.damage import damaged, digest
+from memory_core.storage.sqlite.codec import damaged, digest
 
 TOMBSTONE_KEY: Final = "tombstone_key"
 """The key of the tombstones' keyed hash."""

@@ -23,14 +23,14 @@ from memory_core.protocols import SearchRequest
 from memory_core.retrieval.dense import WORTH_GATHERING
 from memory_core.retrieval.features import FROM_ASSISTANT, FROM_USER
 from memory_core.retrieval.owner_index import AT_ONCE, Entries, OwnerIndex
+from memory_core.storage.sqlite.codec import explaining
 from memory_core.storage.sqlite.connection import snapshot
-from memory_core.storage.sqlite.damage import explaining
 from memory_core.storage.sqlite.matching_rows import Lookup, MatchingRows, Rows
 from memory_core.storage.sqlite.meta import check_fingerprint
 from memory_core.storage.sqlite.owners import Owner, Reached, find_all
-from memory_core.storage.sqlite.readers import Readers, has_few_values, needs_python
+from memory_core.storage.sqlite.readers import Readers
 from memory_core.storage.sqlite.schema import OWNER_BITS
-from memory_core.storage.sqlite.where import is_selective, owner_range
+from memory_core.storage.sqlite.where import has_few_values, is_selective, needs_python, owner_range
 from memory_core.where.value import Where
 
 CACHE_BYTES: Final = 512 * 1024 * 1024

@@ -15,10 +15,10 @@ from memory_core.storage.shared.cursors import decode_cursor, encode_cursor
 from memory_core.storage.sqlite.codec import COLUMNS, to_record
 from memory_core.storage.sqlite.connection import snapshot
 from memory_core.storage.sqlite.owners import find
-from memory_core.storage.sqlite.readers import Readers, is_long_page, looks_long, needs_python
+from memory_core.storage.sqlite.readers import Readers, is_long_page, looks_long
 from memory_core.storage.sqlite.row_filter import RowFilter, narrow
-from memory_core.storage.sqlite.where import Conditions, conditions
-from memory_core.yielding_work import yield_now
+from memory_core.storage.sqlite.where import Conditions, conditions, needs_python
+from memory_core.threads import yield_now
 
 _ORDERS: Final[dict[Order, tuple[str, str, str]]] = {
     "newest": ("occurred_at", "<", "DESC"),

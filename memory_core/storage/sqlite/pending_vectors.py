@@ -15,13 +15,13 @@ from collections.abc import Iterable
 from typing import Final
 from zlib import crc32
 
-from memory_core.encoding import encode_json
 from memory_core.errors import EmbeddingError, StorageError, reason_for_log
+from memory_core.json_values import encode_json
 from memory_core.models import Fingerprint
 from memory_core.protocols import Embedder
 from memory_core.storage.shared.prepared import embed, texts_to_embed
+from memory_core.storage.sqlite.codec import explaining
 from memory_core.storage.sqlite.connection import Connection, snapshot
-from memory_core.storage.sqlite.damage import explaining
 from memory_core.storage.sqlite.group_commit import Writer
 from memory_core.storage.sqlite.meta import check_fingerprint
 from memory_core.storage.sqlite.owners import note_changes

@@ -18,9 +18,9 @@ from memory_core.protocols import ListRequest
 from memory_core.storage.sqlite.connection import Connection, snapshot
 from memory_core.storage.sqlite.owners import Owner, find
 from memory_core.storage.sqlite.row_filter import RowFilter, matching_keys
-from memory_core.storage.sqlite.where import conditions, touches_data
+from memory_core.storage.sqlite.where import conditions, has_few_values, needs_python
+from memory_core.threads import in_slices, sliced
 from memory_core.where.value import Where
-from memory_core.yielding_work import in_slices, sliced
 
 T = TypeVar("T")
 
@@ -28,8 +28,6 @@ LONG_ROWS: Final = 2_000
 """Records that SQLite tests in a few milliseconds."""
 LONG_PAGE: Final = 200
 """Records of a page that are read in a few milliseconds."""
-FEW_VALUES: Final = 50
-"""Values and conditions of a `Where` that are translated to SQL in a tenth of a millisecond."""
 
 
 class Readers:
@@ -101,17 +99,6 @@ async def rows_for_python(readers: Readers, scope: Scope, where: Where, now: int
     if row_filter is not None:
         await readers.run_filter(row_filter)
     return row_filter
-
-
-def needs_python(where: Where) -> bool:
-    """Whether Python has to decide some of the conditions."""
-    return bool(where.keywords or where.data) or any(map(touches_data, where.matching))
-
-
-def has_few_values(where: Where) -> bool:
-    """Whether the conditions are translated to SQL in negligible time."""
-    listed = (where.kinds, where.tags_any, where.tags_all, where.links, where.ids or (), where.source_keys or ())
-    return sum(map(len, listed)) + 10 * len(where.matching) <= FEW_VALUES
 
 
 def looks_long(owner: Owner | None, where: Where) -> bool:

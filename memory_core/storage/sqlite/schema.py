@@ -46,7 +46,7 @@ CREATE TABLE owner (
     next INTEGER NOT NULL DEFAULT 1,
     version INTEGER NOT NULL DEFAULT 0,
     records INTEGER NOT NULL DEFAULT 0,     -- how many, expired ones included
-    bytes INTEGER NOT NULL DEFAULT 0,       -- of what they say, see `usage.py`
+    bytes INTEGER NOT NULL DEFAULT 0,       -- of what they say, see `owners.py`
     UNIQUE (app, user)
 );
 
@@ -104,7 +104,7 @@ END;
 
 CREATE TABLE lexical (
     key INTEGER PRIMARY KEY,
-    terms BLOB NOT NULL,                    -- see `postings.pack`
+    terms BLOB NOT NULL,                    -- see `analysis.pack`
     flags INTEGER NOT NULL,
     words INTEGER NOT NULL
 );

@@ -7,28 +7,29 @@ import sqlite3
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import groupby
+from operator import itemgetter
 from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from memory_core.models import Component, Hit, MemoryRecord, Passage, Scope
+from memory_core.models import Component, Hit, MemoryRecord, Passage, Scope, whole_passage
 from memory_core.protocols import SearchRequest
 from memory_core.retrieval.owner_index import OwnerIndex
+from memory_core.retrieval.passages import WHOLE_CHARS, best_passage
 from memory_core.retrieval.question import Query
 from memory_core.retrieval.ranking import Ranking, Vector, rank
-from memory_core.storage.sqlite.codec import COLUMNS, to_record
+from memory_core.storage.sqlite.codec import COLUMNS, explaining, to_record
 from memory_core.storage.sqlite.connection import snapshot
-from memory_core.storage.sqlite.damage import explaining
 from memory_core.storage.sqlite.owner_index_cache import Missing, OwnerIndexes
 from memory_core.storage.sqlite.owners import Owner, Reached, find, find_all
-from memory_core.storage.sqlite.passages import passages
 from memory_core.storage.sqlite.readers import Readers, looks_long
 from memory_core.storage.sqlite.row_filter import RowFilter, matching_keys
 from memory_core.storage.sqlite.schema import OWNER_BITS
 from memory_core.storage.sqlite.where import conditions, owner_range
+from memory_core.threads import short_work
 from memory_core.where.meaning import folded
-from memory_core.yielding_work import short_work
 
 MOST_ROUNDS: Final = 3
 """How often a search lets other searches go first while its data is read: the owner's records, then the rows that
@@ -215,3 +216,40 @@ def _similarities(ranking: Ranking, count: int) -> list[float | None]:
         return [None] * count
     cosines: list[float] = ranking.cosines.tolist()
     return [None if math.isnan(cosine) else min(max(cosine, 0.0), 1.0) for cosine in cosines]
+
+
+_PIECES = (
+    "SELECT record, start, stop, vector FROM chunk WHERE record IN "
+    "(SELECT record FROM chunk WHERE n = 1 AND record IN (SELECT value FROM json_each(?))) ORDER BY record, n"
+)
+
+
+def passages(
+    db: sqlite3.Connection,
+    texts: Mapping[int, str],
+    needles: Sequence[str],
+    vector: NDArray[np.float32] | None,
+    *,
+    reach: int = 0,
+) -> dict[int, Passage]:
+    """The passage of each text, by the key of its record; see `best_passage`."""
+    found = {key: whole_passage(text) for key, text in texts.items()}
+    long = [key for key, text in texts.items() if len(text) > WHOLE_CHARS]
+    if long:
+        rows = db.execute(_PIECES, (f"[{','.join(map(str, long))}]",))
+        for key, some in groupby(rows, itemgetter(0)):
+            with explaining("the pieces of a text"):
+                found[key] = _best(texts[key], list(some), needles, vector, reach)
+    return found
+
+
+def _best(
+    text: str, pieces: Sequence[Sequence[Any]], needles: Sequence[str], vector: NDArray[np.float32] | None, reach: int
+) -> Passage:
+    spans = [(start, stop) for _, start, stop, _ in pieces]
+    cosines = None if vector is None else np.array([_cosine(piece[3], vector) for piece in pieces], np.float32)
+    return best_passage(text, spans, needles, cosines, reach=reach)
+
+
+def _cosine(blob: bytes | None, vector: NDArray[np.float32]) -> float:
+    return float("nan") if blob is None else float(np.frombuffer(blob, np.float16).astype(np.float32) @ vector)

@@ -23,14 +23,13 @@ from memory_core.models import Fingerprint
 from memory_core.progress import ProgressCallback
 from memory_core.protocols import Embedder
 from memory_core.storage.shared.prepared import Prepared, prepare
-from memory_core.storage.sqlite import maintenance, meta
+from memory_core.storage.sqlite import erasing, meta
 from memory_core.storage.sqlite.adding import AddQueue, Batch, with_vectors
 from memory_core.storage.sqlite.connection import IN_MEMORY, Connection, connect, inside_sqlite
 from memory_core.storage.sqlite.files import Identity, find_or_create, identity
-from memory_core.storage.sqlite.group_commit import Writer
+from memory_core.storage.sqlite.group_commit import Writer, WriterQueue
 from memory_core.storage.sqlite.owner_index_cache import KnownNames, OwnerIndexes
 from memory_core.storage.sqlite.pending_vectors import PendingVectors
-from memory_core.storage.sqlite.process_queue import WriterQueue
 from memory_core.storage.sqlite.read_connection import connect_for_reading
 from memory_core.storage.sqlite.readers import Readers
 from memory_core.storage.sqlite.reanalysis import Reanalysis, is_due
@@ -163,7 +162,7 @@ class SharedFile:
         self.reader = self.write_connection if in_memory else await self._connect()
         self.readers = Readers(self.reader, None if in_memory else self._connect)
         self._to_close.push_async_callback(self.readers.close)
-        self.writer = Writer(self.write_connection, self._notify_pending, maintenance.tidy, self._writing)
+        self.writer = Writer(self.write_connection, self._notify_pending, erasing.tidy, self._writing)
         self._to_close.push_async_callback(self.writer.close)
         self.add_queue = AddQueue(self.writer, self.prepare, self.embedded)
         self._to_close.push_async_callback(self.add_queue.close)

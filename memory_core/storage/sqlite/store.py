@@ -13,25 +13,23 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
+from memory_core.checks import is_long
 from memory_core.chunking import DEFAULT_CHUNKER, Chunker
 from memory_core.draft_to_record import insist_on_version, is_long_patch, patched
 from memory_core.errors import ClosedError, EmbeddingError, RecordNotFoundError
-from memory_core.limits import is_long
-from memory_core.loop import off_loop
-from memory_core.loop_calls import answer_with
+from memory_core.loop import answer_with, off_loop
 from memory_core.models import ErasureReceipt, Hit, MemoryRecord, Page, Patch, Quota, Scope, Stats, Version
 from memory_core.progress import ProgressCallback
 from memory_core.protocols import Clock, Embedder, ListRequest, SearchRequest
 from memory_core.retrieval.question import parse
-from memory_core.storage.shared.prepared import Prepared, prepare_all, query_vector
-from memory_core.storage.shared.values import micros
+from memory_core.storage.shared.prepared import Prepared, micros, prepare_all, query_vector
 from memory_core.storage.sqlite import (
     backup,
     checking,
     erasing,
     key_value,
     listing,
-    maintenance,
+    owners,
     paging,
     searching,
     writing,
@@ -39,7 +37,7 @@ from memory_core.storage.sqlite import (
 from memory_core.storage.sqlite.connection import Connection
 from memory_core.storage.sqlite.group_commit import Writer
 from memory_core.storage.sqlite.owner_index_cache import OwnerIndexes
-from memory_core.storage.sqlite.owners import find
+from memory_core.storage.sqlite.owners import find, within
 from memory_core.storage.sqlite.read_only import borrow_for_reading
 from memory_core.storage.sqlite.readers import Readers, is_brief_page, looks_long, rows_for_python
 from memory_core.storage.sqlite.row_filter import narrow
@@ -53,7 +51,6 @@ from memory_core.storage.sqlite.shared_file import (
 )
 from memory_core.storage.sqlite.transfer import SqlitePort
 from memory_core.storage.sqlite.updating import is_searched_differently, update
-from memory_core.storage.sqlite.usage import within
 from memory_core.storage.sqlite.where import conditions
 from memory_core.where.value import Where
 
@@ -323,7 +320,7 @@ class SqliteStore:
 
     async def owners(self) -> Scopes:
         """See `Maintained.owners`."""
-        return await self._reader.run(maintenance.owners)
+        return await self._reader.run(owners.owners)
 
     async def check(self) -> Texts:
         """See `Maintained.check`."""
@@ -337,7 +334,7 @@ class SqliteStore:
 
     async def vacuum(self) -> None:
         """See `Maintained.vacuum`."""
-        await self._shared.alone(maintenance.vacuum)
+        await self._shared.alone(erasing.vacuum)
 
     async def versions(self, scope: Scope, id: str) -> list[Version]:  # noqa: A002
         """See `Versioned.versions`."""

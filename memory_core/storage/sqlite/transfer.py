@@ -6,14 +6,13 @@ import sqlite3
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from memory_core.encoding import encode_json
+from memory_core.json_values import encode_json
 from memory_core.models import STATES, Fingerprint, MemoryRecord, Scope
 from memory_core.storage.shared.prepared import Prepared, prepare_all
 from memory_core.storage.shared.transfer import Carried, Entry, Position, Tombstones
-from memory_core.storage.sqlite import maintenance, meta, revisions, writing
-from memory_core.storage.sqlite.codec import COLUMNS, to_record
+from memory_core.storage.sqlite import meta, owners, revisions, writing
+from memory_core.storage.sqlite.codec import COLUMNS, damaged_record, has_whole_vector, to_record
 from memory_core.storage.sqlite.connection import Connection, snapshot
-from memory_core.storage.sqlite.damage import damaged_record, has_whole_vector
 from memory_core.storage.sqlite.group_commit import Writer
 from memory_core.storage.sqlite.owners import find, find_or_add
 from memory_core.storage.sqlite.schema import OWNER_BITS
@@ -34,7 +33,7 @@ class SqlitePort:
     prepare: Callable[[MemoryRecord], Prepared]
 
     async def owners(self) -> list[Scope]:
-        return await self.reader.run(maintenance.owners)
+        return await self.reader.run(owners.owners)
 
     async def manifest(self, scope: Scope) -> list[Entry]:
         return await self.reader.run(lambda db: _manifest(db, scope))

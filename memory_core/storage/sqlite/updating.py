@@ -8,8 +8,7 @@ from datetime import datetime
 from memory_core.draft_to_record import insist_on_version, patched
 from memory_core.errors import RecordNotFoundError
 from memory_core.models import MemoryRecord, Patch, Scope
-from memory_core.storage.shared.prepared import Prepared
-from memory_core.storage.shared.values import micros
+from memory_core.storage.shared.prepared import Prepared, micros
 from memory_core.storage.sqlite import listing, writing
 
 

@@ -1,30 +1,105 @@
 """Scopes and conditions as SQL: fixed fragments, values only ever as parameters.
 
-Conditions that SQLite cannot decide exactly are left to `PythonConditions`.
+Keywords and conditions on `data` are left to `PythonConditions`, because SQLite cannot decide them exactly: its JSON
+functions lose digits of numbers, NUL characters and escaped keys.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Hashable, Sequence
+from collections.abc import Callable, Collection, Hashable, Sequence
 from dataclasses import replace
 from datetime import datetime
-from typing import Any, Final, cast
+from operator import itemgetter
+from typing import Any, Final, NamedTuple, cast
 
-from memory_core.encoding import encode_json
+from memory_core.json_values import encode_json
 from memory_core.models import STATES, Scope
-from memory_core.storage.shared.values import link_keys, micros
-from memory_core.storage.sqlite.python_conditions import Parameter, PythonConditions
+from memory_core.storage.shared.prepared import link_keys, micros
+from memory_core.storage.sqlite.codec import explaining
 from memory_core.storage.sqlite.schema import OWNER_BITS
 from memory_core.where.conditions import GROUPS, TAGS, AllOf, Condition, DataCondition, FieldCondition, NoneOf
-from memory_core.where.meaning import conditions_of
+from memory_core.where.meaning import Test, conditions_of, keyword_test, matcher
 from memory_core.where.value import Where
+
+Parameter = str | int | float | None
+Row = tuple[Any, ...]
+Fragment = tuple[str, *tuple[Parameter, ...]]
+
+
+class _Row(NamedTuple):
+    """The parts of a record that conditions are tested on."""
+
+    data: object
+    fields: Sequence[object]
+    """For each condition on a field, whether SQL found it true."""
+
+
+class PythonConditions:
+    """Keywords and conditions that Python decides from a row of `columns`.
+
+    Args:
+        keywords: The text has to contain one of them; empty for no such condition.
+        conditions: Conditions on `data`, and groups that contain one.
+        on_field: Translates a condition on a field, inside a group, to SQL.
+    """
+
+    def __init__(
+        self,
+        keywords: Sequence[str],
+        conditions: Sequence[Condition],
+        on_field: Callable[[FieldCondition], Fragment],
+    ) -> None:
+        self._keywords = tuple(keywords)
+        self._condition = AllOf(conditions)
+        self._on_field = on_field
+        self._fields: dict[int, int] = {}
+        """The position of a condition among the columns of fields, by the identity of the condition."""
+        self._fragments: list[str] = []
+        self.parameters: list[Parameter] = []
+        """Parameters of `columns`."""
+        described = encode_json(self._described(self._condition))
+        self.columns = ", ".join(["text" if keywords else "NULL", "data" if conditions else "NULL", *self._fragments])
+        self.name: Hashable = (self._keywords, described, self.columns, *self.parameters)
+        """Equal for equal conditions."""
+
+    def test(self) -> Callable[[Row], bool]:
+        """Build the test of a row once, for use on many rows."""
+        keywords = keyword_test(self._keywords) if self._keywords else None
+        conditions = matcher(self._condition, self._field_test) if self._condition.conditions else None
+
+        def test(row: Row) -> bool:
+            text, data, *fields = row
+            with explaining("the text or the data of a record"):
+                if conditions is not None and not conditions(_Row(json.loads(data), fields)):
+                    return False
+                return keywords is None or keywords(text)
+
+        return test
+
+    def _field_test(self, condition: FieldCondition) -> Test:
+        field = itemgetter(self._fields[id(condition)])
+        return lambda row: bool(field(row.fields))
+
+    def _described(self, condition: Condition) -> list[object]:
+        if isinstance(condition, GROUPS):
+            return [GROUPS.index(type(condition)), [self._described(one) for one in condition.conditions]]
+        if isinstance(condition, DataCondition):
+            return [condition.path, condition.op, condition.value]
+        fragment, *parameters = self._on_field(condition)
+        self._fields[id(condition)] = len(self._fragments)
+        self._fragments.append(fragment)
+        self.parameters += parameters
+        return [len(self._fragments)]
+
 
 _EQUALS: Final = ("author", "agent", "session", "collection", "emotion")
 _SIGNS: Final = {"gt": ">", "gte": ">=", "lt": "<", "lte": "<="}
 _LISTED: Final = "(SELECT value FROM json_each(?))"
 """Any number of values in one parameter."""
 _NO_TAGS: Final = "'[]'"
+FEW_VALUES: Final = 50
+"""Values and conditions of a `Where` that are translated to SQL in a tenth of a millisecond."""
 
 
 class Conditions:
@@ -101,6 +176,17 @@ def is_selective(scope: Scope, where: Where) -> bool:
     """Whether the conditions exclude any active, unexpired record of the owner."""
     narrowed = scope.agent or scope.session or scope.collection
     return bool(narrowed) or where != Where()
+
+
+def needs_python(where: Where) -> bool:
+    """Whether Python has to decide some of the conditions."""
+    return bool(where.keywords or where.data) or any(map(touches_data, where.matching))
+
+
+def has_few_values(where: Where) -> bool:
+    """Whether the conditions are translated to SQL in negligible time."""
+    listed = (where.kinds, where.tags_any, where.tags_all, where.links, where.ids or (), where.source_keys or ())
+    return sum(map(len, listed)) + 10 * len(where.matching) <= FEW_VALUES
 
 
 def _listed(found: Conditions, where: Where) -> None:

@@ -13,19 +13,32 @@ from itertools import chain
 from typing import Final
 from zlib import crc32
 
-from memory_core.encoding import encode_json
 from memory_core.errors import DuplicateIdError
+from memory_core.json_values import encode_json
 from memory_core.models import STATES, Link, MemoryRecord, Quota, Scope
-from memory_core.storage.shared.batches import insist_on_reach, is_searched_differently, merged, updated
-from memory_core.storage.shared.prepared import Prepared
-from memory_core.storage.shared.values import micros
+from memory_core.storage.shared.prepared import (
+    Prepared,
+    insist_on_reach,
+    is_searched_differently,
+    merged,
+    micros,
+    updated,
+)
 from memory_core.storage.sqlite import meta, revisions
-from memory_core.storage.sqlite.codec import COLUMNS, NAMES, to_record, to_row
-from memory_core.storage.sqlite.damage import damaged, explaining, piece_digest
+from memory_core.storage.sqlite.codec import COLUMNS, NAMES, damaged, explaining, piece_digest, to_record, to_row
 from memory_core.storage.sqlite.meta import stored_fingerprint
-from memory_core.storage.sqlite.owners import Owner, begin_append, begin_write, note_changes, take_keys
+from memory_core.storage.sqlite.owners import (
+    SIZE,
+    Owner,
+    Usage,
+    begin_append,
+    begin_write,
+    note_changes,
+    take_keys,
+    usage_of,
+    within,
+)
 from memory_core.storage.sqlite.schema import OWNER_BITS
-from memory_core.storage.sqlite.usage import SIZE, Usage, usage_of, within
 from memory_core.storage.sqlite.where import Conditions, conditions
 from memory_core.superseding import already_superseded, retired, superseded_by
 from memory_core.where.value import Where
