@@ -6,6 +6,7 @@ import asyncio
 import ssl
 import time
 from collections.abc import Coroutine
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Final, Protocol, TypeVar
 
 from memory_core.errors import ClosedError, NewerStoreError, StorageError, StoreUnavailableError
@@ -33,13 +34,14 @@ class Request(Protocol[T_co]):
 
 
 class Connection:
-    """One client of one server. Lives on the core loop, which qdrant_client's local mode, for tests, blocks."""
+    """One client of one server. Lives on the core loop; qdrant_client's local mode, which blocks, in a thread."""
 
     def __init__(self, server: Server, patience: Patience) -> None:
         self.server = server
         self.version = IDF_BY_OWNER
         self._patience = patience
         self._client: AsyncQdrantClient | None = None
+        self._thread: ThreadPoolExecutor | None = None
         self._room = asyncio.Semaphore(MAX_REQUESTS)
 
     async def open(self) -> None:
@@ -51,7 +53,8 @@ class Connection:
         """
         server = self.server
         if server.is_local:
-            self._client = _local_client(str(server.path))
+            self._thread = ThreadPoolExecutor(1, thread_name_prefix="memory-core qdrant")
+            self._client = await self._in_thread(lambda: _local_client(str(server.path)))
             return
         self._client = new_client(server)
         self.version = _version((await self.call(lambda client: client.info())).version, server.name)
@@ -81,16 +84,24 @@ class Connection:
         if client is None:
             raise ClosedError("this memory was closed; make a new Memory to open it again")
         async with self._room:
-            try:
+            if self._thread is None:
                 return await request(client)
-            except KeyError as error:  # of the local mode
-                raise MissingPointError(f"there is no point {error}") from error
+            done: T = await self._in_thread(lambda: _finished(request(client)))
+            return done
 
     async def close(self) -> None:
-        """Release sockets; may be called twice."""
+        """Release sockets and threads; may be called twice."""
         client, self._client = self._client, None
-        if client is not None:
+        if client is None:
+            return
+        if self._thread is None:
             await client.close()
+        else:
+            await self._in_thread(lambda: _finished(client.close()))
+            self._thread.shutdown(wait=False)
+
+    async def _in_thread(self, work: Any) -> Any:  # typed by `call` and `open`, whose lambdas it runs
+        return await asyncio.get_running_loop().run_in_executor(self._thread, work)
 
 
 def new_client(server: Server) -> AsyncQdrantClient:
@@ -117,6 +128,18 @@ def _local_client(path: str) -> AsyncQdrantClient:
         return AsyncQdrantClient(location=IN_MEMORY) if path == IN_MEMORY else AsyncQdrantClient(path=path)
     except RuntimeError as error:
         raise StoreUnavailableError(f"the folder {path!r} is in use: {error}") from error
+
+
+def _finished(coroutine: Coroutine[Any, Any, T]) -> T:
+    """The result of a coroutine that never waits, like those of qdrant_client's local mode."""
+    try:
+        coroutine.send(None)
+    except StopIteration as done:
+        result: T = done.value
+        return result
+    except KeyError as error:
+        raise MissingPointError(f"there is no point {error}") from error
+    raise AssertionError("qdrant_client's local mode waited for something")
 
 
 def _version(text: str, server: str) -> tuple[int, int]:
