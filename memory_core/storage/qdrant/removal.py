@@ -16,7 +16,7 @@ from typing import Final
 
 from memory_core.errors import StorageError, reason_for_log
 from memory_core.models import RELATIONS, STATES
-from memory_core.storage.qdrant.codec import STORED_FIELDS, Payload, Stored, key, to_stored
+from memory_core.storage.qdrant.codec import STORED_FIELDS, Payload, Stored, key, to_stored, token
 from memory_core.storage.qdrant.collection import MAX_POINTS, PAGE, OvertakenError, by
 from memory_core.storage.qdrant.owners import ERASED, Access, Owner, reachable, shard_of, to_owner
 from memory_core.storage.qdrant.where import EVERYTHING, among, any_of, between, owned, same
@@ -36,31 +36,41 @@ async def matching(owner: Owner, where: Where, now: datetime | None) -> list[Sto
 
 
 async def delete(
-    owner: Owner, going: Sequence[Stored], now: datetime, *, forget: bool, gone: dict[str, Stored] | None = None
-) -> None:
+    owner: Owner,
+    going: Sequence[Stored],
+    now: datetime,
+    *,
+    forget: bool,
+    write: str | None = None,
+    tried: dict[str, Stored] | None = None,
+) -> Collection[Stored]:
     """Replace records by markers, then remove the links to them from other records.
 
     Args:
-        gone: Collects what is deleted, by point, also if not everything could be.
+        write: The token of the call, the same in all of its attempts; `None` for a call without a second one.
+        tried: What earlier attempts tried to delete, by point; this attempt adds its records. Some may be gone: a
+            replica that is behind hides a marker from the attempt that wrote it.
+
+    Returns:
+        What all attempts have deleted.
 
     Raises:
         OvertakenError: Some were changed meanwhile; plan again.
     """
-    done = {} if gone is None else gone
+    write, tried = write or token(), {} if tried is None else tried
+    marked = await owner.points.read(list(tried), fields=["_writes"]) if tried else []
+    done = {point.id: tried[point.id] for point in marked if write in point.payload.get("_writes", ())}
     for some in by(MAX_POINTS, going):
         items = {item.point: item for item in some}
-        changes = Changes(owner)
+        tried.update(items)
+        changes = Changes(owner, write)
         for item in some:
             changes.mark(item, now, forget=forget)
-        try:
-            await changes.carry_out()
-        except OvertakenError as error:
-            done.update({point: items[point] for point in error.stored})
-            raise
+        await changes.carry_out()
         done.update(items)
-    if going:
-        ids = {item.record.id for item in going}
-        await owner.access.run(owner.scope, partial(_unlink, gone=ids))
+    if done:
+        await owner.access.run(owner.scope, partial(_unlink, gone={item.record.id for item in done.values()}))
+    return done.values()
 
 
 async def _unlink(owner: Owner, gone: Collection[str]) -> None:

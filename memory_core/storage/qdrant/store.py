@@ -250,7 +250,7 @@ class QdrantStore:
         """
         now = self._clock()
         if scope.agent is None and scope.session is None and scope.collection is None:
-            gone: Sequence[Stored] = await self._write(scope, lambda owner: removal.erase(owner, now))
+            gone: Collection[Stored] = await self._write(scope, lambda owner: removal.erase(owner, now))
         else:
             gone = await self._delete(scope, EVERYTHING, forget=True, expired=True)
         sessions = {item.record.session for item in gone} - {None}
@@ -335,13 +335,12 @@ class QdrantStore:
         batch = adding.Batch(items, is_put, embedded, token(), self._clock())
         return await self._write(scope, lambda owner: adding.write(owner, batch, remove), alone=is_put)
 
-    async def _delete(self, scope: Scope, where: Where, *, forget: bool, expired: bool) -> Sequence[Stored]:
-        now, gone = self._clock(), dict[str, Stored]()
+    async def _delete(self, scope: Scope, where: Where, *, forget: bool, expired: bool) -> Collection[Stored]:
+        now, write, tried = self._clock(), token(), dict[str, Stored]()
 
-        async def work(owner: Owner) -> Sequence[Stored]:
+        async def work(owner: Owner) -> Collection[Stored]:
             going = await removal.matching(owner, where, None if expired else now)
-            await removal.delete(owner, going, now, forget=forget, gone=gone)
-            return list(gone.values())
+            return await removal.delete(owner, going, now, forget=forget, write=write, tried=tried)
 
         return await self._write(scope, work)
 

@@ -180,6 +180,28 @@ def test_deleting_a_record_does_not_undo_a_change_of_links(loopback: Loopback, c
     assert (after.tags, after.links) == (("b-was-here",), (Link(OTHER, stays.id),))
 
 
+def test_a_deletion_counts_although_a_replica_that_is_behind_is_read_back(
+    loopback: Loopback, connect: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ann = connect().bind(user="ann")
+    gone = run_sync(ann.add, "x")
+    linking = run_sync(ann.add, Draft("y", links=(Link(OTHER, gone.id),)))
+    answers, run = iter([True]), loopback.engine.run
+
+    def behind(call: Call) -> Any:
+        found = run(call)
+        if call.name != "retrieve" or not any("_writes" in point.payload for point in found) or not next(answers, 0):
+            return found
+        return [point if "_epoch" in point.payload else point.model_copy(update={"payload": {}}) for point in found]
+
+    monkeypatch.setattr(loopback.engine, "run", behind)
+    run_sync(ann.delete, gone.id)
+    assert next(answers, None) is None
+    after = run_sync(ann.get, linking.id)
+    assert after is not None
+    assert (texts(everything(ann)), after.links) == (["y"], ())
+
+
 @pytest.mark.parametrize("nth", range(1, 6))
 def test_a_reader_sees_the_old_or_the_new_truth_wherever_a_writer_dies(
     loopback: Loopback, connect: Open, clock: Ticks, nth: int
