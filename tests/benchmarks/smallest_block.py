@@ -39,6 +39,10 @@ BATCH: Final = 1_000
 """Records that are added at once."""
 Curve = Mapping[int, Counter[str]]
 """By budget, how many questions count under which heading."""
+Words = Mapping[str, Sequence[str]]
+"""By question, texts of which each answers it."""
+Enough = Callable[[Iterable[bool]], bool]
+"""`any` or `all` of a question's evidence."""
 
 
 async def curve(handle: BoundMemory, owner: Owner, words: Words, enough: Enough, budgets: Iterable[int]) -> Curve:
@@ -100,12 +104,6 @@ def report(corpus: str, curves: Sequence[tuple[str, Curve]]) -> None:
         for way, found in curves:
             row = "".join(f"{found[budget][heading]:6}" for budget in budgets)
             print(f"{heading:7}{way:31}{row}   {smallest(found, heading, wanted)} ({wanted})", flush=True)
-
-
-Words = Mapping[str, Sequence[str]]
-"""By question, texts of which each answers it."""
-Enough = Callable[[Iterable[bool]], bool]
-"""`any` or `all` of a question's evidence."""
 
 
 if __name__ == "__main__":
