@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from datetime import UTC, datetime, timedelta
 from typing import Any
+from urllib.parse import quote
 
 import pytest
 from calling import in_process
@@ -178,6 +179,19 @@ async def test_memories_and_collections_can_be_read_as_resources(ann: BoundMemor
         for unknown in ("memory://memories/x", "memory://collections/x", "memory://nothing"):
             with pytest.raises(MCPError):
                 await call.client.read_resource(unknown)
+
+
+@pytest.mark.parametrize("name", ["..", "../notes", "/notes", "C:\\notes"])
+async def test_a_name_that_looks_like_a_path_can_be_read_as_a_resource(name: str, ann: BoundMemory) -> None:
+    await ann.add(Draft("Ann rows", id=name, collection=name))
+    async with in_process(ann) as call:
+
+        async def read(uri: str) -> Any:
+            return json.loads((await call.client.read_resource(uri)).contents[0].model_dump()["text"])
+
+        ((collection,), memory) = await read("memory://collections"), f"memory://memories/{quote(name, safe='')}"
+        assert [one["content"] for one in await read(collection["uri"])] == ["Ann rows"]
+        assert (await read(memory))["id"] == name
 
 
 async def test_the_prompt_primes_with_what_is_known_as_data(ann: BoundMemory) -> None:
