@@ -87,7 +87,7 @@ class BankPlugin(BasePlugin):
     async def before_model_callback(self, *, callback_context: CallbackContext, llm_request: LlmRequest) -> None:
         """Add the last steps to the prompt."""
         try:
-            show(llm_request.contents, await self.bank(callback_context).prompt_block())
+            show(llm_request, await self.bank(callback_context).prompt_block())
         except MemoryCoreError as error:
             logger.error("a request goes without its bank: %s", reason_for_log(error))  # noqa: TRY400  (may quote)
 

@@ -165,7 +165,7 @@ class MemoryPlugin(BasePlugin):
         if error := turn.recall.exception():
             logger.error("nothing is recalled for session %s: %s", invocation_context.session.id, reason_for_log(error))
         else:
-            show(llm_request.contents, turn.recall.result())
+            show(llm_request, turn.recall.result())
 
     async def before_tool_callback(
         self,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 try:
+    from google.adk.models.llm_request import LlmRequest
     from google.genai import types
 except ImportError as error:
     raise ImportError("`memory_adk` needs google-adk: pip install 'memory-core[adk]'") from error
@@ -82,11 +83,14 @@ def as_results(options: RecallOptions, neighbors: bool = False) -> RecallOptions
     return replace(options, shows_query=False, latest_first=False, neighbors=neighbors)
 
 
-def show(contents: list[types.Content], memories: str) -> None:
+def show(request: LlmRequest, memories: str) -> None:
     """Insert a block of memories before the latest user message of a prompt, unless another plugin has done so."""
+    contents = request.contents
     if memories and not any(part.text == memories for content in contents for part in content.parts or []):
         quoted = types.Content(role="user", parts=[types.Part(text=memories)])
-        contents.insert(end_of_history(contents), quoted)
+        # In the first turn, the parts of a static instruction that are not text are user messages too.
+        static: int | None = getattr(request, "_static_instruction_prefix_end_index", None)
+        contents.insert(max(end_of_history(contents), static or 0), quoted)
 
 
 def end_of_history(contents: Sequence[types.Content]) -> int:

@@ -72,4 +72,7 @@ class _Model:
 def _rows(vectors: list[list[float]]) -> list[NDArray[np.float32]]:
     import numpy as np  # noqa: PLC0415  (not needed by chains without vector search)
 
-    return [np.asarray(vector, np.float32) for vector in vectors]
+    rows = [np.asarray(vector, np.float32) for vector in vectors]
+    # LangChain's and LangGraph's stores accept the vector zero, of a text without any known word, as near to nothing.
+    # Here it becomes the direction farthest from counts of words, which is about orthogonal to vectors of models.
+    return [row if row.any() else np.full_like(row, -1) for row in rows]

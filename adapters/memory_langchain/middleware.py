@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 from memory_core import Recalled, RecallOptions, SharedMemory, run_sync
 from memory_core.adapting import Tool, on_core
 from memory_langchain.history import capture
-from memory_langchain.messages import spoken
+from memory_langchain.messages import spoken, to_messages
 from memory_langchain.recall import DEFAULT_RECALL, recall_for
 from memory_langchain.scope import AnyMemory, CallScope, ScopeResolver
 from memory_langchain.tools import DEFAULT_TOOLS, memory_tools
@@ -89,7 +89,7 @@ class MemoryMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
     ) -> ModelResponse[Any]:
         """Store the question, recall, and call the model."""
         scope = self._scope(request.runtime)
-        recalled = run_sync(self._enter, scope, request.messages, asks=self._asks())
+        recalled = run_sync(self._enter, scope, request, asks=self._asks())
         return handler(self._filled(self._offered(request, scope), recalled))
 
     @override
@@ -98,7 +98,7 @@ class MemoryMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
     ) -> ModelResponse[Any]:
         """As `wrap_model_call`."""
         scope = self._scope(request.runtime)
-        recalled = await on_core(self._enter, scope, request.messages, asks=self._asks())
+        recalled = await on_core(self._enter, scope, request, asks=self._asks())
         return await handler(self._filled(self._offered(request, scope), recalled))
 
     @override
@@ -120,10 +120,12 @@ class MemoryMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
         """Whether the questions of this run are stored."""
         return self._captures and not _is_called_by_a_tool()
 
-    async def _enter(self, scope: CallScope, messages: Sequence[BaseMessage], *, asks: bool) -> Recalled:
-        if asks and messages and isinstance(messages[-1], HumanMessage):
-            await capture(scope, spoken(messages), thread=messages)
-        return await recall_for(scope, messages, self._recall, k=self._k)
+    async def _enter(self, scope: CallScope, request: ModelRequest[Any], *, asks: bool) -> Recalled:
+        shown = to_messages(request.messages, role=HumanMessage)  # other middleware may add dicts and tuples
+        thread, question = _of_thread(shown, request.state["messages"])
+        if asks and thread and isinstance(thread[-1], HumanMessage):
+            await capture(scope, spoken(thread), thread=thread)
+        return await recall_for(scope, shown, self._recall, k=self._k, question=question)
 
     def _offered(self, request: ModelRequest[Any], scope: CallScope) -> ModelRequest[Any]:
         """The request with tools that offer the spaces of this call, if each call has its own."""
@@ -138,6 +140,20 @@ class MemoryMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
         if not recalled:
             return request
         return request.override(system_message=with_memories(request.system_message, recalled.text))
+
+
+def _of_thread(
+    shown: Sequence[BaseMessage], thread: Sequence[BaseMessage]
+) -> tuple[list[BaseMessage], BaseMessage | None]:
+    """The messages of a request that are of the thread, as the request shows them, and the last question among them.
+
+    Other middleware adds messages to a request alone, such as the names of files, which nobody said. If it shows
+    another question instead of the last one, there is none.
+    """
+    asked = next((message.id for message in reversed(thread) if isinstance(message, HumanMessage)), None)
+    known = {message.id for message in thread}
+    said = [message for message in shown if message.id is not None and message.id in known]
+    return said, next((message for message in said if message.id == asked), None)
 
 
 def _is_called_by_a_tool() -> bool:

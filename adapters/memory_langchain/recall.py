@@ -44,13 +44,20 @@ async def recall(
     return await recall_with(scope.reach, query, replace(options, limit=limit, without=without))
 
 
-async def recall_for(scope: CallScope, messages: Sequence[BaseMessage], options: RecallOptions, *, k: int) -> Recalled:
-    """`recall` for the last question of a thread, without the messages that the thread shows."""
+async def recall_for(
+    scope: CallScope,
+    messages: Sequence[BaseMessage],
+    options: RecallOptions,
+    *,
+    k: int,
+    question: BaseMessage | None = None,
+) -> Recalled:
+    """`recall` for a question, by default the last one of these messages, without what the messages show."""
     ids = {message.id for message in messages if message.id is not None}
     texts = {searchable_text(message) for message in messages}  # a client may resend it under other ids
 
     def is_shown(record: MemoryRecord) -> bool:
         return record.session == scope.session and (message_id(record) in ids or record.text in texts)
 
-    question = next((str(message.text) for message in reversed(messages) if message.type == "human"), "")
-    return await recall(scope, question, options, k=k, is_shown=is_shown)
+    asked = question or next((message for message in reversed(messages) if message.type == "human"), None)
+    return await recall(scope, str(asked.text) if asked else "", options, k=k, is_shown=is_shown)

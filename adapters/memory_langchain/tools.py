@@ -69,12 +69,28 @@ def _structured(tool: Tool, scopes: ScopeResolver) -> StructuredTool:
     return StructuredTool(
         name=tool.name,
         description=tool.description,
-        args_schema=dict(tool.parameters),
+        args_schema=_schema(tool.parameters),
         func=call,
         coroutine=acall,
         response_format="content_and_artifact",
         handle_tool_error=True,
     )
+
+
+def _schema(parameters: Mapping[str, Any]) -> dict[str, Any]:
+    """The schema with null for an optional argument that is not given, as in schemas that LangChain derives from
+    functions. In OpenAI's strict mode a model gives every argument, and would otherwise have to pick a category."""
+    required = parameters.get("required", ())
+    properties = {
+        name: one if name in required else _or_null(one) for name, one in parameters.get("properties", {}).items()
+    }
+    return {**parameters, "properties": properties}
+
+
+def _or_null(value: Mapping[str, Any]) -> dict[str, Any]:
+    meaning = {name: value[name] for name in ("description",) if name in value}
+    kinds = {name: one for name, one in value.items() if name not in meaning}
+    return {"anyOf": [kinds, {"type": "null"}], **meaning}
 
 
 def _context(scopes: ScopeResolver, config: RunnableConfig) -> ToolContext:

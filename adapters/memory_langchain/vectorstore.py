@@ -164,7 +164,7 @@ class MemoryVectorStore(VectorStore):
         """Return the documents that match a query best, best first.
 
         Args:
-            query: A question.
+            query: A question. A blank one, which other stores also accept, lists the documents, newest first.
             k: At most this many; 0 for none.
             filter: Conditions on the metadata, as for `MemoryStore`: `{"page": {"$lt": 10}, "lang": "en"}`.
         """
@@ -359,14 +359,11 @@ class MemoryVectorStore(VectorStore):
             return await self._memory.search_by_vector(
                 query, limit=k, where=where, floor=False, diversity=diversity, candidates=candidates
             )
+        if not query.strip():
+            return [Hit(record, 0.0, None) for record in (await self._memory.list(where=where, limit=k)).records]
+        text = cut_query(query)
         return await self._memory.search(
-            cut_query(query),
-            limit=k,
-            where=where,
-            mode=self._mode,
-            floor=False,
-            diversity=diversity,
-            candidates=candidates,
+            text, limit=k, where=where, mode=self._mode, floor=False, diversity=diversity, candidates=candidates
         )
 
     def _draft(self, text: str, metadata: Mapping[str, Any], identity: str) -> Draft:

@@ -16,6 +16,10 @@ from memory_core import BoundMemory, InvalidInputError, Message, Role, SharedMem
 
 _MAX_MESSAGES: Final = 200
 """Messages read from the end of a transcript. Earlier messages were remembered when their own turn ended."""
+_NOT_SAID: Final = ("isMeta", "isSidechain", "isCompactSummary", "isApiErrorMessage")
+"""Marks of entries that Claude Code writes itself, such as the summary that replaces a long conversation."""
+_OUTPUTS: Final = ("<local-command-", "<bash-stdout>", "<bash-stderr>")
+"""What the text of an entry begins with that is the output of a command."""
 _ROLES: Final[Mapping[object, Role]] = {"user": "user", "assistant": "assistant"}
 
 Event = Mapping[str, object]
@@ -56,17 +60,17 @@ async def run_hook(memory: BoundMemory | SharedMemory, event: str) -> str:
 def _messages(transcript: Path) -> Iterator[Message]:
     """The messages of the user and the model in a Claude Code transcript, oldest first."""
     try:
-        lines = transcript.read_text(encoding="utf-8").splitlines()
+        lines = transcript.read_text(encoding="utf-8").split("\n")  # texts contain other separators, such as U+2028
     except (OSError, UnicodeDecodeError) as cause:
         raise InvalidInputError(f"the transcript {str(transcript)!r} cannot be read: {cause}") from cause
     for line in lines:
         entry: Event = _object(line) if line.strip() else {}
         message = entry.get("message")
         role = _ROLES.get(entry.get("type"))
-        if role is None or not isinstance(message, Mapping) or entry.get("isMeta") or entry.get("isSidechain"):
+        if role is None or not isinstance(message, Mapping) or any(entry.get(mark) for mark in _NOT_SAID):
             continue
         text = _text(cast("Event", message).get("content"))
-        if text:
+        if text and not text.startswith(_OUTPUTS):
             key = entry.get("uuid")
             yield Message(text, role=role, id=key if isinstance(key, str) else None, occurred_at=_moment(entry))
 

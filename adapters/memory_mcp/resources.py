@@ -5,19 +5,23 @@ from __future__ import annotations
 import json
 from collections.abc import Awaitable
 from dataclasses import dataclass
-from typing import Final, TypeVar
+from typing import Any, Final, TypeVar
 from urllib.parse import quote
 
 from memory_core import BoundMemory, MemoryCoreError, StorageError
 from memory_core.adapting import remembered_block
 from memory_mcp.owners import Owner, own
 from memory_mcp.showing import space_of, stored
-from memory_mcp.values import MAX_QUERY_CHARS, MAX_RESULTS
+from memory_mcp.values import MAX_QUERY_CHARS, MAX_RESULTS, complaints
 
 try:
-    from mcp.server.mcpserver import MCPServer
+    from mcp.server.mcpserver import Context, MCPServer
     from mcp.server.mcpserver.exceptions import ResourceError, ResourceNotFoundError
-    from pydantic import Field
+    from mcp.server.mcpserver.prompts import Prompt
+    from mcp.shared.exceptions import MCPError
+    from mcp_types import INVALID_PARAMS
+    from pydantic import Field, ValidationError
+    from typing_extensions import override
 except ImportError as error:
     raise ImportError("`memory_mcp` needs the MCP SDK: pip install 'memory-core[mcp]'") from error
 
@@ -40,7 +44,7 @@ class MemoryResources:
             self.collection
         )
         server.resource("memory://memories/{id}", name="memory", title="A memory", mime_type=_JSON)(self.memory)
-        server.prompt(name="what_is_known", title="What is known")(self.what_is_known)
+        server.add_prompt(_SafePrompt.from_function(self.what_is_known, title="What is known"))
 
     async def collections(self) -> str:
         """The collections with memories, each with the URI of its resource."""
@@ -75,6 +79,22 @@ class MemoryResources:
             return (await handle.recall(topic)).text or nothing
         records = (await handle.list(order="importance", limit=20)).records
         return remembered_block([], [record.text for record in records if record.text]) or nothing
+
+
+class _SafePrompt(Prompt):
+    """A prompt whose errors say what was wrong with the arguments; the SDK would log a traceback that quotes them."""
+
+    @override
+    async def render(self, arguments: dict[str, Any] | None, context: Context[Any, Any]) -> Any:
+        try:
+            return await super().render(arguments, context)
+        except ValueError as failure:
+            cause = failure.__cause__
+            if isinstance(cause, ValidationError):
+                raise MCPError(INVALID_PARAMS, f"{self.name} failed: {complaints(cause)}") from cause
+            if isinstance(cause, MemoryCoreError) and not isinstance(cause, StorageError):
+                raise MCPError(INVALID_PARAMS, f"{self.name} failed: {cause}") from cause
+            raise
 
 
 def _narrower(handle: BoundMemory, collection: str) -> BoundMemory:

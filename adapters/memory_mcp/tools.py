@@ -48,6 +48,7 @@ from memory_mcp.values import (
     Space,
     StoredMemory,
     SupersedeAnswer,
+    complaints,
 )
 
 try:
@@ -296,7 +297,7 @@ class _SafeTool(Tool):
             raise
         except ToolError as failure:
             if isinstance(failure.__cause__, ValidationError):
-                raise ToolError(f"{self.name} failed: {_complaints(failure.__cause__)}") from failure.__cause__
+                raise ToolError(f"{self.name} failed: {complaints(failure.__cause__)}") from failure.__cause__
             raise
 
 
@@ -321,15 +322,3 @@ def _answer(value: BaseModel, text: str) -> CallToolResult:
         content=[TextContent(type="text", text=text)],
         structured_content=value.model_dump(mode="json", exclude_none=True),
     )
-
-
-def _complaints(failure: ValidationError) -> str:
-    """The first few errors in the arguments, without the values, which the caller knows."""
-    errors = failure.errors(include_url=False, include_context=False, include_input=False)
-    shown = [f"{'.'.join(map(str, error['loc']))}: {_reason(error['type'], error['msg'])}" for error in errors[:5]]
-    more = [f"and {len(errors) - 5} more"] if len(errors) > 5 else []
-    return "; ".join([*shown, *more])
-
-
-def _reason(kind: str, message: str) -> str:
-    return "there is no such argument" if kind == "extra_forbidden" else message.removeprefix("Value error, ")

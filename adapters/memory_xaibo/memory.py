@@ -27,14 +27,14 @@ Attributes = dict[str, Any]
 MAX_RESULTS: Final = 10_000
 """Most results of one search."""
 PAGE: Final = 1_000
-"""Default page size of `list_memories`."""
+"""Memories that are read at a time."""
 
 
 class MemoryList(list[dict[str, Any]]):
-    """A page of memories with the cursor of the next page."""
+    """Memories, with the cursor of the next page if a page was asked for."""
 
     cursor: str | None = None
-    """Pass it to `list_memories` for the next page; `None` on the last page."""
+    """Pass it to `list_memories` for the next page; `None` if there is none."""
 
 
 class CoreMemory(MemoryProtocol):
@@ -105,16 +105,21 @@ class CoreMemory(MemoryProtocol):
         label = self._reach.label_of(record) if isinstance(self._reach, SharedMemory) else None
         return memory if label is None else {**memory, "attributes": {**memory["attributes"], "space": label}}
 
-    async def list_memories(self, *, limit: int = PAGE, cursor: str | None = None) -> MemoryList:
-        """Return memories, oldest first, one page at a time.
+    async def list_memories(self, *, limit: int | None = None, cursor: str | None = None) -> MemoryList:
+        """Return all memories, oldest first, or a page of them.
 
         Args:
-            limit: Page size, 1 to 10,000.
+            limit: Page size, 1 to 10,000; by default there are no pages.
             cursor: `cursor` of the previous page.
         """
-        page = await self._reach.list(order="oldest", limit=limit, cursor=cursor)
-        memories = MemoryList(map(self._shown, page.records))
-        memories.cursor = page.cursor
+        memories = MemoryList()
+        while True:
+            page = await self._reach.list(order="oldest", limit=PAGE if limit is None else limit, cursor=cursor)
+            memories.extend(map(self._shown, page.records))
+            cursor = page.cursor
+            if limit is not None or cursor is None:
+                break
+        memories.cursor = cursor
         return memories
 
     async def delete_memory(self, memory_id: str) -> bool:

@@ -150,7 +150,7 @@ class VectorMemory(MemoryProtocol):
         insist_on_k(k)
         return await self._nearest(await self._embedded("audio", audio_data), k)
 
-    async def list_memories(self, *, limit: int = PAGE, cursor: str | None = None) -> MemoryList:
+    async def list_memories(self, *, limit: int | None = None, cursor: str | None = None) -> MemoryList:
         """See `CoreMemory.list_memories`."""
         return await self._kept.list_memories(limit=limit, cursor=cursor)
 

@@ -191,6 +191,45 @@ def test_what_another_middleware_redacts_is_never_stored(ann: BoundMemory) -> No
     assert saved(ann)[0] == "I am [REDACTED_EMAIL]"
 
 
+FILES = "Files of this conversation: budget.xlsx, cake.txt"
+
+
+@pytest.mark.parametrize("extra", [{"role": "user", "content": FILES}, ("user", FILES), HumanMessage(FILES)])
+async def test_what_another_middleware_adds_to_a_request_alone_is_shown_but_not_stored(
+    extra: Any, ann: BoundMemory
+) -> None:
+    run_sync(ann.add_many, ["Ann drinks jasmine tea", "The budget is 50 euros"])
+
+    class Files(AgentMiddleware):
+        def wrap_model_call(self, request: Any, handler: Any) -> Any:  # as LangChain's pages add files
+            return handler(request.override(messages=[*request.messages, extra]))
+
+        async def awrap_model_call(self, request: Any, handler: Any) -> Any:
+            return await handler(request.override(messages=[*request.messages, extra]))
+
+    model = ScriptedChatModel(script=lambda prompt: "noted")
+    agent = agent_with(ann, model, k=1, middleware=[Files()], checkpointer=InMemorySaver())
+    agent.invoke(ask("Which tea?"), THREAD)
+    await agent.ainvoke(ask("And which tea at noon?"), THREAD)
+    assert saved(ann) == ["Which tea?", "noted", "And which tea at noon?", "noted"]
+    for prompt in model.prompts:
+        assert "jasmine" in prompt[0].text
+        assert prompt[-1].text == FILES
+
+
+def test_a_question_that_another_middleware_rewrites_is_recalled_for_as_rewritten(ann: BoundMemory) -> None:
+    run_sync(ann.add, "Ann drinks jasmine tea")
+
+    class Translated(AgentMiddleware):
+        def wrap_model_call(self, request: Any, handler: Any) -> Any:
+            return handler(request.override(messages=[HumanMessage("Which tea?")]))
+
+    model = ScriptedChatModel(script=["noted"])
+    agent_with(ann, model, middleware=[Translated()]).invoke(ask("Welcher Aufguss?"), THREAD)
+    assert "jasmine" in model.prompts[0][0].text
+    assert saved(ann) == ["Welcher Aufguss?", "noted"]
+
+
 @pytest.mark.parametrize("user", [None, "", "  "])
 async def test_without_a_user_the_agent_refuses_before_the_model_is_asked(
     open_handle: BoundMemory, user: str | None

@@ -105,6 +105,19 @@ def test_the_schemas_hold_what_the_model_may_say_and_no_scope(tools: dict[str, S
     }
 
 
+def test_a_model_that_has_to_give_every_argument_can_leave_open_what_is_optional(
+    tools: dict[str, StructuredTool], open_handle: BoundMemory
+) -> None:
+    optional = {"store_memory": {"context"}, "search_memories": {"limit", "category"}, "list_memories": {"category"}}
+    for tool in (*tools.values(), *memory_tools(open_handle, tools=[LIST_MEMORIES])):
+        strict = convert_to_openai_tool(tool, strict=True)["function"]["parameters"]
+        assert set(strict["required"]) == set(strict["properties"])  # as `create_agent(response_format=)` asks OpenAI
+        nullable = {name for name, one in strict["properties"].items() if {"type": "null"} in one.get("anyOf", [])}
+        assert nullable >= optional.get(tool.name, set())
+    tools["store_memory"].invoke({"content": "Ann likes tea", "category": "preference", "context": None}, ANN)
+    assert "Ann likes tea" in tools["search_memories"].invoke({"query": "tea", "limit": None, "category": None}, ANN)
+
+
 async def test_an_unusable_argument_is_told_to_the_model(tools: dict[str, StructuredTool]) -> None:
     wrong = call("store_memory", content="tea", category="colour")
     for answer in (tools["store_memory"].invoke(wrong, ANN), await tools["store_memory"].ainvoke(wrong, ANN)):

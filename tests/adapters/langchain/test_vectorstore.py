@@ -17,6 +17,7 @@ from langchain_core.indexing import InMemoryRecordManager, index
 from memory_core import BoundMemory, Embedder, EmbeddingError, InvalidInputError, Memory, Scope, ScopeError, run_sync
 from memory_core.testing.embedder import EmbedderContract
 from memory_langchain import LangChainEmbedder, MemoryRetriever, MemoryVectorStore
+from memory_langchain.recall import SearchMode
 
 FAKE = DeterministicFakeEmbedding(size=6)
 
@@ -109,6 +110,19 @@ async def test_maximal_marginal_relevance_finds_what_was_not_said_yet(vectors: B
     assert len(store.max_marginal_relevance_search(question, k=3, fetch_k=2)) == 2
     with pytest.raises(InvalidInputError, match="lambda_mult"):
         store.max_marginal_relevance_search(question, lambda_mult=1.5)
+
+
+@pytest.mark.parametrize("mode", ["vector", "hybrid", "lexical"])
+async def test_a_blank_query_lists_what_satisfies_the_filter(mode: SearchMode, vectors: BoundMemory) -> None:
+    store, only = MemoryVectorStore(vectors, mode=mode), {"page": {"$gt": 6}}
+    await store.aadd_texts([f"tea {n}" for n in range(9)], [{"page": n} for n in range(9)])
+    newest = [Document("tea 8", metadata={"page": 8}), Document("tea 7", metadata={"page": 7})]
+    for query in ("", " \n"):
+        found = store.similarity_search(query, k=4, filter=only)
+        assert [(one.page_content, one.metadata) for one in found] == [(n.page_content, n.metadata) for n in newest]
+        assert len(await store.asimilarity_search(query, k=4)) == 4
+        assert await store.amax_marginal_relevance_search(query, k=4, filter=only) == found
+        assert store.similarity_search_with_score(query, k=4, filter=only) == [(one, 0.0) for one in found]
 
 
 def test_a_misspelt_argument_is_refused_rather_than_ignored(vectors: BoundMemory) -> None:

@@ -69,6 +69,33 @@ async def test_what_a_turn_said_is_remembered_once_and_recalled_before_the_next_
     assert await run_hook(ann, json.dumps({"prompt": ""})) == ""
 
 
+async def test_what_a_client_writes_into_a_transcript_itself_was_said_by_nobody(
+    ann: BoundMemory, tmp_path: Path
+) -> None:
+    def entry(number: int, text: str, *, role: str = "user", **marks: bool) -> dict[str, Any]:
+        return {"type": role, "uuid": f"c{number}", **marks, "message": {"role": role, "content": text}}
+
+    compacted = "This session is being continued from a previous conversation. Summary: the user likes green paint."
+    own = (
+        entry(1, compacted, isCompactSummary=True, isVisibleInTranscriptOnly=True),
+        entry(2, "<local-command-stdout>Compacted</local-command-stdout>"),
+        entry(3, "<bash-stdout>notes.txt</bash-stdout><bash-stderr></bash-stderr>"),
+        entry(4, "API Error: 529 overloaded", role="assistant", isApiErrorMessage=True),
+    )
+    await run_hook(ann, stop(transcript_in(tmp_path, *own)))
+    assert sorted(await texts(ann)) == ["My spare key is with Mrs Okafor", "Noted, with Mrs Okafor."]
+
+
+async def test_line_separators_within_a_message_do_not_break_a_transcript(ann: BoundMemory, tmp_path: Path) -> None:
+    said = "My locker\u2028is number\x85 12"
+    line = {"type": "user", "uuid": "u6", "message": {"role": "user", "content": said}}
+    file = transcript_in(tmp_path)
+    with file.open("a", encoding="utf-8") as more:
+        more.write(json.dumps(line, ensure_ascii=False) + "\n")  # as JavaScript writes it
+    await run_hook(ann, stop(file))
+    assert said in await texts(ann)
+
+
 async def test_messages_of_any_other_client_are_remembered(ann: BoundMemory) -> None:
     messages = [{"role": "user", "content": "I row"}, {"role": "assistant", "content": "How often?"}]
     for _ in range(2):

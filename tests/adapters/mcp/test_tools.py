@@ -5,12 +5,17 @@ from __future__ import annotations
 import json
 from datetime import UTC, datetime, timedelta
 from typing import Any
+from urllib.parse import quote
 
 import pytest
 from calling import in_process
+from mcp import Client
+from mcp.server.mcpserver import MCPServer
 from mcp.shared.exceptions import MCPError
+from mcp_types import INVALID_PARAMS
 
-from memory_core import BoundMemory, Draft, Memory
+from memory_core import BoundMemory, Draft, Memory, ScopeError, StorageError
+from memory_mcp.resources import MemoryResources
 
 
 async def test_an_update_changes_what_it_names_and_nothing_else(ann: BoundMemory) -> None:
@@ -180,6 +185,19 @@ async def test_memories_and_collections_can_be_read_as_resources(ann: BoundMemor
                 await call.client.read_resource(unknown)
 
 
+@pytest.mark.parametrize("name", ["..", "../notes", "/notes", "C:\\notes"])
+async def test_a_name_that_looks_like_a_path_can_be_read_as_a_resource(name: str, ann: BoundMemory) -> None:
+    await ann.add(Draft("Ann rows", id=name, collection=name))
+    async with in_process(ann) as call:
+
+        async def read(uri: str) -> Any:
+            return json.loads((await call.client.read_resource(uri)).contents[0].model_dump()["text"])
+
+        ((collection,), memory) = await read("memory://collections"), f"memory://memories/{quote(name, safe='')}"
+        assert [one["content"] for one in await read(collection["uri"])] == ["Ann rows"]
+        assert (await read(memory))["id"] == name
+
+
 async def test_the_prompt_primes_with_what_is_known_as_data(ann: BoundMemory) -> None:
     async with in_process(ann) as call:
         prompts = (await call.client.list_prompts()).prompts
@@ -200,6 +218,40 @@ async def test_the_prompt_primes_with_what_is_known_as_data(ann: BoundMemory) ->
         by_topic = await primed(topic="On which days does Ann row?")
         assert "rows" in by_topic.splitlines()[2]  # the first memory, after the two lines that open the block
         assert await primed(topic="What is the capital of Peru?") == "Nothing is remembered about this yet."
+
+
+@pytest.mark.parametrize(
+    ("arguments", "complaint"),
+    [({"topic": "the mill " * 300}, "topic: .*2000"), ({"subject": "the mill"}, "subject: there is no such argument")],
+)
+async def test_a_prompt_with_invalid_arguments_is_refused_without_a_traceback(
+    arguments: dict[str, str], complaint: str, ann: BoundMemory, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with in_process(ann) as call:
+        with pytest.raises(MCPError, match=f"what_is_known failed: {complaint}") as refused:
+            await call.client.get_prompt("what_is_known", arguments)
+        assert refused.value.code == INVALID_PARAMS
+    assert "mill" not in caplog.text
+    assert not [record for record in caplog.records if record.exc_info]
+
+
+@pytest.mark.parametrize(
+    ("error", "complaint"),
+    [
+        (ScopeError("nothing is granted"), "failed: nothing is granted"),
+        (StorageError("disk 7 is full"), "rror"),
+    ],
+)
+async def test_a_prompt_says_what_the_caller_can_change_and_no_internals(error: Exception, complaint: str) -> None:
+    def owner() -> BoundMemory:
+        raise error
+
+    server = MCPServer("memory")
+    MemoryResources(owner).register(server)
+    async with Client(server) as client:
+        with pytest.raises((MCPError, ValueError), match=complaint) as refused:
+            await client.get_prompt("what_is_known", {})
+    assert "disk" not in str(refused.value)
 
 
 async def test_tools_say_what_they_do_to_the_memory(ann: BoundMemory) -> None:

@@ -180,16 +180,22 @@ async def test_an_embedder_of_texts_refuses_images_and_sounds_with_a_sentence(em
     assert await memory.list_memories() == []
 
 
-async def test_a_long_list_is_a_page_with_a_cursor(ann: BoundMemory) -> None:
+@pytest.mark.parametrize("kind", ["core", "vector"])
+async def test_a_list_has_all_memories_or_is_a_page_with_a_cursor(kind: str, ann: BoundMemory) -> None:
     await ann.add_many([Draft(f"memory {n:04}") for n in range(1_050)], embed="later")
-    memory = CoreMemory(memory=ann)
-    first = await memory.list_memories()
-    assert len(first) == 1_000
-    rest = await memory.list_memories(cursor=first.cursor)
-    assert rest.cursor is None
-    assert [one["content"] for one in [*first, *rest]] == [f"memory {n:04}" for n in range(1_050)]
+    parts = Pieces(), Digests(), Growing()
+    memory: Ours = CoreMemory(memory=ann) if kind == "core" else VectorMemory(*parts, memory=ann)
+    every = await memory.list_memories()  # as the protocol says: "List all stored memories"
+    assert [one["content"] for one in every] == [f"memory {n:04}" for n in range(1_050)]
+    assert every.cursor is None
     listed = await MemoryToolProvider(memory).execute_tool("list_memories", {})
-    assert listed.result == first
+    assert listed.result == every
+    first = await memory.list_memories(limit=1_000)
+    assert len(first) == 1_000
+    rest = await memory.list_memories(limit=1_000, cursor=first.cursor)
+    assert rest.cursor is None
+    assert [*first, *rest] == every
+    assert await memory.list_memories(cursor=first.cursor) == rest
 
 
 @pytest.mark.parametrize("kind", ["core", "vector"])

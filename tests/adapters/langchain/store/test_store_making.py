@@ -11,6 +11,8 @@ from typing import Any
 
 import pytest
 from langchain_core.embeddings import DeterministicFakeEmbedding, Embeddings
+from langgraph.store.base import PutOp
+from langgraph.store.memory import InMemoryStore
 
 from memory_core import BoundMemory, FingerprintError, InvalidInputError, Memory, run_sync
 from memory_core.testing import Ticks
@@ -58,6 +60,27 @@ def test_any_embed_of_langgraph_makes_the_vectors(tmp_path: Path, embed: Any) ->
             assert found.score == pytest.approx(1, abs=1e-3)
     if isinstance(embed, AsyncOnly):
         assert len(embed.loops) == 2  # one for each time it was opened
+
+
+def counted(texts: list[str]) -> list[list[float]]:
+    """As in many examples of LangGraph: a text without any of these words has the vector zero."""
+    return [[float(text.count(word)) for word in ("tea", "cat", "dog")] for text in texts]
+
+
+def test_a_text_without_a_direction_is_stored_and_near_to_nothing_else() -> None:
+    index: Any = {"dims": 3, "embed": counted, "fields": ["text"]}
+    mine, theirs = MemoryStore.from_conn_string(":memory:", index=index), InMemoryStore(index=index)
+    texts = {"a": "I like tea", "b": "The engine is loud", "c": "A cat and a dog"}
+    for store in (mine, theirs):
+        store.batch([PutOp(("x",), key, {"text": text}) for key, text in texts.items()])
+    for query, nearest in (("tea", "a"), ("cat", "c")):
+        found = [[item.key for item in store.search(("x",), query=query)] for store in (mine, theirs)]
+        assert [keys[0] for keys in found] == [nearest, nearest]
+        assert found[0][-1] == "b"
+        assert len(found[0]) == len(found[1]) == 3
+    assert len(mine.search(("x",), query="engine")) == 3  # where theirs divides by zero
+    mine.put(("x",), "d", {"text": "More tea"})
+    assert {item.key for item in mine.search(("x",), query="tea", limit=2)} == {"a", "d"}
 
 
 def test_a_file_of_another_model_is_refused(tmp_path: Path) -> None:
