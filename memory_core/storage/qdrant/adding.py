@@ -21,7 +21,7 @@ from memory_core.storage.qdrant.codec import Stored, key, to_row, to_stored
 from memory_core.storage.qdrant.collection import OvertakenError
 from memory_core.storage.qdrant.owners import Owner
 from memory_core.storage.qdrant.removal import delete, matching
-from memory_core.storage.qdrant.where import between, keyed, ordered, owned
+from memory_core.storage.qdrant.where import keyed, ordered, owned, ranged
 from memory_core.storage.qdrant.writing import Changes
 from memory_core.storage.shared.prepared import (
     Prepared,
@@ -309,5 +309,5 @@ async def turns_before(owner: Owner, placed: Sequence[tuple[MemoryRecord, int]])
 
 
 def _latest(owner: Owner, session: str, until: datetime) -> models.QueryRequest:
-    before = owned(owner.key), keyed("session", session), between("occurred_at", None, until)
+    before = owned(owner.key), keyed("session", session), ranged("occurred_at", lte=until)
     return ordered(before, "occurred_at", NEIGHBORS + 1, ["_row"], descending=True)

@@ -24,7 +24,7 @@ from memory_core.storage.qdrant.collection import OvertakenError
 from memory_core.storage.qdrant.owners import Access, Owner, to_owner
 from memory_core.storage.qdrant.removal import sweep
 from memory_core.storage.qdrant.retry import UnansweredError
-from memory_core.storage.qdrant.where import Clause, all_of, beyond, same
+from memory_core.storage.qdrant.where import Clause, all_of, ranged, same
 from memory_core.storage.qdrant.writing import Changes
 from memory_core.storage.shared.prepared import embed_pieces
 
@@ -109,8 +109,8 @@ class Background:
 
     async def _analyse_older(self) -> set[str]:
         """Analyse some texts of older versions. What a newer version analysed stays."""
-        older = beyond("_analysis", ANALYSIS, descending=True)
-        done = await self._store(await self._find(older), self._access.fingerprint)
+        older = await self._find(ranged("_analysis", lt=ANALYSIS))
+        done = await self._store(older, self._access.fingerprint)
         await asyncio.sleep(ANALYSIS_PAUSE_SECONDS if done else 0)
         return done
 

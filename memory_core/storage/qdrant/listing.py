@@ -18,7 +18,7 @@ from memory_core.storage.qdrant.collection import Points, by
 from memory_core.storage.qdrant.owners import Owner, reachable
 from memory_core.storage.qdrant.removal import matching
 from memory_core.storage.qdrant.succession import resolved
-from memory_core.storage.qdrant.where import EVERYTHING, Clause, among, between, beyond, ordered, same
+from memory_core.storage.qdrant.where import EVERYTHING, Clause, among, ordered, ranged, same
 from memory_core.storage.shared.cursors import decode_cursor, encode_cursor, not_a_cursor
 from memory_core.storage.shared.prepared import micros, moment
 from memory_core.where.meaning import folded
@@ -114,7 +114,7 @@ async def touch(owner: Owner, stored: Sequence[Stored], now: datetime) -> tuple[
             fields = {"accessed_at": stamp(now), "_seen_at": stamp(now), "access_count": record.access_count}
             fields["_digest"] = digest_of(replace(item, record=record))
             seen = item.record.accessed_at or item.record.created_at
-            unchanged = between("_seen_at", seen, seen), same("_write", item.write)
+            unchanged = ranged("_seen_at", gte=seen, lte=seen), same("_write", item.write)
             operations.append(points.set_fields(fields, among([item.point]), *unchanged))
             read.append(record)
         await points.write(*operations)
@@ -174,9 +174,9 @@ async def _rows(points: Points, where: Sequence[Clause], request: ListRequest, a
     async def tied(value: float, limit: int) -> list[Found]:
         edge, bounds = _bound(field, value), list[Clause]()
         if after is not None and value == after.value:
-            bounds.append(between("_seq", *((None, after.seq) if descending else (after.seq, None))))
+            bounds.append(ranged("_seq", **{"lte" if descending else "gte": after.seq}))
         # Writes in the same microsecond have the same arrival: fetch a few more, and skip those up to the position.
-        found = await fetch("_seq", limit + 8, between(field, edge, edge), *bounds)
+        found = await fetch("_seq", limit + 8, ranged(field, gte=edge, lte=edge), *bounds)
         if after is not None:
             found = [row for row in found if (place(row) < after if descending else place(row) > after)]
         return found[:limit]
@@ -185,7 +185,7 @@ async def _rows(points: Points, where: Sequence[Clause], request: ListRequest, a
     if after is not None:
         rows = await tied(after.value, missing)
         missing -= len(rows)
-        rest = [beyond(field, _bound(field, after.value), descending=descending)]
+        rest = [ranged(field, **{"lt" if descending else "gt": _bound(field, after.value)})]
     more = await fetch(field, missing, *rest) if missing else []
     if not more or len(more) < missing:
         return rows + more

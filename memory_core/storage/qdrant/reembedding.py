@@ -22,7 +22,7 @@ from memory_core.storage.qdrant.meta import vector_name
 from memory_core.storage.qdrant.owners import Access
 from memory_core.storage.qdrant.retry import MissingPointError, UnansweredError
 from memory_core.storage.qdrant.schema import ensure_vector
-from memory_core.storage.qdrant.where import all_of, beyond
+from memory_core.storage.qdrant.where import all_of, ranged
 from memory_core.storage.shared.prepared import embed_pieces
 
 BATCH: Final = 32
@@ -68,7 +68,7 @@ async def _compute(
     access: Access, embedder: Embedder, vector: str, progress: ProgressCallback | None, computed: int
 ) -> int:
     """One pass over the points that lack the vector; returns how many vectors were computed."""
-    lacking = all_of(beyond("_seq", -1, descending=False), but_not=[models.HasVectorCondition(has_vector=vector)])
+    lacking = all_of(ranged("_seq", gte=0), but_not=[models.HasVectorCondition(has_vector=vector)])
     made = 0
     async for page in access.points.pages(lacking, fields=STORED_FIELDS):
         items = [to_stored(record) for record in page]

@@ -19,7 +19,7 @@ from memory_core.models import RELATIONS, STATES
 from memory_core.storage.qdrant.codec import STORED_FIELDS, Payload, Stored, key, to_stored, token
 from memory_core.storage.qdrant.collection import MAX_POINTS, PAGE, OvertakenError, by
 from memory_core.storage.qdrant.owners import ERASED, Access, Owner, reachable, shard_of, to_owner
-from memory_core.storage.qdrant.where import EVERYTHING, among, any_of, between, owned, same
+from memory_core.storage.qdrant.where import EVERYTHING, among, any_of, owned, ranged, same
 from memory_core.storage.qdrant.writing import Changes
 from memory_core.where.value import Where
 
@@ -97,7 +97,7 @@ async def postpone(owner: Owner, expiries: Mapping[str, datetime | None], now: d
 async def sweep_owner(owner: Owner, now: datetime) -> int:
     """Delete the expired records in reach; returns how many."""
     reach = await reachable([owner], EVERYTHING, None) or []
-    expired = await owner.records(*reach, between("expires_at", None, now))
+    expired = await owner.records(*reach, ranged("expires_at", lte=now))
     await delete(owner, expired, now, forget=False)
     return len(expired)
 
@@ -141,7 +141,7 @@ async def sweep(access: Access, now: datetime) -> None:
     points = access.points
     for record in await points.all(same("_keys", ERASED), fields=["_ended", "_write", "expires_at"]):
         await _empty_late(access, record.id, record.payload, now)
-    found = await points.all(between("expires_at", None, now), fields=["_marker", "_owner", "_write"])
+    found = await points.all(ranged("expires_at", lte=now), fields=["_marker", "_owner", "_write"])
     payloads = [(record.id, record.payload) for record in found]
     old = [(point, payload["_write"]) for point, payload in payloads if payload.get("_marker") == "deleted"]
     for some in by(PAGE, old):
