@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 import uuid
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Final
 
-from memory_core.errors import DuplicateIdError, EmbeddingError, reason_for_log
+from memory_core.errors import DuplicateIdError
 from memory_core.models import STATES, MemoryRecord
-from memory_core.progress import ProgressCallback
-from memory_core.protocols import Embedder
 from memory_core.retrieval.features import is_turn
 from memory_core.storage.qdrant import succession
 from memory_core.storage.qdrant.client import models
@@ -25,7 +22,6 @@ from memory_core.storage.qdrant.where import keyed, ordered, owned, ranged
 from memory_core.storage.qdrant.writing import Changes
 from memory_core.storage.shared.prepared import (
     Prepared,
-    embed_pieces,
     insist_on_reach,
     is_searched_differently,
     merged,
@@ -36,13 +32,9 @@ from memory_core.storage.shared.prepared import (
 )
 from memory_core.where.value import Where
 
-logger = logging.getLogger(__name__)
-
 NEIGHBORS: Final = 2
 """How many turns before it a turn knows."""
 
-Embedded = Mapping[str, Prepared]
-"""Records with vectors, by their text."""
 Before = Mapping[str, Sequence[int]]
 """The arrivals of the turns before each new one, by the id of the record."""
 
@@ -54,15 +46,9 @@ class Batch:
     items: Sequence[Prepared]
     is_put: bool
     """Whether a record replaces the stored one of its source key; otherwise it updates it."""
-    embedded: Embedded
     write: str
     """The token of the call; what has it was stored by an earlier attempt."""
     now: datetime
-
-    def with_vectors(self, item: Prepared) -> Prepared:
-        """The item with the vectors of its text, if they were computed."""
-        found = self.embedded.get(item.record.text)
-        return item if found is None else item._replace(vectors=found.vectors, made_by=found.made_by)
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,37 +65,19 @@ class _Survey:
     """Expired records at other points, whose ids are needed."""
 
 
-async def embedded(
-    embedder: Embedder | None, items: Sequence[Prepared], progress: ProgressCallback | None = None
-) -> Embedded:
-    """The items with vectors; none if there is no embedder or it fails, and the vectors are then pending."""
-    wanted = [item for item in items if item.chunks]
-    if embedder is None or not wanted:
-        return {}
-    try:
-        vectors = await embed_pieces(embedder, [(item.record.text, item.chunks) for item in wanted], progress)
-    except EmbeddingError as error:
-        logger.warning("vectors of %d records are pending: %s", len(wanted), reason_for_log(error))
-        return {}
-    made_by = embedder.fingerprint
-    return {item.record.text: item.embedded(rows, made_by) for item, rows in zip(wanted, vectors, strict=True)}
-
-
-async def to_embed(owner: Owner, items: Sequence[Prepared], *, is_put: bool) -> list[Prepared]:
-    """The items that need vectors: those whose text is neither stored under their source key nor, unless it is put,
-    forgotten."""
-    places = {item.record.source_key: owner.access.names.point_of(item.record) for item in items}
-    places.pop(None, None)
-    found = await owner.points.read(sorted(places.values()), fields=["text", "_marker"]) if places else []
-    known = {record.id: record.payload for record in found}
-    there = {source: known[point] for source, point in places.items() if point in known}
-
-    def is_wanted(item: Prepared) -> bool:
-        payload = there.get(item.record.source_key, {})
+async def unchanged(owner: Owner, items: Sequence[Prepared], *, is_put: bool) -> set[str]:
+    """The ids of the items that need no vectors: their text is stored under their source key or, unless it is put,
+    their source key is forgotten."""
+    points = {item.record.id: owner.access.names.point_of(item.record) for item in items if item.record.source_key}
+    found = await owner.points.read(sorted({*points.values()}), fields=["text", "_marker"]) if points else []
+    there = {point.id: point.payload for point in found}
+    kept: set[str] = set()
+    for item in items:
+        payload = there.get(points.get(item.record.id, ""), {})
         is_forgotten = payload.get("_marker") == "forgotten" and not is_put
-        return not is_forgotten and payload.get("text") != item.record.text
-
-    return [item for item in items if is_wanted(item)]
+        if is_forgotten or payload.get("text") == item.record.text:
+            kept.add(item.record.id)
+    return kept
 
 
 async def write(owner: Owner, batch: Batch, remove: Collection[str] = ()) -> list[MemoryRecord | None]:
@@ -133,9 +101,8 @@ async def write(owner: Owner, batch: Batch, remove: Collection[str] = ()) -> lis
             seqs[point] = known.seq
     before = await turns_before(owner, [(plan[point].record, seq) for point, seq in seqs.items()])
     changes = Changes(owner, batch.write)
-    for point, planned in plan.items():
-        item, was = batch.with_vectors(planned), seen.by_point.get(point)
-        if was is not None:
+    for point, item in plan.items():
+        if (was := seen.by_point.get(point)) is not None:
             await _change(changes, was, item, before)
             continue
         fresh = Stored(

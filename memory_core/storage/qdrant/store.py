@@ -33,7 +33,7 @@ from memory_core.storage.qdrant.reembedding import reembed
 from memory_core.storage.qdrant.settings import IN_MEMORY, Layout, Patience, Server, from_uri, to_server
 from memory_core.storage.qdrant.transfer import QdrantPort
 from memory_core.storage.qdrant.where import EVERYTHING
-from memory_core.storage.shared.prepared import Prepared, prepare, prepare_all, query_vector, versions_of
+from memory_core.storage.shared.prepared import prepare, prepare_all, query_vector, versions_of, with_vectors
 from memory_core.where.value import Where
 
 logger = logging.getLogger(__name__)
@@ -200,8 +200,8 @@ class QdrantStore:
         now, write = self._clock(), token()
         known = await self._access.run(scope, lambda owner: listing.existing(owner, id, now))
         made = await off_loop(is_long_patch(patch), lambda: self._prepare(patched(known.record, patch, now)))
-        if known.record.text != made.record.text:
-            made = (await adding.embedded(self._embedder, [made])).get(made.record.text, made)
+        if self._embedder is not None and known.record.text != made.record.text:
+            (made,) = await with_vectors(self._embedder, [made])
 
         async def work(owner: Owner) -> MemoryRecord:
             current = await listing.existing(owner, id, now)
@@ -328,11 +328,10 @@ class QdrantStore:
         if not records and not remove:
             return []
         items = await prepare_all(self._prepare, records)
-        wanted: Sequence[Prepared] = ()
         if embedder is not None:
-            wanted = await self._access.run(scope, lambda owner: adding.to_embed(owner, items, is_put=is_put))
-        embedded = await adding.embedded(embedder, wanted, progress)
-        batch = adding.Batch(items, is_put, embedded, token(), self._clock())
+            kept = await self._access.run(scope, lambda owner: adding.unchanged(owner, items, is_put=is_put))
+            items = await with_vectors(embedder, items, progress, kept=kept)
+        batch = adding.Batch(items, is_put, token(), self._clock())
         return await self._write(scope, lambda owner: adding.write(owner, batch, remove), alone=is_put)
 
     async def _delete(self, scope: Scope, where: Where, *, forget: bool, expired: bool) -> Collection[Stored]:
