@@ -118,7 +118,7 @@ def new_client(server: Server) -> AsyncQdrantClient:
         grpc_port=server.grpc_port,
         timeout=server.timeout_seconds,
         grpc_options=dict(_RECONNECT),
-        check_compatibility=False,  # it would warn from a separate thread; `Meta.probe` checks the server
+        check_compatibility=False,  # it would warn from a separate thread; `Meta.claim` checks the server
         **tls,
     )
 

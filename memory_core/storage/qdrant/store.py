@@ -134,8 +134,6 @@ class QdrantStore:
         await self._connection.open()
         await schema.ensure_meta(self._connection, self._name, self._layout)
         meta = Meta(Points(self._connection, schema.meta_name(self._name), self._layout))
-        await meta.read()  # a newer format is refused before anything is written
-        await meta.probe()
         found = await meta.claim(None if self._embedder is None else self._embedder.fingerprint)
         await schema.ensure_records(self._connection, self._name, self._layout, found.fingerprint)
         records = Points(self._connection, self._name, self._layout)

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from memory_core.checks import is_long
 from memory_core.chunking import DEFAULT_CHUNKER, Chunker, pieces_of
-from memory_core.errors import DuplicateIdError, EmbeddingError, MemoryCoreError, reason_for_log
+from memory_core.errors import DuplicateIdError, EmbeddingError, FingerprintError, MemoryCoreError, reason_for_log
 from memory_core.loop import off_loop
 from memory_core.models import Fingerprint, Link, MemoryRecord, Scope, Version
 from memory_core.progress import Progress, ProgressCallback
@@ -220,6 +220,20 @@ async def _answer(embedder: Embedder, work: Awaitable[object], wanted: tuple[int
     if vectors.shape != wanted or not np.isfinite(vectors).all():
         raise EmbeddingError(f"{name} returned an array of shape {vectors.shape}; it must be {wanted} and finite")
     return vectors
+
+
+def insist_on_embedder(found: Fingerprint | None, asked: Fingerprint | None) -> None:
+    """Refuse vectors of another embedder than the one of a store's vectors; `None` for no embedder.
+
+    Raises:
+        FingerprintError: The vectors in the store were made by another embedder.
+    """
+    if found is not None and asked is not None and found != asked:
+        raise FingerprintError(
+            f"the vectors of this store were made by {found.name} {found.revision} ({found.dimensions} dimensions), "
+            f"not by {asked.name} {asked.revision} ({asked.dimensions}); open it with that embedder, or "
+            "recompute them: open it with embedder=None and call `await memory.reembed(embedder)`"
+        )
 
 
 def insist_on_reach(scope: Scope, record: MemoryRecord) -> None:
