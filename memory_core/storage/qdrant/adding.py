@@ -277,4 +277,4 @@ async def turns_before(owner: Owner, placed: Sequence[tuple[MemoryRecord, int]])
 
 def _latest(owner: Owner, session: str, until: datetime) -> models.QueryRequest:
     before = owned(owner.key), keyed("session", session), ranged("occurred_at", lte=until)
-    return ordered(before, "occurred_at", NEIGHBORS + 1, ["_row"], descending=True)
+    return ordered(before, "occurred_at", NEIGHBORS + 1, fields=["_row"], descending=True)

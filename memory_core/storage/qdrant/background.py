@@ -19,7 +19,7 @@ from memory_core.models import Fingerprint
 from memory_core.protocols import Clock, Embedder
 from memory_core.retrieval.features import ANALYSIS
 from memory_core.storage.qdrant.client import models
-from memory_core.storage.qdrant.codec import PENDING, STORED_FIELDS, Stored, analysed, to_stored
+from memory_core.storage.qdrant.codec import PENDING, Stored, analysed, to_stored
 from memory_core.storage.qdrant.collection import OvertakenError
 from memory_core.storage.qdrant.owners import Access, Owner, to_owner
 from memory_core.storage.qdrant.removal import sweep
@@ -119,7 +119,7 @@ class Background:
         request = models.QueryRequest(
             filter=all_of(condition),
             limit=BATCH,
-            with_payload=list(STORED_FIELDS),
+            with_payload=True,
             with_vector=False if vector is None else [vector],
         )
         return [(to_stored(point), point.rows(vector)) for point in (await self._access.points.query([request]))[0]]

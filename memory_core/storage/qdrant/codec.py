@@ -53,20 +53,6 @@ CLOSING: Final = "closing"
 
 _TIMES: Final = ("created_at", "updated_at", "accessed_at", "occurred_at", "expires_at", "valid_from", "valid_to")
 NAMES: Final = tuple(field.name for field in fields(MemoryRecord))
-STORED_FIELDS: Final = (
-    *NAMES,
-    "_row",
-    "_born",
-    "_write",
-    "_writes",
-    "_keys",
-    "_spans",
-    "_revisions",
-    "_closing",
-    "_owner",
-)
-"""What `to_stored` reads."""
-
 Payload = dict[str, Any]
 """The JSON payload of a point; values are checked when they become a record."""
 

@@ -13,7 +13,7 @@ from memory_core.models import EMPTY_STATS, STATES, Component, Hit, MemoryRecord
 from memory_core.protocols import ListRequest, SearchRequest
 from memory_core.retrieval.passages import best_passage
 from memory_core.storage.qdrant.client import models
-from memory_core.storage.qdrant.codec import PENDING, STORED_FIELDS, Found, Stored, digest_of, stamp, to_row, to_stored
+from memory_core.storage.qdrant.codec import PENDING, Found, Stored, digest_of, stamp, to_row, to_stored
 from memory_core.storage.qdrant.collection import Points, by
 from memory_core.storage.qdrant.owners import Owner, reachable
 from memory_core.storage.qdrant.removal import matching
@@ -55,8 +55,7 @@ async def page(owner: Owner, request: ListRequest, now: datetime) -> tuple[Page,
     where = await reachable([owner], request.where, now)
     rows = [] if where is None else await _rows(owner.points, where, request, after)
     shown = rows[: request.limit]
-    stored = await resolved([owner], [to_stored(row) for row in shown])
-    stored = [item for item in stored if item.closing is None or item.record.state in request.where.states]
+    stored = await resolved([owner], map(to_stored, shown), request.where.states)
     cursor = None
     if len(rows) > len(shown):
         cursor = encode_cursor(request.order, *_place(shown[-1], _ORDERS[request.order][0]))
@@ -89,7 +88,7 @@ async def _containing(owner: Owner, request: SearchRequest, now: datetime) -> li
 
 async def one(owner: Owner, id: str, now: datetime) -> Stored | None:  # noqa: A002
     """The record with an id, in any state, if it is in reach."""
-    found = await resolved([owner], await matching(owner, Where(states=STATES, ids=(id,)), now))
+    found = await resolved([owner], await matching(owner, Where(states=STATES, ids=(id,)), now), STATES)
     return found[0] if found else None
 
 
@@ -168,7 +167,7 @@ async def _rows(points: Points, where: Sequence[Clause], request: ListRequest, a
         return _place(row, field)
 
     async def fetch(by: str, limit: int, *bounds: Clause) -> list[Found]:
-        wanted = ordered([*where, *bounds], by, limit, (*STORED_FIELDS, "_seen_at"), descending=descending)
+        wanted = ordered([*where, *bounds], by, limit, descending=descending)
         return sorted((await points.query([wanted]))[0], key=place, reverse=descending)
 
     async def tied(value: float, limit: int) -> list[Found]:

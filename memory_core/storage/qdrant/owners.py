@@ -61,7 +61,7 @@ class Owner:
 
     async def records(self, *clauses: Clause) -> list[Stored]:
         """The owner's records that satisfy the conditions."""
-        found = await self.points.all(owned(self.key), *clauses, fields=codec.STORED_FIELDS)
+        found = await self.points.all(owned(self.key), *clauses)
         return [codec.to_stored(record) for record in found]
 
 

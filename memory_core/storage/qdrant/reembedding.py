@@ -16,7 +16,7 @@ from memory_core.errors import FingerprintError, StorageError, UnsupportedError
 from memory_core.progress import Progress, ProgressCallback
 from memory_core.protocols import Embedder
 from memory_core.storage.qdrant.client import models
-from memory_core.storage.qdrant.codec import STORED_FIELDS, Stored, named_vectors, to_stored
+from memory_core.storage.qdrant.codec import Stored, named_vectors, to_stored
 from memory_core.storage.qdrant.collection import by
 from memory_core.storage.qdrant.meta import vector_name
 from memory_core.storage.qdrant.owners import Access
@@ -70,7 +70,7 @@ async def _compute(
     """One pass over the points that lack the vector; returns how many vectors were computed."""
     lacking = all_of(ranged("_seq", gte=0), but_not=[models.HasVectorCondition(has_vector=vector)])
     made = 0
-    async for page in access.points.pages(lacking, fields=STORED_FIELDS):
+    async for page in access.points.pages(lacking):
         items = [to_stored(record) for record in page]
         for some in by(BATCH, [item for item in items if item.spans]):
             vectors = await embed_pieces(embedder, [(item.record.text, item.spans) for item in some])

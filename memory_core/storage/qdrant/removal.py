@@ -16,7 +16,7 @@ from typing import Final
 
 from memory_core.errors import StorageError, reason_for_log
 from memory_core.models import RELATIONS, STATES
-from memory_core.storage.qdrant.codec import STORED_FIELDS, Payload, Stored, key, to_stored, token
+from memory_core.storage.qdrant.codec import Payload, Stored, key, to_stored, token
 from memory_core.storage.qdrant.collection import MAX_POINTS, PAGE, OvertakenError, by
 from memory_core.storage.qdrant.owners import ERASED, Access, Owner, reachable, shard_of, to_owner
 from memory_core.storage.qdrant.where import EVERYTHING, among, any_of, owned, ranged, same
@@ -76,7 +76,7 @@ async def delete(
 async def _unlink(owner: Owner, gone: Collection[str]) -> None:
     """Remove the links to records that are gone, whatever else changes in the records that have them."""
     keys = [key("links", f"{relation}:{one}") for one in sorted(gone) for relation in RELATIONS]
-    found = await owner.points.having("_keys", keys, owned(owner.key), fields=STORED_FIELDS)
+    found = await owner.points.having("_keys", keys, owned(owner.key))
     changes = Changes(owner)
     for known in map(to_stored, {record.id: record for record in found}.values()):
         left = tuple(link for link in known.record.links if link.id not in gone)

@@ -11,13 +11,13 @@ left behind, and `repair` closes or releases them.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from functools import partial
 
-from memory_core.models import STATES, MemoryRecord
-from memory_core.storage.qdrant.codec import CLOSING, STORED_FIELDS, Stored, key, stamp, to_record
+from memory_core.models import STATES, MemoryRecord, State
+from memory_core.storage.qdrant.codec import CLOSING, Stored, key, stamp, to_record
 from memory_core.storage.qdrant.collection import OvertakenError
 from memory_core.storage.qdrant.owners import LIFE, Access, Owner, shard_of, to_owner
 from memory_core.storage.qdrant.removal import matching
@@ -65,13 +65,17 @@ async def close(owner: Owner, heirs: Heirs) -> None:
     await changes.carry_out()
 
 
-async def resolved(owners: Sequence[Owner], found: Sequence[Stored]) -> list[Stored]:
-    """Records as a reader sees them: a claimed one is closed if an active record supersedes it."""
-    heirs = await _active_at(owners, [item for item in found if item.record.state == "active"])
+async def resolved(owners: Sequence[Owner], found: Iterable[Stored], states: Collection[State]) -> list[Stored]:
+    """Records as a reader sees them: a claimed one is closed if an active record supersedes it, and left out if closed
+    records are not in `states`."""
+    read = list(found)
+    heirs = await _active_at(owners, [item for item in read if item.record.state == "active"])
     seen: list[Stored] = []
-    for item in found:
+    for item in read:
         heir = None if item.closing is None else heirs.get(item.closing[0])
-        seen.append(item if heir is None else replace(item, record=retired(item.record, heir)))
+        after = item if heir is None else replace(item, record=retired(item.record, heir))
+        if heir is None or after.record.state in states:
+            seen.append(after)
     return seen
 
 
@@ -105,7 +109,7 @@ async def _repair(owner: Owner, now: datetime) -> int:
 async def _active_at(owners: Sequence[Owner], claimed: Iterable[Stored]) -> Heirs:
     """The active records, by point, that are about to supersede these."""
     points = sorted({item.closing[0] for item in claimed if item.closing is not None})
-    found = await owners[0].points.read(points, fields=STORED_FIELDS) if points else []
+    found = await owners[0].points.read(points) if points else []
     keys = {owner.key for owner in owners}
     records = {point.id: to_record(point.payload) for point in found if point.payload.get("_owner") in keys}
     return {point: record for point, record in records.items() if record.state == "active"}

@@ -63,7 +63,7 @@ class QdrantPort:
         async def read(owner: Owner) -> list[Carried]:
             keys = [codec.key("id", one) for one in ids]
             found = await owner.points.having(
-                "_keys", keys, owned(owner.key), fields=codec.STORED_FIELDS, vectors=[] if vector is None else [vector]
+                "_keys", keys, owned(owner.key), vectors=[] if vector is None else [vector]
             )
             items = [replace(codec.carried(codec.to_stored(record)), vectors=record.rows(vector)) for record in found]
             return sorted(items, key=lambda item: (item.seq, item.record.id))
@@ -134,7 +134,7 @@ class QdrantPort:
         """Write records as they are. What has the same id elsewhere, under another source key, is deleted."""
         ids = {*remove, *(item.record.id for item in items)}
         keys = [codec.key("id", one) for one in sorted(ids)]
-        found = await owner.points.having("_keys", keys, owned(owner.key), fields=codec.STORED_FIELDS)
+        found = await owner.points.having("_keys", keys, owned(owner.key))
         here = {self.access.names.point_of(item.record): item for item in items}
         elsewhere = [codec.to_stored(record) for record in found if record.id not in here]
         await delete(owner, elsewhere, self.clock(), forget=False)

@@ -77,15 +77,15 @@ def all_of(*conditions: Clause, but_not: Sequence[Clause] = ()) -> models.Filter
 
 
 def ordered(
-    where: Sequence[Clause], field: str, limit: int, fields: Sequence[str], *, descending: bool
+    where: Sequence[Clause], field: str, limit: int, *, descending: bool, fields: Sequence[str] | None = None
 ) -> models.QueryRequest:
-    """The first points that satisfy the conditions, in the order of an indexed field, with some fields of each."""
+    """The first points that satisfy the conditions, in the order of an indexed field, with some or all fields."""
     direction = models.Direction.DESC if descending else models.Direction.ASC
     return models.QueryRequest(
         query=models.OrderByQuery(order_by=models.OrderBy(key=field, direction=direction)),
         filter=all_of(*where),
         limit=limit,
-        with_payload=list(fields),
+        with_payload=True if fields is None else list(fields),
     )
 
 
