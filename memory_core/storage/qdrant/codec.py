@@ -74,8 +74,7 @@ class Found(NamedTuple):
         return tuple(np.asarray(row, np.float16).tobytes() for row in found or ())
 
 
-@dataclass(frozen=True, slots=True)
-class Row:
+class Row(NamedTuple):
     """What the ranking reads of a record. Times are microseconds since 1970 UTC."""
 
     seq: int
@@ -154,10 +153,7 @@ class Point:
     @property
     def size(self) -> int:
         """About how many bytes it takes in a request."""
-        payload = self.payload
-        texts = [*(payload.get("_keys") or ()), *(text for _, text, _ in payload.get("_revisions") or ())]
-        chars = sum(len(one) for one in (*payload.values(), *texts) if isinstance(one, str))
-        return 2_000 + 2 * chars + 3 * len(payload.get("_terms", "")) + 6 * sum(map(len, self.vectors))
+        return 3 * len(str(self.payload)) + 6 * sum(map(len, self.vectors))
 
 
 @dataclass(frozen=True, slots=True)
@@ -241,7 +237,7 @@ def payload_of(owner: str, item: Prepared, known: Stored, vector: str | None) ->
         "_seq": known.seq,
         "_before": list(known.before),
         "_terms": " ".join(terms_of_record(record)),
-        "_row": [getattr(row, field.name) for field in fields(Row)],
+        "_row": list(row),
         "_analysis": ANALYSIS,
         "_keys": [*keys_of(record), *(name for name, is_set in flags.items() if is_set)],
         "_spans": [list(span) for span in item.chunks],
@@ -251,13 +247,8 @@ def payload_of(owner: str, item: Prepared, known: Stored, vector: str | None) ->
         "_writes": [*known.writes, known.write][-WRITES_KEPT:],
         "_revisions": [[rev, text, stamp(until)] for rev, text, until in known.revisions],
         "_closing": None if known.closing is None else list(known.closing),
-        "_digest": digest_of(replace(known, record=record)),
+        "_digest": carried(replace(known, record=record)).digest().hex(),
     }
-
-
-def digest_of(known: Stored) -> str:
-    """The digest by which a move or a mirror compares records without downloading them (`Carried.digest`)."""
-    return carried(known).digest().hex()
 
 
 def carried(known: Stored) -> Carried:

@@ -124,16 +124,15 @@ class Points:
     async def having(
         self,
         field: str,
-        values: Sequence[str] | Sequence[int],
+        values: Sequence[str | int],
         *conditions: Clause,
         fields: Fields = True,
         vectors: Sequence[str] = (),
     ) -> list[Found]:
         """All points whose field is one of these values, and that satisfy the conditions."""
         found: list[Found] = []
-        for start in range(0, len(values), NAMED):
-            chosen = any_of(field, values[start : start + NAMED])
-            found += await self.all(*conditions, chosen, fields=fields, vectors=vectors)
+        for some in by(NAMED, values):
+            found += await self.all(*conditions, any_of(field, some), fields=fields, vectors=vectors)
         return found
 
     async def query(self, requests: Sequence[models.QueryRequest]) -> list[list[Found]]:
@@ -185,25 +184,22 @@ class Points:
 
         await self.connection.call(attempt)
 
-    async def upsert(
-        self, points: Sequence[Point], states: Collection[str] | None = None, mode: models.UpdateMode | None = None
-    ) -> None:
+    async def upsert(self, points: Sequence[Point], states: Collection[str] | None = None) -> None:
         """Write points; a request that a server finds too large is halved.
 
         Args:
             states: Replace points that are in one of these states; `None` inserts points that do not exist.
-            mode: Write them in this mode instead.
 
         Raises:
             TooLargeError: A single point is too large.
         """
         unchanged = None if states is None else all_of(any_of("_write", states))
-        usual = models.UpdateMode.INSERT_ONLY if states is None else models.UpdateMode.UPDATE_ONLY
+        mode = models.UpdateMode.INSERT_ONLY if states is None else models.UpdateMode.UPDATE_ONLY
         upsert = models.PointsList(
             points=[point.to_struct() for point in points],
             shard_key=self.shard,
             update_filter=unchanged,
-            update_mode=mode or usual,
+            update_mode=mode,
         )
         try:
             await self.write(models.UpsertOperation(upsert=upsert))
@@ -211,19 +207,13 @@ class Points:
             if len(points) == 1:
                 raise
             half = len(points) // 2
-            await self.upsert(points[:half], states, mode)
-            await self.upsert(points[half:], states, mode)
+            await self.upsert(points[:half], states)
+            await self.upsert(points[half:], states)
 
     def set_fields(self, payload: Payload, *conditions: Clause) -> models.SetPayloadOperation:
         """Set payload fields of the points that satisfy the conditions."""
         given = models.SetPayload(payload=payload, filter=all_of(*conditions), shard_key=self.shard)
         return models.SetPayloadOperation(set_payload=given)
-
-    def set_vectors(self, vectors: Sequence[models.PointVectors], states: Collection[str]) -> models.UpdateOperation:
-        """Set vectors of points that are in one of these states."""
-        unchanged = all_of(any_of("_write", states))
-        given = models.UpdateVectors(points=list(vectors), update_filter=unchanged, shard_key=self.shard)
-        return models.UpdateVectorsOperation(update_vectors=given)
 
     def delete(self, *conditions: Clause) -> models.DeleteOperation:
         """Delete the points that satisfy the conditions."""

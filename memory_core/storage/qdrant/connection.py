@@ -14,15 +14,13 @@ from memory_core.storage.qdrant.client import AsyncQdrantClient
 from memory_core.storage.qdrant.retry import FAILURES, MissingPointError, is_transient, pause_before_retry, translated
 from memory_core.storage.qdrant.settings import DEFAULT_PORT, IN_MEMORY, Patience, Server
 
-T_co = TypeVar("T_co", covariant=True)
 T = TypeVar("T")
+T_co = TypeVar("T_co", covariant=True)
 
 IDF_BY_OWNER: Final = (1, 20)
 """From this release on, term statistics of one owner are requested; earlier servers may not support them."""
 MAX_REQUESTS: Final = 32
 """Maximum number of parallel requests; others wait here instead of in the client's connection pool, which times out."""
-
-
 _RECONNECT: Final = {"grpc.initial_reconnect_backoff_ms": 100, "grpc.max_reconnect_backoff_ms": 2_000}
 """A gRPC channel that lost its server refuses requests during its back-off, by default longer than any `Patience`."""
 

@@ -13,8 +13,8 @@ from memory_core.models import EMPTY_STATS, STATES, Component, Hit, MemoryRecord
 from memory_core.protocols import ListRequest, SearchRequest
 from memory_core.retrieval.passages import best_passage
 from memory_core.storage.qdrant.client import models
-from memory_core.storage.qdrant.codec import PENDING, Found, Stored, digest_of, stamp, to_row, to_stored
-from memory_core.storage.qdrant.collection import Points, by
+from memory_core.storage.qdrant.codec import PENDING, Found, Stored, carried, stamp, to_row, to_stored
+from memory_core.storage.qdrant.collection import MAX_POINTS, PAGE, Points, by
 from memory_core.storage.qdrant.owners import Owner, reachable
 from memory_core.storage.qdrant.removal import matching
 from memory_core.storage.qdrant.succession import resolved
@@ -33,11 +33,6 @@ _ORDERS: Final[dict[Order, tuple[str, bool]]] = {
 """Field, and whether it descends. Ties are ordered by arrival in the same direction."""
 
 _COUNTED: Final = ["kind", "tier", "state", "session", "occurred_at", "importance", "confidence", "_keys", "_row"]
-TOUCHED: Final = 100
-"""How many reads are counted in one request."""
-
-SCANNED: Final = 256
-"""Records of one page of a search for a substring."""
 
 
 class _Place(NamedTuple):
@@ -75,7 +70,7 @@ async def _containing(owner: Owner, request: SearchRequest, now: datetime) -> li
     hits: list[Hit] = []
     cursor: str | None = None
     while needle.strip():
-        wanted = ListRequest(where=request.where, order="newest", limit=SCANNED, cursor=cursor, touch=False)
+        wanted = ListRequest(where=request.where, order="newest", limit=PAGE, cursor=cursor, touch=False)
         found, stored = await page(owner, wanted, now)
         matching = [item for item in stored if needle in folded(item.record.text)]
         parts = [best_passage(item.record.text, item.spans, [needle], None, reach=len(needle) - 1) for item in matching]
@@ -106,12 +101,12 @@ async def touch(owner: Owner, stored: Sequence[Stored], now: datetime) -> tuple[
     A count is set only if the last read is still the one that was read: a request sent twice counts once.
     """
     points, read = owner.points, list[MemoryRecord]()
-    for some in by(TOUCHED, stored):
+    for some in by(MAX_POINTS, stored):
         operations: list[models.UpdateOperation] = []
         for item in some:
             record = replace(item.record, accessed_at=now, access_count=item.record.access_count + 1)
             fields = {"accessed_at": stamp(now), "_seen_at": stamp(now), "access_count": record.access_count}
-            fields["_digest"] = digest_of(replace(item, record=record))
+            fields["_digest"] = carried(replace(item, record=record)).digest().hex()
             seen = item.record.accessed_at or item.record.created_at
             unchanged = ranged("_seen_at", gte=seen, lte=seen), same("_write", item.write)
             operations.append(points.set_fields(fields, among([item.point]), *unchanged))

@@ -11,7 +11,6 @@ from __future__ import annotations
 import asyncio
 import random
 import time
-from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
@@ -23,7 +22,7 @@ from memory_core.errors import StoreUnavailableError
 from memory_core.models import Fingerprint, Scope
 from memory_core.storage.qdrant import codec
 from memory_core.storage.qdrant.codec import Point, Stored
-from memory_core.storage.qdrant.collection import NAMED, EpochError, Guard, OvertakenError, Points
+from memory_core.storage.qdrant.collection import EpochError, Guard, OvertakenError, Points
 from memory_core.storage.qdrant.meta import Meta, vector_name
 from memory_core.storage.qdrant.where import Clause, all_of, among, conditions, owned, undecided
 from memory_core.where.meaning import has_keyword, matcher
@@ -37,7 +36,7 @@ record leaves a marker, and the background work deletes what arrives for an eras
 ERASED: Final = "erased"
 """The key of the points of owners that were erased lately."""
 CACHED: Final = 10_000
-"""How many owners' epochs and authors are cached."""
+"""How many owners' epochs and authors are cached; one more, and all of them are read again."""
 _ATTEMPTS: Final = 20
 _LONGEST_PAUSE_SECONDS: Final = 2.0
 """Between two attempts; a random part of it, so that writers do not meet again."""
@@ -89,11 +88,9 @@ class Access:
     chunker: Chunker
     arrived: int = 0
     """The arrival of the last record; see `codec.Row.seq`."""
-    authors: OrderedDict[str, tuple[float, Sequence[str]]] = field(
-        default_factory=OrderedDict[str, tuple[float, Sequence[str]]]
-    )
+    authors: dict[str, tuple[float, Sequence[str]]] = field(default_factory=dict[str, tuple[float, Sequence[str]]])
     """By the keys of owners: until when, and the authors of their records; see `searching.participants`."""
-    _epochs: OrderedDict[str, int] = field(default_factory=OrderedDict[str, int])
+    _epochs: dict[str, int] = field(default_factory=dict[str, int])
     _locks: WeakValueDictionary[str, asyncio.Lock] = field(default_factory=WeakValueDictionary[str, asyncio.Lock])
 
     @property
@@ -152,20 +149,20 @@ class Access:
         return found[0].payload if found else {}
 
     async def _owners(self, scopes: Sequence[Scope]) -> list[Owner]:
-        places = [self.names.owner(scope) for scope in scopes]
-        for point in places:
-            if point not in self._epochs:
-                self._note(point, int((await self._entry(point)).get("_epoch", 0)))
-        guards = [Guard(point, self._epochs[point]) for point in places]
+        guards = [await self._guard(self.names.owner(scope)) for scope in scopes]
         points = self.points.for_owner(shard_of(scopes[0]), *guards)
         points = points if len(scopes) == 1 else replace(points, shard=None)
         return [Owner(self, scope, guard.epoch, points) for scope, guard in zip(scopes, guards, strict=True)]
 
+    async def _guard(self, point: str) -> Guard:
+        if point not in self._epochs:
+            self._note(point, int((await self._entry(point)).get("_epoch", 0)))
+        return Guard(point, self._epochs[point])
+
     def _note(self, point: str, epoch: int) -> None:
+        if len(self._epochs) >= CACHED:
+            self._epochs.clear()
         self._epochs[point] = epoch
-        self._epochs.move_to_end(point)
-        if len(self._epochs) > CACHED:
-            self._epochs.popitem(last=False)
 
 
 async def reachable(owners: Sequence[Owner], where: Where, now: datetime | None) -> list[Clause] | None:
@@ -178,20 +175,12 @@ async def reachable(owners: Sequence[Owner], where: Where, now: datetime | None)
         owners: Those that are read together.
         now: Excludes records that have expired by then; `None` includes them.
     """
-    points, there = owners[0].points, list[Clause]()
-    if where.ids is not None and len(where.ids) > NAMED:  # more than fit into a condition: use the existing points
-        keys = [codec.key("id", one) for one in dict.fromkeys(where.ids)]
-        named = await points.having("_keys", keys, owned(*(owner.key for owner in owners)), fields=False)
-        there, where = [among([record.id for record in named])], replace(where, ids=None if named else ())
     found = conditions([(owner.key, owner.scope) for owner in owners], where, now)
-    if found is None:
-        return None
-    found += there
     tests = [matcher(condition) for condition in undecided(where)]
-    if not (tests or where.keywords):
+    if found is None or not (tests or where.keywords):
         return found
     matching: list[str] = []
-    async for page in points.pages(all_of(*found), fields=codec.NAMES):
+    async for page in owners[0].points.pages(all_of(*found), fields=codec.NAMES):
         for point in page:
             record = codec.to_record(point.payload)
             if has_keyword(record.text, where.keywords) and all(test(record) for test in tests):

@@ -22,7 +22,7 @@ from memory_core.storage.qdrant.meta import vector_name
 from memory_core.storage.qdrant.owners import Access
 from memory_core.storage.qdrant.retry import MissingPointError, UnansweredError
 from memory_core.storage.qdrant.schema import ensure_vector
-from memory_core.storage.qdrant.where import all_of, ranged
+from memory_core.storage.qdrant.where import all_of, any_of, ranged
 from memory_core.storage.shared.prepared import embed_pieces
 
 BATCH: Final = 32
@@ -83,9 +83,12 @@ async def _compute(
 
 async def _store(access: Access, vector: str, items: Sequence[tuple[Stored, Sequence[bytes]]]) -> None:
     """Add vectors to the points that are unchanged."""
-    vectors = [models.PointVectors(id=item.point, vector=named_vectors(vector, rows)) for item, rows in items]
+    update = models.UpdateVectors(
+        points=[models.PointVectors(id=item.point, vector=named_vectors(vector, rows)) for item, rows in items],
+        update_filter=all_of(any_of("_write", [item.write for item, _ in items])),
+    )
     try:
-        await access.points.write(access.points.set_vectors(vectors, [item.write for item, _ in items]))
+        await access.points.write(models.UpdateVectorsOperation(update_vectors=update))
     except MissingPointError:  # one of them was deleted meanwhile
         for one in items if len(items) > 1 else ():
             await _store(access, vector, [one])

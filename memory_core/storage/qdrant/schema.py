@@ -173,11 +173,7 @@ async def _ensure_shard_key(connection: Connection, name: str) -> None:
     await _once(connection, is_there, lambda client: client.create_shard_key(name, SHARED_SHARD, timeout=STEP_SECONDS))
 
 
-async def _once(
-    connection: Connection,
-    is_there: Request[bool],
-    make: Request[object],
-) -> None:
+async def _once(connection: Connection, is_there: Request[bool], make: Request[object]) -> None:
     """Make what is missing, unless another process, or an earlier attempt of this one, makes it first."""
     if await connection.call(is_there):
         return

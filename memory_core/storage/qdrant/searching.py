@@ -159,9 +159,9 @@ async def participants(owners: Sequence[Owner]) -> set[str]:
         if known is not None and now < known[0]:
             return known[1]
         found = await owner.points.values("author", all_of(owned(owner.key)), limit=MAX_PARTICIPANTS)
+        if len(cached) >= CACHED:
+            cached.clear()
         cached[owner.key] = now + AUTHORS_SECONDS, found
-        if len(cached) > CACHED:
-            cached.popitem(last=False)
         return found
 
     return {author for found in await asyncio.gather(*map(of, owners)) for author in found}

@@ -128,7 +128,8 @@ class QdrantPort:
             return
         numbers = [position.owner, position.next, position.version]
         payload = {"kind": "mirror", "app": scope.app, "user": scope.user, "position": numbers}
-        await points.upsert([Point(point, payload)], mode=models.UpdateMode.UPSERT)
+        entry = models.PointsList(points=[Point(point, payload).to_struct()])
+        await points.write(models.UpsertOperation(upsert=entry))
 
     async def _restore(self, owner: Owner, items: Sequence[Carried], remove: Collection[str]) -> None:
         """Write records as they are. What has the same id elsewhere, under another source key, is deleted."""

@@ -48,7 +48,7 @@ def holding(field: str, term: str) -> Clause:
     return models.FieldCondition(key=field, match=models.MatchText(text=term))
 
 
-def any_of(field: str, values: Collection[str] | Collection[int]) -> Clause:
+def any_of(field: str, values: Collection[str | int]) -> Clause:
     """The field, or one value of its list, is one of these."""
     among: Any = list(values)
     return models.FieldCondition(key=field, match=models.MatchAny(any=among))
