@@ -39,11 +39,6 @@ from memory_core.where.value import Where
 logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
-Records = list[MemoryRecord]
-Scopes = list[Scope]
-Texts = list[str]
-Versions = list[Version]
-MaybeRecords = list[MemoryRecord | None]
 
 DEFAULT_COLLECTION = "memory-core"
 MIRROR_PATIENCE = Patience(attempts=2, deadline_seconds=5.0)
@@ -183,16 +178,6 @@ class QdrantStore:
 
         return await run(scopes, ranked)
 
-    async def list(self, scope: Scope, request: ListRequest) -> Page:
-        """See `Records.list`."""
-        now = self._clock()
-
-        async def read(owner: Owner) -> Page:
-            page, stored = await listing.page(owner, request, now)
-            return replace(page, records=await listing.touch(owner, stored, now)) if request.touch else page
-
-        return await (self._write(scope, read) if request.touch else self._access.run(scope, read))
-
     async def update(self, scope: Scope, id: str, patch: Patch, *, expected_version: int | None) -> MemoryRecord:  # noqa: A002
         """See `Records.update`."""
         now, write = self._clock(), token()
@@ -218,25 +203,24 @@ class QdrantStore:
         """See `Records.delete`."""
         return len(await self._delete(scope, where, forget=forget, expired=False))
 
-    async def put(self, scope: Scope, records: Sequence[MemoryRecord], *, remove: Collection[str]) -> Records:
+    async def put(
+        self, scope: Scope, records: Sequence[MemoryRecord], *, remove: Collection[str]
+    ) -> list[MemoryRecord]:
         """See `KeyValue.put`; removes after everything is written."""
         stored = await self._add(scope, records, self._embedder, is_put=True, remove=remove)
         return [record for record in stored if record is not None]
 
-    async def collections(self, scope: Scope, where: Where) -> Texts:
+    async def collections(self, scope: Scope, where: Where) -> list[str]:
         """See `KeyValue.collections`."""
-        now = self._clock()
-        return await self._access.run(scope, lambda owner: listing.collections(owner, where, now))
+        return await self._access.run(scope, lambda owner: listing.collections(owner, where, self._clock()))
 
     async def postpone(self, scope: Scope, expiries: Mapping[str, datetime | None]) -> None:
         """See `KeyValue.postpone`."""
-        now = self._clock()
-        await self._write(scope, lambda owner: removal.postpone(owner, expiries, now))
+        await self._write(scope, lambda owner: removal.postpone(owner, expiries, self._clock()))
 
     async def sweep(self, scope: Scope) -> int:
         """See `KeyValue.sweep`."""
-        now = self._clock()
-        swept = await self._write(scope, lambda owner: removal.sweep_owner(owner, now))
+        swept = await self._write(scope, lambda owner: removal.sweep_owner(owner, self._clock()))
         logger.info("swept %d expired records", swept)
         return swept
 
@@ -280,14 +264,14 @@ class QdrantStore:
 
     async def stats(self, scope: Scope) -> Stats:
         """See `Counting.stats`."""
-        now, has_embedder = self._clock(), self._embedder is not None
-        return await self._access.run(scope, lambda owner: listing.count(owner, now, has_embedder=has_embedder))
+        has = self._embedder is not None
+        return await self._access.run(scope, lambda owner: listing.count(owner, self._clock(), has_embedder=has))
 
-    async def owners(self) -> Scopes:
+    async def owners(self) -> list[Scope]:
         """See `Maintained.owners`."""
         return await self.port().owners()
 
-    async def check(self) -> Texts:
+    async def check(self) -> list[str]:
         """See `Maintained.check`: the server's status of its collections, and what dead writers left half-done.
 
         The server checks the content of its files itself.
@@ -307,10 +291,9 @@ class QdrantStore:
         repaired = await succession.repair(self._access, self._clock())
         logger.info("repaired %d records that dead writers left half-done", repaired)
 
-    async def versions(self, scope: Scope, id: str) -> Versions:  # noqa: A002
+    async def versions(self, scope: Scope, id: str) -> list[Version]:  # noqa: A002
         """See `Versioned.versions`."""
-        now = self._clock()
-        known = await self._access.run(scope, lambda owner: listing.one(owner, id, now))
+        known = await self._access.run(scope, lambda owner: listing.one(owner, id, self._clock()))
         return [] if known is None else versions_of(known.record, known.revisions)
 
     async def _add(
@@ -322,7 +305,7 @@ class QdrantStore:
         is_put: bool = False,
         remove: Collection[str] = (),
         progress: ProgressCallback | None = None,
-    ) -> MaybeRecords:
+    ) -> list[MemoryRecord | None]:
         if not records and not remove:
             return []
         items = await prepare_all(self._prepare, records)
@@ -365,3 +348,13 @@ class QdrantStore:
     def _wake(self) -> None:
         if self._background is not None:
             self._background.wake()
+
+    async def list(self, scope: Scope, request: ListRequest) -> Page:
+        """See `Records.list`."""
+        now = self._clock()
+
+        async def read(owner: Owner) -> Page:
+            page, stored = await listing.page(owner, request, now)
+            return replace(page, records=await listing.touch(owner, stored, now)) if request.touch else page
+
+        return await (self._write(scope, read) if request.touch else self._access.run(scope, read))
