@@ -58,7 +58,6 @@ class _Survey:
     by_id: Mapping[str, Stored]
     by_point: Mapping[str, Stored]
     forgotten: frozenset[str]
-    """Points of forgotten source keys."""
     vacant: Mapping[str, str]
     """The state of points that are free although they exist: of markers, expired records and erased ones."""
     expired: Sequence[Stored]
@@ -84,9 +83,8 @@ async def write(owner: Owner, batch: Batch, remove: Collection[str] = ()) -> lis
     """Write the batch, given the current state of the store, and then delete the records of the keys in `remove`.
 
     Raises:
-        DuplicateIdError, SupersededError: Nothing of the batch is stored.
-        OvertakenError: Another process was faster; plan again.
-        UnfinishedWriteError, StorageError: See `Changes.carry_out`.
+        DuplicateIdError: An id is taken, or a source key belongs to a record out of reach; nothing is stored.
+        SupersededError, OvertakenError, UnfinishedWriteError, StorageError: See `succession.claim` and `carry_out`.
     """
     seen = await _survey(owner, batch)
     plan, results = _plan(owner, batch, seen)
@@ -158,11 +156,7 @@ async def _survey(owner: Owner, batch: Batch) -> _Survey:
 
 
 def _plan(owner: Owner, batch: Batch, seen: _Survey) -> tuple[dict[str, Prepared], list[MemoryRecord | None]]:
-    """What is written, by point, and the result for the caller.
-
-    Raises:
-        DuplicateIdError: An id is taken, or a source key belongs to a record out of reach.
-    """
+    """What is written, by point, and the result for the caller."""
     plan: dict[str, Prepared] = {}
     places = [owner.access.names.point_of(item.record) for item in batch.items]
     for point, item in zip(places, batch.items, strict=True):
@@ -221,12 +215,7 @@ def _is_made(id: str) -> bool:  # noqa: A002
 
 
 async def update(owner: Owner, was: Stored, item: Prepared, write: str) -> None:
-    """Change a stored record; the write goes through only if what was read is still current.
-
-    Args:
-        item: See `_change`.
-        write: The token of the call.
-    """
+    """Change a stored record, as `_change` does, if what was read is still current; `write` is the call's token."""
     changes = Changes(owner, write)
     is_moved = is_searched_differently(was.record, item.record)
     await _change(changes, was, item, await turns_before(owner, [(item.record, was.seq)] if is_moved else []))
@@ -234,11 +223,7 @@ async def update(owner: Owner, was: Stored, item: Prepared, write: str) -> None:
 
 
 async def _change(changes: Changes, was: Stored, item: Prepared, before: Before) -> None:
-    """Add the change of a stored record.
-
-    Args:
-        item: The new state of the record, with vectors unless they are pending or the text is the same.
-    """
+    """Add the change of a stored record to `item`, which has vectors unless they are pending or the text stays."""
     record, access = item.record, changes.owner.access
     if not is_searched_differently(was.record, record):
         changes.overwrite(was, record)
@@ -252,13 +237,8 @@ async def _change(changes: Changes, was: Stored, item: Prepared, before: Before)
 
 
 async def turns_before(owner: Owner, placed: Sequence[tuple[MemoryRecord, int]]) -> Before:
-    """The arrivals of the turns before these records, with which a search fetches neighbours (`searching.py`).
-
-    They are hints: a turn that arrives later and was said earlier does not change them.
-
-    Args:
-        placed: Records with their own arrivals.
-    """
+    """The arrivals of the turns before these records, which are given with their own: a search fetches them as
+    neighbours. They are hints: a turn that arrives later and was said earlier does not change them."""
     by_session: dict[str, list[tuple[int, int, str]]] = {}
     for record, seq in placed:
         if record.session is not None and is_turn(record.kind, record.role):

@@ -58,13 +58,11 @@ Payload = dict[str, Any]
 
 
 class Found(NamedTuple):
-    """A point as it was read."""
+    """A point as it was read, with the fields and the vectors that were asked for, as the client returns them."""
 
     id: str
     payload: Payload
-    """The fields that were asked for."""
     vectors: Any = None
-    """Those that were asked for, by name, as the client returns them."""
     score: float = 0.0
 
     def rows(self, vector: str | None) -> tuple[bytes, ...]:
@@ -106,7 +104,6 @@ class Stored:
     write: str
     """The write that changed it last, with which a writer detects that another one was faster."""
     is_pending: bool = False
-    """Whether its vectors are pending."""
     is_forgotten: bool = False
     """Whether its source key was forgotten before it was put, and stays so when the record is gone."""
     spans: Sequence[tuple[int, int]] = ()
@@ -138,9 +135,8 @@ class Point:
     id: str
     payload: Payload
     vectors: Sequence[bytes] = ()
-    """float16 rows; empty while they are pending."""
+    """float16 rows of `vector`; empty while they are pending."""
     vector: str | None = None
-    """The name of the vector that holds them."""
 
     def to_struct(self) -> models.PointStruct:
         vector: dict[str, Any] = {}
@@ -208,7 +204,6 @@ def payload_of(owner: str, item: Prepared, known: Stored, vector: str | None) ->
     """The complete payload of a record; unset fields are `None`.
 
     Args:
-        owner: The owner's key with its epoch.
         known: Its position in the store and the write; its record is not used.
         vector: The name of the vector that the point has or is about to have; `None` while vectors are pending.
     """

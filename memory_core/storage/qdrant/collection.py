@@ -45,10 +45,9 @@ class OvertakenError(Exception):
 
 
 class Guard(NamedTuple):
-    """The epoch in which an owner is read and written, checked with every `read` and `query`."""
+    """The epoch in which an owner is read and written, and its point; checked with every `read` and `query`."""
 
     point: str
-    """Where the epoch is stored."""
     epoch: int
 
 
@@ -185,13 +184,9 @@ class Points:
         await self.connection.call(attempt)
 
     async def upsert(self, points: Sequence[Point], states: Collection[str] | None = None) -> None:
-        """Write points; a request that a server finds too large is halved.
+        """Replace points that are in one of these states, or with `None` insert those that do not exist.
 
-        Args:
-            states: Replace points that are in one of these states; `None` inserts points that do not exist.
-
-        Raises:
-            TooLargeError: A single point is too large.
+        A request that a server finds too large is halved; raises `TooLargeError` if a single point is.
         """
         unchanged = None if states is None else all_of(any_of("_write", states))
         mode = models.UpdateMode.INSERT_ONLY if states is None else models.UpdateMode.UPDATE_ONLY

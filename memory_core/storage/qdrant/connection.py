@@ -43,12 +43,7 @@ class Connection:
         self._room = asyncio.Semaphore(MAX_REQUESTS)
 
     async def open(self) -> None:
-        """Create the client and make sure that a server answers.
-
-        Raises:
-            StoreUnavailableError: No server answers, or the key is refused.
-            StorageError: The server is not Qdrant 1.
-        """
+        """Create the client and make sure that a server answers; raises as `call`, also if it is not Qdrant 1."""
         server = self.server
         if server.is_local:
             self._thread = ThreadPoolExecutor(1, thread_name_prefix="memory-core qdrant")

@@ -44,13 +44,13 @@ class _Place(NamedTuple):
     point: str
 
 
-async def page(owner: Owner, request: ListRequest, now: datetime) -> tuple[Page, list[Stored]]:
+async def page(owners: Sequence[Owner], request: ListRequest, now: datetime) -> tuple[Page, list[Stored]]:
     """One page, and its records with the store's own fields."""
     after = None if request.cursor is None else _decode(request.cursor, request.order)
-    where = await reachable([owner], request.where, now)
-    rows = [] if where is None else await _rows(owner.points, where, request, after)
+    where = await reachable(owners, request.where, now)
+    rows = [] if where is None else await _rows(owners[0].points, where, request, after)
     shown = rows[: request.limit]
-    stored = await resolved([owner], map(to_stored, shown), request.where.states)
+    stored = await resolved(owners, map(to_stored, shown), request.where.states)
     cursor = None
     if len(rows) > len(shown):
         cursor = encode_cursor(request.order, *_place(shown[-1], _ORDERS[request.order][0]))
@@ -59,26 +59,20 @@ async def page(owner: Owner, request: ListRequest, now: datetime) -> tuple[Page,
 
 async def containing(owners: Sequence[Owner], request: SearchRequest, now: datetime) -> list[Hit]:
     """Records whose text contains the query, ignoring case; newest first. Reads every record until enough are found."""
-    found = [hit for owner in owners for hit in await _containing(owner, request, now)]
-    found = found if len(owners) == 1 else sorted(found, key=lambda hit: hit.record.occurred_at, reverse=True)
-    return found[: request.limit]
-
-
-async def _containing(owner: Owner, request: SearchRequest, now: datetime) -> list[Hit]:
-    needle = folded(request.text)
+    needle, hits = folded(request.text), list[Hit]()
     reason = {"substring": Component(1.0, 1.0)} if request.explain else None
-    hits: list[Hit] = []
-    cursor: str | None = None
+    wanted = ListRequest(where=request.where, order="newest", limit=PAGE, cursor=None, touch=False)
     while needle.strip():
-        wanted = ListRequest(where=request.where, order="newest", limit=PAGE, cursor=cursor, touch=False)
-        found, stored = await page(owner, wanted, now)
-        matching = [item for item in stored if needle in folded(item.record.text)]
-        parts = [best_passage(item.record.text, item.spans, [needle], None, reach=len(needle) - 1) for item in matching]
-        hits += [Hit(item.record, 1.0, None, reason, part) for item, part in zip(matching, parts, strict=True)]
-        cursor = found.cursor
-        if cursor is None or len(hits) >= request.limit:
+        found, stored = await page(owners, wanted, now)
+        for item in stored:
+            text = item.record.text
+            if needle in folded(text):
+                part = best_passage(text, item.spans, [needle], None, reach=len(needle) - 1)
+                hits.append(Hit(item.record, 1.0, None, reason, part))
+        if found.cursor is None or len(hits) >= request.limit:
             break
-    return hits
+        wanted = replace(wanted, cursor=found.cursor)
+    return hits[: request.limit]
 
 
 async def one(owner: Owner, id: str, now: datetime) -> Stored | None:  # noqa: A002
@@ -127,8 +121,7 @@ async def collections(owner: Owner, where: Where, now: datetime) -> list[str]:
 async def count(owner: Owner, now: datetime, *, has_embedder: bool) -> Stats:
     """Count the records in reach by reading a few fields of each, because servers do not aggregate.
 
-    Args:
-        has_embedder: Whether there is an embedder, so that vectors can be pending.
+    Without an embedder no vectors are pending.
     """
     reach = await reachable([owner], EVERYTHING, now) or []
     payloads = [record.payload for record in await owner.points.all(*reach, fields=_COUNTED)]

@@ -56,11 +56,7 @@ class Meta:
     points: Points
 
     async def read(self) -> Description | None:
-        """The description as stored; `None` for a new store.
-
-        Raises:
-            NewerStoreError: A newer version of this library wrote it.
-        """
+        """The description as stored; `None` for a new store. Raises `NewerStoreError` if a newer version wrote it."""
         found = await self.points.read([_STORE])
         if not found:
             return None
@@ -77,9 +73,9 @@ class Meta:
         """The description, created if missing; if it has no fingerprint, the one asked for is stored.
 
         Raises:
-            NewerStoreError: See `read`; nothing was written.
+            NewerStoreError: A newer version wrote it; nothing was written.
             FingerprintError: Its vectors were made by another embedder.
-            StorageError: See `_probe`.
+            StorageError: The server ignores conditions on writes, so concurrent writers would overwrite each other.
         """
         is_new = await self.read() is None
         await self._probe()
@@ -107,11 +103,7 @@ class Meta:
         return (await self.known()).write == changed.write
 
     async def _probe(self) -> None:
-        """Make sure that the server honours conditions on writes; old servers ignore them silently.
-
-        Raises:
-            StorageError: It ignores them, so concurrent writers would overwrite each other.
-        """
+        """Make sure that the server honours conditions on writes; old servers ignore them silently."""
         for states, write in ((None, "first"), (None, "second"), (["none"], "third")):
             await self.points.upsert([Point(_PROBE, {"kind": "probe", "_write": write})], states)
         (found,) = await self.points.read([_PROBE])

@@ -128,11 +128,7 @@ class Access:
         raise StoreUnavailableError(f"other writers changed or erased the same records {_ATTEMPTS} times; try again")
 
     async def raise_epoch(self, owner: Owner, now: datetime) -> list[str]:
-        """End the owner's epoch: what belongs to it is never read again.
-
-        Returns:
-            The keys of the epochs that ended lately, the latest last.
-        """
+        """End the owner's epoch, of which nothing is read again; returns the keys of those that ended lately."""
         point = self.names.owner(owner.scope)
         known = await self._entry(point)
         if known.get("_epoch", 0) == owner.epoch:
@@ -166,14 +162,10 @@ class Access:
 
 
 async def reachable(owners: Sequence[Owner], where: Where, now: datetime | None) -> list[Clause] | None:
-    """The conditions for a record in reach, in a form that a server can answer; `None` if no record satisfies them.
+    """The conditions for a record in reach, in a form that a server can answer; see `where.conditions`.
 
     Keywords and the conditions that `undecided` returns are evaluated here, on all records that satisfy the rest; the
     result then names the points.
-
-    Args:
-        owners: Those that are read together.
-        now: Excludes records that have expired by then; `None` includes them.
     """
     found = conditions([(owner.key, owner.scope) for owner in owners], where, now)
     tests = [matcher(condition) for condition in undecided(where)]

@@ -34,13 +34,7 @@ Switch = Callable[[], Awaitable[None]]
 
 
 async def reembed(access: Access, embedder: Embedder, switch: Switch, progress: ProgressCallback | None) -> int:
-    """Compute the vectors that are missing, then switch to them; returns how many were computed.
-
-    Raises:
-        EmbeddingError: The embedder failed; the old vectors stay in use.
-        FingerprintError: Another process has changed the embedder meanwhile.
-        UnsupportedError: The server cannot add a vector to a collection.
-    """
+    """Compute the vectors that are missing, then switch to them; see `QdrantStore.reembed`."""
     fingerprint, known = embedder.fingerprint, await access.meta.known()
     if known.fingerprint == fingerprint:
         await switch()

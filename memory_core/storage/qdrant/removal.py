@@ -17,16 +17,15 @@ from typing import Final
 from memory_core.errors import StorageError, reason_for_log
 from memory_core.models import RELATIONS, STATES
 from memory_core.storage.qdrant.codec import Payload, Stored, key, to_stored, token
-from memory_core.storage.qdrant.collection import MAX_POINTS, PAGE, OvertakenError, by
+from memory_core.storage.qdrant.collection import MAX_POINTS, OvertakenError, by
 from memory_core.storage.qdrant.owners import ERASED, Access, Owner, reachable, shard_of, to_owner
-from memory_core.storage.qdrant.where import EVERYTHING, among, any_of, owned, ranged, same
+from memory_core.storage.qdrant.where import EVERYTHING, all_of, among, empty, owned, ranged, same
 from memory_core.storage.qdrant.writing import Changes
 from memory_core.where.value import Where
 
 logger = logging.getLogger(__name__)
 
 ROUNDS: Final = 100
-"""How often `erase` looks for records that were on their way."""
 
 
 async def matching(owner: Owner, where: Where, now: datetime | None) -> list[Stored]:
@@ -52,10 +51,7 @@ async def delete(
             replica that is behind hides a marker from the attempt that wrote it.
 
     Returns:
-        What all attempts have deleted.
-
-    Raises:
-        OvertakenError: Some were changed meanwhile; plan again.
+        What all attempts have deleted; raises as `Changes.carry_out`.
     """
     write, tried = write or token(), {} if tried is None else tried
     marked = await owner.points.read(list(tried), fields=["_writes"]) if tried else []
@@ -141,14 +137,10 @@ async def sweep(access: Access, now: datetime) -> None:
     points = access.points
     for record in await points.all(same("_keys", ERASED), fields=["_ended", "_write", "expires_at"]):
         await _empty_late(access, record.id, record.payload, now)
-    found = await points.all(ranged("expires_at", lte=now), fields=["_marker", "_owner", "_write"])
-    payloads = [(record.id, record.payload) for record in found]
-    old = [(point, payload["_write"]) for point, payload in payloads if payload.get("_marker") == "deleted"]
-    for some in by(PAGE, old):
-        these = among([point for point, _ in some]), any_of("_write", [write for _, write in some])
-        await points.write(points.delete(*these))
-    for ended in sorted({payload["_owner"] for _, payload in payloads if "_owner" in payload}):
-        scope, _ = to_owner(ended)
+    old = ranged("expires_at", lte=now)
+    await points.write(points.delete(old, empty("_owner"), all_of(but_not=[same("_keys", ERASED)])))
+    found = [record.payload for record in await points.all(old, fields=["_owner"])]
+    for scope in sorted({to_owner(payload["_owner"])[0] for payload in found if "_owner" in payload}, key=shard_of):
         try:
             async with access.lock(scope):
                 await access.run(scope, partial(sweep_owner, now=now))

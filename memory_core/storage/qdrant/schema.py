@@ -57,11 +57,7 @@ def meta_name(name: str) -> str:
 
 
 async def ensure_meta(connection: Connection, name: str, layout: Layout) -> None:
-    """Create the collection that describes the store unless it exists.
-
-    Raises:
-        NotAStoreError: There is a store of format 1, which had other collections.
-    """
+    """Create the collection that describes the store; raises `NotAStoreError` if there is a store of format 1."""
     if await connection.call(lambda client: client.collection_exists(f"{name}-ledger")):
         raise NotAStoreError(
             f"{name!r} is a store of a development version, which this one does not read; move it to a file with that "
@@ -81,16 +77,17 @@ async def ensure_records(connection: Connection, name: str, layout: Layout, fing
         FingerprintError: Its vectors have another length.
     """
     words = models.SparseVectorParams(modifier=models.Modifier.IDF, index=models.SparseIndexParams(on_disk=True))
-    made: dict[str, Any] = {
-        "vectors_config": {} if fingerprint is None else _vectors(fingerprint),
-        "sparse_vectors_config": {WORDS: words},
-        "hnsw_config": models.HnswConfigDiff(m=0, payload_m=PAYLOAD_M),
-        "quantization_config": _INT8,
-        "on_disk_payload": True,
-    }
-    if layout.tenant_shards:
-        made["sharding_method"] = models.ShardingMethod.CUSTOM
-    await _ensure(connection, name, layout, **made)
+    await _ensure(
+        connection,
+        name,
+        layout,
+        vectors_config={} if fingerprint is None else _vectors(fingerprint),
+        sparse_vectors_config={WORDS: words},
+        hnsw_config=models.HnswConfigDiff(m=0, payload_m=PAYLOAD_M),
+        quantization_config=_INT8,
+        on_disk_payload=True,
+        sharding_method=models.ShardingMethod.CUSTOM if layout.tenant_shards else None,
+    )
     params = (await connection.call(lambda client: client.get_collection(name))).config.params
     if WORDS not in (params.sparse_vectors or {}):
         raise NotAStoreError(f"collection {name!r} was made by another program; give another collection name")
@@ -128,7 +125,7 @@ async def ensure_vector(connection: Connection, name: str, fingerprint: Fingerpr
 
     Raises:
         FingerprintError: It has another length.
-        StorageError: The server cannot add one; releases before 1.18 cannot.
+        StorageError: The server cannot add one.
     """
     vector, dimensions = vector_name(fingerprint), fingerprint.dimensions
     existing = (await connection.call(lambda client: client.get_collection(name))).config.params.vectors

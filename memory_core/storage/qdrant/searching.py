@@ -133,7 +133,6 @@ class _Candidates:
     scores: defaultdict[str | None, dict[str, float]] = field(default_factory=lambda: defaultdict(dict))
     """By the name of a vector; those of `Search.using` and of its first pieces are cosines."""
     allowed: set[str] = field(default_factory=set[str])
-    """Points that satisfy the caller's conditions."""
 
     @property
     def order(self) -> list[str]:
@@ -342,11 +341,7 @@ async def _records(
 
 
 def _passage(search: Search, item: Stored, rows: Sequence[bytes]) -> Passage:
-    """The best-matching part of a text.
-
-    Args:
-        rows: The vectors of its pieces; a point may have fewer, or none.
-    """
+    """The best-matching part of a text, given the vectors of its pieces, or of some."""
     text, near, rows = item.record.text, None, rows[: len(item.spans)]
     if len(item.spans) < 2 or len(text) <= WHOLE_CHARS:
         return whole_passage(text)

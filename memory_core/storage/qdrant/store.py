@@ -225,11 +225,8 @@ class QdrantStore:
         return swept
 
     async def erase(self, scope: Scope) -> ErasureReceipt:
-        """See `Store.erase`.
-
-        A server keeps deleted points in its files until its next optimization, which the client cannot check, so the
-        receipt says `files_clean=False` unless there is no file.
-        """
+        """See `Store.erase`; `files_clean` is false if there are files: a server keeps deleted points in them until
+        its next optimization, which the client cannot check."""
         now = self._clock()
         if scope.agent is None and scope.session is None and scope.collection is None:
             gone: Collection[Stored] = await self._write(scope, lambda owner: removal.erase(owner, now))
@@ -246,6 +243,8 @@ class QdrantStore:
         """See `Reembedding.reembed`. Other processes have to be opened again with the new embedder.
 
         Raises:
+            EmbeddingError: The embedder failed; the old vectors stay in use.
+            FingerprintError: Another process has changed the embedder meanwhile.
             UnsupportedError: The server cannot add a vector to a collection; releases before 1.18 cannot.
         """
 
@@ -272,10 +271,7 @@ class QdrantStore:
         return await self.port().owners()
 
     async def check(self) -> list[str]:
-        """See `Maintained.check`: the server's status of its collections, and what dead writers left half-done.
-
-        The server checks the content of its files itself.
-        """
+        """See `Maintained.check`: the server's status, which checks its files, and what dead writers left half-done."""
         found: list[str] = []
         for name in (self._name, schema.meta_name(self._name)):
             info = await self._connection.call(lambda client, name=name: client.get_collection(name))
@@ -327,11 +323,8 @@ class QdrantStore:
     async def _write(
         self, scope: Scope, attempt: Callable[[Owner], Coroutine[Any, Any, T]], *, alone: bool = True
     ) -> T:
-        """Run a write of one owner; once begun, it completes even if cancelled.
-
-        Args:
-            alone: One at a time in this process, because it changes points that others of its kind change too.
-        """
+        """Run a write of one owner; once begun, it completes even if cancelled. With `alone` one at a time in this
+        process, because it changes points that others of its kind change too."""
 
         async def work() -> T:
             async with self._access.lock(scope) if alone else nullcontext():
@@ -354,7 +347,7 @@ class QdrantStore:
         now = self._clock()
 
         async def read(owner: Owner) -> Page:
-            page, stored = await listing.page(owner, request, now)
+            page, stored = await listing.page([owner], request, now)
             return replace(page, records=await listing.touch(owner, stored, now)) if request.touch else page
 
         return await (self._write(scope, read) if request.touch else self._access.run(scope, read))

@@ -15,7 +15,7 @@ from memory_core.storage.qdrant import codec
 from memory_core.storage.qdrant.adding import turns_before
 from memory_core.storage.qdrant.client import models
 from memory_core.storage.qdrant.codec import Point, Stored
-from memory_core.storage.qdrant.collection import NAMED, by, portions
+from memory_core.storage.qdrant.collection import MAX_POINTS, by
 from memory_core.storage.qdrant.owners import Access, Owner, to_owner
 from memory_core.storage.qdrant.removal import delete
 from memory_core.storage.qdrant.where import among, owned, same
@@ -103,17 +103,18 @@ class QdrantPort:
             access.names = codec.Names(tombstones.secret)
         shared, write = access.points.shared, codec.token()
         payload = {"_marker": "forgotten", "_keys": [codec.FORGOTTEN], "_write": write, "_writes": [write]}
-        for some in by(NAMED, [str(uuid.UUID(bytes=digest)) for digest in sorted(tombstones.digests)]):
-            found = await access.points.read(some, fields=["_marker", "_write", "_keys"])
-            there = {record.id: record.payload for record in found}
-            for points in portions(Point(point, payload) for point in some if point not in there):
-                await shared.upsert(points)
-            for point, entry in there.items():
-                if entry.get("_marker") == "deleted":
-                    await shared.upsert([Point(point, payload)], [entry["_write"]])
-                elif codec.FORGOTTEN not in entry["_keys"]:  # a record that was put over a forgotten key
-                    keys = {"_keys": [*entry["_keys"], codec.FORGOTTEN]}
-                    await shared.write(shared.set_fields(keys, among([point]), same("_write", entry["_write"])))
+        for some in by(MAX_POINTS, [str(uuid.UUID(bytes=digest)) for digest in sorted(tombstones.digests)]):
+            await shared.upsert([Point(point, payload) for point in some])  # those that exist stay as they are
+            for found in await access.points.read(some, fields=["_marker", "_write", "_keys"]):
+                keys = found.payload.get("_keys") or ()
+                change: codec.Payload = {
+                    "_keys": [*keys, codec.FORGOTTEN]
+                }  # of a record that was put over a forgotten key
+                if found.payload.get("_marker") == "deleted":
+                    change = {**payload, "expires_at": None}
+                if codec.FORGOTTEN not in keys:
+                    unchanged = same("_write", found.payload["_write"])
+                    await shared.write(shared.set_fields(change, among([found.id]), unchanged))
 
     async def positions(self) -> dict[Scope, Position]:
         """The positions of a mirror, by owner."""

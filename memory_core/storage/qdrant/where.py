@@ -100,13 +100,10 @@ def owned(*owners: str) -> Clause:
 
 
 def conditions(reach: Sequence[tuple[str, Scope]], where: Where, now: datetime | None) -> list[Clause] | None:
-    """The conditions for a record in reach; `None` if no record can satisfy them.
-
-    The conditions that `undecided` returns are not included.
+    """The conditions for a record in reach, but for those that `undecided` returns; `None` if nothing satisfies them.
 
     Args:
         reach: The key of each owner (`owners.Owner.key`), and what bounds it.
-        where: Checked by `check_where`.
         now: Excludes records that have expired by then; `None` includes them.
     """
     named_none = any(names is not None and not names for names in (where.ids, where.source_keys))
