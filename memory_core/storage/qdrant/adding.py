@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import uuid
+import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -14,7 +14,7 @@ from memory_core.models import STATES, MemoryRecord
 from memory_core.retrieval.features import is_turn
 from memory_core.storage.qdrant import succession
 from memory_core.storage.qdrant.client import models
-from memory_core.storage.qdrant.codec import Stored, key, to_row, to_stored
+from memory_core.storage.qdrant.codec import FORGOTTEN, Stored, key, to_row, to_stored
 from memory_core.storage.qdrant.collection import OvertakenError
 from memory_core.storage.qdrant.owners import Owner
 from memory_core.storage.qdrant.removal import delete, matching
@@ -32,6 +32,8 @@ from memory_core.storage.shared.prepared import (
 )
 from memory_core.where.value import Where
 
+_MADE: Final = re.compile("[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}")
+"""What the ids of `new_id` look like."""
 NEIGHBORS: Final = 2
 """How many turns before it a turn knows."""
 
@@ -109,7 +111,6 @@ async def write(owner: Owner, batch: Batch, remove: Collection[str] = ()) -> lis
             seq=seqs[point],
             before=before.get(item.record.id, ()),
             born=batch.write,
-            write=batch.write,
             is_forgotten=point in seen.forgotten,
         )
         changes.put(item, fresh, seen.vacant.get(point))
@@ -143,7 +144,7 @@ async def _survey(owner: Owner, batch: Batch) -> _Survey:
         vacant[point] = payload["_write"]
         # An erased record is forgotten, also if the process that erased it died before it could mark it.
         was_erased = known is None and payload.get("source_key") is not None
-        if was_erased or payload.get("_marker") == "forgotten" or (known is not None and known.is_forgotten):
+        if was_erased or FORGOTTEN in (payload.get("_keys") or ()):
             forgotten.add(point)
     there = [to_stored(record) for record in with_ids]
     return _Survey(
@@ -195,7 +196,7 @@ async def _insist_on_own_ids(owner: Owner, new: Mapping[str, Prepared], now: dat
 
     Ids of callers only: those of `new_id` have no rivals. Both writers may withdraw, and one is the first to try again.
     """
-    named = [item.record.id for item in new.values() if item.record.source_key and not _is_made(item.record.id)]
+    named = [item.record.id for item in new.values() if item.record.source_key and not _MADE.fullmatch(item.record.id)]
     if not named:
         return
     there = await matching(owner, Where(states=STATES, ids=named), None)
@@ -204,14 +205,6 @@ async def _insist_on_own_ids(owner: Owner, new: Mapping[str, Prepared], now: dat
         mine = [item for item in there if item.point in new and item.record.id in shared]
         await delete(owner, mine, now, forget=False)
         raise OvertakenError
-
-
-def _is_made(id: str) -> bool:  # noqa: A002
-    """Whether an id looks like those of `new_id`."""
-    try:
-        return uuid.UUID(id).version == 7
-    except ValueError:
-        return False
 
 
 async def update(owner: Owner, was: Stored, item: Prepared, write: str) -> None:
@@ -243,7 +236,10 @@ async def turns_before(owner: Owner, placed: Sequence[tuple[MemoryRecord, int]])
     for record, seq in placed:
         if record.session is not None and is_turn(record.kind, record.role):
             by_session.setdefault(record.session, []).append((micros(record.occurred_at), seq, record.id))
-    requests = [_latest(owner, session, moment(min(turns)[0])) for session, turns in by_session.items()]
+    requests: list[models.QueryRequest] = []
+    for session, turns in by_session.items():
+        earlier = owned(owner.key), keyed("session", session), ranged("occurred_at", lte=moment(min(turns)[0]))
+        requests.append(ordered(earlier, "occurred_at", NEIGHBORS + 1, fields=["_row"], descending=True))
     before: dict[str, Sequence[int]] = {}
     for turns, found in zip(by_session.values(), await owner.points.query(requests), strict=True):
         new = {seq for _, seq, _ in turns}
@@ -253,8 +249,3 @@ async def turns_before(owner: Owner, placed: Sequence[tuple[MemoryRecord, int]])
             before[given] = last[::-1]
             last = [*last, seq][-NEIGHBORS:]
     return before
-
-
-def _latest(owner: Owner, session: str, until: datetime) -> models.QueryRequest:
-    before = owned(owner.key), keyed("session", session), ranged("occurred_at", lte=until)
-    return ordered(before, "occurred_at", NEIGHBORS + 1, fields=["_row"], descending=True)

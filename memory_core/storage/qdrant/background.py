@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
 from functools import partial
 from typing import Final
 
@@ -87,10 +88,8 @@ class Background:
                 await asyncio.sleep(pause)
                 pause = min(2 * pause, LONGEST_PAUSE_SECONDS)
                 continue
-            try:
+            with suppress(TimeoutError):
                 await asyncio.wait_for(self._wake.wait(), max(next_round - loop.time(), 0.1))
-            except TimeoutError:
-                continue
 
     async def _analyse(self) -> None:
         try:

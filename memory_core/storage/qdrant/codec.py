@@ -12,7 +12,6 @@
 
 from __future__ import annotations
 
-import hmac
 import json
 import uuid
 import zlib
@@ -20,7 +19,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from datetime import datetime
-from hashlib import blake2b, sha256
+from hashlib import blake2b
 from typing import Any, Final, NamedTuple, cast
 
 import numpy as np
@@ -31,7 +30,7 @@ from memory_core.retrieval.bm25 import K1, B
 from memory_core.retrieval.features import ANALYSIS, features, is_turn, role_flag, terms_of_record
 from memory_core.storage.qdrant.client import models
 from memory_core.storage.shared.prepared import REVISIONS_KEPT, Prepared, link_keys, micros, to_links
-from memory_core.storage.shared.transfer import Carried, Revision
+from memory_core.storage.shared.transfer import Carried, Revision, tombstone
 from memory_core.where.conditions import NAME_FIELDS
 
 WORDS: Final = "words"
@@ -101,8 +100,8 @@ class Stored:
     before: Sequence[int]
     born: str
     """The write that created the point; a record added again under the same id has another one."""
-    write: str
-    """The write that changed it last, with which a writer detects that another one was faster."""
+    write: str = ""
+    """The write that changed it last, with which a writer detects that another one was faster; set by `Changes`."""
     is_pending: bool = False
     is_forgotten: bool = False
     """Whether its source key was forgotten before it was put, and stays so when the record is gone."""
@@ -157,15 +156,14 @@ class Names:
     """The ids of points: keyed hashes, from which nobody can read or guess an owner, an id or a source key.
 
     So the server lets only one of several writers create the record of a source key, and what is forgotten leaves
-    nothing readable. Keys and ids contain no NUL, so no two names are equal.
+    nothing readable.
     """
 
     secret: bytes
 
     def of(self, owner: Scope, source_key: str) -> str:
-        """The point of a source key; the same hash as a tombstone of a file with this secret."""
-        text = f"{len(owner.app)}:{owner.app}{owner.user}\0{source_key}"
-        return str(uuid.UUID(bytes=hmac.digest(self.secret, text.encode(), sha256)[:16]))
+        """The point of a source key, named by its tombstone."""
+        return str(uuid.UUID(bytes=tombstone(self.secret, owner, source_key)))
 
     def point_of(self, record: MemoryRecord) -> str:
         """The point of a record: of its source key or, without one, of its id."""

@@ -23,7 +23,7 @@ MAX_POINTS: Final = 128
 MAX_BYTES: Final = 8_000_000
 """Maximum number of points, and estimated bytes, of one write; servers accept 32 MB by default."""
 
-Fields = Sequence[str] | bool
+Fields = list[str] | bool
 """Which payload fields to fetch: some, all (`True`) or none (`False`)."""
 
 
@@ -37,11 +37,6 @@ class EpochError(Exception):
 
 class OvertakenError(Exception):
     """Another process changed the state this write was planned on; plan again."""
-
-    def __init__(self, stored: Collection[str] = ()) -> None:
-        super().__init__()
-        self.stored = stored
-        """The points that were written nevertheless."""
 
 
 class Guard(NamedTuple):
@@ -104,7 +99,7 @@ class Points:
                     scroll_filter=condition,
                     limit=PAGE,
                     offset=offset,
-                    with_payload=fields if isinstance(fields, bool) else list(fields),
+                    with_payload=fields,
                     with_vectors=list(vectors) or False,
                     consistency=self._consistency,
                     shard_key_selector=self.shard,

@@ -18,7 +18,7 @@ T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
 
 IDF_BY_OWNER: Final = (1, 20)
-"""From this release on, term statistics of one owner are requested; earlier servers may not support them."""
+"""From this release on, a server is asked to weight terms by their frequency within an owner, not the collection."""
 MAX_REQUESTS: Final = 32
 """Maximum number of parallel requests; others wait here instead of in the client's connection pool, which times out."""
 _RECONNECT: Final = {"grpc.initial_reconnect_backoff_ms": 100, "grpc.max_reconnect_backoff_ms": 2_000}

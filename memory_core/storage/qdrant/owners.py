@@ -172,7 +172,7 @@ async def reachable(owners: Sequence[Owner], where: Where, now: datetime | None)
     if found is None or not (tests or where.keywords):
         return found
     matching: list[str] = []
-    async for page in owners[0].points.pages(all_of(*found), fields=codec.NAMES):
+    async for page in owners[0].points.pages(all_of(*found), fields=[*codec.NAMES]):
         for point in page:
             record = codec.to_record(point.payload)
             if has_keyword(record.text, where.keywords) and all(test(record) for test in tests):

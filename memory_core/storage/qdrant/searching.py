@@ -35,6 +35,7 @@ from memory_core.retrieval.ranking import Ranking, Vector, rank
 from memory_core.storage.qdrant import codec
 from memory_core.storage.qdrant.client import models
 from memory_core.storage.qdrant.codec import Stored
+from memory_core.storage.qdrant.connection import IDF_BY_OWNER
 from memory_core.storage.qdrant.owners import CACHED, Owner, reachable
 from memory_core.storage.qdrant.succession import resolved
 from memory_core.storage.qdrant.where import (
@@ -91,8 +92,6 @@ class Search:
     query: Query
     vector: Vector | None
     now: datetime
-    owner_statistics: bool
-    """Whether the server can weight terms by their frequency within these owners instead of the whole collection."""
 
     @property
     def using(self) -> str:
@@ -207,13 +206,14 @@ def _arms(search: Search, where: Sequence[Clause]) -> list[models.QueryRequest]:
         where = [*where, *(holding("_terms", term) for term in search.query.terms)]
     arms: list[models.QueryRequest] = []
     if search.query.terms and not search.by_meaning:
-        idf = models.IdfCorpusParams(corpus=all_of(search.owned))
+        has_idf = search.owners[0].points.connection.version >= IDF_BY_OWNER
+        of_owners = models.SearchParams(idf=models.IdfCorpusParams(corpus=all_of(search.owned)))
         arms.append(
             models.QueryRequest(
                 query=models.NearestQuery(nearest=codec.sparse_query(search.query.terms)),
                 using=codec.WORDS,
                 filter=all_of(*where),
-                params=models.SearchParams(idf=idf) if search.owner_statistics else None,
+                params=of_owners if has_idf else None,
                 limit=search.limit,
                 with_payload=RANKED_FIELDS,
             )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
-from collections.abc import Awaitable, Callable, Collection, Coroutine, Mapping, Sequence
+from collections.abc import Callable, Collection, Coroutine, Mapping, Sequence
 from contextlib import AsyncExitStack, nullcontext
 from dataclasses import replace
 from datetime import datetime
@@ -26,10 +26,11 @@ from memory_core.storage.qdrant.background import Background
 from memory_core.storage.qdrant.client import models
 from memory_core.storage.qdrant.codec import Names, Stored, token
 from memory_core.storage.qdrant.collection import Points
-from memory_core.storage.qdrant.connection import IDF_BY_OWNER, Connection
+from memory_core.storage.qdrant.connection import Connection
 from memory_core.storage.qdrant.meta import Meta
 from memory_core.storage.qdrant.owners import Access, Owner
 from memory_core.storage.qdrant.reembedding import reembed
+from memory_core.storage.qdrant.searching import Search
 from memory_core.storage.qdrant.settings import IN_MEMORY, Layout, Patience, Server, from_uri, to_server
 from memory_core.storage.qdrant.transfer import QdrantPort
 from memory_core.storage.qdrant.where import EVERYTHING
@@ -171,12 +172,7 @@ class QdrantStore:
         if self._embedder is not None and request.mode != "lexical" and request.vector is None and query.names:
             names = {first_name(author) for author in await run(scopes, searching.participants)} & set(query.names)
         vector = await query_vector(self._embedder, request, names)
-        has_idf = self._connection.version >= IDF_BY_OWNER
-
-        def ranked(owners: Sequence[Owner]) -> Awaitable[list[Hit]]:
-            return searching.ranked(searching.Search(owners, request, query, vector, now, has_idf))
-
-        return await run(scopes, ranked)
+        return await run(scopes, lambda owners: searching.ranked(Search(owners, request, query, vector, now)))
 
     async def update(self, scope: Scope, id: str, patch: Patch, *, expected_version: int | None) -> MemoryRecord:  # noqa: A002
         """See `Records.update`."""

@@ -23,7 +23,7 @@ from memory_core.storage.qdrant.writing import Changes
 from memory_core.storage.shared.prepared import moment, prepare
 from memory_core.storage.shared.transfer import Carried, Entry, Position, Tombstones
 
-_LISTED = ("id", "session", "_row", "_keys", "_digest")
+_LISTED = ["id", "session", "_row", "_keys", "_digest"]
 FIRST_OWNERS = 10_000
 """How many owners are asked for at first; more as long as there are more."""
 
@@ -155,7 +155,6 @@ class QdrantPort:
                 seq=item.seq,
                 before=before.get(item.record.id, ()),
                 born=changes.write,
-                write=changes.write,
                 is_forgotten=codec.FORGOTTEN in (was.get("_keys") or ()),
                 revisions=codec.bounded(item.revisions),
             )

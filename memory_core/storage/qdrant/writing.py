@@ -93,7 +93,7 @@ class Changes:
         if all(change.point.id in stored for change in self.changes):
             return
         if failure is None:
-            raise OvertakenError(stored)
+            raise OvertakenError
         raise self._unfinished(failure, stored, sent if isinstance(failure, UnansweredError) else set())
 
     async def _send(self, sent: set[str]) -> None:
