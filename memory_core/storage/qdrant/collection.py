@@ -20,8 +20,9 @@ PAGE: Final = 256
 NAMED: Final = 1_000
 """Maximum number of values named by one condition."""
 MAX_POINTS: Final = 128
+"""Maximum number of points of one write."""
 MAX_BYTES: Final = 8_000_000
-"""Maximum number of points, and estimated bytes, of one write; servers accept 32 MB by default."""
+"""Estimated size of a write of several points; servers accept 32 MB by default."""
 
 Fields = list[str] | bool
 """Which payload fields to fetch: some, all (`True`) or none (`False`)."""
@@ -181,24 +182,26 @@ class Points:
     async def upsert(self, points: Sequence[Point], states: Collection[str] | None = None) -> None:
         """Replace points that are in one of these states, or with `None` insert those that do not exist.
 
-        A request that a server finds too large is halved; raises `TooLargeError` if a single point is.
+        A request of more than `MAX_BYTES`, or that a server finds too large, is halved; raises `TooLargeError` if a
+        single point is.
         """
-        unchanged = None if states is None else all_of(any_of("_write", states))
-        mode = models.UpdateMode.INSERT_ONLY if states is None else models.UpdateMode.UPDATE_ONLY
         upsert = models.PointsList(
             points=[point.to_struct() for point in points],
             shard_key=self.shard,
-            update_filter=unchanged,
-            update_mode=mode,
+            update_filter=None if states is None else all_of(any_of("_write", states)),
+            update_mode=models.UpdateMode.INSERT_ONLY if states is None else models.UpdateMode.UPDATE_ONLY,
         )
-        try:
-            await self.write(models.UpsertOperation(upsert=upsert))
-        except TooLargeError:
-            if len(points) == 1:
-                raise
-            half = len(points) // 2
-            await self.upsert(points[:half], states)
-            await self.upsert(points[half:], states)
+        if len(points) == 1 or sum(point.size for point in points) <= MAX_BYTES:
+            try:
+                await self.write(models.UpsertOperation(upsert=upsert))
+            except TooLargeError:
+                if len(points) == 1:
+                    raise
+            else:
+                return
+        half = len(points) // 2
+        await self.upsert(points[:half], states)
+        await self.upsert(points[half:], states)
 
     def set_fields(self, payload: Payload, *conditions: Clause) -> models.SetPayloadOperation:
         """Set payload fields of the points that satisfy the conditions."""
@@ -220,20 +223,6 @@ def _found(points: Sequence[models.Record] | Sequence[models.ScoredPoint]) -> li
         return point.score if isinstance(point, models.ScoredPoint) else 0.0
 
     return [Found(str(point.id), point.payload or {}, point.vector, score(point)) for point in points]
-
-
-def portions(points: Iterable[Point]) -> Iterable[list[Point]]:
-    """The points, split into requests of a size that servers accept."""
-    some: list[Point] = []
-    size = 0
-    for point in points:
-        if some and (len(some) == MAX_POINTS or size + point.size > MAX_BYTES):
-            yield some
-            some, size = [], 0
-        some.append(point)
-        size += point.size
-    if some:
-        yield some
 
 
 def by(count: int, items: Collection[T]) -> Iterable[list[T]]:

@@ -8,7 +8,7 @@ pending then.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -29,41 +29,36 @@ BATCH: Final = 32
 PASSES: Final = 3
 """How often records written meanwhile are looked for: before the switch, and once more after it."""
 
-Switch = Callable[[], Awaitable[None]]
-"""Makes a store use the new embedder."""
 
+async def change(access: Access, embedder: Embedder, progress: ProgressCallback | None) -> int:
+    """Compute the vectors that are missing, then describe the store as the embedder's; returns how many there were.
 
-async def reembed(access: Access, embedder: Embedder, switch: Switch, progress: ProgressCallback | None) -> int:
-    """Compute the vectors that are missing, then switch to them; see `QdrantStore.reembed`."""
+    Raises as `QdrantStore.reembed`.
+    """
     fingerprint, known = embedder.fingerprint, await access.meta.known()
     if known.fingerprint == fingerprint:
-        await switch()
         return 0
-    vector, points = vector_name(fingerprint), access.points
     try:
-        await ensure_vector(points.connection, points.name, fingerprint)
+        await ensure_vector(access.points.connection, access.points.name, fingerprint)
     except UnansweredError:
         raise
     except StorageError as error:
         raise UnsupportedError(f"the server cannot add vectors to a collection; upgrade it to 1.18: {error}") from error
     computed = 0
     for _ in range(PASSES):
-        made = await _compute(access, embedder, vector, progress, computed)
+        made = await compute(access, embedder, progress, computed)
         computed += made
         if not made:
             break
     if not await access.meta.change(known, replace(known, fingerprint=fingerprint)):
         raise FingerprintError("another process has changed the embedder of this store meanwhile; begin again")
-    await switch()
-    return computed + await _compute(access, embedder, vector, progress, computed)
+    return computed
 
 
-async def _compute(
-    access: Access, embedder: Embedder, vector: str, progress: ProgressCallback | None, computed: int
-) -> int:
-    """One pass over the points that lack the vector; returns how many vectors were computed."""
+async def compute(access: Access, embedder: Embedder, progress: ProgressCallback | None, computed: int) -> int:
+    """One pass over the points that lack a vector; returns how many vectors were computed, after `computed` others."""
+    vector, made = vector_name(embedder.fingerprint), 0
     lacking = all_of(ranged("_seq", gte=0), but_not=[models.HasVectorCondition(has_vector=vector)])
-    made = 0
     async for page in access.points.pages(lacking):
         items = [to_stored(record) for record in page]
         for some in by(BATCH, [item for item in items if item.spans]):

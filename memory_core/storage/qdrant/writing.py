@@ -14,7 +14,7 @@ from datetime import datetime
 from memory_core.errors import StorageError, UnfinishedWriteError
 from memory_core.models import MemoryRecord
 from memory_core.storage.qdrant.codec import FORGOTTEN, Payload, Point, Stored, analysed, payload_of, stamp, token
-from memory_core.storage.qdrant.collection import NAMED, PAGE, OvertakenError, by, portions
+from memory_core.storage.qdrant.collection import MAX_POINTS, NAMED, PAGE, OvertakenError, by
 from memory_core.storage.qdrant.owners import LIFE, Owner
 from memory_core.storage.qdrant.retry import UnansweredError
 from memory_core.storage.qdrant.where import among, same
@@ -100,7 +100,7 @@ class Changes:
         points, was = self.owner.points, {change.point.id: change.was for change in self.changes}
         for is_new in (True, False):
             whole = [change.point for change in self.changes if change.is_whole and (change.was is None) is is_new]
-            for some in portions(whole):
+            for some in by(MAX_POINTS, whole):
                 sent |= {point.id for point in some}
                 states = {state for point in some if (state := was[point.id]) is not None}
                 await points.upsert(some, None if is_new else states)
