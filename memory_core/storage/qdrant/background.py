@@ -4,6 +4,10 @@ A vector is pending when a record was added with `embed="later"` or when the emb
 record is found by its words. Each kind of work is found through an index, so that asking costs the same however many
 records there are, and each point is changed in one conditional update: work that another process did, or that became
 out of date meanwhile, does nothing.
+
+So is a change of the embedder, at the end: every embedder has a named vector of its own. The new vectors are added
+beside the old ones, which searches use until the description of the store names the new embedder; an interrupted run
+goes on where it stopped, because a filter finds the points that lack the new vector.
 """
 
 from __future__ import annotations
@@ -12,26 +16,32 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from functools import partial
 from typing import Final
 
-from memory_core.errors import EmbeddingError, StorageError, reason_for_log
+from memory_core.errors import EmbeddingError, FingerprintError, StorageError, UnsupportedError, reason_for_log
 from memory_core.models import Fingerprint
+from memory_core.progress import Progress, ProgressCallback
 from memory_core.protocols import Clock, Embedder
 from memory_core.retrieval.features import ANALYSIS
 from memory_core.storage.qdrant.client import models
-from memory_core.storage.qdrant.codec import PENDING, Stored, analysed, to_stored
-from memory_core.storage.qdrant.collection import OvertakenError
+from memory_core.storage.qdrant.codec import PENDING, Stored, analysed, named_vectors, to_stored
+from memory_core.storage.qdrant.collection import OvertakenError, by
+from memory_core.storage.qdrant.connection import MissingPointError, UnansweredError
+from memory_core.storage.qdrant.meta import vector_name
 from memory_core.storage.qdrant.owners import Access, Owner, to_owner
 from memory_core.storage.qdrant.removal import sweep
-from memory_core.storage.qdrant.retry import UnansweredError
-from memory_core.storage.qdrant.where import Clause, all_of, ranged, same
+from memory_core.storage.qdrant.schema import ensure_vector
+from memory_core.storage.qdrant.where import Clause, all_of, any_of, ranged, same
 from memory_core.storage.qdrant.writing import Changes
 from memory_core.storage.shared.prepared import embed_pieces
 
 logger = logging.getLogger(__name__)
 
-BATCH: Final = 64
+BATCH: Final = 32
+PASSES: Final = 3
+"""How often records written while the embedder changes are looked for before the switch, and once more after it."""
 FIRST_PAUSE_SECONDS: Final = 1.0
 LONGEST_PAUSE_SECONDS: Final = 60.0
 ROUND_SECONDS: Final = 600.0
@@ -156,3 +166,56 @@ async def _drain(step: Callable[[], Awaitable[set[str]]]) -> None:
     last: set[str] = set()
     while (found := await step()) and found != last:
         last = found
+
+
+async def change_embedder(access: Access, embedder: Embedder, progress: ProgressCallback | None) -> int:
+    """Compute the vectors that are missing, then describe the store as the embedder's; returns how many there were.
+
+    Raises as `QdrantStore.reembed`.
+    """
+    fingerprint, known = embedder.fingerprint, await access.meta.known()
+    if known.fingerprint == fingerprint:
+        return 0
+    try:
+        await ensure_vector(access.points.connection, access.points.name, fingerprint)
+    except UnansweredError:
+        raise
+    except StorageError as error:
+        raise UnsupportedError(f"the server cannot add vectors to a collection; upgrade it to 1.18: {error}") from error
+    computed = 0
+    for _ in range(PASSES):
+        made = await compute_lacking(access, embedder, progress, computed)
+        computed += made
+        if not made:
+            break
+    if not await access.meta.change(known, replace(known, fingerprint=fingerprint)):
+        raise FingerprintError("another process has changed the embedder of this store meanwhile; begin again")
+    return computed
+
+
+async def compute_lacking(access: Access, embedder: Embedder, progress: ProgressCallback | None, computed: int) -> int:
+    """One pass over the points that lack a vector; returns how many vectors were computed, after `computed` others."""
+    vector, made = vector_name(embedder.fingerprint), 0
+    lacking = all_of(ranged("_seq", gte=0), but_not=[models.HasVectorCondition(has_vector=vector)])
+    async for page in access.points.pages(lacking):
+        items = [to_stored(record) for record in page]
+        for some in by(BATCH, [item for item in items if item.spans]):
+            vectors = await embed_pieces(embedder, [(item.record.text, item.spans) for item in some])
+            await _store_vectors(access, vector, list(zip(some, vectors, strict=True)))
+            made += sum(map(len, vectors))
+            if progress is not None:
+                progress(Progress(computed + made, computed + made))
+    return made
+
+
+async def _store_vectors(access: Access, vector: str, items: Sequence[tuple[Stored, Sequence[bytes]]]) -> None:
+    """Add vectors to the points that are unchanged."""
+    update = models.UpdateVectors(
+        points=[models.PointVectors(id=item.point, vector=named_vectors(vector, rows)) for item, rows in items],
+        update_filter=all_of(any_of("_write", [item.write for item, _ in items])),
+    )
+    try:
+        await access.points.write(models.UpdateVectorsOperation(update_vectors=update))
+    except MissingPointError:  # one of them was deleted meanwhile
+        for one in items if len(items) > 1 else ():
+            await _store_vectors(access, vector, [one])

@@ -8,8 +8,7 @@ from typing import Any, Final, NamedTuple, TypeVar
 
 from memory_core.storage.qdrant.client import AsyncQdrantClient, models
 from memory_core.storage.qdrant.codec import Found, Payload, Point
-from memory_core.storage.qdrant.connection import Connection
-from memory_core.storage.qdrant.retry import NotAppliedError, TooLargeError
+from memory_core.storage.qdrant.connection import Connection, NotAppliedError, TooLargeError
 from memory_core.storage.qdrant.settings import SHARED_SHARD, Layout, Patience, Server
 from memory_core.storage.qdrant.where import Clause, all_of, among, any_of
 

@@ -21,7 +21,7 @@ from memory_core.progress import ProgressCallback
 from memory_core.protocols import Clock, Embedder, ListRequest, SearchRequest
 from memory_core.retrieval.owner_index import first_name
 from memory_core.retrieval.question import parse
-from memory_core.storage.qdrant import adding, listing, reembedding, removal, schema, searching, succession
+from memory_core.storage.qdrant import adding, background, listing, removal, schema, searching, succession
 from memory_core.storage.qdrant.background import Background
 from memory_core.storage.qdrant.client import models
 from memory_core.storage.qdrant.codec import Names, Stored, token
@@ -242,14 +242,16 @@ class QdrantStore:
             FingerprintError: Another process has changed the embedder meanwhile.
             UnsupportedError: The server cannot add a vector to a collection; releases before 1.18 cannot.
         """
-        count = await reembedding.change(self._access, embedder, progress)
+        count = await background.change_embedder(self._access, embedder, progress)
         self._access.fingerprint = embedder.fingerprint
         old, self._embedder = self._embedder, embedder
         if old is None:
             self._to_close.push_async_callback(self._close_embedder)
         else:
             await old.close()
-        count += await reembedding.compute(self._access, embedder, progress, count)  # of what was written meanwhile
+        count += await background.compute_lacking(
+            self._access, embedder, progress, count
+        )  # of what was written meanwhile
         if self._background is not None:
             self._background.wake(embedder)
         return count

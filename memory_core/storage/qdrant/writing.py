@@ -15,8 +15,8 @@ from memory_core.errors import StorageError, UnfinishedWriteError
 from memory_core.models import MemoryRecord
 from memory_core.storage.qdrant.codec import FORGOTTEN, Payload, Point, Stored, analysed, payload_of, stamp, token
 from memory_core.storage.qdrant.collection import MAX_POINTS, NAMED, PAGE, OvertakenError, by
+from memory_core.storage.qdrant.connection import UnansweredError
 from memory_core.storage.qdrant.owners import LIFE, Owner
-from memory_core.storage.qdrant.retry import UnansweredError
 from memory_core.storage.qdrant.where import among, same
 from memory_core.storage.shared.prepared import Prepared
 
