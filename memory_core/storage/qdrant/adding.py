@@ -222,7 +222,7 @@ async def _change(changes: Changes, was: Stored, item: Prepared, before: Before)
         changes.overwrite(was, record)
         return
     if not item.vectors and record.text == was.record.text and not was.is_pending and access.vector is not None:
-        found = await changes.owner.points.read([was.point], fields=False, vectors=[access.vector])
+        found = await changes.owner.points.read([was.point], fields=False, vector=access.vector)
         vectors = next((one.rows(access.vector) for one in found), ())
         item = item._replace(chunks=was.spans, vectors=vectors, made_by=access.fingerprint)
     known = replace(was, revisions=was.followed_by(record), before=before.get(record.id, was.before))

@@ -66,7 +66,7 @@ class Points:
         """The same collection for points that belong to no owner."""
         return replace(self, shard=SHARED_SHARD if self.layout.tenant_shards else None, guards=())
 
-    async def read(self, ids: Sequence[str], *, fields: Fields = True, vectors: Sequence[str] = ()) -> list[Found]:
+    async def read(self, ids: Sequence[str], *, fields: Fields = True, vector: str | None = None) -> list[Found]:
         """The existing ones among the points, in no particular order, from all shards."""
         found: list[Found] = []
         guards = [guard.point for guard in self.guards]
@@ -77,7 +77,7 @@ class Points:
                     self.name,
                     ids=[*some, *guards],
                     with_payload=wanted,
-                    with_vectors=list(vectors) or False,
+                    with_vectors=[vector] if vector else False,
                     consistency=self._consistency,
                 )
             )
@@ -87,7 +87,7 @@ class Points:
         return found
 
     async def pages(
-        self, condition: models.Filter, *, fields: Fields = True, vectors: Sequence[str] = ()
+        self, condition: models.Filter, *, fields: Fields = True, vector: str | None = None
     ) -> AsyncIterator[list[Found]]:
         """All points that satisfy the condition, by id, a page at a time."""
         offset: Any = None  # an id, whose type depends on the transport
@@ -100,7 +100,7 @@ class Points:
                     limit=PAGE,
                     offset=offset,
                     with_payload=fields,
-                    with_vectors=list(vectors) or False,
+                    with_vectors=[vector] if vector else False,
                     consistency=self._consistency,
                     shard_key_selector=self.shard,
                 )
@@ -110,9 +110,9 @@ class Points:
             if offset is None:
                 return
 
-    async def all(self, *conditions: Clause, fields: Fields = True, vectors: Sequence[str] = ()) -> list[Found]:
+    async def all(self, *conditions: Clause, fields: Fields = True, vector: str | None = None) -> list[Found]:
         """All points that satisfy the conditions."""
-        pages = self.pages(all_of(*conditions), fields=fields, vectors=vectors)
+        pages = self.pages(all_of(*conditions), fields=fields, vector=vector)
         return [point async for page in pages for point in page]
 
     async def having(
@@ -121,12 +121,12 @@ class Points:
         values: Sequence[str | int],
         *conditions: Clause,
         fields: Fields = True,
-        vectors: Sequence[str] = (),
+        vector: str | None = None,
     ) -> list[Found]:
         """All points whose field is one of these values, and that satisfy the conditions."""
         found: list[Found] = []
         for some in by(NAMED, values):
-            found += await self.all(*conditions, any_of(field, some), fields=fields, vectors=vectors)
+            found += await self.all(*conditions, any_of(field, some), fields=fields, vector=vector)
         return found
 
     async def query(self, requests: Sequence[models.QueryRequest]) -> list[list[Found]]:

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
+from functools import partial
 from typing import Final, NamedTuple
 
 from memory_core.errors import RecordNotFoundError
@@ -20,7 +21,6 @@ from memory_core.storage.qdrant.removal import matching
 from memory_core.storage.qdrant.succession import resolved
 from memory_core.storage.qdrant.where import EVERYTHING, Clause, among, ordered, ranged, same
 from memory_core.storage.shared.cursors import decode_cursor, encode_cursor, not_a_cursor
-from memory_core.storage.shared.prepared import micros, moment
 from memory_core.where.meaning import folded
 from memory_core.where.value import Where
 
@@ -38,8 +38,8 @@ _COUNTED: Final = ["kind", "tier", "state", "session", "occurred_at", "importanc
 class _Place(NamedTuple):
     """Where a record is in a listing."""
 
-    value: float
-    """Of the field by which it is ordered; microseconds for a time."""
+    value: float | str
+    """Of the field by which it is ordered, as it is stored: a number, or a time by `codec.stamp`, which sorts alike."""
     seq: int
     point: str
 
@@ -150,16 +150,14 @@ async def _rows(points: Points, where: Sequence[Clause], request: ListRequest, a
     the rest of the ties at the end of the previous page, last those at the end of this page.
     """
     field, descending = _ORDERS[request.order]
-
-    def place(row: Found) -> _Place:
-        return _place(row, field)
+    place = partial(_place, field=field)
 
     async def fetch(by: str, limit: int, *bounds: Clause) -> list[Found]:
         wanted = ordered([*where, *bounds], by, limit, descending=descending)
         return sorted((await points.query([wanted]))[0], key=place, reverse=descending)
 
-    async def tied(value: float, limit: int) -> list[Found]:
-        edge, bounds = _bound(field, value), list[Clause]()
+    async def tied(value: float | str, limit: int) -> list[Found]:
+        edge, bounds = _bound(value), list[Clause]()
         if after is not None and value == after.value:
             bounds.append(ranged("_seq", **{"lte" if descending else "gte": after.seq}))
         # Writes in the same microsecond have the same arrival: fetch a few more, and skip those up to the position.
@@ -172,7 +170,7 @@ async def _rows(points: Points, where: Sequence[Clause], request: ListRequest, a
     if after is not None:
         rows = await tied(after.value, missing)
         missing -= len(rows)
-        rest = [ranged(field, **{"lt" if descending else "gt": _bound(field, after.value)})]
+        rest = [ranged(field, **{"lt" if descending else "gt": _bound(after.value)})]
     more = await fetch(field, missing, *rest) if missing else []
     if not more or len(more) < missing:
         return rows + more
@@ -182,19 +180,17 @@ async def _rows(points: Points, where: Sequence[Clause], request: ListRequest, a
 
 
 def _place(row: Found, field: str) -> _Place:
-    value = row.payload[field]
-    number = micros(datetime.fromisoformat(value)) if isinstance(value, str) else float(value)
-    return _Place(number, to_row(row.payload).seq, row.id)
+    return _Place(row.payload[field], to_row(row.payload).seq, row.id)
 
 
-def _bound(field: str, value: float) -> float | datetime:
-    return value if field == "importance" else moment(int(value))
+def _bound(value: float | str) -> float | datetime:
+    return datetime.fromisoformat(value) if isinstance(value, str) else value
 
 
 def _decode(cursor: object, order: Order) -> _Place:
-    place = _Place(*decode_cursor(cursor, order, (float, int, str)))
+    place = _Place(*decode_cursor(cursor, order, (float if order == "importance" else str, int, str)))
     try:
-        _bound(_ORDERS[order][0], place.value)
-    except OverflowError as cause:
+        _bound(place.value)
+    except ValueError as cause:
         raise not_a_cursor(cursor, order) from cause
     return place

@@ -38,19 +38,7 @@ from memory_core.storage.qdrant.codec import Stored
 from memory_core.storage.qdrant.connection import IDF_BY_OWNER
 from memory_core.storage.qdrant.owners import CACHED, Owner, reachable
 from memory_core.storage.qdrant.succession import resolved
-from memory_core.storage.qdrant.where import (
-    Clause,
-    all_of,
-    among,
-    any_of,
-    conditions,
-    either,
-    holding,
-    is_selective,
-    ordered,
-    owned,
-    same,
-)
+from memory_core.storage.qdrant.where import Clause, all_of, among, any_of, conditions, either, ordered, owned, same
 from memory_core.storage.shared.prepared import micros
 from memory_core.where.value import Where
 
@@ -106,7 +94,7 @@ class Search:
     @property
     def is_narrow(self) -> bool:
         """Whether only some of the owners' records may be returned."""
-        return any(is_selective(owner.scope, self.request.where) for owner in self.owners)
+        return self.request.where != Where() or any(one.scope != _unbounded(one.scope) for one in self.owners)
 
     @property
     def limit(self) -> int:
@@ -132,11 +120,6 @@ class _Candidates:
     scores: defaultdict[str | None, dict[str, float]] = field(default_factory=lambda: defaultdict(dict))
     """By the name of a vector; those of `Search.using` and of its first pieces are cosines."""
     allowed: set[str] = field(default_factory=set[str])
-
-    @property
-    def order(self) -> list[str]:
-        """The points by arrival."""
-        return sorted(self.rows, key=lambda point: (self.rows[point][0].seq, point))
 
     async def fetch(self, search: Search, arms: Sequence[Arm]) -> None:
         """Add what these queries find, in one round trip."""
@@ -173,9 +156,8 @@ async def ranked(search: Search) -> list[Hit]:
     found = _Candidates()
     await found.fetch(search, _candidates(search, reach))
     await found.fetch(search, _completion(search, found, reach))
-    order, cosines = found.order, found.scores[search.using]
-    ranking = _rank(search, found, order, only_allowed=search.is_narrow)
-    chosen = [order[int(row)] for row in ranking.rows]
+    chosen, ranking = _rank(search, found, only_allowed=search.is_narrow)
+    cosines = found.scores[search.using]
     records = await _records(search, found, chosen)
     hits: list[Hit] = []
     for n, point in enumerate(chosen):
@@ -190,7 +172,7 @@ async def ranked(search: Search) -> list[Hit]:
 def _candidates(search: Search, reach: Sequence[Clause]) -> list[Arm]:
     """The best candidates by words and by meaning. If conditions are narrow, the best of all records of the owners are
     fetched too, for comparison."""
-    reached = [(owner.key, Scope(owner.scope.app, owner.scope.user)) for owner in search.owners]
+    reached = [(owner.key, _unbounded(owner.scope)) for owner in search.owners]
     arms = [(request, True) for request in _arms(search, reach)]
     if not search.by_meaning:
         everything = conditions(reached, Where(), search.now) or []
@@ -201,9 +183,13 @@ def _candidates(search: Search, reach: Sequence[Clause]) -> list[Arm]:
     return arms
 
 
+def _unbounded(scope: Scope) -> Scope:
+    return Scope(scope.app, scope.user)
+
+
 def _arms(search: Search, where: Sequence[Clause]) -> list[models.QueryRequest]:
-    if search.request.every_word:  # however many have some of the words
-        where = [*where, *(holding("_terms", term) for term in search.query.terms)]
+    words = [models.FieldCondition(key="_terms", match=models.MatchText(text=term)) for term in search.query.terms]
+    where = [*where, *words] if search.request.every_word else where  # however many have some of the words
     arms: list[models.QueryRequest] = []
     if search.query.terms and not search.by_meaning:
         has_idf = search.owners[0].points.connection.version >= IDF_BY_OWNER
@@ -276,23 +262,25 @@ def _completion(search: Search, found: _Candidates, reach: Sequence[Clause]) -> 
 
 def _around(search: Search, found: _Candidates) -> list[Clause]:
     """The turns before and after the leading candidates, which are not fetched yet."""
-    limit, order = max(LEADING, search.request.limit), found.order
+    limit = max(LEADING, search.request.limit)
     request = replace(search.request, limit=limit, floor=False, every_word=False, explain=False)
-    leading = _rank(replace(search, request=request), found, order, only_allowed=False).rows
-    turns = [row for n in leading if (row := found.rows[order[int(n)]][0]).session is not None]
+    leading, _ = _rank(replace(search, request=request), found, only_allowed=False)
+    turns = [row for point in leading if (row := found.rows[point][0]).session is not None]
     before = sorted({seq for row in turns for seq in row.before} - {row.seq for row, _ in found.rows.values()})
     after = sorted({row.seq for row in turns})
     return [*([any_of("_seq", before)] if before else []), *([any_of("_before", after)] if after else [])]
 
 
-def _rank(search: Search, found: _Candidates, order: Sequence[str], *, only_allowed: bool) -> Ranking:
+def _rank(search: Search, found: _Candidates, *, only_allowed: bool) -> tuple[list[str], Ranking]:
+    """The best points, best first, and their ranking."""
+    order = sorted(found.rows, key=lambda point: (found.rows[point][0].seq, point))  # by arrival
     owner_index = OwnerIndex(None if search.vector is None else len(_ONES))
     spread = search.vector.unrelated.spread if search.vector is not None and not search.by_meaning else 0.0
     cosines = _cosines(search, found, spread)
     vectors = [(n, _as_vector(cosines[point])) for n, point in enumerate(order) if point in cosines]
     owner_index.extend([_entry(n, *found.rows[point]) for n, point in enumerate(order)], vectors)
     allowed = np.array([n for n, point in enumerate(order) if point in found.allowed], np.int64)
-    return rank(
+    ranking = rank(
         owner_index,
         search.query,
         None if search.vector is None else replace(search.vector, values=_ONES),
@@ -301,6 +289,7 @@ def _rank(search: Search, found: _Candidates, order: Sequence[str], *, only_allo
         allowed=allowed if only_allowed else None,
         importances=np.array([found.rows[point][0].importance for point in order], np.float32),
     )
+    return [order[int(row)] for row in ranking.rows], ranking
 
 
 def _cosines(search: Search, found: _Candidates, spread: float) -> dict[str, float]:

@@ -62,9 +62,7 @@ class QdrantPort:
 
         async def read(owner: Owner) -> list[Carried]:
             keys = [codec.key("id", one) for one in ids]
-            found = await owner.points.having(
-                "_keys", keys, owned(owner.key), vectors=[] if vector is None else [vector]
-            )
+            found = await owner.points.having("_keys", keys, owned(owner.key), vector=vector)
             items = [replace(codec.carried(codec.to_stored(record)), vectors=record.rows(vector)) for record in found]
             return sorted(items, key=lambda item: (item.seq, item.record.id))
 
@@ -107,9 +105,7 @@ class QdrantPort:
             await shared.upsert([Point(point, payload) for point in some])  # those that exist stay as they are
             for found in await access.points.read(some, fields=["_marker", "_write", "_keys"]):
                 keys = found.payload.get("_keys") or ()
-                change: codec.Payload = {
-                    "_keys": [*keys, codec.FORGOTTEN]
-                }  # of a record that was put over a forgotten key
+                change: codec.Payload = {"_keys": [*keys, codec.FORGOTTEN]}  # a record was put over it
                 if found.payload.get("_marker") == "deleted":
                     change = {**payload, "expires_at": None}
                 if codec.FORGOTTEN not in keys:

@@ -43,11 +43,6 @@ def keyed(name: str, value: object) -> Clause:
     return same("_keys", key(name, value))
 
 
-def holding(field: str, term: str) -> Clause:
-    """The field, a text of terms separated by spaces, contains this one."""
-    return models.FieldCondition(key=field, match=models.MatchText(text=term))
-
-
 def any_of(field: str, values: Collection[str | int]) -> Clause:
     """The field, or one value of its list, is one of these."""
     among: Any = list(values)
@@ -120,11 +115,6 @@ def conditions(reach: Sequence[tuple[str, Scope]], where: Where, now: datetime |
 def undecided(where: Where) -> list[Condition]:
     """The conditions that no index answers."""
     return [condition for condition in conditions_of(where) if _indexed(condition) is None]
-
-
-def is_selective(scope: Scope, where: Where) -> bool:
-    """Whether the conditions exclude any active, unexpired record of the owner."""
-    return bool(scope.agent or scope.session or scope.collection) or where != Where()
 
 
 def _given(values: Scope | Where, names: Sequence[str]) -> list[Clause]:
