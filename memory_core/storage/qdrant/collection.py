@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Final, NamedTuple, TypeVar
 
 from memory_core.storage.qdrant.client import AsyncQdrantClient, models
@@ -30,20 +30,9 @@ Fields = list[str] | bool
 class EpochError(Exception):
     """An owner was erased since its epoch was read; read or plan again in the new epoch."""
 
-    def __init__(self, point: str, epoch: int) -> None:
-        super().__init__(f"the owner is in epoch {epoch} now")
-        self.point, self.epoch = point, epoch
-
 
 class OvertakenError(Exception):
     """Another process changed the state this write was planned on; plan again."""
-
-
-class Guard(NamedTuple):
-    """The epoch in which an owner is read and written, and its point; checked with every `read` and `query`."""
-
-    point: str
-    epoch: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,9 +43,10 @@ class Points:
     name: str
     layout: Layout
     shard: models.ShardKeySelector | models.ShardKeyWithFallback | str | None = None
-    guards: tuple[Guard, ...] = ()
+    guards: Mapping[str, int] = field(default_factory=dict[str, int])
+    """The epochs in which owners are read and written, by their points; checked with every `read` and `query`."""
 
-    def for_owner(self, shard: str, *guards: Guard) -> Points:
+    def for_owner(self, shard: str, guards: Mapping[str, int]) -> Points:
         """The same collection for requests about one owner, which may have a dedicated shard."""
         key = models.ShardKeyWithFallback(target=shard, fallback=SHARED_SHARD) if self.layout.tenant_shards else None
         return replace(self, shard=key, guards=guards)
@@ -64,18 +54,17 @@ class Points:
     @property
     def shared(self) -> Points:
         """The same collection for points that belong to no owner."""
-        return replace(self, shard=SHARED_SHARD if self.layout.tenant_shards else None, guards=())
+        return replace(self, shard=SHARED_SHARD if self.layout.tenant_shards else None, guards={})
 
     async def read(self, ids: Sequence[str], *, fields: Fields = True, vector: str | None = None) -> list[Found]:
         """The existing ones among the points, in no particular order, from all shards."""
         found: list[Found] = []
-        guards = [guard.point for guard in self.guards]
-        wanted = [*fields, "_epoch"] if not isinstance(fields, bool) else fields or (["_epoch"] if guards else False)
-        for some in list(by(PAGE, ids)) or ([[]] if guards else []):
+        wanted = fields if fields is True else [*(fields or ()), "_epoch"]
+        for some in list(by(PAGE, ids)) or ([[]] if self.guards else []):
             records = await self.connection.call(
                 lambda client, some=some: client.retrieve(
                     self.name,
-                    ids=[*some, *guards],
+                    ids=[*some, *self.guards],
                     with_payload=wanted,
                     with_vectors=[vector] if vector else False,
                     consistency=self._consistency,
@@ -83,7 +72,7 @@ class Points:
             )
             read = _found(records)
             self._check(read)
-            found += [point for point in read if point.id not in guards]
+            found += [point for point in read if point.id not in self.guards]
         return found
 
     async def pages(
@@ -117,16 +106,17 @@ class Points:
 
     async def having(
         self,
-        field: str,
+        name: str,
         values: Sequence[str | int],
-        *conditions: Clause,
+        condition: Clause,
+        *,
         fields: Fields = True,
         vector: str | None = None,
     ) -> list[Found]:
-        """All points whose field is one of these values, and that satisfy the conditions."""
+        """All points whose field of this name is one of these values, and that satisfy the condition."""
         found: list[Found] = []
         for some in by(NAMED, values):
-            found += await self.all(*conditions, any_of(field, some), fields=fields, vector=vector)
+            found += await self.all(condition, any_of(name, some), fields=fields, vector=vector)
         return found
 
     async def query(self, requests: Sequence[models.QueryRequest]) -> list[list[Found]]:
@@ -135,8 +125,8 @@ class Points:
             return []
         sent = [request.model_copy(update={"shard_key": self.shard}) for request in requests]
         if self.guards:
-            points = among([guard.point for guard in self.guards])
-            sent.append(models.QueryRequest(filter=all_of(points), limit=len(self.guards), with_payload=["_epoch"]))
+            owners = all_of(among([*self.guards]))
+            sent.append(models.QueryRequest(filter=owners, limit=len(self.guards), with_payload=["_epoch"]))
         responses = await self.connection.call(
             lambda client: client.query_batch_points(self.name, requests=sent, consistency=self._consistency)
         )
@@ -148,9 +138,8 @@ class Points:
     def _check(self, points: Sequence[Found]) -> None:
         """Raise `EpochError` if an owner was erased meanwhile."""
         now = {point.id: int(point.payload.get("_epoch", 0)) for point in points}
-        for place, epoch in self.guards:
-            if now.get(place, 0) != epoch:
-                raise EpochError(place, now.get(place, 0))
+        if any(now.get(point, 0) != epoch for point, epoch in self.guards.items()):
+            raise EpochError
 
     async def values(self, field: str, condition: models.Filter | None, *, limit: int) -> list[str]:
         """The values of a keyword field, most frequent first."""

@@ -50,7 +50,7 @@ async def page(owners: Sequence[Owner], request: ListRequest, now: datetime) -> 
     where = await reachable(owners, request.where, now)
     rows = [] if where is None else await _rows(owners[0].points, where, request, after)
     shown = rows[: request.limit]
-    stored = await resolved(owners, map(to_stored, shown), request.where.states)
+    stored = await resolved(owners, [to_stored(row) for row in shown], request.where.states)
     cursor = None
     if len(rows) > len(shown):
         cursor = encode_cursor(request.order, *_place(shown[-1], _ORDERS[request.order][0]))

@@ -3,7 +3,7 @@
 `erase` cannot delete a record whose insertion is still on its way. So every record belongs to an epoch of its owner,
 which is part of `_owner` and thereby of every filter. `erase` raises the epoch, which one point without text holds;
 what arrives later belongs to the old epoch, is never read, and is deleted by the background work. Each request checks
-the epoch along with what it reads (`collection.Guard`), so a process that did not notice the erasure begins again.
+the epoch along with what it reads (`Points.guards`), so a process that did not notice the erasure begins again.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from memory_core.errors import StoreUnavailableError
 from memory_core.models import Fingerprint, Scope
 from memory_core.storage.qdrant import codec
 from memory_core.storage.qdrant.codec import Point, Stored
-from memory_core.storage.qdrant.collection import EpochError, Guard, OvertakenError, Points
+from memory_core.storage.qdrant.collection import EpochError, OvertakenError, Points
 from memory_core.storage.qdrant.meta import Meta, vector_name
 from memory_core.storage.qdrant.where import Clause, all_of, among, conditions, owned, undecided
 from memory_core.where.meaning import has_keyword, matcher
@@ -121,8 +121,9 @@ class Access:
         for attempt in range(_ATTEMPTS):
             try:
                 return await work(await self._owners(scopes))
-            except EpochError as error:
-                self._note(error.point, error.epoch)
+            except EpochError:
+                for scope in scopes:
+                    self._epochs.pop(self.names.owner(scope), None)
             except OvertakenError:
                 await asyncio.sleep(random.uniform(0, min(0.02 * 2**attempt, _LONGEST_PAUSE_SECONDS)))  # noqa: S311
         raise StoreUnavailableError(f"other writers changed or erased the same records {_ATTEMPTS} times; try again")
@@ -145,15 +146,16 @@ class Access:
         return found[0].payload if found else {}
 
     async def _owners(self, scopes: Sequence[Scope]) -> list[Owner]:
-        guards = [await self._guard(self.names.owner(scope)) for scope in scopes]
-        points = self.points.for_owner(shard_of(scopes[0]), *guards)
+        places = [self.names.owner(scope) for scope in scopes]
+        guards = {point: await self._epoch(point) for point in places}
+        points = self.points.for_owner(shard_of(scopes[0]), guards)
         points = points if len(scopes) == 1 else replace(points, shard=None)
-        return [Owner(self, scope, guard.epoch, points) for scope, guard in zip(scopes, guards, strict=True)]
+        return [Owner(self, scope, guards[point], points) for scope, point in zip(scopes, places, strict=True)]
 
-    async def _guard(self, point: str) -> Guard:
+    async def _epoch(self, point: str) -> int:
         if point not in self._epochs:
             self._note(point, int((await self._entry(point)).get("_epoch", 0)))
-        return Guard(point, self._epochs[point])
+        return self._epochs[point]
 
     def _note(self, point: str, epoch: int) -> None:
         if len(self._epochs) >= CACHED:

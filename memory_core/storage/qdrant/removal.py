@@ -112,7 +112,7 @@ async def erase(owner: Owner, now: datetime) -> list[Stored]:
 async def _empty_epoch(access: Access, ended: str, now: datetime) -> list[Stored]:
     """Replace all records of a past epoch (a value of `_owner`) by markers; returns them."""
     scope, epoch = to_owner(ended)
-    owner = Owner(access, scope, epoch, access.points.for_owner(shard_of(scope)))
+    owner = Owner(access, scope, epoch, access.points.for_owner(shard_of(scope), {}))
     gone: dict[str, Stored] = {}
     for _ in range(ROUNDS):
         found = await owner.records()
