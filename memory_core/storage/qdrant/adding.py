@@ -72,13 +72,13 @@ async def unchanged(owner: Owner, items: Sequence[Prepared], *, is_put: bool) ->
     points = {item.record.id: owner.access.names.point_of(item.record) for item in items if item.record.source_key}
     found = await owner.points.read(sorted({*points.values()}), fields=["text", "_marker"]) if points else []
     there = {point.id: point.payload for point in found}
-    kept: set[str] = set()
-    for item in items:
+
+    def is_kept(item: Prepared) -> bool:
         payload = there.get(points.get(item.record.id, ""), {})
         is_forgotten = payload.get("_marker") == "forgotten" and not is_put
-        if is_forgotten or payload.get("text") == item.record.text:
-            kept.add(item.record.id)
-    return kept
+        return is_forgotten or payload.get("text") == item.record.text
+
+    return {item.record.id for item in items if is_kept(item)}
 
 
 async def write(owner: Owner, batch: Batch, remove: Collection[str] = ()) -> list[MemoryRecord | None]:

@@ -198,8 +198,7 @@ async def compute_lacking(access: Access, embedder: Embedder, progress: Progress
     vector, made = vector_name(embedder.fingerprint), 0
     lacking = all_of(ranged("_seq", gte=0), but_not=[models.HasVectorCondition(has_vector=vector)])
     async for page in access.points.pages(lacking):
-        items = [to_stored(record) for record in page]
-        for some in by(BATCH, [item for item in items if item.spans]):
+        for some in by(BATCH, [item for item in map(to_stored, page) if item.spans]):
             vectors = await embed_pieces(embedder, [(item.record.text, item.spans) for item in some])
             await _store_vectors(access, vector, list(zip(some, vectors, strict=True)))
             made += sum(map(len, vectors))

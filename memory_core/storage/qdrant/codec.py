@@ -202,7 +202,7 @@ def payload_of(owner: str, item: Prepared, known: Stored, vector: str | None) ->
     """The complete payload of a record; unset fields are `None`.
 
     Args:
-        known: Its position in the store and the write; its record is not used.
+        known: The fields of the store; its record is not used.
         vector: The name of the vector that the point has or is about to have; `None` while vectors are pending.
     """
     record, found = item.record, item.features

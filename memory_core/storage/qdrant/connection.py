@@ -200,36 +200,30 @@ def _is_transient(error: Exception) -> bool:
     """Whether the same request may succeed later."""
     if isinstance(error, ResponseHandlingException):
         return isinstance(error.source, httpx.TransportError)
-    return not isinstance(error, UnexpectedResponse | AioRpcError) or _status(error) in _TRANSIENT
+    status, _ = _answer(error)
+    return status is None or status in _TRANSIENT
 
 
 def _translated(error: Exception, server: str, attempts: int) -> StorageError:
     """The error for the caller, in one sentence."""
-    status, tries = _status(error), "" if attempts == 1 else f" after {attempts} attempts"
+    status, text = _answer(error)
+    reason, tries = " ".join(text.split())[:MAX_REASON_CHARS], "" if attempts == 1 else f" after {attempts} attempts"
     if status in _REFUSED:
         return StoreUnavailableError(f"Qdrant at {server} refuses the API key; set QDRANT_API_KEY or pass api_key")
     if status in _MISSING:
-        return MissingPointError(f"Qdrant at {server} does not have what a request named: {_reason(error)}")
+        return MissingPointError(f"Qdrant at {server} does not have what a request named: {reason}")
     if status in _TOO_LARGE:
-        return TooLargeError(f"Qdrant at {server} refused a request as too large: {_reason(error)}")
+        return TooLargeError(f"Qdrant at {server} refused a request as too large: {reason}")
     if _is_transient(error):
-        return UnansweredError(f"Qdrant at {server} does not answer{tries}: {_reason(error)}")
-    return StorageError(f"Qdrant at {server} refused a request: {_reason(error)}")
+        return UnansweredError(f"Qdrant at {server} does not answer{tries}: {reason}")
+    return StorageError(f"Qdrant at {server} refused a request: {reason}")
 
 
-def _status(error: Exception) -> object:
-    """The status of an answer, of HTTP or gRPC; `None` if there was none."""
+def _answer(error: Exception) -> tuple[object, str]:
+    """The status of an answer, of HTTP or gRPC (`None` if there was none), and what it says."""
     if isinstance(error, UnexpectedResponse):
-        return error.status_code
-    return error.code() if isinstance(error, AioRpcError) else None
-
-
-def _reason(error: Exception) -> str:
-    text = f"{type(error).__name__} {error}"
-    if isinstance(error, UnexpectedResponse):
-        text = f"{error.status_code} {error.reason_phrase} {error.content.decode(errors='replace')}"
-    elif isinstance(error, AioRpcError):
-        text = f"{error.code().name} {error.details() or ''}"
-    elif isinstance(error, ResponseHandlingException):
-        text = f"{type(error.source).__name__} {error.source}"
-    return " ".join(text.split())[:MAX_REASON_CHARS]
+        return error.status_code, f"{error.status_code} {error.reason_phrase} {error.content.decode(errors='replace')}"
+    if isinstance(error, AioRpcError):
+        return error.code(), f"{error.code().name} {error.details() or ''}"
+    cause = error.source if isinstance(error, ResponseHandlingException) else error
+    return None, f"{type(cause).__name__} {cause}"

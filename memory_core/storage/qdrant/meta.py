@@ -36,12 +36,6 @@ class Description:
         there = {"kind": "store", "format": FORMAT, "secret": self.secret.hex(), "fingerprint": made}
         return {**there, "_write": self.write}
 
-    @classmethod
-    def from_payload(cls, raw: Payload) -> Description:
-        """The inverse of `to_payload`."""
-        made = raw.get("fingerprint")
-        return cls(bytes.fromhex(raw["secret"]), None if made is None else Fingerprint(**made), raw["_write"])
-
 
 def vector_name(fingerprint: Fingerprint) -> str:
     """The name of the vector that one embedder fills."""
@@ -67,15 +61,14 @@ class Meta:
                 f"(format {payload['format']}, this version knows {FORMAT}); upgrade memory-core to open it, or give "
                 "another collection name"
             )
-        return Description.from_payload(payload)
+        made = payload.get("fingerprint")
+        secret = bytes.fromhex(payload["secret"])
+        return Description(secret, None if made is None else Fingerprint(**made), payload["_write"])
 
     async def claim(self, asked: Fingerprint | None) -> Description:
         """The description, created if missing; if it has no fingerprint, the one asked for is stored.
 
-        Raises:
-            NewerStoreError: A newer version wrote it; nothing was written.
-            FingerprintError: Its vectors were made by another embedder.
-            StorageError: The server ignores conditions on writes, so concurrent writers would overwrite each other.
+        Raises as `QdrantStore.open`; nothing was written if a newer version made the store.
         """
         is_new = await self.read() is None
         await self._probe()

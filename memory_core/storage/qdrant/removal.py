@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Collection, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
 from functools import partial
-from typing import Final
 
 from memory_core.errors import StorageError, reason_for_log
 from memory_core.models import RELATIONS, STATES
@@ -24,8 +24,6 @@ from memory_core.storage.qdrant.writing import Changes
 from memory_core.where.value import Where
 
 logger = logging.getLogger(__name__)
-
-ROUNDS: Final = 100
 
 
 async def matching(owner: Owner, where: Where, now: datetime | None) -> list[Stored]:
@@ -114,18 +112,13 @@ async def _empty_epoch(access: Access, ended: str, now: datetime) -> list[Stored
     scope, epoch = to_owner(ended)
     owner = Owner(access, scope, epoch, access.points.for_owner(shard_of(scope), {}))
     gone: dict[str, Stored] = {}
-    for _ in range(ROUNDS):
-        found = await owner.records()
-        if not found:
-            break
+    while found := await owner.records():
         gone |= {item.point: item for item in found}
         changes = Changes(owner)
         for item in found:
             changes.mark(item, now, forget=True)
-        try:
+        with suppress(OvertakenError):  # by a record of the next epoch, or by another process that erases
             await changes.carry_out()
-        except OvertakenError:  # by a record of the next epoch, or by another process that erases
-            continue
     return list(gone.values())
 
 

@@ -71,10 +71,7 @@ async def ensure_meta(connection: Connection, name: str, layout: Layout) -> None
 async def ensure_records(connection: Connection, name: str, layout: Layout, fingerprint: Fingerprint | None) -> None:
     """Create the records' collection unless it exists, and add whatever it lacks: indexes, shard key, vector.
 
-    Raises:
-        InvalidInputError: It exists with another layout.
-        NotAStoreError: Another program made it.
-        FingerprintError: Its vectors have another length.
+    Raises as `QdrantStore.open`.
     """
     words = models.SparseVectorParams(modifier=models.Modifier.IDF, index=models.SparseIndexParams(on_disk=True))
     await _ensure(
@@ -123,9 +120,7 @@ def _vectors(fingerprint: Fingerprint) -> dict[str, models.VectorParams]:
 async def ensure_vector(connection: Connection, name: str, fingerprint: Fingerprint) -> None:
     """Add a named vector, with that of first pieces, unless the collection has them.
 
-    Raises:
-        FingerprintError: It has another length.
-        StorageError: The server cannot add one.
+    Raises `FingerprintError` if it has another length, and `StorageError` if the server cannot add one.
     """
     vector, dimensions = vector_name(fingerprint), fingerprint.dimensions
     existing = (await connection.call(lambda client: client.get_collection(name))).config.params.vectors

@@ -105,7 +105,9 @@ class QdrantStore:
         """Connect to the server, create or complete the collections, and start the background work.
 
         Raises:
-            StorageError: The server cannot be reached, or its collections cannot be used.
+            StorageError: The server cannot be reached, ignores conditions on writes, or its collections cannot be used.
+            NotAStoreError: Another program, or a development version, made the collections.
+            InvalidInputError: The collections exist with another layout.
             FingerprintError: Its vectors were made by another embedder.
             NewerStoreError: A newer version of this library wrote it.
         """

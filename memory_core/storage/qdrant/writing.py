@@ -14,7 +14,7 @@ from datetime import datetime
 from memory_core.errors import StorageError, UnfinishedWriteError
 from memory_core.models import MemoryRecord
 from memory_core.storage.qdrant.codec import FORGOTTEN, Payload, Point, Stored, analysed, payload_of, stamp, token
-from memory_core.storage.qdrant.collection import MAX_POINTS, NAMED, PAGE, OvertakenError, by
+from memory_core.storage.qdrant.collection import MAX_POINTS, PAGE, OvertakenError, by
 from memory_core.storage.qdrant.connection import UnansweredError
 from memory_core.storage.qdrant.owners import LIFE, Owner
 from memory_core.storage.qdrant.where import among, same
@@ -111,11 +111,8 @@ class Changes:
 
     async def _stored(self) -> set[str]:
         """The points that this write has changed."""
-        found: set[str] = set()
-        for some in by(NAMED, [change.point.id for change in self.changes]):
-            records = await self.owner.points.read(some, fields=["_writes"])
-            found |= {record.id for record in records if self.write in record.payload.get("_writes", ())}
-        return found
+        records = await self.owner.points.read([change.point.id for change in self.changes], fields=["_writes"])
+        return {record.id for record in records if self.write in record.payload.get("_writes", ())}
 
     def _unfinished(self, failure: StorageError, stored: set[str], unknown: set[str]) -> StorageError:
         """The error for a write of which not everything is stored."""
