@@ -2,8 +2,9 @@
 
 A vector is pending when a record was added with `embed="later"` or when the embedder failed; until it is computed, the
 record is found by its words. Each kind of work is found through an index, so that asking costs the same however many
-records there are, and each point is changed in one conditional update: work that another process did, or that became
-out of date meanwhile, does nothing.
+records there are. It sets what is derived from a record, under the condition that the record is in the state from which
+it was derived, and the state keeps its token. So it makes no difference to a change of the record whether this work is
+done before it or after it, which can differ between the replicas of a cluster when a node dies.
 
 So is a change of the embedder, at the end: every embedder has a named vector of its own. The new vectors are added
 beside the old ones, which searches use until the description of the store names the new embedder; an interrupted run
@@ -15,10 +16,8 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Sequence
-from contextlib import suppress
 from dataclasses import replace
-from functools import partial
-from typing import Final
+from typing import Any, Final
 
 from memory_core.errors import EmbeddingError, FingerprintError, StorageError, UnsupportedError, reason_for_log
 from memory_core.models import Fingerprint
@@ -26,15 +25,14 @@ from memory_core.progress import Progress, ProgressCallback
 from memory_core.protocols import Clock, Embedder
 from memory_core.retrieval.features import ANALYSIS
 from memory_core.storage.qdrant.client import models
-from memory_core.storage.qdrant.codec import PENDING, Stored, analysed, named_vectors, to_stored
-from memory_core.storage.qdrant.collection import OvertakenError, by
+from memory_core.storage.qdrant.codec import PENDING, Point, Stored, analysed, named_vectors, payload_of, to_stored
+from memory_core.storage.qdrant.collection import Points, by
 from memory_core.storage.qdrant.connection import MissingPointError, UnansweredError
 from memory_core.storage.qdrant.meta import vector_name
-from memory_core.storage.qdrant.owners import Access, Owner, to_owner
+from memory_core.storage.qdrant.owners import Access, shard_of, to_owner
 from memory_core.storage.qdrant.removal import sweep
 from memory_core.storage.qdrant.schema import ensure_vector
-from memory_core.storage.qdrant.where import Clause, all_of, any_of, ranged, same
-from memory_core.storage.qdrant.writing import Changes
+from memory_core.storage.qdrant.where import Clause, all_of, among, any_of, ranged, same
 from memory_core.storage.shared.prepared import embed_pieces
 
 logger = logging.getLogger(__name__)
@@ -44,14 +42,19 @@ PASSES: Final = 3
 """How often records written while the embedder changes are looked for before the switch, and once more after it."""
 FIRST_PAUSE_SECONDS: Final = 1.0
 LONGEST_PAUSE_SECONDS: Final = 60.0
+"""Pauses double from the first to this one while the embedder or the server fails."""
 ROUND_SECONDS: Final = 600.0
-"""How often work that other processes left is looked for."""
+"""Pauses double from the first to this one while there is nothing to do: work that another process left is found, and
+soon what a replica that was behind did not show."""
 ANALYSIS_PAUSE_SECONDS: Final = 0.05
 """Pause between two batches of reanalysis, for searches and writes."""
 
 
+DERIVED: Final = ("_terms", "_row", "_analysis", "_keys")
+"""The payload fields that an analysis of the record makes."""
+
 Work = tuple[Stored, Sequence[bytes]]
-"""A record with its vectors, to be written again."""
+"""A record with its vectors."""
 
 
 class Background:
@@ -62,7 +65,6 @@ class Background:
         self._clock = clock
         self._embedder = embedder
         self._wake = asyncio.Event()
-        self._wake.set()
         self._tasks = [
             asyncio.create_task(self._serve(), name="memory-core qdrant background"),
             asyncio.create_task(self._analyse(), name="memory-core qdrant reanalysis"),
@@ -81,25 +83,26 @@ class Background:
 
     async def _serve(self) -> None:
         loop = asyncio.get_running_loop()
-        pause, next_round = FIRST_PAUSE_SECONDS, 0.0
+        failing = idle = FIRST_PAUSE_SECONDS
+        next_sweep = 0.0
         while True:
+            self._wake.clear()
             try:
-                if loop.time() >= next_round:
+                if loop.time() >= next_sweep:
                     await sweep(self._access, self._clock())
-                    next_round = loop.time() + ROUND_SECONDS
-                    self._wake.set()
-                if self._wake.is_set():
-                    self._wake.clear()
-                    await _drain(self._embed_pending)
-                pause = FIRST_PAUSE_SECONDS
+                    next_sweep = loop.time() + ROUND_SECONDS
+                await _drain(self._embed_pending)
             except (EmbeddingError, StorageError) as error:
-                logger.warning("background work waits, next try in %.0f s: %s", pause, reason_for_log(error))
-                self._wake.set()
-                await asyncio.sleep(pause)
-                pause = min(2 * pause, LONGEST_PAUSE_SECONDS)
+                logger.warning("background work waits, next try in %.0f s: %s", failing, reason_for_log(error))
+                await asyncio.sleep(failing)
+                failing, idle = min(2 * failing, LONGEST_PAUSE_SECONDS), FIRST_PAUSE_SECONDS
                 continue
-            with suppress(TimeoutError):
-                await asyncio.wait_for(self._wake.wait(), max(next_round - loop.time(), 0.1))
+            failing = FIRST_PAUSE_SECONDS
+            try:
+                await asyncio.wait_for(self._wake.wait(), idle)
+                idle = FIRST_PAUSE_SECONDS
+            except TimeoutError:
+                idle = min(2 * idle, ROUND_SECONDS)
 
     async def _analyse(self) -> None:
         try:
@@ -134,15 +137,16 @@ class Background:
         return [(to_stored(point), point.rows(vector)) for point in (await self._access.points.query([request]))[0]]
 
     async def _store(self, found: Sequence[Work], made_by: Fingerprint | None) -> set[str]:
-        """Write records as they are, analysed by this version and with these vectors, unless they changed meanwhile.
+        """Set these vectors and what this version derives from the records, where they are unchanged.
 
         Returns:
             The states that were found; the same ones again cannot be helped.
         """
-        for key in {item.owner for item, _ in found}:
-            works = [(item, vectors) for item, vectors in found if item.owner == key]
+        vector = self._access.vector if made_by == self._access.fingerprint else None
+        for owner in {item.owner for item, _ in found}:
+            works = [work for work in found if work[0].owner == owner]
             try:
-                await self._access.run(to_owner(key)[0], partial(_store_of, works=works, made_by=made_by))
+                await _store_derived(self._access.points.for_owner(shard_of(to_owner(owner)[0]), {}), vector, works)
             except UnansweredError:
                 raise
             except StorageError as error:  # of this owner's records; the others do not wait for them
@@ -150,15 +154,33 @@ class Background:
         return {item.point + item.write for item, _ in found}
 
 
-async def _store_of(owner: Owner, works: Sequence[Work], made_by: Fingerprint | None) -> None:
-    changes = Changes(owner)
-    for item, vectors in works:
-        if item.owner == owner.key:  # what was erased meanwhile stays erased
-            changes.put(analysed(item.record, item.spans, vectors)._replace(made_by=made_by), item, item.write)
+async def _store_derived(points: Points, vector: str | None, works: Sequence[Work]) -> None:
+    """Set the vectors, and then the fields, which say that they are there."""
+    made = [(item, _derived(item, rows, vector if rows else None)) for item, rows in works]
+    await _set_vectors(points, [(item, point.to_struct().vector) for item, point in made])
+    fields = [(item, {name: point.payload[name] for name in DERIVED}) for item, point in made]
+    await points.write(
+        *(points.set_fields(some, among([item.point]), same("_write", item.write)) for item, some in fields)
+    )
+
+
+def _derived(item: Stored, rows: Sequence[bytes], vector: str | None) -> Point:
+    payload = payload_of(item.owner, analysed(item.record, item.spans, rows), item, vector)
+    return Point(item.point, payload, rows, vector)
+
+
+async def _set_vectors(points: Points, vectors: Sequence[tuple[Stored, Any]]) -> None:
+    """Set vectors of points, by name, where the record is unchanged."""
+    update = models.UpdateVectors(
+        points=[models.PointVectors(id=item.point, vector=named) for item, named in vectors if named],
+        update_filter=all_of(any_of("_write", [item.write for item, _ in vectors])),
+        shard_key=points.shard,
+    )
     try:
-        await changes.carry_out()
-    except OvertakenError:
-        logger.debug("records changed while their vectors were computed; they are found again if necessary")
+        await points.write(models.UpdateVectorsOperation(update_vectors=update))
+    except MissingPointError:  # one of them was deleted meanwhile
+        for one in vectors if len(vectors) > 1 else ():
+            await _set_vectors(points, [one])
 
 
 async def _drain(step: Callable[[], Awaitable[set[str]]]) -> None:
@@ -199,22 +221,10 @@ async def compute_lacking(access: Access, embedder: Embedder, progress: Progress
     lacking = all_of(ranged("_seq", gte=0), but_not=[models.HasVectorCondition(has_vector=vector)])
     async for page in access.points.pages(lacking):
         for some in by(BATCH, [item for item in map(to_stored, page) if item.spans]):
-            vectors = await embed_pieces(embedder, [(item.record.text, item.spans) for item in some])
-            await _store_vectors(access, vector, list(zip(some, vectors, strict=True)))
-            made += sum(map(len, vectors))
+            rows = await embed_pieces(embedder, [(item.record.text, item.spans) for item in some])
+            named = [named_vectors(vector, one) for one in rows]
+            await _set_vectors(access.points, list(zip(some, named, strict=True)))
+            made += sum(map(len, rows))
             if progress is not None:
                 progress(Progress(computed + made, computed + made))
     return made
-
-
-async def _store_vectors(access: Access, vector: str, items: Sequence[tuple[Stored, Sequence[bytes]]]) -> None:
-    """Add vectors to the points that are unchanged."""
-    update = models.UpdateVectors(
-        points=[models.PointVectors(id=item.point, vector=named_vectors(vector, rows)) for item, rows in items],
-        update_filter=all_of(any_of("_write", [item.write for item, _ in items])),
-    )
-    try:
-        await access.points.write(models.UpdateVectorsOperation(update_vectors=update))
-    except MissingPointError:  # one of them was deleted meanwhile
-        for one in items if len(items) > 1 else ():
-            await _store_vectors(access, vector, [one])
