@@ -1,6 +1,6 @@
 """A collection. All requests are idempotent.
 
-One replica is read: it has every acknowledged write (`schema.WRITE_CONSISTENCY`). Qdrant's `majority` and `all` fail
+One replica is read: it has every acknowledged write (`Layout.write_consistency`). Qdrant's `majority` and `all` fail
 while any replica is down, and leave out a record that is just being written. Writes have the order `medium`: one
 replica decides which of two conflicting writes comes first, and another takes over when it is down.
 """

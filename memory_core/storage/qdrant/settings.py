@@ -94,6 +94,9 @@ class Layout:
     """Shards of the collection (of each tenant, with `tenant_shards`); 2 to 4 times the number of nodes."""
     replicas: int | None = None
     """Copies of each shard: Qdrant does not wait for the disk, so durability comes from these."""
+    write_consistency: int | None = None
+    """Replicas that must have applied a write before it is acknowledged; all of them unless it is given. With fewer,
+    writes go on while a node is down, and a second crash within seconds can lose what was acknowledged in between."""
     tenant_shards: bool = False
     """Custom sharding: owners share the shard key `SHARED_SHARD` until the operator gives one a dedicated key."""
 
