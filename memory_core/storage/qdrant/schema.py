@@ -149,7 +149,7 @@ async def _ensure(connection: Connection, name: str, layout: Layout, **made: Any
             timeout=STEP_SECONDS,
             shard_number=layout.shards,
             replication_factor=layout.replicas,
-            write_consistency_factor=layout.write_consistency or layout.replicas,
+            write_consistency_factor=layout.write_consistency,
             **made,
         ),
     )
