@@ -104,8 +104,8 @@ class Layout:
     def __post_init__(self) -> None:
         if (self.write_consistency or 1) > max((self.replicas or 2) - 1, 1):
             raise InvalidInputError(
-                f"write_consistency={self.write_consistency} must be less than replicas={self.replicas}: while a node is "
-                "down, writes would fail on it and stay on the other replicas, which Qdrant does not repair"
+                f"write_consistency={self.write_consistency} must be less than replicas={self.replicas}: while a node "
+                "is down, writes would fail on it and stay on the other replicas, which Qdrant does not repair"
             )
 
 
