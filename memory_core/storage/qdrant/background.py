@@ -5,9 +5,8 @@ record is found by its words. Each kind of work is found through an index, so th
 records there are, and each point is changed in one conditional update: work that another process did, or that became
 out of date meanwhile, does nothing.
 
-So is a change of the embedder, at the end: every embedder has a named vector of its own. The new vectors are added
-beside the old ones, which searches use until the description of the store names the new embedder; an interrupted run
-goes on where it stopped, because a filter finds the points that lack the new vector.
+A change of the embedder works alike: every embedder has a named vector of its own, added beside the old one. A filter
+finds the points that lack it, and searches use the old one until the description of the store names the new embedder.
 """
 
 from __future__ import annotations

@@ -138,7 +138,7 @@ class Access:
             made = Point(point, {**payload, "_keys": [ERASED], "expires_at": codec.stamp(now + LIFE)})
             await self.points.shared.upsert([made], [known["_write"]] if known else None)
         after = await self._entry(point)
-        self._note(point, int(after["_epoch"]))
+        self._epochs.pop(point, None)
         return [*(after.get("_ended") or ())]
 
     async def _entry(self, point: str) -> codec.Payload:
@@ -154,13 +154,11 @@ class Access:
 
     async def _epoch(self, point: str) -> int:
         if point not in self._epochs:
-            self._note(point, int((await self._entry(point)).get("_epoch", 0)))
+            epoch = int((await self._entry(point)).get("_epoch", 0))
+            if len(self._epochs) >= CACHED:
+                self._epochs.clear()
+            self._epochs[point] = epoch
         return self._epochs[point]
-
-    def _note(self, point: str, epoch: int) -> None:
-        if len(self._epochs) >= CACHED:
-            self._epochs.clear()
-        self._epochs[point] = epoch
 
 
 async def reachable(owners: Sequence[Owner], where: Where, now: datetime | None) -> list[Clause] | None:
