@@ -161,7 +161,7 @@ class Access:
         return self._epochs[point]
 
 
-async def reachable(owners: Sequence[Owner], where: Where, now: datetime | None) -> list[Clause] | None:
+async def reachable(owners: Sequence[Owner], where: Where, now: datetime | None) -> list[Clause]:
     """The conditions for a record in reach, in a form that a server can answer; see `where.conditions`.
 
     Keywords and the conditions that `undecided` returns are evaluated here, on all records that satisfy the rest; the
@@ -169,7 +169,7 @@ async def reachable(owners: Sequence[Owner], where: Where, now: datetime | None)
     """
     found = conditions([(owner.key, owner.scope) for owner in owners], where, now)
     tests = [matcher(condition) for condition in undecided(where)]
-    if found is None or not (tests or where.keywords):
+    if not (tests or where.keywords):
         return found
     matching: list[str] = []
     async for page in owners[0].points.pages(all_of(*found), fields=[*codec.NAMES]):
@@ -177,4 +177,4 @@ async def reachable(owners: Sequence[Owner], where: Where, now: datetime | None)
             record = codec.to_record(point.payload)
             if has_keyword(record.text, where.keywords) and all(test(record) for test in tests):
                 matching.append(point.id)
-    return [*found, among(matching)] if matching else None
+    return [*found, among(matching)]

@@ -28,8 +28,7 @@ logger = logging.getLogger(__name__)
 
 async def matching(owner: Owner, where: Where, now: datetime | None) -> list[Stored]:
     """All records in reach that satisfy the conditions, without those that have expired by `now`."""
-    found = await reachable([owner], where, now)
-    return [] if found is None else await owner.records(*found)
+    return await owner.records(*await reachable([owner], where, now))
 
 
 async def delete(
@@ -90,7 +89,7 @@ async def postpone(owner: Owner, expiries: Mapping[str, datetime | None], now: d
 
 async def sweep_owner(owner: Owner, now: datetime) -> int:
     """Delete the expired records in reach; returns how many."""
-    reach = await reachable([owner], EVERYTHING, None) or []
+    reach = await reachable([owner], EVERYTHING, None)
     expired = await owner.records(*reach, ranged("expires_at", lte=now))
     await delete(owner, expired, now, forget=False)
     return len(expired)
