@@ -185,10 +185,8 @@ def _taken(id: str) -> DuplicateIdError:  # noqa: A002
 
 
 async def _insist_on_own_ids(owner: Owner, new: Mapping[str, Prepared], now: datetime) -> None:
-    """Withdraw new records if another writer has stored one of their ids under another source key meanwhile.
-
-    Ids of callers only: those of `new_id` have no rivals. Both writers may withdraw, and one is the first to try again.
-    """
+    """Withdraw new records if another writer has stored one of their ids under another source key meanwhile; ids of
+    `new_id` have no rivals. Both writers may withdraw, and one is the first to try again."""
     named = [item.record.id for item in new.values() if item.record.source_key and not _MADE.fullmatch(item.record.id)]
     if not named:
         return

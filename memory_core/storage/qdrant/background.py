@@ -133,11 +133,8 @@ class Background:
         return [(to_stored(point), point.rows(vector)) for point in (await self._access.points.query([request]))[0]]
 
     async def _store(self, found: Sequence[Work], made_by: Fingerprint | None) -> set[str]:
-        """Write records as they are, analysed by this version and with these vectors, unless they changed meanwhile.
-
-        Returns:
-            The states that were found; the same ones again cannot be helped.
-        """
+        """Write records as they are, analysed by this version and with these vectors, unless they changed meanwhile;
+        returns the states that were found: the same ones again cannot be helped."""
         for key in {item.owner for item, _ in found}:
             works = [(item, vectors) for item, vectors in found if item.owner == key]
             try:
@@ -168,10 +165,8 @@ async def _drain(step: Callable[[], Awaitable[set[str]]]) -> None:
 
 
 async def change_embedder(access: Access, embedder: Embedder, progress: ProgressCallback | None) -> int:
-    """Compute the vectors that are missing, then describe the store as the embedder's; returns how many there were.
-
-    Raises as `QdrantStore.reembed`.
-    """
+    """Compute the vectors that are missing, then describe the store as the embedder's; returns how many there were,
+    and raises as `QdrantStore.reembed`."""
     fingerprint, known = embedder.fingerprint, await access.meta.known()
     if known.fingerprint == fingerprint:
         return 0

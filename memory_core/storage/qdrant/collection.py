@@ -168,11 +168,8 @@ class Points:
         await self.connection.call(attempt)
 
     async def upsert(self, points: Sequence[Point], states: Collection[str] | None = None) -> None:
-        """Replace points that are in one of these states, or with `None` insert those that do not exist.
-
-        A request of more than `MAX_BYTES`, or that a server finds too large, is halved; raises `TooLargeError` if a
-        single point is.
-        """
+        """Replace points that are in one of these states, or with `None` insert those that do not exist. A request that
+        is large, or too large for the server, is halved; raises `TooLargeError` if a single point is too large."""
         upsert = models.PointsList(
             points=[point.to_struct() for point in points],
             shard_key=self.shard,

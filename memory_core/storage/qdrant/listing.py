@@ -89,10 +89,8 @@ async def existing(owner: Owner, id: str, now: datetime) -> Stored:  # noqa: A00
 
 
 async def touch(owner: Owner, stored: Sequence[Stored], now: datetime) -> tuple[MemoryRecord, ...]:
-    """Count a read, and return the records with their new counts.
-
-    A count is set only if the last read is still the one that was read: a request sent twice counts once.
-    """
+    """Count a read, and return the records with their new counts. A request sent twice counts once: a count is set
+    only if the last read is still the one that was read."""
     points, read = owner.points, list[MemoryRecord]()
     for some in by(MAX_POINTS, stored):
         operations: list[models.UpdateOperation] = []
@@ -116,10 +114,8 @@ async def collections(owner: Owner, where: Where, now: datetime) -> list[str]:
 
 
 async def count(owner: Owner, now: datetime, *, has_embedder: bool) -> Stats:
-    """Count the records in reach by reading a few fields of each, because servers do not aggregate.
-
-    Without an embedder no vectors are pending.
-    """
+    """Count the records in reach by reading a few fields of each, because servers do not aggregate. Without an
+    embedder no vectors are pending."""
     reach = await reachable([owner], EVERYTHING, now)
     payloads = [record.payload for record in await owner.points.all(*reach, fields=_COUNTED)]
     if not payloads:

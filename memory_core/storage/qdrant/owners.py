@@ -114,10 +114,7 @@ class Access:
 
     async def run_together(self, scopes: Sequence[Scope], work: Callable[[Sequence[Owner]], Awaitable[T]]) -> T:
         """Work for owners; again whenever one of them is erased meanwhile, or another process changes a record first.
-
-        Raises:
-            StoreUnavailableError: Every attempt was disturbed.
-        """
+        Raises `StoreUnavailableError` if every attempt was disturbed."""
         for attempt in range(_ATTEMPTS):
             try:
                 return await work(await self._owners(scopes))

@@ -96,10 +96,8 @@ async def sweep_owner(owner: Owner, now: datetime) -> int:
 
 
 async def erase(owner: Owner, now: datetime) -> list[Stored]:
-    """Remove everything of an owner; returns what there was.
-
-    The epoch is raised first, so nothing is read any more whatever happens next, and what is on its way never is.
-    """
+    """Remove everything of an owner; returns what there was. The epoch is raised first, so nothing is read any more
+    whatever happens next, and what is on its way never is."""
     gone: list[Stored] = []
     for ended in await owner.access.raise_epoch(owner, now):
         gone += await _empty_epoch(owner.access, ended, now)
@@ -122,10 +120,8 @@ async def _empty_epoch(access: Access, ended: str, now: datetime) -> list[Stored
 
 
 async def sweep(access: Access, now: datetime) -> None:
-    """Background work for all owners: expired records, old markers, and what arrived late for erased owners.
-
-    Each is found through an index; nothing else is read.
-    """
+    """Background work for all owners: expired records, old markers, and what arrived late for erased owners; each is
+    found through an index."""
     points = access.points
     for record in await points.all(same("_keys", ERASED), fields=["_ended", "_write", "expires_at"]):
         await _empty_late(access, record.id, record.payload, now)
