@@ -159,11 +159,8 @@ class Access:
 
 
 async def reachable(owners: Sequence[Owner], where: Where, now: datetime | None) -> list[Clause]:
-    """The conditions for a record in reach, in a form that a server can answer; see `where.conditions`.
-
-    Keywords and the conditions that `undecided` returns are evaluated here, on all records that satisfy the rest; the
-    result then names the points.
-    """
+    """The conditions for a record in reach, in a form that a server can answer; see `where.conditions`. Keywords and
+    what `undecided` returns are evaluated here, on all records that satisfy the rest; the result names the points."""
     found = conditions([(owner.key, owner.scope) for owner in owners], where, now)
     tests = [matcher(condition) for condition in undecided(where)]
     if not (tests or where.keywords):
