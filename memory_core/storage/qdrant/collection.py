@@ -1,4 +1,9 @@
-"""A collection, read and written with the consistency of the layout. All requests are idempotent."""
+"""A collection. All requests are idempotent.
+
+One replica is read: it has every acknowledged write (`schema.WRITE_CONSISTENCY`). Qdrant's `majority` and `all` fail
+while any replica is down, and leave out a record that is just being written. Writes have the order `medium`: one
+replica decides which of two conflicting writes comes first, and another takes over when it is down.
+"""
 
 from __future__ import annotations
 
@@ -67,7 +72,6 @@ class Points:
                     ids=[*some, *self.guards],
                     with_payload=wanted,
                     with_vectors=[vector] if vector else False,
-                    consistency=self._consistency,
                 )
             )
             read = _found(records)
@@ -90,7 +94,6 @@ class Points:
                     offset=offset,
                     with_payload=fields,
                     with_vectors=[vector] if vector else False,
-                    consistency=self._consistency,
                     shard_key_selector=self.shard,
                 )
             )
@@ -127,9 +130,7 @@ class Points:
         if self.guards:
             owners = all_of(among([*self.guards]))
             sent.append(models.QueryRequest(filter=owners, limit=len(self.guards), with_payload=["_epoch"]))
-        responses = await self.connection.call(
-            lambda client: client.query_batch_points(self.name, requests=sent, consistency=self._consistency)
-        )
+        responses = await self.connection.call(lambda client: client.query_batch_points(self.name, requests=sent))
         answers = [_found(response.points) for response in responses]
         if self.guards:
             self._check(answers.pop())
@@ -149,7 +150,6 @@ class Points:
                 key=field,
                 facet_filter=condition,
                 limit=limit,
-                consistency=self._consistency,
                 shard_key_selector=self.shard,
             )
         )
@@ -160,7 +160,7 @@ class Points:
 
         async def attempt(client: AsyncQdrantClient) -> None:
             results = await client.batch_update_points(
-                self.name, update_operations=operations, wait=True, ordering=models.WriteOrdering(self.layout.ordering)
+                self.name, update_operations=operations, wait=True, ordering=models.WriteOrdering.MEDIUM
             )
             if any(result.status != models.UpdateStatus.COMPLETED for result in results):
                 raise NotAppliedError(f"a write to {self.name!r} was accepted but not applied in time")
@@ -196,11 +196,6 @@ class Points:
     def delete(self, *conditions: Clause) -> models.DeleteOperation:
         """Delete the points that satisfy the conditions."""
         return models.DeleteOperation(delete=models.FilterSelector(filter=all_of(*conditions), shard_key=self.shard))
-
-    @property
-    def _consistency(self) -> models.ReadConsistency | None:
-        wanted = self.layout.consistency
-        return None if wanted is None else models.ReadConsistencyType(wanted)
 
 
 def _found(points: Sequence[models.Record] | Sequence[models.ScoredPoint]) -> list[Found]:

@@ -27,6 +27,9 @@ from memory_core.storage.qdrant.where import RANGED, RATED
 
 PAYLOAD_M: Final = 16
 """Number of links of a point in its owner's graph."""
+WRITE_CONSISTENCY: Final = 1
+"""Replicas that must have applied a write. The others have applied it too, or Qdrant stops reading them and repairs
+them. With a larger number a write that reaches fewer fails, stays on those that it reached, and nothing is repaired."""
 STEP_SECONDS: Final = 60
 """How long a server may take to answer a request that creates something; it goes on meanwhile."""
 
@@ -145,7 +148,7 @@ async def _ensure(connection: Connection, name: str, layout: Layout, **made: Any
             timeout=STEP_SECONDS,
             shard_number=layout.shards,
             replication_factor=layout.replicas,
-            write_consistency_factor=layout.write_consistency,
+            write_consistency_factor=WRITE_CONSISTENCY,
             **made,
         ),
     )
@@ -185,11 +188,16 @@ async def _ensure_indexes(connection: Connection, name: str, indexes: Mapping[st
 
 
 def _check_layout(name: str, existing: models.CollectionParams, layout: Layout) -> None:
+    if (existing.write_consistency_factor or 1) > WRITE_CONSISTENCY:
+        raise InvalidInputError(
+            f"collection {name!r} has write_consistency_factor={existing.write_consistency_factor}; set it to "
+            f"{WRITE_CONSISTENCY} with Qdrant's update_collection: with more, a write that fails for want of replicas "
+            "leaves them different from each other"
+        )
     is_custom = existing.sharding_method == models.ShardingMethod.CUSTOM
     asked = {
         "shards": (layout.shards, existing.shard_number),
         "replicas": (layout.replicas, existing.replication_factor),
-        "write_consistency": (layout.write_consistency, existing.write_consistency_factor),
         "tenant_shards": (layout.tenant_shards or None, is_custom),
     }
     for option, (wanted, found) in asked.items():

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Final, Literal, Self
+from typing import Final, Self
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 from memory_core.errors import InvalidInputError
@@ -14,10 +14,6 @@ IN_MEMORY: Final = ":memory:"
 DEFAULT_HOST: Final = "localhost"
 DEFAULT_PORT: Final = 6333
 DEFAULT_GRPC_PORT: Final = 6334
-
-Ordering = Literal["weak", "medium", "strong"]
-MAJORITY_OF: Final = 3
-"""Fewest replicas of which most agree while a write has reached some of them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,7 +84,7 @@ class Server:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Layout:
-    """How collections are created, and the consistency of reads and writes.
+    """How collections are created.
 
     An option that is `None` is left to the server when a collection is created, and not checked afterwards; any other
     value is compared with an existing collection.
@@ -98,23 +94,8 @@ class Layout:
     """Shards of the collection (of each tenant, with `tenant_shards`); 2 to 4 times the number of nodes."""
     replicas: int | None = None
     """Copies of each shard: Qdrant does not wait for the disk, so durability comes from these."""
-    write_consistency: int | None = None
-    """Replicas that must have applied a write before it is acknowledged."""
     tenant_shards: bool = False
     """Custom sharding: owners share the shard key `SHARED_SHARD` until the operator gives one a dedicated key."""
-    ordering: Ordering = "medium"
-    """`medium` keeps concurrent writes to one record in one order, as optimistic concurrency needs with replicas."""
-    consistency: Literal["majority"] | None = None
-    """`majority` reads what most replicas agree on; `None` asks one, which has every acknowledged write if
-    `write_consistency` is the number of replicas. Qdrant leaves out records on which too few replicas agree, so with
-    two of them a majority would not find a record while a write has reached only one."""
-
-    def __post_init__(self) -> None:
-        if self.consistency is not None and (self.replicas or 0) < MAJORITY_OF:
-            raise InvalidInputError(
-                f"consistency={self.consistency!r} needs replicas={MAJORITY_OF} or more, not {self.replicas!r}: of "
-                "fewer, a record is not found while it is written; use write_consistency instead"
-            )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

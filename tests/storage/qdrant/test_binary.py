@@ -30,7 +30,7 @@ from tests.storage.embedders import WordEmbedder
 
 BINARY = os.environ.get("QDRANT_BINARY", "")
 KILLS = int(os.environ.get("MEMORY_CORE_NODE_KILLS", "3"))
-SPREAD = Layout(shards=6, replicas=2, write_consistency=2)
+SPREAD = Layout(shards=6, replicas=2)
 PATIENT = Patience(attempts=60, deadline_seconds=90)
 
 pytestmark = [

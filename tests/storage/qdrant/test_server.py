@@ -30,7 +30,7 @@ URL = os.environ.get("QDRANT_URL", "")
 NODES = [url for url in os.environ.get("QDRANT_CLUSTER_URLS", "").split(",") if url]
 needs_server = pytest.mark.skipif(not URL, reason="needs a Qdrant server; set QDRANT_URL to its address")
 needs_cluster = pytest.mark.skipif(len(NODES) < 2, reason="needs a cluster; set QDRANT_CLUSTER_URLS to its nodes")
-SPREAD = Layout(shards=6, replicas=2, write_consistency=2)
+SPREAD = Layout(shards=6, replicas=2)
 
 
 _made: list[str] = []
