@@ -13,6 +13,7 @@ from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
 from functools import partial
+from typing import Final
 
 from memory_core.errors import StorageError, reason_for_log
 from memory_core.models import RELATIONS, STATES
@@ -24,6 +25,9 @@ from memory_core.storage.qdrant.writing import Changes
 from memory_core.where.value import Where
 
 logger = logging.getLogger(__name__)
+
+ROUNDS: Final = 100
+"""How often records that were on their way are looked for."""
 
 
 async def matching(owner: Owner, where: Where, now: datetime | None) -> list[Stored]:
@@ -109,7 +113,9 @@ async def _empty_epoch(access: Access, ended: str, now: datetime) -> list[Stored
     scope, epoch = to_owner(ended)
     owner = Owner(access, scope, epoch, access.points.for_owner(shard_of(scope), {}))
     gone: dict[str, Stored] = {}
-    while found := await owner.records():
+    for _ in range(ROUNDS):
+        if not (found := await owner.records()):
+            break
         gone |= {item.point: item for item in found}
         changes = Changes(owner)
         for item in found:
