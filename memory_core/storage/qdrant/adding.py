@@ -42,18 +42,6 @@ Before = Mapping[str, Sequence[int]]
 
 
 @dataclass(frozen=True, slots=True)
-class Batch:
-    """What one call writes for one owner."""
-
-    items: Sequence[Prepared]
-    is_put: bool
-    """Whether a record replaces the stored one of its source key; otherwise it updates it."""
-    write: str
-    """The token of the call; what has it was stored by an earlier attempt."""
-    now: datetime
-
-
-@dataclass(frozen=True, slots=True)
 class _Survey:
     """What is stored where the records to be added belong."""
 
@@ -62,8 +50,6 @@ class _Survey:
     forgotten: frozenset[str]
     vacant: Mapping[str, str]
     """The state of points that are free although they exist: of markers, expired records and erased ones."""
-    expired: Sequence[Stored]
-    """Expired records at other points, whose ids are needed."""
 
 
 async def unchanged(owner: Owner, items: Sequence[Prepared], *, is_put: bool) -> set[str]:
@@ -81,26 +67,30 @@ async def unchanged(owner: Owner, items: Sequence[Prepared], *, is_put: bool) ->
     return {item.record.id for item in items if is_kept(item)}
 
 
-async def write(owner: Owner, batch: Batch, remove: Collection[str] = ()) -> list[MemoryRecord | None]:
-    """Write the batch, given the current state of the store, and then delete the records of the keys in `remove`.
+async def write(
+    owner: Owner, items: Sequence[Prepared], token: str, now: datetime, *, is_put: bool, remove: Collection[str]
+) -> list[MemoryRecord | None]:
+    """Write the items, given the current state of the store, and then delete the records of the keys in `remove`.
+
+    Args:
+        token: That of the call; what has it was stored by an earlier attempt.
+        is_put: Whether a record replaces the stored one of its source key; otherwise it updates it.
 
     Raises:
         DuplicateIdError: An id is taken, or a source key belongs to a record out of reach; nothing is stored.
         SupersededError, OvertakenError, UnfinishedWriteError, StorageError: See `succession.claim` and `carry_out`.
     """
-    seen = await _survey(owner, batch)
-    plan, results = _plan(owner, batch, seen)
-    if seen.expired:
-        await delete(owner, seen.expired, batch.now, forget=False)
+    seen = await _survey(owner, items, now)
+    plan, results = _plan(owner, items, seen, token, is_put=is_put)
     records = [record for record in results if record is not None]
-    heirs = await succession.claim(owner, records, batch.now)
+    heirs = await succession.claim(owner, records, now)
     new = [point for point in plan if point not in seen.by_point]
     seqs = dict(zip(new, owner.access.arrivals(len(new)), strict=True))
     for point, known in seen.by_point.items():
         if point in plan and is_searched_differently(known.record, plan[point].record):
             seqs[point] = known.seq
     before = await turns_before(owner, [(plan[point].record, seq) for point, seq in seqs.items()])
-    changes = Changes(owner, batch.write)
+    changes = Changes(owner, token)
     for point, item in plan.items():
         if (was := seen.by_point.get(point)) is not None:
             await _change(changes, was, item, before)
@@ -110,25 +100,25 @@ async def write(owner: Owner, batch: Batch, remove: Collection[str] = ()) -> lis
             record=item.record,
             seq=seqs[point],
             before=before.get(item.record.id, ()),
-            born=batch.write,
+            born=token,
             is_forgotten=point in seen.forgotten,
         )
         changes.put(item, fresh, seen.vacant.get(point))
     await changes.carry_out()
-    await _insist_on_own_ids(owner, {point: plan[point] for point in new}, batch.now)
+    await _insist_on_own_ids(owner, {point: plan[point] for point in new}, now)
     if not {record.author for record in records} <= {None, *owner.access.authors.get(owner.key, (0.0, ()))[1]}:
         owner.access.authors.pop(owner.key, None)
     await succession.close(owner, heirs)
     if remove:
-        gone = await matching(owner, Where(states=STATES, source_keys=tuple(remove)), batch.now)
-        await delete(owner, gone, batch.now, forget=False)
+        gone = await matching(owner, Where(states=STATES, source_keys=tuple(remove)), now)
+        await delete(owner, gone, now, forget=False)
     return results
 
 
-async def _survey(owner: Owner, batch: Batch) -> _Survey:
-    """Look up the points and ids of new records."""
-    here = list(dict.fromkeys(owner.access.names.point_of(item.record) for item in batch.items))
-    ids = [key("id", item.record.id) for item in batch.items]
+async def _survey(owner: Owner, items: Sequence[Prepared], now: datetime) -> _Survey:
+    """Look up the points and ids of new records; expired records that have their ids elsewhere are deleted."""
+    here = list(dict.fromkeys(owner.access.names.point_of(item.record) for item in items))
+    ids = [key("id", item.record.id) for item in items]
     at_points, with_ids = await asyncio.gather(
         owner.points.read(here), owner.points.having("_keys", ids, owned(owner.key))
     )
@@ -138,7 +128,7 @@ async def _survey(owner: Owner, batch: Batch) -> _Survey:
     for found in at_points:
         point, payload = found.id, found.payload
         known = to_stored(found) if payload.get("_owner") == owner.key else None
-        if known is not None and not known.has_expired(batch.now):
+        if known is not None and not known.has_expired(now):
             by_point[point] = known
             continue
         vacant[point] = payload["_write"]
@@ -147,39 +137,42 @@ async def _survey(owner: Owner, batch: Batch) -> _Survey:
         if was_erased or FORGOTTEN in (payload.get("_keys") or ()):
             forgotten.add(point)
     there = [to_stored(record) for record in with_ids]
+    if expired := [known for known in there if known.has_expired(now) and known.point not in vacant]:
+        await delete(owner, expired, now, forget=False)
     return _Survey(
-        by_id={known.record.id: known for known in there if not known.has_expired(batch.now)},
+        by_id={known.record.id: known for known in there if not known.has_expired(now)},
         by_point=by_point,
         forgotten=frozenset(forgotten),
         vacant=vacant,
-        expired=[known for known in there if known.has_expired(batch.now) and known.point not in vacant],
     )
 
 
-def _plan(owner: Owner, batch: Batch, seen: _Survey) -> tuple[dict[str, Prepared], list[MemoryRecord | None]]:
+def _plan(
+    owner: Owner, items: Sequence[Prepared], seen: _Survey, token: str, *, is_put: bool
+) -> tuple[dict[str, Prepared], list[MemoryRecord | None]]:
     """What is written, by point, and the result for the caller."""
     plan: dict[str, Prepared] = {}
-    places = [owner.access.names.point_of(item.record) for item in batch.items]
-    for point, item in zip(places, batch.items, strict=True):
+    places = [owner.access.names.point_of(item.record) for item in items]
+    for point, item in zip(places, items, strict=True):
         source, known, planned = item.record.source_key, seen.by_point.get(point), plan.get(point)
-        if known is not None and (source is not None or known.born == batch.write):
+        if known is not None and (source is not None or known.born == token):
             insist_on_reach(owner.scope, known.record)
-            if batch.write in known.writes:
+            if token in known.writes:
                 continue
-            last = planned.record if planned is not None and not batch.is_put else known.record
-            record = replacing(last, item.record) if batch.is_put else updated(last, item.record)
+            last = planned.record if planned is not None and not is_put else known.record
+            record = replacing(last, item.record) if is_put else updated(last, item.record)
             if record is not last:
                 plan[point] = item.again(record)
         elif source is not None and planned is not None:
-            plan[point] = item if batch.is_put else merged(planned, item)
+            plan[point] = item if is_put else merged(planned, item)
         elif known is not None or planned is not None:
             raise _taken(item.record.id)
-        elif batch.is_put or point not in seen.forgotten:
+        elif is_put or point not in seen.forgotten:
             plan[point] = item
     named: set[str] = set()
     for new in (item.record.id for point, item in plan.items() if point not in seen.by_point):
         rival = seen.by_id.get(new)
-        if new in named or (rival is not None and batch.write not in rival.writes):
+        if new in named or (rival is not None and token not in rival.writes):
             raise _taken(new)
         named.add(new)
     after = {point: known.record for point, known in seen.by_point.items()}
@@ -192,10 +185,8 @@ def _taken(id: str) -> DuplicateIdError:  # noqa: A002
 
 
 async def _insist_on_own_ids(owner: Owner, new: Mapping[str, Prepared], now: datetime) -> None:
-    """Withdraw new records if another writer has stored one of their ids under another source key meanwhile.
-
-    Ids of callers only: those of `new_id` have no rivals. Both writers may withdraw, and one is the first to try again.
-    """
+    """Withdraw new records if another writer has stored one of their ids under another source key meanwhile; ids of
+    `new_id` have no rivals. Both writers may withdraw, and one is the first to try again."""
     named = [item.record.id for item in new.values() if item.record.source_key and not _MADE.fullmatch(item.record.id)]
     if not named:
         return

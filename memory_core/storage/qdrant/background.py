@@ -6,9 +6,8 @@ records there are. It sets what is derived from a record, under the condition th
 it was derived, and the state keeps its token. So it makes no difference to a change of the record whether this work is
 done before it or after it, which can differ between the replicas of a cluster when a node dies.
 
-So is a change of the embedder, at the end: every embedder has a named vector of its own. The new vectors are added
-beside the old ones, which searches use until the description of the store names the new embedder; an interrupted run
-goes on where it stopped, because a filter finds the points that lack the new vector.
+A change of the embedder works alike: every embedder has a named vector of its own, added beside the old one. A filter
+finds the points that lack it, and searches use the old one until the description of the store names the new embedder.
 """
 
 from __future__ import annotations
@@ -137,11 +136,8 @@ class Background:
         return [(to_stored(point), point.rows(vector)) for point in (await self._access.points.query([request]))[0]]
 
     async def _store(self, found: Sequence[Work], made_by: Fingerprint | None) -> set[str]:
-        """Set these vectors and what this version derives from the records, where they are unchanged.
-
-        Returns:
-            The states that were found; the same ones again cannot be helped.
-        """
+        """Set these vectors and what this version derives from the records; returns the states found: the same
+        ones again cannot be helped."""
         vector = self._access.vector if made_by == self._access.fingerprint else None
         for owner in {item.owner for item, _ in found}:
             works = [work for work in found if work[0].owner == owner]
@@ -156,23 +152,24 @@ class Background:
 
 async def _store_derived(points: Points, vector: str | None, works: Sequence[Work]) -> None:
     """Set the vectors, and then the fields, which say that they are there."""
-    made = [(item, _derived(item, rows, vector if rows else None)) for item, rows in works]
-    await _set_vectors(points, [(item, point.to_struct().vector) for item, point in made])
-    fields = [(item, {name: point.payload[name] for name in DERIVED}) for item, point in made]
-    await points.write(
-        *(points.set_fields(some, among([item.point]), same("_write", item.write)) for item, some in fields)
-    )
-
-
-def _derived(item: Stored, rows: Sequence[bytes], vector: str | None) -> Point:
-    payload = payload_of(item.owner, analysed(item.record, item.spans, rows), item, vector)
-    return Point(item.point, payload, rows, vector)
+    vectors: list[tuple[Stored, Any]] = []
+    operations: list[models.UpdateOperation] = []
+    for item, rows in works:
+        name = vector if rows else None
+        payload = payload_of(item.owner, analysed(item.record, item.spans, rows), item, name)
+        vectors.append((item, Point(item.point, payload, rows, name).to_struct().vector))
+        fields, unchanged = {name: payload[name] for name in DERIVED}, same("_write", item.write)
+        operations.append(points.set_fields(fields, among([item.point]), unchanged))
+    await _set_vectors(points, [(item, named) for item, named in vectors if named])
+    await points.write(*operations)
 
 
 async def _set_vectors(points: Points, vectors: Sequence[tuple[Stored, Any]]) -> None:
     """Set vectors of points, by name, where the record is unchanged."""
+    if not vectors:
+        return
     update = models.UpdateVectors(
-        points=[models.PointVectors(id=item.point, vector=named) for item, named in vectors if named],
+        points=[models.PointVectors(id=item.point, vector=named) for item, named in vectors],
         update_filter=all_of(any_of("_write", [item.write for item, _ in vectors])),
         shard_key=points.shard,
     )
@@ -191,10 +188,8 @@ async def _drain(step: Callable[[], Awaitable[set[str]]]) -> None:
 
 
 async def change_embedder(access: Access, embedder: Embedder, progress: ProgressCallback | None) -> int:
-    """Compute the vectors that are missing, then describe the store as the embedder's; returns how many there were.
-
-    Raises as `QdrantStore.reembed`.
-    """
+    """Compute the vectors that are missing, then describe the store as the embedder's; returns how many there were,
+    and raises as `QdrantStore.reembed`."""
     fingerprint, known = embedder.fingerprint, await access.meta.known()
     if known.fingerprint == fingerprint:
         return 0

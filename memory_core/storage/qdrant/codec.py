@@ -138,12 +138,9 @@ class Point:
     vector: str | None = None
 
     def to_struct(self) -> models.PointStruct:
-        vector: dict[str, Any] = {}
-        if self.payload.get("_terms"):
-            vector[WORDS] = sparse(self.payload["_terms"])
-        if self.vectors and self.vector is not None:
-            vector.update(named_vectors(self.vector, self.vectors))
-        return models.PointStruct(id=self.id, payload=self.payload, vector=vector)
+        words = {WORDS: sparse(self.payload["_terms"])} if self.payload.get("_terms") else {}
+        pieces = named_vectors(self.vector, self.vectors) if self.vectors and self.vector is not None else {}
+        return models.PointStruct(id=self.id, payload=self.payload, vector={**words, **pieces})
 
     @property
     def size(self) -> int:
@@ -199,12 +196,8 @@ def bounded(revisions: Sequence[Revision]) -> Sequence[Revision]:
 
 
 def payload_of(owner: str, item: Prepared, known: Stored, vector: str | None) -> Payload:
-    """The complete payload of a record; unset fields are `None`.
-
-    Args:
-        known: The fields of the store; its record is not used.
-        vector: The name of the vector that the point has or is about to have; `None` while vectors are pending.
-    """
+    """The complete payload of a record, with the fields of the store from `known`; unset fields are `None`, and so is
+    `vector`, the name of the vector that the point has or is about to have, while vectors are pending."""
     record, found = item.record, item.features
     flags = {PENDING: item.chunks and vector is None, CLOSING: known.closing, FORGOTTEN: known.is_forgotten}
     row = Row(

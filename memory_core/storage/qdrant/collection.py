@@ -168,18 +168,15 @@ class Points:
         await self.connection.call(attempt)
 
     async def upsert(self, points: Sequence[Point], states: Collection[str] | None = None) -> None:
-        """Replace points that are in one of these states, or with `None` insert those that do not exist.
-
-        A request of more than `MAX_BYTES`, or that a server finds too large, is halved; raises `TooLargeError` if a
-        single point is.
-        """
-        upsert = models.PointsList(
-            points=[point.to_struct() for point in points],
-            shard_key=self.shard,
-            update_filter=None if states is None else all_of(any_of("_write", states)),
-            update_mode=models.UpdateMode.INSERT_ONLY if states is None else models.UpdateMode.UPDATE_ONLY,
-        )
+        """Replace points that are in one of these states, or with `None` insert those that do not exist. A request that
+        is large, or too large for the server, is halved; raises `TooLargeError` if a single point is too large."""
         if len(points) == 1 or sum(point.size for point in points) <= MAX_BYTES:
+            upsert = models.PointsList(
+                points=[point.to_struct() for point in points],
+                shard_key=self.shard,
+                update_filter=None if states is None else all_of(any_of("_write", states)),
+                update_mode=models.UpdateMode.INSERT_ONLY if states is None else models.UpdateMode.UPDATE_ONLY,
+            )
             try:
                 await self.write(models.UpsertOperation(upsert=upsert))
             except TooLargeError:

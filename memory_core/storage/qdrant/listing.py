@@ -47,8 +47,7 @@ class _Place(NamedTuple):
 async def page(owners: Sequence[Owner], request: ListRequest, now: datetime) -> tuple[Page, list[Stored]]:
     """One page, and its records with the store's own fields."""
     after = None if request.cursor is None else _decode(request.cursor, request.order)
-    where = await reachable(owners, request.where, now)
-    rows = [] if where is None else await _rows(owners[0].points, where, request, after)
+    rows = await _rows(owners[0].points, await reachable(owners, request.where, now), request, after)
     shown = rows[: request.limit]
     stored = await resolved(owners, [to_stored(row) for row in shown], request.where.states)
     cursor = None
@@ -90,10 +89,8 @@ async def existing(owner: Owner, id: str, now: datetime) -> Stored:  # noqa: A00
 
 
 async def touch(owner: Owner, stored: Sequence[Stored], now: datetime) -> tuple[MemoryRecord, ...]:
-    """Count a read, and return the records with their new counts.
-
-    A count is set only if the last read is still the one that was read: a request sent twice counts once.
-    """
+    """Count a read, and return the records with their new counts. A request sent twice counts once: a count is set
+    only if the last read is still the one that was read."""
     points, read = owner.points, list[MemoryRecord]()
     for some in by(MAX_POINTS, stored):
         operations: list[models.UpdateOperation] = []
@@ -112,18 +109,14 @@ async def touch(owner: Owner, stored: Sequence[Stored], now: datetime) -> tuple[
 async def collections(owner: Owner, where: Where, now: datetime) -> list[str]:
     """The distinct collections of the records that satisfy `where`, sorted by code points."""
     found = await reachable([owner], where, now)
-    if found is None:
-        return []
     records = await owner.points.all(*found, same("_keys", "collection"), fields=["collection"])
     return sorted({record.payload["collection"] for record in records})
 
 
 async def count(owner: Owner, now: datetime, *, has_embedder: bool) -> Stats:
-    """Count the records in reach by reading a few fields of each, because servers do not aggregate.
-
-    Without an embedder no vectors are pending.
-    """
-    reach = await reachable([owner], EVERYTHING, now) or []
+    """Count the records in reach by reading a few fields of each, because servers do not aggregate. Without an
+    embedder no vectors are pending."""
+    reach = await reachable([owner], EVERYTHING, now)
     payloads = [record.payload for record in await owner.points.all(*reach, fields=_COUNTED)]
     if not payloads:
         return EMPTY_STATS

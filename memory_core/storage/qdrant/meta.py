@@ -66,10 +66,8 @@ class Meta:
         return Description(secret, None if made is None else Fingerprint(**made), payload["_write"])
 
     async def claim(self, asked: Fingerprint | None) -> Description:
-        """The description, created if missing; if it has no fingerprint, the one asked for is stored.
-
-        Raises as `QdrantStore.open`; nothing was written if a newer version made the store.
-        """
+        """The description, created if missing; if it has no fingerprint, the one asked for is stored. Raises as
+        `QdrantStore.open`; if a newer version made the store, nothing was written."""
         is_new = await self.read() is None
         await self._probe()
         if is_new:

@@ -114,10 +114,7 @@ class Access:
 
     async def run_together(self, scopes: Sequence[Scope], work: Callable[[Sequence[Owner]], Awaitable[T]]) -> T:
         """Work for owners; again whenever one of them is erased meanwhile, or another process changes a record first.
-
-        Raises:
-            StoreUnavailableError: Every attempt was disturbed.
-        """
+        Raises `StoreUnavailableError` if every attempt was disturbed."""
         for attempt in range(_ATTEMPTS):
             try:
                 return await work(await self._owners(scopes))
@@ -138,7 +135,7 @@ class Access:
             made = Point(point, {**payload, "_keys": [ERASED], "expires_at": codec.stamp(now + LIFE)})
             await self.points.shared.upsert([made], [known["_write"]] if known else None)
         after = await self._entry(point)
-        self._note(point, int(after["_epoch"]))
+        self._epochs.pop(point, None)
         return [*(after.get("_ended") or ())]
 
     async def _entry(self, point: str) -> codec.Payload:
@@ -154,24 +151,19 @@ class Access:
 
     async def _epoch(self, point: str) -> int:
         if point not in self._epochs:
-            self._note(point, int((await self._entry(point)).get("_epoch", 0)))
+            epoch = int((await self._entry(point)).get("_epoch", 0))
+            if len(self._epochs) >= CACHED:
+                self._epochs.clear()
+            self._epochs[point] = epoch
         return self._epochs[point]
 
-    def _note(self, point: str, epoch: int) -> None:
-        if len(self._epochs) >= CACHED:
-            self._epochs.clear()
-        self._epochs[point] = epoch
 
-
-async def reachable(owners: Sequence[Owner], where: Where, now: datetime | None) -> list[Clause] | None:
-    """The conditions for a record in reach, in a form that a server can answer; see `where.conditions`.
-
-    Keywords and the conditions that `undecided` returns are evaluated here, on all records that satisfy the rest; the
-    result then names the points.
-    """
+async def reachable(owners: Sequence[Owner], where: Where, now: datetime | None) -> list[Clause]:
+    """The conditions for a record in reach, in a form that a server can answer; see `where.conditions`. Keywords and
+    what `undecided` returns are evaluated here, on all records that satisfy the rest; the result names the points."""
     found = conditions([(owner.key, owner.scope) for owner in owners], where, now)
     tests = [matcher(condition) for condition in undecided(where)]
-    if found is None or not (tests or where.keywords):
+    if not (tests or where.keywords):
         return found
     matching: list[str] = []
     async for page in owners[0].points.pages(all_of(*found), fields=[*codec.NAMES]):
@@ -179,4 +171,4 @@ async def reachable(owners: Sequence[Owner], where: Where, now: datetime | None)
             record = codec.to_record(point.payload)
             if has_keyword(record.text, where.keywords) and all(test(record) for test in tests):
                 matching.append(point.id)
-    return [*found, among(matching)] if matching else None
+    return [*found, among(matching)]

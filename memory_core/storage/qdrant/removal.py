@@ -13,6 +13,7 @@ from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
 from functools import partial
+from typing import Final
 
 from memory_core.errors import StorageError, reason_for_log
 from memory_core.models import RELATIONS, STATES
@@ -25,11 +26,13 @@ from memory_core.where.value import Where
 
 logger = logging.getLogger(__name__)
 
+ROUNDS: Final = 100
+"""How often records that were on their way are looked for."""
+
 
 async def matching(owner: Owner, where: Where, now: datetime | None) -> list[Stored]:
     """All records in reach that satisfy the conditions, without those that have expired by `now`."""
-    found = await reachable([owner], where, now)
-    return [] if found is None else await owner.records(*found)
+    return await owner.records(*await reachable([owner], where, now))
 
 
 async def delete(
@@ -90,17 +93,15 @@ async def postpone(owner: Owner, expiries: Mapping[str, datetime | None], now: d
 
 async def sweep_owner(owner: Owner, now: datetime) -> int:
     """Delete the expired records in reach; returns how many."""
-    reach = await reachable([owner], EVERYTHING, None) or []
+    reach = await reachable([owner], EVERYTHING, None)
     expired = await owner.records(*reach, ranged("expires_at", lte=now))
     await delete(owner, expired, now, forget=False)
     return len(expired)
 
 
 async def erase(owner: Owner, now: datetime) -> list[Stored]:
-    """Remove everything of an owner; returns what there was.
-
-    The epoch is raised first, so nothing is read any more whatever happens next, and what is on its way never is.
-    """
+    """Remove everything of an owner; returns what there was. The epoch is raised first, so nothing is read any more
+    whatever happens next, and what is on its way never is."""
     gone: list[Stored] = []
     for ended in await owner.access.raise_epoch(owner, now):
         gone += await _empty_epoch(owner.access, ended, now)
@@ -112,7 +113,9 @@ async def _empty_epoch(access: Access, ended: str, now: datetime) -> list[Stored
     scope, epoch = to_owner(ended)
     owner = Owner(access, scope, epoch, access.points.for_owner(shard_of(scope), {}))
     gone: dict[str, Stored] = {}
-    while found := await owner.records():
+    for _ in range(ROUNDS):
+        if not (found := await owner.records()):
+            break
         gone |= {item.point: item for item in found}
         changes = Changes(owner)
         for item in found:
@@ -123,10 +126,8 @@ async def _empty_epoch(access: Access, ended: str, now: datetime) -> list[Stored
 
 
 async def sweep(access: Access, now: datetime) -> None:
-    """Background work for all owners: expired records, old markers, and what arrived late for erased owners.
-
-    Each is found through an index; nothing else is read.
-    """
+    """Background work for all owners: expired records, old markers, and what arrived late for erased owners; each is
+    found through an index."""
     points = access.points
     for record in await points.all(same("_keys", ERASED), fields=["_ended", "_write", "expires_at"]):
         await _empty_late(access, record.id, record.payload, now)

@@ -69,10 +69,8 @@ async def ensure_meta(connection: Connection, name: str, layout: Layout) -> None
 
 
 async def ensure_records(connection: Connection, name: str, layout: Layout, fingerprint: Fingerprint | None) -> None:
-    """Create the records' collection unless it exists, and add whatever it lacks: indexes, shard key, vector.
-
-    Raises as `QdrantStore.open`.
-    """
+    """Create the records' collection unless it exists, and add whatever it lacks: indexes, shard key, vector; raises
+    as `QdrantStore.open`."""
     words = models.SparseVectorParams(modifier=models.Modifier.IDF, index=models.SparseIndexParams(on_disk=True))
     await _ensure(
         connection,
@@ -118,10 +116,8 @@ def _vectors(fingerprint: Fingerprint) -> dict[str, models.VectorParams]:
 
 
 async def ensure_vector(connection: Connection, name: str, fingerprint: Fingerprint) -> None:
-    """Add a named vector, with that of first pieces, unless the collection has them.
-
-    Raises `FingerprintError` if it has another length, and `StorageError` if the server cannot add one.
-    """
+    """Add a named vector, with that of first pieces, unless the collection has them. Raises `FingerprintError` if it
+    has another length, and `StorageError` if the server cannot add one."""
     vector, dimensions = vector_name(fingerprint), fingerprint.dimensions
     existing = (await connection.call(lambda client: client.get_collection(name))).config.params.vectors
     for one, multiple in ((vector, _MAX_SIM), (head_of(vector), None)):

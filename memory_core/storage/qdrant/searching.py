@@ -151,8 +151,6 @@ async def participants(owners: Sequence[Owner]) -> set[str]:
 async def ranked(search: Search) -> list[Hit]:
     """The best hits, best first."""
     reach = await reachable(search.owners, search.request.where, search.now)
-    if reach is None:
-        return []
     found = _Candidates()
     await found.fetch(search, _candidates(search, reach))
     await found.fetch(search, _completion(search, found, reach))
@@ -175,7 +173,7 @@ def _candidates(search: Search, reach: Sequence[Clause]) -> list[Arm]:
     reached = [(owner.key, _unbounded(owner.scope)) for owner in search.owners]
     arms = [(request, True) for request in _arms(search, reach)]
     if not search.by_meaning:
-        everything = conditions(reached, Where(), search.now) or []
+        everything = conditions(reached, Where(), search.now)
         arms += [(request, False) for request in (_arms(search, everything) if search.is_narrow else ())]
         arms.append((ordered([search.owned], "_seq", CANDIDATES, fields=RANKED_FIELDS, descending=True), False))
     if not search.request.floor:

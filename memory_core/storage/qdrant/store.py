@@ -56,7 +56,7 @@ class QdrantStore:
             (`QDRANT_URL`, or `QDRANT_HOST` and `QDRANT_PORT`; `QDRANT_API_KEY`).
         embedder: Owned by the store from here on; `None` for search by words only.
         collection: The prefix of the names of its collections; stores with different prefixes share nothing.
-        layout: How collections are created, and the consistency of reads and writes.
+        layout: How collections are created.
         patience: How long a request is tried.
         chunker: Splits the texts that are written from here on.
     """
@@ -305,8 +305,8 @@ class QdrantStore:
         if embedder is not None:
             kept = await self._access.run(scope, lambda owner: adding.unchanged(owner, items, is_put=is_put))
             items = await with_vectors(embedder, items, progress, kept=kept)
-        batch = adding.Batch(items, is_put, token(), self._clock())
-        return await self._write(scope, lambda owner: adding.write(owner, batch, remove), alone=is_put)
+        write = partial(adding.write, items=items, token=token(), now=self._clock(), is_put=is_put, remove=remove)
+        return await self._write(scope, write, alone=is_put)
 
     async def _delete(self, scope: Scope, where: Where, *, forget: bool, expired: bool) -> Collection[Stored]:
         now, write, tried = self._clock(), token(), dict[str, Stored]()

@@ -31,10 +31,8 @@ Heirs = Mapping[str, MemoryRecord]
 
 
 async def claim(owner: Owner, records: Sequence[MemoryRecord], now: datetime) -> Heirs:
-    """Claim the stored records in reach that new ones supersede; those within the batch are retired already.
-
-    Raises `SupersededError` if another record has superseded one of them, or is about to; nothing is claimed then.
-    """
+    """Claim the stored records in reach that new ones supersede; those within the batch are retired already. Raises
+    `SupersededError` if another record has superseded one of them, or is about to; nothing is claimed then."""
     ids = {record.id for record in records}
     heirs = {old: record for record in records for old in superseded_by(record) if old not in ids}
     if not heirs:

@@ -23,7 +23,6 @@ from memory_core.storage.qdrant.writing import Changes
 from memory_core.storage.shared.prepared import moment, prepare
 from memory_core.storage.shared.transfer import Carried, Entry, Position, Tombstones
 
-_LISTED = ["id", "session", "_row", "_keys", "_digest"]
 FIRST_OWNERS = 10_000
 """How many owners are asked for at first; more as long as there are more."""
 
@@ -46,7 +45,8 @@ class QdrantPort:
 
     async def manifest(self, scope: Scope) -> list[Entry]:
         async def read(owner: Owner) -> list[Entry]:
-            found = await owner.points.all(owned(owner.key), fields=_LISTED)
+            listed = ["id", "session", "_row", "_keys", "_digest"]
+            found = await owner.points.all(owned(owner.key), fields=listed)
             entries: list[Entry] = []
             for payload in (record.payload for record in found):
                 row = codec.to_row(payload)

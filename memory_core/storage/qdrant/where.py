@@ -94,8 +94,8 @@ def owned(*owners: str) -> Clause:
     return same("_owner", owners[0]) if len(owners) == 1 else any_of("_owner", owners)
 
 
-def conditions(reach: Sequence[tuple[str, Scope]], where: Where, now: datetime | None) -> list[Clause] | None:
-    """The conditions for a record in reach, but for those that `undecided` returns; `None` if nothing satisfies them.
+def conditions(reach: Sequence[tuple[str, Scope]], where: Where, now: datetime | None) -> list[Clause]:
+    """The conditions for a record in reach, but for those that `undecided` returns.
 
     Args:
         reach: The key of each owner (`owners.Owner.key`), and what bounds it.
@@ -103,7 +103,7 @@ def conditions(reach: Sequence[tuple[str, Scope]], where: Where, now: datetime |
     """
     named_none = any(names is not None and not names for names in (where.ids, where.source_keys))
     if named_none or len(set(where.tags_all)) > MAX_TAGS:
-        return None
+        return [either()]  # no record
     reached = [[owned(owner), *_given(scope, _BOUNDS)] for owner, scope in reach]
     found = reached[0] if len(reached) == 1 else [either(*(all_of(*one) for one in reached))]
     found += [*_fields(where), *_ranges(where)]

@@ -44,11 +44,8 @@ class Changes:
     changes: list[Change] = field(default_factory=list[Change])
 
     def put(self, item: Prepared, known: Stored, was: str | None) -> None:
-        """Write the whole point of a record; vectors of another embedder than the present one are left pending.
-
-        Args:
-            was: The state that it replaces; `None` for a new point.
-        """
+        """Write the whole point of a record in place of the state `was`, or with `None` a new point; vectors of another
+        embedder than the present one are left pending."""
         access, known = self.owner.access, replace(known, write=self.write)
         vector = access.vector if item.vectors and item.made_by == access.fingerprint else None
         payload = payload_of(self.owner.key, item, known, vector)
