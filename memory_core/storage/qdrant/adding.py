@@ -3,29 +3,25 @@
 from __future__ import annotations
 
 import asyncio
-import logging
-import uuid
+import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Final
 
-from memory_core.errors import DuplicateIdError, EmbeddingError, reason_for_log
+from memory_core.errors import DuplicateIdError
 from memory_core.models import STATES, MemoryRecord
-from memory_core.progress import ProgressCallback
-from memory_core.protocols import Embedder
 from memory_core.retrieval.features import is_turn
 from memory_core.storage.qdrant import succession
 from memory_core.storage.qdrant.client import models
-from memory_core.storage.qdrant.codec import Stored, key, to_row, to_stored
+from memory_core.storage.qdrant.codec import FORGOTTEN, Stored, key, to_row, to_stored
 from memory_core.storage.qdrant.collection import OvertakenError
 from memory_core.storage.qdrant.owners import Owner
 from memory_core.storage.qdrant.removal import delete, matching
-from memory_core.storage.qdrant.where import between, keyed, ordered, owned
+from memory_core.storage.qdrant.where import keyed, ordered, owned, ranged
 from memory_core.storage.qdrant.writing import Changes
 from memory_core.storage.shared.prepared import (
     Prepared,
-    embed_pieces,
     insist_on_reach,
     is_searched_differently,
     merged,
@@ -36,33 +32,13 @@ from memory_core.storage.shared.prepared import (
 )
 from memory_core.where.value import Where
 
-logger = logging.getLogger(__name__)
-
+_MADE: Final = re.compile("[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}")
+"""What the ids of `new_id` look like."""
 NEIGHBORS: Final = 2
 """How many turns before it a turn knows."""
 
-Embedded = Mapping[str, Prepared]
-"""Records with vectors, by their text."""
 Before = Mapping[str, Sequence[int]]
 """The arrivals of the turns before each new one, by the id of the record."""
-
-
-@dataclass(frozen=True, slots=True)
-class Batch:
-    """What one call writes for one owner."""
-
-    items: Sequence[Prepared]
-    is_put: bool
-    """Whether a record replaces the stored one of its source key; otherwise it updates it."""
-    embedded: Embedded
-    write: str
-    """The token of the call; what has it was stored by an earlier attempt."""
-    now: datetime
-
-    def with_vectors(self, item: Prepared) -> Prepared:
-        """The item with the vectors of its text, if they were computed."""
-        found = self.embedded.get(item.record.text)
-        return item if found is None else item._replace(vectors=found.vectors, made_by=found.made_by)
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,70 +48,51 @@ class _Survey:
     by_id: Mapping[str, Stored]
     by_point: Mapping[str, Stored]
     forgotten: frozenset[str]
-    """Points of forgotten source keys."""
     vacant: Mapping[str, str]
     """The state of points that are free although they exist: of markers, expired records and erased ones."""
-    expired: Sequence[Stored]
-    """Expired records at other points, whose ids are needed."""
 
 
-async def embedded(
-    embedder: Embedder | None, items: Sequence[Prepared], progress: ProgressCallback | None = None
-) -> Embedded:
-    """The items with vectors; none if there is no embedder or it fails, and the vectors are then pending."""
-    wanted = [item for item in items if item.chunks]
-    if embedder is None or not wanted:
-        return {}
-    try:
-        vectors = await embed_pieces(embedder, [(item.record.text, item.chunks) for item in wanted], progress)
-    except EmbeddingError as error:
-        logger.warning("vectors of %d records are pending: %s", len(wanted), reason_for_log(error))
-        return {}
-    made_by = embedder.fingerprint
-    return {item.record.text: item.embedded(rows, made_by) for item, rows in zip(wanted, vectors, strict=True)}
+async def unchanged(owner: Owner, items: Sequence[Prepared], *, is_put: bool) -> set[str]:
+    """The ids of the items that need no vectors: their text is stored under their source key or, unless it is put,
+    their source key is forgotten."""
+    points = {item.record.id: owner.access.names.point_of(item.record) for item in items if item.record.source_key}
+    found = await owner.points.read(sorted({*points.values()}), fields=["text", "_marker"]) if points else []
+    there = {point.id: point.payload for point in found}
 
-
-async def to_embed(owner: Owner, items: Sequence[Prepared], *, is_put: bool) -> list[Prepared]:
-    """The items that need vectors: those whose text is neither stored under their source key nor, unless it is put,
-    forgotten."""
-    places = {item.record.source_key: owner.access.names.point_of(item.record) for item in items}
-    places.pop(None, None)
-    found = await owner.points.read(sorted(places.values()), fields=["text", "_marker"]) if places else []
-    known = {record.id: record.payload for record in found}
-    there = {source: known[point] for source, point in places.items() if point in known}
-
-    def is_wanted(item: Prepared) -> bool:
-        payload = there.get(item.record.source_key, {})
+    def is_kept(item: Prepared) -> bool:
+        payload = there.get(points.get(item.record.id, ""), {})
         is_forgotten = payload.get("_marker") == "forgotten" and not is_put
-        return not is_forgotten and payload.get("text") != item.record.text
+        return is_forgotten or payload.get("text") == item.record.text
 
-    return [item for item in items if is_wanted(item)]
+    return {item.record.id for item in items if is_kept(item)}
 
 
-async def write(owner: Owner, batch: Batch, remove: Collection[str] = ()) -> list[MemoryRecord | None]:
-    """Write the batch, given the current state of the store, and then delete the records of the keys in `remove`.
+async def write(
+    owner: Owner, items: Sequence[Prepared], token: str, now: datetime, *, is_put: bool, remove: Collection[str]
+) -> list[MemoryRecord | None]:
+    """Write the items, given the current state of the store, and then delete the records of the keys in `remove`.
+
+    Args:
+        token: That of the call; what has it was stored by an earlier attempt.
+        is_put: Whether a record replaces the stored one of its source key; otherwise it updates it.
 
     Raises:
-        DuplicateIdError, SupersededError: Nothing of the batch is stored.
-        OvertakenError: Another process was faster; plan again.
-        UnfinishedWriteError, StorageError: See `Changes.carry_out`.
+        DuplicateIdError: An id is taken, or a source key belongs to a record out of reach; nothing is stored.
+        SupersededError, OvertakenError, UnfinishedWriteError, StorageError: See `succession.claim` and `carry_out`.
     """
-    seen = await _survey(owner, batch)
-    plan, results = _plan(owner, batch, seen)
-    if seen.expired:
-        await delete(owner, seen.expired, batch.now, forget=False)
+    seen = await _survey(owner, items, now)
+    plan, results = _plan(owner, items, seen, token, is_put=is_put)
     records = [record for record in results if record is not None]
-    heirs = await succession.claim(owner, records, batch.now)
+    heirs = await succession.claim(owner, records, now)
     new = [point for point in plan if point not in seen.by_point]
     seqs = dict(zip(new, owner.access.arrivals(len(new)), strict=True))
     for point, known in seen.by_point.items():
         if point in plan and is_searched_differently(known.record, plan[point].record):
             seqs[point] = known.seq
     before = await turns_before(owner, [(plan[point].record, seq) for point, seq in seqs.items()])
-    changes = Changes(owner, batch.write)
-    for point, planned in plan.items():
-        item, was = batch.with_vectors(planned), seen.by_point.get(point)
-        if was is not None:
+    changes = Changes(owner, token)
+    for point, item in plan.items():
+        if (was := seen.by_point.get(point)) is not None:
             await _change(changes, was, item, before)
             continue
         fresh = Stored(
@@ -143,26 +100,25 @@ async def write(owner: Owner, batch: Batch, remove: Collection[str] = ()) -> lis
             record=item.record,
             seq=seqs[point],
             before=before.get(item.record.id, ()),
-            born=batch.write,
-            write=batch.write,
+            born=token,
             is_forgotten=point in seen.forgotten,
         )
         changes.put(item, fresh, seen.vacant.get(point))
     await changes.carry_out()
-    await _insist_on_own_ids(owner, {point: plan[point] for point in new}, batch.now)
+    await _insist_on_own_ids(owner, {point: plan[point] for point in new}, now)
     if not {record.author for record in records} <= {None, *owner.access.authors.get(owner.key, (0.0, ()))[1]}:
         owner.access.authors.pop(owner.key, None)
     await succession.close(owner, heirs)
     if remove:
-        gone = await matching(owner, Where(states=STATES, source_keys=tuple(remove)), batch.now)
-        await delete(owner, gone, batch.now, forget=False)
+        gone = await matching(owner, Where(states=STATES, source_keys=tuple(remove)), now)
+        await delete(owner, gone, now, forget=False)
     return results
 
 
-async def _survey(owner: Owner, batch: Batch) -> _Survey:
-    """Look up the points and ids of new records."""
-    here = list(dict.fromkeys(owner.access.names.point_of(item.record) for item in batch.items))
-    ids = [key("id", item.record.id) for item in batch.items]
+async def _survey(owner: Owner, items: Sequence[Prepared], now: datetime) -> _Survey:
+    """Look up the points and ids of new records; expired records that have their ids elsewhere are deleted."""
+    here = list(dict.fromkeys(owner.access.names.point_of(item.record) for item in items))
+    ids = [key("id", item.record.id) for item in items]
     at_points, with_ids = await asyncio.gather(
         owner.points.read(here), owner.points.having("_keys", ids, owned(owner.key))
     )
@@ -172,52 +128,51 @@ async def _survey(owner: Owner, batch: Batch) -> _Survey:
     for found in at_points:
         point, payload = found.id, found.payload
         known = to_stored(found) if payload.get("_owner") == owner.key else None
-        if known is not None and not known.has_expired(batch.now):
+        if known is not None and not known.has_expired(now):
             by_point[point] = known
             continue
         vacant[point] = payload["_write"]
         # An erased record is forgotten, also if the process that erased it died before it could mark it.
         was_erased = known is None and payload.get("source_key") is not None
-        if was_erased or payload.get("_marker") == "forgotten" or (known is not None and known.is_forgotten):
+        if was_erased or FORGOTTEN in (payload.get("_keys") or ()):
             forgotten.add(point)
     there = [to_stored(record) for record in with_ids]
+    if expired := [known for known in there if known.has_expired(now) and known.point not in vacant]:
+        await delete(owner, expired, now, forget=False)
     return _Survey(
-        by_id={known.record.id: known for known in there if not known.has_expired(batch.now)},
+        by_id={known.record.id: known for known in there if not known.has_expired(now)},
         by_point=by_point,
         forgotten=frozenset(forgotten),
         vacant=vacant,
-        expired=[known for known in there if known.has_expired(batch.now) and known.point not in vacant],
     )
 
 
-def _plan(owner: Owner, batch: Batch, seen: _Survey) -> tuple[dict[str, Prepared], list[MemoryRecord | None]]:
-    """What is written, by point, and the result for the caller.
-
-    Raises:
-        DuplicateIdError: An id is taken, or a source key belongs to a record out of reach.
-    """
+def _plan(
+    owner: Owner, items: Sequence[Prepared], seen: _Survey, token: str, *, is_put: bool
+) -> tuple[dict[str, Prepared], list[MemoryRecord | None]]:
+    """What is written, by point, and the result for the caller."""
     plan: dict[str, Prepared] = {}
-    places = [owner.access.names.point_of(item.record) for item in batch.items]
-    for point, item in zip(places, batch.items, strict=True):
+    places = [owner.access.names.point_of(item.record) for item in items]
+    for point, item in zip(places, items, strict=True):
         source, known, planned = item.record.source_key, seen.by_point.get(point), plan.get(point)
-        if known is not None and (source is not None or known.born == batch.write):
+        if known is not None and (source is not None or known.born == token):
             insist_on_reach(owner.scope, known.record)
-            if batch.write in known.writes:
+            if token in known.writes:
                 continue
-            last = planned.record if planned is not None and not batch.is_put else known.record
-            record = replacing(last, item.record) if batch.is_put else updated(last, item.record)
+            last = planned.record if planned is not None and not is_put else known.record
+            record = replacing(last, item.record) if is_put else updated(last, item.record)
             if record is not last:
                 plan[point] = item.again(record)
         elif source is not None and planned is not None:
-            plan[point] = item if batch.is_put else merged(planned, item)
+            plan[point] = item if is_put else merged(planned, item)
         elif known is not None or planned is not None:
             raise _taken(item.record.id)
-        elif batch.is_put or point not in seen.forgotten:
+        elif is_put or point not in seen.forgotten:
             plan[point] = item
     named: set[str] = set()
     for new in (item.record.id for point, item in plan.items() if point not in seen.by_point):
         rival = seen.by_id.get(new)
-        if new in named or (rival is not None and batch.write not in rival.writes):
+        if new in named or (rival is not None and token not in rival.writes):
             raise _taken(new)
         named.add(new)
     after = {point: known.record for point, known in seen.by_point.items()}
@@ -230,11 +185,9 @@ def _taken(id: str) -> DuplicateIdError:  # noqa: A002
 
 
 async def _insist_on_own_ids(owner: Owner, new: Mapping[str, Prepared], now: datetime) -> None:
-    """Withdraw new records if another writer has stored one of their ids under another source key meanwhile.
-
-    Ids of callers only: those of `new_id` have no rivals. Both writers may withdraw, and one is the first to try again.
-    """
-    named = [item.record.id for item in new.values() if item.record.source_key and not _is_made(item.record.id)]
+    """Withdraw new records if another writer has stored one of their ids under another source key meanwhile; ids of
+    `new_id` have no rivals. Both writers may withdraw, and one is the first to try again."""
+    named = [item.record.id for item in new.values() if item.record.source_key and not _MADE.fullmatch(item.record.id)]
     if not named:
         return
     there = await matching(owner, Where(states=STATES, ids=named), None)
@@ -245,21 +198,8 @@ async def _insist_on_own_ids(owner: Owner, new: Mapping[str, Prepared], now: dat
         raise OvertakenError
 
 
-def _is_made(id: str) -> bool:  # noqa: A002
-    """Whether an id looks like those of `new_id`."""
-    try:
-        return uuid.UUID(id).version == 7
-    except ValueError:
-        return False
-
-
 async def update(owner: Owner, was: Stored, item: Prepared, write: str) -> None:
-    """Change a stored record; the write goes through only if what was read is still current.
-
-    Args:
-        item: See `_change`.
-        write: The token of the call.
-    """
+    """Change a stored record, as `_change` does, if what was read is still current; `write` is the call's token."""
     changes = Changes(owner, write)
     is_moved = is_searched_differently(was.record, item.record)
     await _change(changes, was, item, await turns_before(owner, [(item.record, was.seq)] if is_moved else []))
@@ -267,17 +207,13 @@ async def update(owner: Owner, was: Stored, item: Prepared, write: str) -> None:
 
 
 async def _change(changes: Changes, was: Stored, item: Prepared, before: Before) -> None:
-    """Add the change of a stored record.
-
-    Args:
-        item: The new state of the record, with vectors unless they are pending or the text is the same.
-    """
+    """Add the change of a stored record to `item`, which has vectors unless they are pending or the text stays."""
     record, access = item.record, changes.owner.access
     if not is_searched_differently(was.record, record):
         changes.overwrite(was, record)
         return
     if not item.vectors and record.text == was.record.text and not was.is_pending and access.vector is not None:
-        found = await changes.owner.points.read([was.point], fields=False, vectors=[access.vector])
+        found = await changes.owner.points.read([was.point], fields=False, vector=access.vector)
         vectors = next((one.rows(access.vector) for one in found), ())
         item = item._replace(chunks=was.spans, vectors=vectors, made_by=access.fingerprint)
     known = replace(was, revisions=was.followed_by(record), before=before.get(record.id, was.before))
@@ -285,18 +221,16 @@ async def _change(changes: Changes, was: Stored, item: Prepared, before: Before)
 
 
 async def turns_before(owner: Owner, placed: Sequence[tuple[MemoryRecord, int]]) -> Before:
-    """The arrivals of the turns before these records, with which a search fetches neighbours (`searching.py`).
-
-    They are hints: a turn that arrives later and was said earlier does not change them.
-
-    Args:
-        placed: Records with their own arrivals.
-    """
+    """The arrivals of the turns before these records, which are given with their own: a search fetches them as
+    neighbours. They are hints: a turn that arrives later and was said earlier does not change them."""
     by_session: dict[str, list[tuple[int, int, str]]] = {}
     for record, seq in placed:
         if record.session is not None and is_turn(record.kind, record.role):
             by_session.setdefault(record.session, []).append((micros(record.occurred_at), seq, record.id))
-    requests = [_latest(owner, session, moment(min(turns)[0])) for session, turns in by_session.items()]
+    requests: list[models.QueryRequest] = []
+    for session, turns in by_session.items():
+        earlier = owned(owner.key), keyed("session", session), ranged("occurred_at", lte=moment(min(turns)[0]))
+        requests.append(ordered(earlier, "occurred_at", NEIGHBORS + 1, fields=["_row"], descending=True))
     before: dict[str, Sequence[int]] = {}
     for turns, found in zip(by_session.values(), await owner.points.query(requests), strict=True):
         new = {seq for _, seq, _ in turns}
@@ -306,8 +240,3 @@ async def turns_before(owner: Owner, placed: Sequence[tuple[MemoryRecord, int]])
             before[given] = last[::-1]
             last = [*last, seq][-NEIGHBORS:]
     return before
-
-
-def _latest(owner: Owner, session: str, until: datetime) -> models.QueryRequest:
-    before = owned(owner.key), keyed("session", session), between("occurred_at", None, until)
-    return ordered(before, "occurred_at", NEIGHBORS + 1, ["_row"], descending=True)

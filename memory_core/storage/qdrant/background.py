@@ -2,8 +2,12 @@
 
 A vector is pending when a record was added with `embed="later"` or when the embedder failed; until it is computed, the
 record is found by its words. Each kind of work is found through an index, so that asking costs the same however many
-records there are, and each point is changed in one conditional update: work that another process did, or that became
-out of date meanwhile, does nothing.
+records there are. It sets what is derived from a record, under the condition that the record is in the state from which
+it was derived, and the state keeps its token. So it makes no difference to a change of the record whether this work is
+done before it or after it, which can differ between the replicas of a cluster when a node dies.
+
+A change of the embedder works alike: every embedder has a named vector of its own, added beside the old one. A filter
+finds the points that lack it, and searches use the old one until the description of the store names the new embedder.
 """
 
 from __future__ import annotations
@@ -11,36 +15,45 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Sequence
-from functools import partial
-from typing import Final
+from dataclasses import replace
+from typing import Any, Final
 
-from memory_core.errors import EmbeddingError, StorageError, reason_for_log
+from memory_core.errors import EmbeddingError, FingerprintError, StorageError, UnsupportedError, reason_for_log
 from memory_core.models import Fingerprint
+from memory_core.progress import Progress, ProgressCallback
 from memory_core.protocols import Clock, Embedder
 from memory_core.retrieval.features import ANALYSIS
 from memory_core.storage.qdrant.client import models
-from memory_core.storage.qdrant.codec import PENDING, STORED_FIELDS, Stored, analysed, to_stored
-from memory_core.storage.qdrant.collection import OvertakenError
-from memory_core.storage.qdrant.owners import Access, Owner, to_owner
+from memory_core.storage.qdrant.codec import PENDING, Point, Stored, analysed, named_vectors, payload_of, to_stored
+from memory_core.storage.qdrant.collection import Points, by
+from memory_core.storage.qdrant.connection import MissingPointError, UnansweredError
+from memory_core.storage.qdrant.meta import vector_name
+from memory_core.storage.qdrant.owners import Access, shard_of, to_owner
 from memory_core.storage.qdrant.removal import sweep
-from memory_core.storage.qdrant.retry import UnansweredError
-from memory_core.storage.qdrant.where import Clause, all_of, beyond, same
-from memory_core.storage.qdrant.writing import Changes
+from memory_core.storage.qdrant.schema import ensure_vector
+from memory_core.storage.qdrant.where import Clause, all_of, among, any_of, ranged, same
 from memory_core.storage.shared.prepared import embed_pieces
 
 logger = logging.getLogger(__name__)
 
-BATCH: Final = 64
+BATCH: Final = 32
+PASSES: Final = 3
+"""How often records written while the embedder changes are looked for before the switch, and once more after it."""
 FIRST_PAUSE_SECONDS: Final = 1.0
 LONGEST_PAUSE_SECONDS: Final = 60.0
+"""Pauses double from the first to this one while the embedder or the server fails."""
 ROUND_SECONDS: Final = 600.0
-"""How often work that other processes left is looked for."""
+"""Pauses double from the first to this one while there is nothing to do: work that another process left is found, and
+soon what a replica that was behind did not show."""
 ANALYSIS_PAUSE_SECONDS: Final = 0.05
 """Pause between two batches of reanalysis, for searches and writes."""
 
 
+DERIVED: Final = ("_terms", "_row", "_analysis", "_keys")
+"""The payload fields that an analysis of the record makes."""
+
 Work = tuple[Stored, Sequence[bytes]]
-"""A record with its vectors, to be written again."""
+"""A record with its vectors."""
 
 
 class Background:
@@ -51,7 +64,6 @@ class Background:
         self._clock = clock
         self._embedder = embedder
         self._wake = asyncio.Event()
-        self._wake.set()
         self._tasks = [
             asyncio.create_task(self._serve(), name="memory-core qdrant background"),
             asyncio.create_task(self._analyse(), name="memory-core qdrant reanalysis"),
@@ -70,27 +82,26 @@ class Background:
 
     async def _serve(self) -> None:
         loop = asyncio.get_running_loop()
-        pause, next_round = FIRST_PAUSE_SECONDS, 0.0
+        failing = idle = FIRST_PAUSE_SECONDS
+        next_sweep = 0.0
         while True:
+            self._wake.clear()
             try:
-                if loop.time() >= next_round:
+                if loop.time() >= next_sweep:
                     await sweep(self._access, self._clock())
-                    next_round = loop.time() + ROUND_SECONDS
-                    self._wake.set()
-                if self._wake.is_set():
-                    self._wake.clear()
-                    await _drain(self._embed_pending)
-                pause = FIRST_PAUSE_SECONDS
+                    next_sweep = loop.time() + ROUND_SECONDS
+                await _drain(self._embed_pending)
             except (EmbeddingError, StorageError) as error:
-                logger.warning("background work waits, next try in %.0f s: %s", pause, reason_for_log(error))
-                self._wake.set()
-                await asyncio.sleep(pause)
-                pause = min(2 * pause, LONGEST_PAUSE_SECONDS)
+                logger.warning("background work waits, next try in %.0f s: %s", failing, reason_for_log(error))
+                await asyncio.sleep(failing)
+                failing, idle = min(2 * failing, LONGEST_PAUSE_SECONDS), FIRST_PAUSE_SECONDS
                 continue
+            failing = FIRST_PAUSE_SECONDS
             try:
-                await asyncio.wait_for(self._wake.wait(), max(next_round - loop.time(), 0.1))
+                await asyncio.wait_for(self._wake.wait(), idle)
+                idle = FIRST_PAUSE_SECONDS
             except TimeoutError:
-                continue
+                idle = min(2 * idle, ROUND_SECONDS)
 
     async def _analyse(self) -> None:
         try:
@@ -109,8 +120,8 @@ class Background:
 
     async def _analyse_older(self) -> set[str]:
         """Analyse some texts of older versions. What a newer version analysed stays."""
-        older = beyond("_analysis", ANALYSIS, descending=True)
-        done = await self._store(await self._find(older), self._access.fingerprint)
+        older = await self._find(ranged("_analysis", lt=ANALYSIS))
+        done = await self._store(older, self._access.fingerprint)
         await asyncio.sleep(ANALYSIS_PAUSE_SECONDS if done else 0)
         return done
 
@@ -119,21 +130,19 @@ class Background:
         request = models.QueryRequest(
             filter=all_of(condition),
             limit=BATCH,
-            with_payload=list(STORED_FIELDS),
+            with_payload=True,
             with_vector=False if vector is None else [vector],
         )
         return [(to_stored(point), point.rows(vector)) for point in (await self._access.points.query([request]))[0]]
 
     async def _store(self, found: Sequence[Work], made_by: Fingerprint | None) -> set[str]:
-        """Write records as they are, analysed by this version and with these vectors, unless they changed meanwhile.
-
-        Returns:
-            The states that were found; the same ones again cannot be helped.
-        """
-        for key in {item.owner for item, _ in found}:
-            works = [(item, vectors) for item, vectors in found if item.owner == key]
+        """Set these vectors and what this version derives from the records; returns the states found: the same
+        ones again cannot be helped."""
+        vector = self._access.vector if made_by == self._access.fingerprint else None
+        for owner in {item.owner for item, _ in found}:
+            works = [work for work in found if work[0].owner == owner]
             try:
-                await self._access.run(to_owner(key)[0], partial(_store_of, works=works, made_by=made_by))
+                await _store_derived(self._access.points.for_owner(shard_of(to_owner(owner)[0]), {}), vector, works)
             except UnansweredError:
                 raise
             except StorageError as error:  # of this owner's records; the others do not wait for them
@@ -141,15 +150,34 @@ class Background:
         return {item.point + item.write for item, _ in found}
 
 
-async def _store_of(owner: Owner, works: Sequence[Work], made_by: Fingerprint | None) -> None:
-    changes = Changes(owner)
-    for item, vectors in works:
-        if item.owner == owner.key:  # what was erased meanwhile stays erased
-            changes.put(analysed(item.record, item.spans, vectors)._replace(made_by=made_by), item, item.write)
+async def _store_derived(points: Points, vector: str | None, works: Sequence[Work]) -> None:
+    """Set the vectors, and then the fields, which say that they are there."""
+    vectors: list[tuple[Stored, Any]] = []
+    operations: list[models.UpdateOperation] = []
+    for item, rows in works:
+        name = vector if rows else None
+        payload = payload_of(item.owner, analysed(item.record, item.spans, rows), item, name)
+        vectors.append((item, Point(item.point, payload, rows, name).to_struct().vector))
+        fields, unchanged = {name: payload[name] for name in DERIVED}, same("_write", item.write)
+        operations.append(points.set_fields(fields, among([item.point]), unchanged))
+    await _set_vectors(points, [(item, named) for item, named in vectors if named])
+    await points.write(*operations)
+
+
+async def _set_vectors(points: Points, vectors: Sequence[tuple[Stored, Any]]) -> None:
+    """Set vectors of points, by name, where the record is unchanged."""
+    if not vectors:
+        return
+    update = models.UpdateVectors(
+        points=[models.PointVectors(id=item.point, vector=named) for item, named in vectors],
+        update_filter=all_of(any_of("_write", [item.write for item, _ in vectors])),
+        shard_key=points.shard,
+    )
     try:
-        await changes.carry_out()
-    except OvertakenError:
-        logger.debug("records changed while their vectors were computed; they are found again if necessary")
+        await points.write(models.UpdateVectorsOperation(update_vectors=update))
+    except MissingPointError:  # one of them was deleted meanwhile
+        for one in vectors if len(vectors) > 1 else ():
+            await _set_vectors(points, [one])
 
 
 async def _drain(step: Callable[[], Awaitable[set[str]]]) -> None:
@@ -157,3 +185,41 @@ async def _drain(step: Callable[[], Awaitable[set[str]]]) -> None:
     last: set[str] = set()
     while (found := await step()) and found != last:
         last = found
+
+
+async def change_embedder(access: Access, embedder: Embedder, progress: ProgressCallback | None) -> int:
+    """Compute the vectors that are missing, then describe the store as the embedder's; returns how many there were,
+    and raises as `QdrantStore.reembed`."""
+    fingerprint, known = embedder.fingerprint, await access.meta.known()
+    if known.fingerprint == fingerprint:
+        return 0
+    try:
+        await ensure_vector(access.points.connection, access.points.name, fingerprint)
+    except UnansweredError:
+        raise
+    except StorageError as error:
+        raise UnsupportedError(f"the server cannot add vectors to a collection; upgrade it to 1.18: {error}") from error
+    computed = 0
+    for _ in range(PASSES):
+        made = await compute_lacking(access, embedder, progress, computed)
+        computed += made
+        if not made:
+            break
+    if not await access.meta.change(known, replace(known, fingerprint=fingerprint)):
+        raise FingerprintError("another process has changed the embedder of this store meanwhile; begin again")
+    return computed
+
+
+async def compute_lacking(access: Access, embedder: Embedder, progress: ProgressCallback | None, computed: int) -> int:
+    """One pass over the points that lack a vector; returns how many vectors were computed, after `computed` others."""
+    vector, made = vector_name(embedder.fingerprint), 0
+    lacking = all_of(ranged("_seq", gte=0), but_not=[models.HasVectorCondition(has_vector=vector)])
+    async for page in access.points.pages(lacking):
+        for some in by(BATCH, [item for item in map(to_stored, page) if item.spans]):
+            rows = await embed_pieces(embedder, [(item.record.text, item.spans) for item in some])
+            named = [named_vectors(vector, one) for one in rows]
+            await _set_vectors(access.points, list(zip(some, named, strict=True)))
+            made += sum(map(len, rows))
+            if progress is not None:
+                progress(Progress(computed + made, computed + made))
+    return made

@@ -12,7 +12,6 @@
 
 from __future__ import annotations
 
-import hmac
 import json
 import uuid
 import zlib
@@ -20,7 +19,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from datetime import datetime
-from hashlib import blake2b, sha256
+from hashlib import blake2b
 from typing import Any, Final, NamedTuple, cast
 
 import numpy as np
@@ -31,7 +30,7 @@ from memory_core.retrieval.bm25 import K1, B
 from memory_core.retrieval.features import ANALYSIS, features, is_turn, role_flag, terms_of_record
 from memory_core.storage.qdrant.client import models
 from memory_core.storage.shared.prepared import REVISIONS_KEPT, Prepared, link_keys, micros, to_links
-from memory_core.storage.shared.transfer import Carried, Revision
+from memory_core.storage.shared.transfer import Carried, Revision, tombstone
 from memory_core.where.conditions import NAME_FIELDS
 
 WORDS: Final = "words"
@@ -53,32 +52,16 @@ CLOSING: Final = "closing"
 
 _TIMES: Final = ("created_at", "updated_at", "accessed_at", "occurred_at", "expires_at", "valid_from", "valid_to")
 NAMES: Final = tuple(field.name for field in fields(MemoryRecord))
-STORED_FIELDS: Final = (
-    *NAMES,
-    "_row",
-    "_born",
-    "_write",
-    "_writes",
-    "_keys",
-    "_spans",
-    "_revisions",
-    "_closing",
-    "_owner",
-)
-"""What `to_stored` reads."""
-
 Payload = dict[str, Any]
 """The JSON payload of a point; values are checked when they become a record."""
 
 
 class Found(NamedTuple):
-    """A point as it was read."""
+    """A point as it was read, with the fields and the vectors that were asked for, as the client returns them."""
 
     id: str
     payload: Payload
-    """The fields that were asked for."""
     vectors: Any = None
-    """Those that were asked for, by name, as the client returns them."""
     score: float = 0.0
 
     def rows(self, vector: str | None) -> tuple[bytes, ...]:
@@ -88,8 +71,7 @@ class Found(NamedTuple):
         return tuple(np.asarray(row, np.float16).tobytes() for row in found or ())
 
 
-@dataclass(frozen=True, slots=True)
-class Row:
+class Row(NamedTuple):
     """What the ranking reads of a record. Times are microseconds since 1970 UTC."""
 
     seq: int
@@ -118,10 +100,9 @@ class Stored:
     before: Sequence[int]
     born: str
     """The write that created the point; a record added again under the same id has another one."""
-    write: str
-    """The write that changed it last, with which a writer detects that another one was faster."""
+    write: str = ""
+    """The write that changed it last, with which a writer detects that another one was faster; set by `Changes`."""
     is_pending: bool = False
-    """Whether its vectors are pending."""
     is_forgotten: bool = False
     """Whether its source key was forgotten before it was put, and stays so when the record is gone."""
     spans: Sequence[tuple[int, int]] = ()
@@ -153,25 +134,18 @@ class Point:
     id: str
     payload: Payload
     vectors: Sequence[bytes] = ()
-    """float16 rows; empty while they are pending."""
+    """float16 rows of `vector`; empty while they are pending."""
     vector: str | None = None
-    """The name of the vector that holds them."""
 
     def to_struct(self) -> models.PointStruct:
-        vector: dict[str, Any] = {}
-        if self.payload.get("_terms"):
-            vector[WORDS] = sparse(self.payload["_terms"])
-        if self.vectors and self.vector is not None:
-            vector.update(named_vectors(self.vector, self.vectors))
-        return models.PointStruct(id=self.id, payload=self.payload, vector=vector)
+        words = {WORDS: sparse(self.payload["_terms"])} if self.payload.get("_terms") else {}
+        pieces = named_vectors(self.vector, self.vectors) if self.vectors and self.vector is not None else {}
+        return models.PointStruct(id=self.id, payload=self.payload, vector={**words, **pieces})
 
     @property
     def size(self) -> int:
         """About how many bytes it takes in a request."""
-        payload = self.payload
-        texts = [*(payload.get("_keys") or ()), *(text for _, text, _ in payload.get("_revisions") or ())]
-        chars = sum(len(one) for one in (*payload.values(), *texts) if isinstance(one, str))
-        return 2_000 + 2 * chars + 3 * len(payload.get("_terms", "")) + 6 * sum(map(len, self.vectors))
+        return 3 * len(str(self.payload)) + 6 * sum(map(len, self.vectors))
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,15 +153,14 @@ class Names:
     """The ids of points: keyed hashes, from which nobody can read or guess an owner, an id or a source key.
 
     So the server lets only one of several writers create the record of a source key, and what is forgotten leaves
-    nothing readable. Keys and ids contain no NUL, so no two names are equal.
+    nothing readable.
     """
 
     secret: bytes
 
     def of(self, owner: Scope, source_key: str) -> str:
-        """The point of a source key; the same hash as a tombstone of a file with this secret."""
-        text = f"{len(owner.app)}:{owner.app}{owner.user}\0{source_key}"
-        return str(uuid.UUID(bytes=hmac.digest(self.secret, text.encode(), sha256)[:16]))
+        """The point of a source key, named by its tombstone."""
+        return str(uuid.UUID(bytes=tombstone(self.secret, owner, source_key)))
 
     def point_of(self, record: MemoryRecord) -> str:
         """The point of a record: of its source key or, without one, of its id."""
@@ -223,13 +196,8 @@ def bounded(revisions: Sequence[Revision]) -> Sequence[Revision]:
 
 
 def payload_of(owner: str, item: Prepared, known: Stored, vector: str | None) -> Payload:
-    """The complete payload of a record; unset fields are `None`.
-
-    Args:
-        owner: The owner's key with its epoch.
-        known: Its position in the store and the write; its record is not used.
-        vector: The name of the vector that the point has or is about to have; `None` while vectors are pending.
-    """
+    """The complete payload of a record, with the fields of the store from `known`; unset fields are `None`, and so is
+    `vector`, the name of the vector that the point has or is about to have, while vectors are pending."""
     record, found = item.record, item.features
     flags = {PENDING: item.chunks and vector is None, CLOSING: known.closing, FORGOTTEN: known.is_forgotten}
     row = Row(
@@ -255,7 +223,7 @@ def payload_of(owner: str, item: Prepared, known: Stored, vector: str | None) ->
         "_seq": known.seq,
         "_before": list(known.before),
         "_terms": " ".join(terms_of_record(record)),
-        "_row": [getattr(row, field.name) for field in fields(Row)],
+        "_row": list(row),
         "_analysis": ANALYSIS,
         "_keys": [*keys_of(record), *(name for name, is_set in flags.items() if is_set)],
         "_spans": [list(span) for span in item.chunks],
@@ -265,13 +233,8 @@ def payload_of(owner: str, item: Prepared, known: Stored, vector: str | None) ->
         "_writes": [*known.writes, known.write][-WRITES_KEPT:],
         "_revisions": [[rev, text, stamp(until)] for rev, text, until in known.revisions],
         "_closing": None if known.closing is None else list(known.closing),
-        "_digest": digest_of(replace(known, record=record)),
+        "_digest": carried(replace(known, record=record)).digest().hex(),
     }
-
-
-def digest_of(known: Stored) -> str:
-    """The digest by which a move or a mirror compares records without downloading them (`Carried.digest`)."""
-    return carried(known).digest().hex()
 
 
 def carried(known: Stored) -> Carried:

@@ -1,6 +1,6 @@
 """A collection. All requests are idempotent.
 
-One replica is read: it has every acknowledged write (`schema.WRITE_CONSISTENCY`). Qdrant's `majority` and `all` fail
+One replica is read: it has every acknowledged write (`Layout.write_consistency`). Qdrant's `majority` and `all` fail
 while any replica is down, and leave out a record that is just being written. Writes have the order `medium`: one
 replica decides which of two conflicting writes comes first, and another takes over when it is down.
 """
@@ -8,13 +8,12 @@ replica decides which of two conflicting writes comes first, and another takes o
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Final, NamedTuple, TypeVar
 
 from memory_core.storage.qdrant.client import AsyncQdrantClient, models
 from memory_core.storage.qdrant.codec import Found, Payload, Point
-from memory_core.storage.qdrant.connection import Connection
-from memory_core.storage.qdrant.retry import NotAppliedError, TooLargeError
+from memory_core.storage.qdrant.connection import Connection, NotAppliedError, TooLargeError
 from memory_core.storage.qdrant.settings import SHARED_SHARD, Layout, Patience, Server
 from memory_core.storage.qdrant.where import Clause, all_of, among, any_of
 
@@ -25,36 +24,20 @@ PAGE: Final = 256
 NAMED: Final = 1_000
 """Maximum number of values named by one condition."""
 MAX_POINTS: Final = 128
+"""Maximum number of points of one write."""
 MAX_BYTES: Final = 8_000_000
-"""Maximum number of points, and estimated bytes, of one write; servers accept 32 MB by default."""
+"""Estimated size of a write of several points; servers accept 32 MB by default."""
 
-Fields = Sequence[str] | bool
+Fields = list[str] | bool
 """Which payload fields to fetch: some, all (`True`) or none (`False`)."""
 
 
 class EpochError(Exception):
     """An owner was erased since its epoch was read; read or plan again in the new epoch."""
 
-    def __init__(self, point: str, epoch: int) -> None:
-        super().__init__(f"the owner is in epoch {epoch} now")
-        self.point, self.epoch = point, epoch
-
 
 class OvertakenError(Exception):
     """Another process changed the state this write was planned on; plan again."""
-
-    def __init__(self, stored: Collection[str] = ()) -> None:
-        super().__init__()
-        self.stored = stored
-        """The points that were written nevertheless."""
-
-
-class Guard(NamedTuple):
-    """The epoch in which an owner is read and written, checked with every `read` and `query`."""
-
-    point: str
-    """Where the epoch is stored."""
-    epoch: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,9 +48,10 @@ class Points:
     name: str
     layout: Layout
     shard: models.ShardKeySelector | models.ShardKeyWithFallback | str | None = None
-    guards: tuple[Guard, ...] = ()
+    guards: Mapping[str, int] = field(default_factory=dict[str, int])
+    """The epochs in which owners are read and written, by their points; checked with every `read` and `query`."""
 
-    def for_owner(self, shard: str, *guards: Guard) -> Points:
+    def for_owner(self, shard: str, guards: Mapping[str, int]) -> Points:
         """The same collection for requests about one owner, which may have a dedicated shard."""
         key = models.ShardKeyWithFallback(target=shard, fallback=SHARED_SHARD) if self.layout.tenant_shards else None
         return replace(self, shard=key, guards=guards)
@@ -75,29 +59,28 @@ class Points:
     @property
     def shared(self) -> Points:
         """The same collection for points that belong to no owner."""
-        return replace(self, shard=SHARED_SHARD if self.layout.tenant_shards else None, guards=())
+        return replace(self, shard=SHARED_SHARD if self.layout.tenant_shards else None, guards={})
 
-    async def read(self, ids: Sequence[str], *, fields: Fields = True, vectors: Sequence[str] = ()) -> list[Found]:
+    async def read(self, ids: Sequence[str], *, fields: Fields = True, vector: str | None = None) -> list[Found]:
         """The existing ones among the points, in no particular order, from all shards."""
         found: list[Found] = []
-        guards = [guard.point for guard in self.guards]
-        wanted = [*fields, "_epoch"] if not isinstance(fields, bool) else fields or (["_epoch"] if guards else False)
-        for some in list(by(PAGE, ids)) or ([[]] if guards else []):
+        wanted = fields if fields is True else [*(fields or ()), "_epoch"]
+        for some in list(by(PAGE, ids)) or ([[]] if self.guards else []):
             records = await self.connection.call(
                 lambda client, some=some: client.retrieve(
                     self.name,
-                    ids=[*some, *guards],
+                    ids=[*some, *self.guards],
                     with_payload=wanted,
-                    with_vectors=list(vectors) or False,
+                    with_vectors=[vector] if vector else False,
                 )
             )
             read = _found(records)
             self._check(read)
-            found += [point for point in read if point.id not in guards]
+            found += [point for point in read if point.id not in self.guards]
         return found
 
     async def pages(
-        self, condition: models.Filter, *, fields: Fields = True, vectors: Sequence[str] = ()
+        self, condition: models.Filter, *, fields: Fields = True, vector: str | None = None
     ) -> AsyncIterator[list[Found]]:
         """All points that satisfy the condition, by id, a page at a time."""
         offset: Any = None  # an id, whose type depends on the transport
@@ -109,8 +92,8 @@ class Points:
                     scroll_filter=condition,
                     limit=PAGE,
                     offset=offset,
-                    with_payload=fields if isinstance(fields, bool) else list(fields),
-                    with_vectors=list(vectors) or False,
+                    with_payload=fields,
+                    with_vectors=[vector] if vector else False,
                     shard_key_selector=self.shard,
                 )
             )
@@ -119,24 +102,24 @@ class Points:
             if offset is None:
                 return
 
-    async def all(self, *conditions: Clause, fields: Fields = True, vectors: Sequence[str] = ()) -> list[Found]:
+    async def all(self, *conditions: Clause, fields: Fields = True, vector: str | None = None) -> list[Found]:
         """All points that satisfy the conditions."""
-        pages = self.pages(all_of(*conditions), fields=fields, vectors=vectors)
+        pages = self.pages(all_of(*conditions), fields=fields, vector=vector)
         return [point async for page in pages for point in page]
 
     async def having(
         self,
-        field: str,
-        values: Sequence[str] | Sequence[int],
-        *conditions: Clause,
+        name: str,
+        values: Sequence[str | int],
+        condition: Clause,
+        *,
         fields: Fields = True,
-        vectors: Sequence[str] = (),
+        vector: str | None = None,
     ) -> list[Found]:
-        """All points whose field is one of these values, and that satisfy the conditions."""
+        """All points whose field of this name is one of these values, and that satisfy the condition."""
         found: list[Found] = []
-        for start in range(0, len(values), NAMED):
-            chosen = any_of(field, values[start : start + NAMED])
-            found += await self.all(*conditions, chosen, fields=fields, vectors=vectors)
+        for some in by(NAMED, values):
+            found += await self.all(condition, any_of(name, some), fields=fields, vector=vector)
         return found
 
     async def query(self, requests: Sequence[models.QueryRequest]) -> list[list[Found]]:
@@ -145,8 +128,8 @@ class Points:
             return []
         sent = [request.model_copy(update={"shard_key": self.shard}) for request in requests]
         if self.guards:
-            points = among([guard.point for guard in self.guards])
-            sent.append(models.QueryRequest(filter=all_of(points), limit=len(self.guards), with_payload=["_epoch"]))
+            owners = all_of(among([*self.guards]))
+            sent.append(models.QueryRequest(filter=owners, limit=len(self.guards), with_payload=["_epoch"]))
         responses = await self.connection.call(lambda client: client.query_batch_points(self.name, requests=sent))
         answers = [_found(response.points) for response in responses]
         if self.guards:
@@ -156,9 +139,8 @@ class Points:
     def _check(self, points: Sequence[Found]) -> None:
         """Raise `EpochError` if an owner was erased meanwhile."""
         now = {point.id: int(point.payload.get("_epoch", 0)) for point in points}
-        for place, epoch in self.guards:
-            if now.get(place, 0) != epoch:
-                raise EpochError(place, now.get(place, 0))
+        if any(now.get(point, 0) != epoch for point, epoch in self.guards.items()):
+            raise EpochError
 
     async def values(self, field: str, condition: models.Filter | None, *, limit: int) -> list[str]:
         """The values of a keyword field, most frequent first."""
@@ -185,45 +167,31 @@ class Points:
 
         await self.connection.call(attempt)
 
-    async def upsert(
-        self, points: Sequence[Point], states: Collection[str] | None = None, mode: models.UpdateMode | None = None
-    ) -> None:
-        """Write points; a request that a server finds too large is halved.
-
-        Args:
-            states: Replace points that are in one of these states; `None` inserts points that do not exist.
-            mode: Write them in this mode instead.
-
-        Raises:
-            TooLargeError: A single point is too large.
-        """
-        unchanged = None if states is None else all_of(any_of("_write", states))
-        usual = models.UpdateMode.INSERT_ONLY if states is None else models.UpdateMode.UPDATE_ONLY
-        upsert = models.PointsList(
-            points=[point.to_struct() for point in points],
-            shard_key=self.shard,
-            update_filter=unchanged,
-            update_mode=mode or usual,
-        )
-        try:
-            await self.write(models.UpsertOperation(upsert=upsert))
-        except TooLargeError:
-            if len(points) == 1:
-                raise
-            half = len(points) // 2
-            await self.upsert(points[:half], states, mode)
-            await self.upsert(points[half:], states, mode)
+    async def upsert(self, points: Sequence[Point], states: Collection[str] | None = None) -> None:
+        """Replace points that are in one of these states, or with `None` insert those that do not exist. A request that
+        is large, or too large for the server, is halved; raises `TooLargeError` if a single point is too large."""
+        if len(points) == 1 or sum(point.size for point in points) <= MAX_BYTES:
+            upsert = models.PointsList(
+                points=[point.to_struct() for point in points],
+                shard_key=self.shard,
+                update_filter=None if states is None else all_of(any_of("_write", states)),
+                update_mode=models.UpdateMode.INSERT_ONLY if states is None else models.UpdateMode.UPDATE_ONLY,
+            )
+            try:
+                await self.write(models.UpsertOperation(upsert=upsert))
+            except TooLargeError:
+                if len(points) == 1:
+                    raise
+            else:
+                return
+        half = len(points) // 2
+        await self.upsert(points[:half], states)
+        await self.upsert(points[half:], states)
 
     def set_fields(self, payload: Payload, *conditions: Clause) -> models.SetPayloadOperation:
         """Set payload fields of the points that satisfy the conditions."""
         given = models.SetPayload(payload=payload, filter=all_of(*conditions), shard_key=self.shard)
         return models.SetPayloadOperation(set_payload=given)
-
-    def set_vectors(self, vectors: Sequence[models.PointVectors], states: Collection[str]) -> models.UpdateOperation:
-        """Set vectors of points that are in one of these states."""
-        unchanged = all_of(any_of("_write", states))
-        given = models.UpdateVectors(points=list(vectors), update_filter=unchanged, shard_key=self.shard)
-        return models.UpdateVectorsOperation(update_vectors=given)
 
     def delete(self, *conditions: Clause) -> models.DeleteOperation:
         """Delete the points that satisfy the conditions."""
@@ -235,20 +203,6 @@ def _found(points: Sequence[models.Record] | Sequence[models.ScoredPoint]) -> li
         return point.score if isinstance(point, models.ScoredPoint) else 0.0
 
     return [Found(str(point.id), point.payload or {}, point.vector, score(point)) for point in points]
-
-
-def portions(points: Iterable[Point]) -> Iterable[list[Point]]:
-    """The points, split into requests of a size that servers accept."""
-    some: list[Point] = []
-    size = 0
-    for point in points:
-        if some and (len(some) == MAX_POINTS or size + point.size > MAX_BYTES):
-            yield some
-            some, size = [], 0
-        some.append(point)
-        size += point.size
-    if some:
-        yield some
 
 
 def by(count: int, items: Collection[T]) -> Iterable[list[T]]:

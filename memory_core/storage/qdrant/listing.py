@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
+from functools import partial
 from typing import Final, NamedTuple
 
 from memory_core.errors import RecordNotFoundError
@@ -13,14 +14,13 @@ from memory_core.models import EMPTY_STATS, STATES, Component, Hit, MemoryRecord
 from memory_core.protocols import ListRequest, SearchRequest
 from memory_core.retrieval.passages import best_passage
 from memory_core.storage.qdrant.client import models
-from memory_core.storage.qdrant.codec import PENDING, STORED_FIELDS, Found, Stored, digest_of, stamp, to_row, to_stored
-from memory_core.storage.qdrant.collection import Points, by
+from memory_core.storage.qdrant.codec import PENDING, Found, Stored, carried, stamp, to_row, to_stored
+from memory_core.storage.qdrant.collection import MAX_POINTS, PAGE, Points, by
 from memory_core.storage.qdrant.owners import Owner, reachable
 from memory_core.storage.qdrant.removal import matching
 from memory_core.storage.qdrant.succession import resolved
-from memory_core.storage.qdrant.where import EVERYTHING, Clause, among, between, beyond, ordered, same
+from memory_core.storage.qdrant.where import EVERYTHING, Clause, among, ordered, ranged, same
 from memory_core.storage.shared.cursors import decode_cursor, encode_cursor, not_a_cursor
-from memory_core.storage.shared.prepared import micros, moment
 from memory_core.where.meaning import folded
 from memory_core.where.value import Where
 
@@ -33,30 +33,23 @@ _ORDERS: Final[dict[Order, tuple[str, bool]]] = {
 """Field, and whether it descends. Ties are ordered by arrival in the same direction."""
 
 _COUNTED: Final = ["kind", "tier", "state", "session", "occurred_at", "importance", "confidence", "_keys", "_row"]
-TOUCHED: Final = 100
-"""How many reads are counted in one request."""
-
-SCANNED: Final = 256
-"""Records of one page of a search for a substring."""
 
 
 class _Place(NamedTuple):
     """Where a record is in a listing."""
 
-    value: float
-    """Of the field by which it is ordered; microseconds for a time."""
+    value: float | str
+    """Of the field by which it is ordered, as it is stored: a number, or a time by `codec.stamp`, which sorts alike."""
     seq: int
     point: str
 
 
-async def page(owner: Owner, request: ListRequest, now: datetime) -> tuple[Page, list[Stored]]:
+async def page(owners: Sequence[Owner], request: ListRequest, now: datetime) -> tuple[Page, list[Stored]]:
     """One page, and its records with the store's own fields."""
     after = None if request.cursor is None else _decode(request.cursor, request.order)
-    where = await reachable([owner], request.where, now)
-    rows = [] if where is None else await _rows(owner.points, where, request, after)
+    rows = await _rows(owners[0].points, await reachable(owners, request.where, now), request, after)
     shown = rows[: request.limit]
-    stored = await resolved([owner], [to_stored(row) for row in shown])
-    stored = [item for item in stored if item.closing is None or item.record.state in request.where.states]
+    stored = await resolved(owners, [to_stored(row) for row in shown], request.where.states)
     cursor = None
     if len(rows) > len(shown):
         cursor = encode_cursor(request.order, *_place(shown[-1], _ORDERS[request.order][0]))
@@ -65,31 +58,25 @@ async def page(owner: Owner, request: ListRequest, now: datetime) -> tuple[Page,
 
 async def containing(owners: Sequence[Owner], request: SearchRequest, now: datetime) -> list[Hit]:
     """Records whose text contains the query, ignoring case; newest first. Reads every record until enough are found."""
-    found = [hit for owner in owners for hit in await _containing(owner, request, now)]
-    found = found if len(owners) == 1 else sorted(found, key=lambda hit: hit.record.occurred_at, reverse=True)
-    return found[: request.limit]
-
-
-async def _containing(owner: Owner, request: SearchRequest, now: datetime) -> list[Hit]:
-    needle = folded(request.text)
+    needle, hits = folded(request.text), list[Hit]()
     reason = {"substring": Component(1.0, 1.0)} if request.explain else None
-    hits: list[Hit] = []
-    cursor: str | None = None
+    wanted = ListRequest(where=request.where, order="newest", limit=PAGE, cursor=None, touch=False)
     while needle.strip():
-        wanted = ListRequest(where=request.where, order="newest", limit=SCANNED, cursor=cursor, touch=False)
-        found, stored = await page(owner, wanted, now)
-        matching = [item for item in stored if needle in folded(item.record.text)]
-        parts = [best_passage(item.record.text, item.spans, [needle], None, reach=len(needle) - 1) for item in matching]
-        hits += [Hit(item.record, 1.0, None, reason, part) for item, part in zip(matching, parts, strict=True)]
-        cursor = found.cursor
-        if cursor is None or len(hits) >= request.limit:
+        found, stored = await page(owners, wanted, now)
+        for item in stored:
+            text = item.record.text
+            if needle in folded(text):
+                part = best_passage(text, item.spans, [needle], None, reach=len(needle) - 1)
+                hits.append(Hit(item.record, 1.0, None, reason, part))
+        if found.cursor is None or len(hits) >= request.limit:
             break
-    return hits
+        wanted = replace(wanted, cursor=found.cursor)
+    return hits[: request.limit]
 
 
 async def one(owner: Owner, id: str, now: datetime) -> Stored | None:  # noqa: A002
     """The record with an id, in any state, if it is in reach."""
-    found = await resolved([owner], await matching(owner, Where(states=STATES, ids=(id,)), now))
+    found = await resolved([owner], await matching(owner, Where(states=STATES, ids=(id,)), now), STATES)
     return found[0] if found else None
 
 
@@ -102,19 +89,17 @@ async def existing(owner: Owner, id: str, now: datetime) -> Stored:  # noqa: A00
 
 
 async def touch(owner: Owner, stored: Sequence[Stored], now: datetime) -> tuple[MemoryRecord, ...]:
-    """Count a read, and return the records with their new counts.
-
-    A count is set only if the last read is still the one that was read: a request sent twice counts once.
-    """
+    """Count a read, and return the records with their new counts. A request sent twice counts once: a count is set
+    only if the last read is still the one that was read."""
     points, read = owner.points, list[MemoryRecord]()
-    for some in by(TOUCHED, stored):
+    for some in by(MAX_POINTS, stored):
         operations: list[models.UpdateOperation] = []
         for item in some:
             record = replace(item.record, accessed_at=now, access_count=item.record.access_count + 1)
             fields = {"accessed_at": stamp(now), "_seen_at": stamp(now), "access_count": record.access_count}
-            fields["_digest"] = digest_of(replace(item, record=record))
+            fields["_digest"] = carried(replace(item, record=record)).digest().hex()
             seen = item.record.accessed_at or item.record.created_at
-            unchanged = between("_seen_at", seen, seen), same("_write", item.write)
+            unchanged = ranged("_seen_at", gte=seen, lte=seen), same("_write", item.write)
             operations.append(points.set_fields(fields, among([item.point]), *unchanged))
             read.append(record)
         await points.write(*operations)
@@ -124,19 +109,14 @@ async def touch(owner: Owner, stored: Sequence[Stored], now: datetime) -> tuple[
 async def collections(owner: Owner, where: Where, now: datetime) -> list[str]:
     """The distinct collections of the records that satisfy `where`, sorted by code points."""
     found = await reachable([owner], where, now)
-    if found is None:
-        return []
     records = await owner.points.all(*found, same("_keys", "collection"), fields=["collection"])
     return sorted({record.payload["collection"] for record in records})
 
 
 async def count(owner: Owner, now: datetime, *, has_embedder: bool) -> Stats:
-    """Count the records in reach by reading a few fields of each, because servers do not aggregate.
-
-    Args:
-        has_embedder: Whether there is an embedder, so that vectors can be pending.
-    """
-    reach = await reachable([owner], EVERYTHING, now) or []
+    """Count the records in reach by reading a few fields of each, because servers do not aggregate. Without an
+    embedder no vectors are pending."""
+    reach = await reachable([owner], EVERYTHING, now)
     payloads = [record.payload for record in await owner.points.all(*reach, fields=_COUNTED)]
     if not payloads:
         return EMPTY_STATS
@@ -163,20 +143,18 @@ async def _rows(points: Points, where: Sequence[Clause], request: ListRequest, a
     the rest of the ties at the end of the previous page, last those at the end of this page.
     """
     field, descending = _ORDERS[request.order]
-
-    def place(row: Found) -> _Place:
-        return _place(row, field)
+    place = partial(_place, field=field)
 
     async def fetch(by: str, limit: int, *bounds: Clause) -> list[Found]:
-        wanted = ordered([*where, *bounds], by, limit, (*STORED_FIELDS, "_seen_at"), descending=descending)
+        wanted = ordered([*where, *bounds], by, limit, descending=descending)
         return sorted((await points.query([wanted]))[0], key=place, reverse=descending)
 
-    async def tied(value: float, limit: int) -> list[Found]:
-        edge, bounds = _bound(field, value), list[Clause]()
+    async def tied(value: float | str, limit: int) -> list[Found]:
+        edge, bounds = _bound(value), list[Clause]()
         if after is not None and value == after.value:
-            bounds.append(between("_seq", *((None, after.seq) if descending else (after.seq, None))))
+            bounds.append(ranged("_seq", **{"lte" if descending else "gte": after.seq}))
         # Writes in the same microsecond have the same arrival: fetch a few more, and skip those up to the position.
-        found = await fetch("_seq", limit + 8, between(field, edge, edge), *bounds)
+        found = await fetch("_seq", limit + 8, ranged(field, gte=edge, lte=edge), *bounds)
         if after is not None:
             found = [row for row in found if (place(row) < after if descending else place(row) > after)]
         return found[:limit]
@@ -185,7 +163,7 @@ async def _rows(points: Points, where: Sequence[Clause], request: ListRequest, a
     if after is not None:
         rows = await tied(after.value, missing)
         missing -= len(rows)
-        rest = [beyond(field, _bound(field, after.value), descending=descending)]
+        rest = [ranged(field, **{"lt" if descending else "gt": _bound(after.value)})]
     more = await fetch(field, missing, *rest) if missing else []
     if not more or len(more) < missing:
         return rows + more
@@ -195,19 +173,17 @@ async def _rows(points: Points, where: Sequence[Clause], request: ListRequest, a
 
 
 def _place(row: Found, field: str) -> _Place:
-    value = row.payload[field]
-    number = micros(datetime.fromisoformat(value)) if isinstance(value, str) else float(value)
-    return _Place(number, to_row(row.payload).seq, row.id)
+    return _Place(row.payload[field], to_row(row.payload).seq, row.id)
 
 
-def _bound(field: str, value: float) -> float | datetime:
-    return value if field == "importance" else moment(int(value))
+def _bound(value: float | str) -> float | datetime:
+    return datetime.fromisoformat(value) if isinstance(value, str) else value
 
 
 def _decode(cursor: object, order: Order) -> _Place:
-    place = _Place(*decode_cursor(cursor, order, (float, int, str)))
+    place = _Place(*decode_cursor(cursor, order, (float if order == "importance" else str, int, str)))
     try:
-        _bound(_ORDERS[order][0], place.value)
-    except OverflowError as cause:
+        _bound(place.value)
+    except ValueError as cause:
         raise not_a_cursor(cursor, order) from cause
     return place

@@ -7,11 +7,12 @@ from dataclasses import asdict, dataclass, replace
 from hashlib import sha256
 from typing import Final
 
-from memory_core.errors import FingerprintError, NewerStoreError, StorageError
+from memory_core.errors import NewerStoreError, StorageError
 from memory_core.json_values import encode_json
 from memory_core.models import Fingerprint
 from memory_core.storage.qdrant.codec import Payload, Point, named_id, token
 from memory_core.storage.qdrant.collection import Points
+from memory_core.storage.shared.prepared import insist_on_embedder
 
 FORMAT: Final = 2
 """Format of the payload and the collections; a store with a newer format is not changed."""
@@ -32,14 +33,8 @@ class Description:
 
     def to_payload(self) -> Payload:
         made = None if self.fingerprint is None else asdict(self.fingerprint)
-        payload = {"kind": "store", "format": FORMAT, "secret": self.secret.hex(), "fingerprint": made}
-        return {**payload, "_write": self.write}
-
-    @classmethod
-    def from_payload(cls, raw: Payload) -> Description:
-        """The inverse of `to_payload`."""
-        made = raw.get("fingerprint")
-        return cls(bytes.fromhex(raw["secret"]), None if made is None else Fingerprint(**made), raw["_write"])
+        there = {"kind": "store", "format": FORMAT, "secret": self.secret.hex(), "fingerprint": made}
+        return {**there, "_write": self.write}
 
 
 def vector_name(fingerprint: Fingerprint) -> str:
@@ -55,11 +50,7 @@ class Meta:
     points: Points
 
     async def read(self) -> Description | None:
-        """The description as stored; `None` for a new store.
-
-        Raises:
-            NewerStoreError: A newer version of this library wrote it.
-        """
+        """The description as stored; `None` for a new store. Raises `NewerStoreError` if a newer version wrote it."""
         found = await self.points.read([_STORE])
         if not found:
             return None
@@ -70,28 +61,23 @@ class Meta:
                 f"(format {payload['format']}, this version knows {FORMAT}); upgrade memory-core to open it, or give "
                 "another collection name"
             )
-        return Description.from_payload(payload)
+        made = payload.get("fingerprint")
+        secret = bytes.fromhex(payload["secret"])
+        return Description(secret, None if made is None else Fingerprint(**made), payload["_write"])
 
     async def claim(self, asked: Fingerprint | None) -> Description:
-        """The description, created if missing; if it has no fingerprint, the one asked for is stored.
-
-        Raises:
-            FingerprintError: Its vectors were made by another embedder.
-        """
-        if await self.read() is None:
+        """The description, created if missing; if it has no fingerprint, the one asked for is stored. Raises as
+        `QdrantStore.open`; if a newer version made the store, nothing was written."""
+        is_new = await self.read() is None
+        await self._probe()
+        if is_new:
             fresh = Description(secrets.token_bytes(32), write=token())
             await self.points.upsert([Point(_STORE, fresh.to_payload())])
         known = await self.known()
         if known.fingerprint is None and asked is not None:
             await self.change(known, replace(known, fingerprint=asked))
             known = await self.known()
-        found = known.fingerprint
-        if found is not None and asked is not None and found != asked:
-            raise FingerprintError(
-                f"the vectors of this store were made by {found.name} {found.revision} ({found.dimensions} "
-                f"dimensions), not by {asked.name} {asked.revision} ({asked.dimensions}); open it with that embedder, "
-                "or open it with embedder=None and call `await memory.reembed(embedder)`"
-            )
+        insist_on_embedder(known.fingerprint, asked)
         return known
 
     async def known(self) -> Description:
@@ -107,12 +93,8 @@ class Meta:
         await self.points.upsert([Point(_STORE, changed.to_payload())], [was.write])
         return (await self.known()).write == changed.write
 
-    async def probe(self) -> None:
-        """Make sure that the server honours conditions on writes; old servers ignore them silently.
-
-        Raises:
-            StorageError: It ignores them, so concurrent writers would overwrite each other.
-        """
+    async def _probe(self) -> None:
+        """Make sure that the server honours conditions on writes; old servers ignore them silently."""
         for states, write in ((None, "first"), (None, "second"), (["none"], "third")):
             await self.points.upsert([Point(_PROBE, {"kind": "probe", "_write": write})], states)
         (found,) = await self.points.read([_PROBE])

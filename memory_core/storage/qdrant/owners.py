@@ -3,7 +3,7 @@
 `erase` cannot delete a record whose insertion is still on its way. So every record belongs to an epoch of its owner,
 which is part of `_owner` and thereby of every filter. `erase` raises the epoch, which one point without text holds;
 what arrives later belongs to the old epoch, is never read, and is deleted by the background work. Each request checks
-the epoch along with what it reads (`collection.Guard`), so a process that did not notice the erasure begins again.
+the epoch along with what it reads (`Points.guards`), so a process that did not notice the erasure begins again.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ from __future__ import annotations
 import asyncio
 import random
 import time
-from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
@@ -23,7 +22,7 @@ from memory_core.errors import StoreUnavailableError
 from memory_core.models import Fingerprint, Scope
 from memory_core.storage.qdrant import codec
 from memory_core.storage.qdrant.codec import Point, Stored
-from memory_core.storage.qdrant.collection import NAMED, EpochError, Guard, OvertakenError, Points
+from memory_core.storage.qdrant.collection import EpochError, OvertakenError, Points
 from memory_core.storage.qdrant.meta import Meta, vector_name
 from memory_core.storage.qdrant.where import Clause, all_of, among, conditions, owned, undecided
 from memory_core.where.meaning import has_keyword, matcher
@@ -37,7 +36,7 @@ record leaves a marker, and the background work deletes what arrives for an eras
 ERASED: Final = "erased"
 """The key of the points of owners that were erased lately."""
 CACHED: Final = 10_000
-"""How many owners' epochs and authors are cached."""
+"""How many owners' epochs and authors are cached; one more, and all of them are read again."""
 _ATTEMPTS: Final = 20
 _LONGEST_PAUSE_SECONDS: Final = 2.0
 """Between two attempts; a random part of it, so that writers do not meet again."""
@@ -61,7 +60,7 @@ class Owner:
 
     async def records(self, *clauses: Clause) -> list[Stored]:
         """The owner's records that satisfy the conditions."""
-        found = await self.points.all(owned(self.key), *clauses, fields=codec.STORED_FIELDS)
+        found = await self.points.all(owned(self.key), *clauses)
         return [codec.to_stored(record) for record in found]
 
 
@@ -89,11 +88,9 @@ class Access:
     chunker: Chunker
     arrived: int = 0
     """The arrival of the last record; see `codec.Row.seq`."""
-    authors: OrderedDict[str, tuple[float, Sequence[str]]] = field(
-        default_factory=OrderedDict[str, tuple[float, Sequence[str]]]
-    )
+    authors: dict[str, tuple[float, Sequence[str]]] = field(default_factory=dict[str, tuple[float, Sequence[str]]])
     """By the keys of owners: until when, and the authors of their records; see `searching.participants`."""
-    _epochs: OrderedDict[str, int] = field(default_factory=OrderedDict[str, int])
+    _epochs: dict[str, int] = field(default_factory=dict[str, int])
     _locks: WeakValueDictionary[str, asyncio.Lock] = field(default_factory=WeakValueDictionary[str, asyncio.Lock])
 
     @property
@@ -117,25 +114,19 @@ class Access:
 
     async def run_together(self, scopes: Sequence[Scope], work: Callable[[Sequence[Owner]], Awaitable[T]]) -> T:
         """Work for owners; again whenever one of them is erased meanwhile, or another process changes a record first.
-
-        Raises:
-            StoreUnavailableError: Every attempt was disturbed.
-        """
+        Raises `StoreUnavailableError` if every attempt was disturbed."""
         for attempt in range(_ATTEMPTS):
             try:
                 return await work(await self._owners(scopes))
-            except EpochError as error:
-                self._note(error.point, error.epoch)
+            except EpochError:
+                for scope in scopes:
+                    self._epochs.pop(self.names.owner(scope), None)
             except OvertakenError:
                 await asyncio.sleep(random.uniform(0, min(0.02 * 2**attempt, _LONGEST_PAUSE_SECONDS)))  # noqa: S311
         raise StoreUnavailableError(f"other writers changed or erased the same records {_ATTEMPTS} times; try again")
 
     async def raise_epoch(self, owner: Owner, now: datetime) -> list[str]:
-        """End the owner's epoch: what belongs to it is never read again.
-
-        Returns:
-            The keys of the epochs that ended lately, the latest last.
-        """
+        """End the owner's epoch, of which nothing is read again; returns the keys of those that ended lately."""
         point = self.names.owner(owner.scope)
         known = await self._entry(point)
         if known.get("_epoch", 0) == owner.epoch:
@@ -144,7 +135,7 @@ class Access:
             made = Point(point, {**payload, "_keys": [ERASED], "expires_at": codec.stamp(now + LIFE)})
             await self.points.shared.upsert([made], [known["_write"]] if known else None)
         after = await self._entry(point)
-        self._note(point, int(after["_epoch"]))
+        self._epochs.pop(point, None)
         return [*(after.get("_ended") or ())]
 
     async def _entry(self, point: str) -> codec.Payload:
@@ -153,47 +144,31 @@ class Access:
 
     async def _owners(self, scopes: Sequence[Scope]) -> list[Owner]:
         places = [self.names.owner(scope) for scope in scopes]
-        for point in places:
-            if point not in self._epochs:
-                self._note(point, int((await self._entry(point)).get("_epoch", 0)))
-        guards = [Guard(point, self._epochs[point]) for point in places]
-        points = self.points.for_owner(shard_of(scopes[0]), *guards)
+        guards = {point: await self._epoch(point) for point in places}
+        points = self.points.for_owner(shard_of(scopes[0]), guards)
         points = points if len(scopes) == 1 else replace(points, shard=None)
-        return [Owner(self, scope, guard.epoch, points) for scope, guard in zip(scopes, guards, strict=True)]
+        return [Owner(self, scope, guards[point], points) for scope, point in zip(scopes, places, strict=True)]
 
-    def _note(self, point: str, epoch: int) -> None:
-        self._epochs[point] = epoch
-        self._epochs.move_to_end(point)
-        if len(self._epochs) > CACHED:
-            self._epochs.popitem(last=False)
+    async def _epoch(self, point: str) -> int:
+        if point not in self._epochs:
+            epoch = int((await self._entry(point)).get("_epoch", 0))
+            if len(self._epochs) >= CACHED:
+                self._epochs.clear()
+            self._epochs[point] = epoch
+        return self._epochs[point]
 
 
-async def reachable(owners: Sequence[Owner], where: Where, now: datetime | None) -> list[Clause] | None:
-    """The conditions for a record in reach, in a form that a server can answer; `None` if no record satisfies them.
-
-    Keywords and the conditions that `undecided` returns are evaluated here, on all records that satisfy the rest; the
-    result then names the points.
-
-    Args:
-        owners: Those that are read together.
-        now: Excludes records that have expired by then; `None` includes them.
-    """
-    points, there = owners[0].points, list[Clause]()
-    if where.ids is not None and len(where.ids) > NAMED:  # more than fit into a condition: use the existing points
-        keys = [codec.key("id", one) for one in dict.fromkeys(where.ids)]
-        named = await points.having("_keys", keys, owned(*(owner.key for owner in owners)), fields=False)
-        there, where = [among([record.id for record in named])], replace(where, ids=None if named else ())
+async def reachable(owners: Sequence[Owner], where: Where, now: datetime | None) -> list[Clause]:
+    """The conditions for a record in reach, in a form that a server can answer; see `where.conditions`. Keywords and
+    what `undecided` returns are evaluated here, on all records that satisfy the rest; the result names the points."""
     found = conditions([(owner.key, owner.scope) for owner in owners], where, now)
-    if found is None:
-        return None
-    found += there
     tests = [matcher(condition) for condition in undecided(where)]
     if not (tests or where.keywords):
         return found
     matching: list[str] = []
-    async for page in points.pages(all_of(*found), fields=codec.NAMES):
+    async for page in owners[0].points.pages(all_of(*found), fields=[*codec.NAMES]):
         for point in page:
             record = codec.to_record(point.payload)
             if has_keyword(record.text, where.keywords) and all(test(record) for test in tests):
                 matching.append(point.id)
-    return [*found, among(matching)] if matching else None
+    return [*found, among(matching)]

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Collection, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
 from functools import partial
@@ -16,23 +17,22 @@ from typing import Final
 
 from memory_core.errors import StorageError, reason_for_log
 from memory_core.models import RELATIONS, STATES
-from memory_core.storage.qdrant.codec import STORED_FIELDS, Payload, Stored, key, to_stored, token
-from memory_core.storage.qdrant.collection import MAX_POINTS, PAGE, OvertakenError, by
+from memory_core.storage.qdrant.codec import Payload, Stored, key, to_stored, token
+from memory_core.storage.qdrant.collection import MAX_POINTS, OvertakenError, by
 from memory_core.storage.qdrant.owners import ERASED, Access, Owner, reachable, shard_of, to_owner
-from memory_core.storage.qdrant.where import EVERYTHING, among, any_of, between, owned, same
+from memory_core.storage.qdrant.where import EVERYTHING, all_of, among, empty, owned, ranged, same
 from memory_core.storage.qdrant.writing import Changes
 from memory_core.where.value import Where
 
 logger = logging.getLogger(__name__)
 
 ROUNDS: Final = 100
-"""How often `erase` looks for records that were on their way."""
+"""How often records that were on their way are looked for."""
 
 
 async def matching(owner: Owner, where: Where, now: datetime | None) -> list[Stored]:
     """All records in reach that satisfy the conditions, without those that have expired by `now`."""
-    found = await reachable([owner], where, now)
-    return [] if found is None else await owner.records(*found)
+    return await owner.records(*await reachable([owner], where, now))
 
 
 async def delete(
@@ -52,10 +52,7 @@ async def delete(
             replica that is behind hides a marker from the attempt that wrote it.
 
     Returns:
-        What all attempts have deleted.
-
-    Raises:
-        OvertakenError: Some were changed meanwhile; plan again.
+        What all attempts have deleted; raises as `Changes.carry_out`.
     """
     write, tried = write or token(), {} if tried is None else tried
     marked = await owner.points.read(list(tried), fields=["_writes"]) if tried else []
@@ -76,7 +73,7 @@ async def delete(
 async def _unlink(owner: Owner, gone: Collection[str]) -> None:
     """Remove the links to records that are gone, whatever else changes in the records that have them."""
     keys = [key("links", f"{relation}:{one}") for one in sorted(gone) for relation in RELATIONS]
-    found = await owner.points.having("_keys", keys, owned(owner.key), fields=STORED_FIELDS)
+    found = await owner.points.having("_keys", keys, owned(owner.key))
     changes = Changes(owner)
     for known in map(to_stored, {record.id: record for record in found}.values()):
         left = tuple(link for link in known.record.links if link.id not in gone)
@@ -96,17 +93,15 @@ async def postpone(owner: Owner, expiries: Mapping[str, datetime | None], now: d
 
 async def sweep_owner(owner: Owner, now: datetime) -> int:
     """Delete the expired records in reach; returns how many."""
-    reach = await reachable([owner], EVERYTHING, None) or []
-    expired = await owner.records(*reach, between("expires_at", None, now))
+    reach = await reachable([owner], EVERYTHING, None)
+    expired = await owner.records(*reach, ranged("expires_at", lte=now))
     await delete(owner, expired, now, forget=False)
     return len(expired)
 
 
 async def erase(owner: Owner, now: datetime) -> list[Stored]:
-    """Remove everything of an owner; returns what there was.
-
-    The epoch is raised first, so nothing is read any more whatever happens next, and what is on its way never is.
-    """
+    """Remove everything of an owner; returns what there was. The epoch is raised first, so nothing is read any more
+    whatever happens next, and what is on its way never is."""
     gone: list[Stored] = []
     for ended in await owner.access.raise_epoch(owner, now):
         gone += await _empty_epoch(owner.access, ended, now)
@@ -116,39 +111,31 @@ async def erase(owner: Owner, now: datetime) -> list[Stored]:
 async def _empty_epoch(access: Access, ended: str, now: datetime) -> list[Stored]:
     """Replace all records of a past epoch (a value of `_owner`) by markers; returns them."""
     scope, epoch = to_owner(ended)
-    owner = Owner(access, scope, epoch, access.points.for_owner(shard_of(scope)))
+    owner = Owner(access, scope, epoch, access.points.for_owner(shard_of(scope), {}))
     gone: dict[str, Stored] = {}
     for _ in range(ROUNDS):
-        found = await owner.records()
-        if not found:
+        if not (found := await owner.records()):
             break
         gone |= {item.point: item for item in found}
         changes = Changes(owner)
         for item in found:
             changes.mark(item, now, forget=True)
-        try:
+        with suppress(OvertakenError):  # by a record of the next epoch, or by another process that erases
             await changes.carry_out()
-        except OvertakenError:  # by a record of the next epoch, or by another process that erases
-            continue
     return list(gone.values())
 
 
 async def sweep(access: Access, now: datetime) -> None:
-    """Background work for all owners: expired records, old markers, and what arrived late for erased owners.
-
-    Each is found through an index; nothing else is read.
-    """
+    """Background work for all owners: expired records, old markers, and what arrived late for erased owners; each is
+    found through an index."""
     points = access.points
     for record in await points.all(same("_keys", ERASED), fields=["_ended", "_write", "expires_at"]):
         await _empty_late(access, record.id, record.payload, now)
-    found = await points.all(between("expires_at", None, now), fields=["_marker", "_owner", "_write"])
-    payloads = [(record.id, record.payload) for record in found]
-    old = [(point, payload["_write"]) for point, payload in payloads if payload.get("_marker") == "deleted"]
-    for some in by(PAGE, old):
-        these = among([point for point, _ in some]), any_of("_write", [write for _, write in some])
-        await points.write(points.delete(*these))
-    for ended in sorted({payload["_owner"] for _, payload in payloads if "_owner" in payload}):
-        scope, _ = to_owner(ended)
+    old = ranged("expires_at", lte=now)
+    found = [record.payload for record in await points.all(old, fields=["_owner"])]
+    if not all("_owner" in payload for payload in found):
+        await points.write(points.delete(old, empty("_owner"), all_of(but_not=[same("_keys", ERASED)])))
+    for scope in sorted({to_owner(payload["_owner"])[0] for payload in found if "_owner" in payload}, key=shard_of):
         try:
             async with access.lock(scope):
                 await access.run(scope, partial(sweep_owner, now=now))

@@ -27,9 +27,6 @@ from memory_core.storage.qdrant.where import RANGED, RATED
 
 PAYLOAD_M: Final = 16
 """Number of links of a point in its owner's graph."""
-WRITE_CONSISTENCY: Final = 1
-"""Replicas that must have applied a write. The others have applied it too, or Qdrant stops reading them and repairs
-them. With a larger number a write that reaches fewer fails, stays on those that it reached, and nothing is repaired."""
 STEP_SECONDS: Final = 60
 """How long a server may take to answer a request that creates something; it goes on meanwhile."""
 
@@ -60,11 +57,7 @@ def meta_name(name: str) -> str:
 
 
 async def ensure_meta(connection: Connection, name: str, layout: Layout) -> None:
-    """Create the collection that describes the store unless it exists.
-
-    Raises:
-        NotAStoreError: There is a store of format 1, which had other collections.
-    """
+    """Create the collection that describes the store; raises `NotAStoreError` if there is a store of format 1."""
     if await connection.call(lambda client: client.collection_exists(f"{name}-ledger")):
         raise NotAStoreError(
             f"{name!r} is a store of a development version, which this one does not read; move it to a file with that "
@@ -76,24 +69,20 @@ async def ensure_meta(connection: Connection, name: str, layout: Layout) -> None
 
 
 async def ensure_records(connection: Connection, name: str, layout: Layout, fingerprint: Fingerprint | None) -> None:
-    """Create the records' collection unless it exists, and add whatever it lacks: indexes, shard key, vector.
-
-    Raises:
-        InvalidInputError: It exists with another layout.
-        NotAStoreError: Another program made it.
-        FingerprintError: Its vectors have another length.
-    """
+    """Create the records' collection unless it exists, and add whatever it lacks: indexes, shard key, vector; raises
+    as `QdrantStore.open`."""
     words = models.SparseVectorParams(modifier=models.Modifier.IDF, index=models.SparseIndexParams(on_disk=True))
-    made: dict[str, Any] = {
-        "vectors_config": {} if fingerprint is None else _vectors(fingerprint),
-        "sparse_vectors_config": {WORDS: words},
-        "hnsw_config": models.HnswConfigDiff(m=0, payload_m=PAYLOAD_M),
-        "quantization_config": _INT8,
-        "on_disk_payload": True,
-    }
-    if layout.tenant_shards:
-        made["sharding_method"] = models.ShardingMethod.CUSTOM
-    await _ensure(connection, name, layout, **made)
+    await _ensure(
+        connection,
+        name,
+        layout,
+        vectors_config={} if fingerprint is None else _vectors(fingerprint),
+        sparse_vectors_config={WORDS: words},
+        hnsw_config=models.HnswConfigDiff(m=0, payload_m=PAYLOAD_M),
+        quantization_config=_INT8,
+        on_disk_payload=True,
+        sharding_method=models.ShardingMethod.CUSTOM if layout.tenant_shards else None,
+    )
     params = (await connection.call(lambda client: client.get_collection(name))).config.params
     if WORDS not in (params.sparse_vectors or {}):
         raise NotAStoreError(f"collection {name!r} was made by another program; give another collection name")
@@ -127,12 +116,8 @@ def _vectors(fingerprint: Fingerprint) -> dict[str, models.VectorParams]:
 
 
 async def ensure_vector(connection: Connection, name: str, fingerprint: Fingerprint) -> None:
-    """Add a named vector, with that of first pieces, unless the collection has them.
-
-    Raises:
-        FingerprintError: It has another length.
-        StorageError: The server cannot add one; releases before 1.18 cannot.
-    """
+    """Add a named vector, with that of first pieces, unless the collection has them. Raises `FingerprintError` if it
+    has another length, and `StorageError` if the server cannot add one."""
     vector, dimensions = vector_name(fingerprint), fingerprint.dimensions
     existing = (await connection.call(lambda client: client.get_collection(name))).config.params.vectors
     for one, multiple in ((vector, _MAX_SIM), (head_of(vector), None)):
@@ -160,7 +145,7 @@ async def _ensure(connection: Connection, name: str, layout: Layout, **made: Any
             timeout=STEP_SECONDS,
             shard_number=layout.shards,
             replication_factor=layout.replicas,
-            write_consistency_factor=WRITE_CONSISTENCY,
+            write_consistency_factor=layout.write_consistency,
             **made,
         ),
     )
@@ -176,11 +161,7 @@ async def _ensure_shard_key(connection: Connection, name: str) -> None:
     await _once(connection, is_there, lambda client: client.create_shard_key(name, SHARED_SHARD, timeout=STEP_SECONDS))
 
 
-async def _once(
-    connection: Connection,
-    is_there: Request[bool],
-    make: Request[object],
-) -> None:
+async def _once(connection: Connection, is_there: Request[bool], make: Request[object]) -> None:
     """Make what is missing, unless another process, or an earlier attempt of this one, makes it first."""
     if await connection.call(is_there):
         return
@@ -204,16 +185,11 @@ async def _ensure_indexes(connection: Connection, name: str, indexes: Mapping[st
 
 
 def _check_layout(name: str, existing: models.CollectionParams, layout: Layout) -> None:
-    if (existing.write_consistency_factor or 1) > WRITE_CONSISTENCY:
-        raise InvalidInputError(
-            f"collection {name!r} has write_consistency_factor={existing.write_consistency_factor}; set it to "
-            f"{WRITE_CONSISTENCY} with Qdrant's update_collection: with more, a write that fails for want of replicas "
-            "leaves them different from each other"
-        )
     is_custom = existing.sharding_method == models.ShardingMethod.CUSTOM
     asked = {
         "shards": (layout.shards, existing.shard_number),
         "replicas": (layout.replicas, existing.replication_factor),
+        "write_consistency": (layout.write_consistency, existing.write_consistency_factor),
         "tenant_shards": (layout.tenant_shards or None, is_custom),
     }
     for option, (wanted, found) in asked.items():

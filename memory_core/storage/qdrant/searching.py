@@ -16,13 +16,13 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from memory_core.models import Hit, Passage, Scope, whole_passage
 from memory_core.protocols import SearchRequest
@@ -34,26 +34,13 @@ from memory_core.retrieval.question import Query
 from memory_core.retrieval.ranking import Ranking, Vector, rank
 from memory_core.storage.qdrant import codec
 from memory_core.storage.qdrant.client import models
-from memory_core.storage.qdrant.codec import Found, Stored
+from memory_core.storage.qdrant.codec import Stored
+from memory_core.storage.qdrant.connection import IDF_BY_OWNER
 from memory_core.storage.qdrant.owners import CACHED, Owner, reachable
 from memory_core.storage.qdrant.succession import resolved
-from memory_core.storage.qdrant.where import (
-    Clause,
-    all_of,
-    among,
-    any_of,
-    conditions,
-    either,
-    holding,
-    is_selective,
-    ordered,
-    owned,
-    same,
-)
+from memory_core.storage.qdrant.where import Clause, all_of, among, any_of, conditions, either, ordered, owned, same
 from memory_core.storage.shared.prepared import micros
 from memory_core.where.value import Where
-
-Floats = NDArray[np.float32]
 
 SIMILARITY_DIGITS: Final = 6
 """Decimals of a similarity; further ones depend on how many points a request compares."""
@@ -62,7 +49,7 @@ CANDIDATES: Final = 200
 LEADING: Final = 32
 """How many of the candidates, the best by what is known after the first round trip, get their neighbours; as many as
 the limit if that is more."""
-RANKED_FIELDS: Final = ("_row", "_terms", "_closing")
+RANKED_FIELDS: Final = ["_row", "_terms"]
 """The payload fields of a candidate."""
 NEIGHBORS: Final = 6
 """Maximum number of fetched neighbours of each: two before and two after it, and some for turns of one moment."""
@@ -93,8 +80,6 @@ class Search:
     query: Query
     vector: Vector | None
     now: datetime
-    owner_statistics: bool
-    """Whether the server can weight terms by their frequency within these owners instead of the whole collection."""
 
     @property
     def using(self) -> str:
@@ -109,7 +94,7 @@ class Search:
     @property
     def is_narrow(self) -> bool:
         """Whether only some of the owners' records may be returned."""
-        return any(is_selective(owner.scope, self.request.where) for owner in self.owners)
+        return self.request.where != Where() or any(one.scope != _unbounded(one.scope) for one in self.owners)
 
     @property
     def limit(self) -> int:
@@ -122,36 +107,28 @@ class Search:
         return self.request.mode == "vector"
 
 
+Arm = tuple[models.QueryRequest, bool]
+"""A query, and whether what it finds satisfies the caller's conditions."""
+
+
 @dataclass(slots=True)
 class _Candidates:
     """The fetched records, by point."""
 
     rows: dict[str, tuple[codec.Row, str]] = field(default_factory=dict[str, tuple[codec.Row, str]])
     """What the ranking reads, and the terms."""
-    cosines: dict[str, float] = field(default_factory=dict[str, float])
-    """The best of any piece."""
-    first: dict[str, float] = field(default_factory=dict[str, float])
-    """Those of the first pieces of texts of several pieces."""
+    scores: defaultdict[str | None, dict[str, float]] = field(default_factory=lambda: defaultdict(dict))
+    """By the name of a vector; those of `Search.using` and of its first pieces are cosines."""
     allowed: set[str] = field(default_factory=set[str])
-    """Points that satisfy the caller's conditions."""
 
-    @property
-    def order(self) -> list[str]:
-        """The points by arrival."""
-        return sorted(self.rows, key=lambda point: (self.rows[point][0].seq, point))
-
-    def cosine(self, point: str, spread: float) -> float:
-        """What the ranking counts: the first piece as it is, and the best of the others with a handicap."""
-        best = self.cosines[point] - spread * chance(self.rows[point][0].pieces or 1)
-        return max(best, self.first.get(point, best)) if spread else best
-
-    def take(self, points: Sequence[Found], *, is_measured: bool = False) -> None:
-        """Add points; `is_measured` if their score is a cosine."""
-        for point in points:
-            payload = point.payload
-            self.rows.setdefault(point.id, (codec.to_row(payload), payload.get("_terms", "")))
-        if is_measured:
-            self.cosines |= {point.id: point.score for point in points}
+    async def fetch(self, search: Search, arms: Sequence[Arm]) -> None:
+        """Add what these queries find, in one round trip."""
+        answers = await search.owners[0].points.query([request for request, _ in arms])
+        for (request, is_allowed), answer in zip(arms, answers, strict=True):
+            self.scores[request.using].update({point.id: point.score for point in answer})
+            self.allowed.update(point.id for point in answer if is_allowed)
+            for point in answer if request.with_payload else ():
+                self.rows.setdefault(point.id, (codec.to_row(point.payload), point.payload.get("_terms", "")))
 
 
 async def participants(owners: Sequence[Owner]) -> set[str]:
@@ -163,9 +140,9 @@ async def participants(owners: Sequence[Owner]) -> set[str]:
         if known is not None and now < known[0]:
             return known[1]
         found = await owner.points.values("author", all_of(owned(owner.key)), limit=MAX_PARTICIPANTS)
+        if len(cached) >= CACHED:
+            cached.clear()
         cached[owner.key] = now + AUTHORS_SECONDS, found
-        if len(cached) > CACHED:
-            cached.popitem(last=False)
         return found
 
     return {author for found in await asyncio.gather(*map(of, owners)) for author in found}
@@ -174,57 +151,55 @@ async def participants(owners: Sequence[Owner]) -> set[str]:
 async def ranked(search: Search) -> list[Hit]:
     """The best hits, best first."""
     reach = await reachable(search.owners, search.request.where, search.now)
-    if reach is None:
-        return []
-    found = await _candidates(search, reach)
-    await _complete(search, found, reach)
-    order = found.order
-    ranking = _rank(search, found, order, only_allowed=search.is_narrow)
-    chosen = [order[int(row)] for row in ranking.rows]
-    records, parts = await _records(search, found, chosen)
+    found = _Candidates()
+    await found.fetch(search, _candidates(search, reach))
+    await found.fetch(search, _completion(search, found, reach))
+    chosen, ranking = _rank(search, found, only_allowed=search.is_narrow)
+    cosines = found.scores[search.using]
+    records = await _records(search, found, chosen)
     hits: list[Hit] = []
     for n, point in enumerate(chosen):
         if point in records:  # it was not deleted since the candidates were fetched
-            cosine = found.cosines.get(point)
+            (item, rows), cosine = records[point], cosines.get(point)
             similarity = None if cosine is None else min(max(round(cosine, SIMILARITY_DIGITS), 0.0), 1.0)
             reason = None if ranking.components is None else ranking.components[n]
-            hits.append(Hit(records[point].record, float(ranking.scores[n]), similarity, reason, parts[point]))
+            hits.append(Hit(item.record, float(ranking.scores[n]), similarity, reason, _passage(search, item, rows)))
     return hits
 
 
-async def _candidates(search: Search, reach: Sequence[Clause]) -> _Candidates:
+def _candidates(search: Search, reach: Sequence[Clause]) -> list[Arm]:
     """The best candidates by words and by meaning. If conditions are narrow, the best of all records of the owners are
     fetched too, for comparison."""
-    reached = [(owner.key, Scope(owner.scope.app, owner.scope.user)) for owner in search.owners]
-    all_records = conditions(reached, Where(), search.now) or []
+    reached = [(owner.key, _unbounded(owner.scope)) for owner in search.owners]
     arms = [(request, True) for request in _arms(search, reach)]
     if not search.by_meaning:
-        arms += [(request, False) for request in (_arms(search, all_records) if search.is_narrow else ())]
-        arms.append((ordered([search.owned], "_seq", CANDIDATES, RANKED_FIELDS, descending=True), False))
+        everything = conditions(reached, Where(), search.now)
+        arms += [(request, False) for request in (_arms(search, everything) if search.is_narrow else ())]
+        arms.append((ordered([search.owned], "_seq", CANDIDATES, fields=RANKED_FIELDS, descending=True), False))
     if not search.request.floor:
-        arms.append((ordered(reach, "_seq", search.limit, RANKED_FIELDS, descending=False), True))
-    found = _Candidates()
-    answers = await search.owners[0].points.query([request for request, _ in arms])
-    for (request, is_allowed), answer in zip(arms, answers, strict=True):
-        found.take(answer, is_measured=request.using not in (None, codec.WORDS))
-        found.allowed |= {point.id for point in answer if is_allowed}
-    return found
+        arms.append((ordered(reach, "_seq", search.limit, fields=RANKED_FIELDS, descending=False), True))
+    return arms
+
+
+def _unbounded(scope: Scope) -> Scope:
+    return Scope(scope.app, scope.user)
 
 
 def _arms(search: Search, where: Sequence[Clause]) -> list[models.QueryRequest]:
-    if search.request.every_word:  # however many have some of the words
-        where = [*where, *(holding("_terms", term) for term in search.query.terms)]
+    words = [models.FieldCondition(key="_terms", match=models.MatchText(text=term)) for term in search.query.terms]
+    where = [*where, *words] if search.request.every_word else where  # however many have some of the words
     arms: list[models.QueryRequest] = []
     if search.query.terms and not search.by_meaning:
-        idf = models.IdfCorpusParams(corpus=all_of(search.owned))
+        has_idf = search.owners[0].points.connection.version >= IDF_BY_OWNER
+        of_owners = models.SearchParams(idf=models.IdfCorpusParams(corpus=all_of(search.owned)))
         arms.append(
             models.QueryRequest(
                 query=models.NearestQuery(nearest=codec.sparse_query(search.query.terms)),
                 using=codec.WORDS,
                 filter=all_of(*where),
-                params=models.SearchParams(idf=idf) if search.owner_statistics else None,
+                params=of_owners if has_idf else None,
                 limit=search.limit,
-                with_payload=list(RANKED_FIELDS),
+                with_payload=RANKED_FIELDS,
             )
         )
     if search.vector is not None:  # an owner's graph is not connected with another's, so each is asked by itself
@@ -252,66 +227,58 @@ def _nearest(
         filter=where,
         params=None if is_local else params,
         limit=limit,
-        with_payload=list(RANKED_FIELDS) if with_payload else False,
+        with_payload=RANKED_FIELDS if with_payload else False,
     )
 
 
-async def _complete(search: Search, found: _Candidates, reach: Sequence[Clause]) -> None:
-    """Fetch the neighbours of the leading candidates, missing cosines, and which candidates satisfy the conditions."""
+def _completion(search: Search, found: _Candidates, reach: Sequence[Clause]) -> list[Arm]:
+    """The neighbours of the leading candidates, missing cosines, and which of all of them satisfy the conditions."""
     around = [] if search.by_meaning else _around(search, found)
-    most = NEIGHBORS * max(LEADING, search.request.limit)
+    most = NEIGHBORS * max(LEADING, search.request.limit) if around else 0
     near = all_of(search.owned, either(*around), but_not=[among(sorted(found.rows))])
-    requests = [] if search.vector is None else _measures(search, found, around, near, most)
-    if around:
-        fetched = all_of(near, same("_keys", codec.PENDING)) if search.vector is not None else near
-        requests.append(models.QueryRequest(filter=fetched, limit=most, with_payload=list(RANKED_FIELDS)))
-    unknown = sorted(found.rows.keys() - found.allowed) if search.is_narrow else []
-    if unknown:
-        requests.append(models.QueryRequest(filter=all_of(*reach, among(unknown)), limit=len(unknown)))
-    if around and search.is_narrow:
-        requests.append(models.QueryRequest(filter=all_of(*reach, either(*around)), limit=most))
-    for request, answer in zip(requests, await search.owners[0].points.query(requests), strict=True):
-        cosines = {point.id: point.score for point in answer if request.using is not None}
-        (found.cosines if request.using == search.using else found.first).update(cosines)
-        if request.with_payload:
-            found.take(answer)
-        elif request.using is None:
-            found.allowed.update(point.id for point in answer)
-
-
-def _measures(
-    search: Search, found: _Candidates, around: Sequence[Clause], near: models.Filter, most: int
-) -> list[models.QueryRequest]:
-    """The requests for missing cosines, and for neighbours with theirs."""
     requests: list[models.QueryRequest] = []
-    long = sorted(point for point, (row, _) in found.rows.items() if row.pieces > 1)
-    if not search.by_meaning and (long or around):
-        several = all_of(search.owned, either(among(long), *around))
-        requests.append(_nearest(search, several, len(long) + most, _EXACT, with_payload=False, first=True))
-    if unmeasured := sorted(found.rows.keys() - found.cosines.keys()):
-        measured = all_of(search.owned, among(unmeasured))
-        requests.append(_nearest(search, measured, len(unmeasured), _EXACT, with_payload=False))
-    return [*requests, _nearest(search, near, most, _EXACT)] if around else requests
+    if search.vector is not None:
+        if unmeasured := sorted(found.rows.keys() - found.scores[search.using].keys()):
+            measured = all_of(search.owned, among(unmeasured))
+            requests.append(_nearest(search, measured, len(unmeasured), _EXACT, with_payload=False))
+        long = sorted(point for point, (row, _) in found.rows.items() if row.pieces > 1)
+        if not search.by_meaning and (long or around):
+            several = all_of(search.owned, either(among(long), *around))
+            requests.append(_nearest(search, several, len(long) + most, _EXACT, with_payload=False, first=True))
+        if around:
+            requests.append(_nearest(search, near, most, _EXACT))
+            near = all_of(near, same("_keys", codec.PENDING))  # the others have no vector to compare
+    if around:
+        requests.append(models.QueryRequest(filter=near, limit=most, with_payload=RANKED_FIELDS))
+    arms = [(request, False) for request in requests]
+    unknown = sorted(found.rows.keys() - found.allowed)
+    if search.is_narrow and (unknown or around):
+        satisfying = all_of(*reach, either(among(unknown), *around))
+        arms.append((models.QueryRequest(filter=satisfying, limit=len(unknown) + most), True))
+    return arms
 
 
 def _around(search: Search, found: _Candidates) -> list[Clause]:
     """The turns before and after the leading candidates, which are not fetched yet."""
-    limit, order = max(LEADING, search.request.limit), found.order
+    limit = max(LEADING, search.request.limit)
     request = replace(search.request, limit=limit, floor=False, every_word=False, explain=False)
-    leading = _rank(replace(search, request=request), found, order, only_allowed=False).rows
-    turns = [row for n in leading if (row := found.rows[order[int(n)]][0]).session is not None]
+    leading, _ = _rank(replace(search, request=request), found, only_allowed=False)
+    turns = [row for point in leading if (row := found.rows[point][0]).session is not None]
     before = sorted({seq for row in turns for seq in row.before} - {row.seq for row, _ in found.rows.values()})
     after = sorted({row.seq for row in turns})
     return [*([any_of("_seq", before)] if before else []), *([any_of("_before", after)] if after else [])]
 
 
-def _rank(search: Search, found: _Candidates, order: Sequence[str], *, only_allowed: bool) -> Ranking:
+def _rank(search: Search, found: _Candidates, *, only_allowed: bool) -> tuple[list[str], Ranking]:
+    """The best points, best first, and their ranking."""
+    order = sorted(found.rows, key=lambda point: (found.rows[point][0].seq, point))  # by arrival
     owner_index = OwnerIndex(None if search.vector is None else len(_ONES))
     spread = search.vector.unrelated.spread if search.vector is not None and not search.by_meaning else 0.0
-    vectors = [(n, _as_vector(found.cosine(point, spread))) for n, point in enumerate(order) if point in found.cosines]
+    cosines = _cosines(search, found, spread)
+    vectors = [(n, _as_vector(cosines[point])) for n, point in enumerate(order) if point in cosines]
     owner_index.extend([_entry(n, *found.rows[point]) for n, point in enumerate(order)], vectors)
     allowed = np.array([n for n, point in enumerate(order) if point in found.allowed], np.int64)
-    return rank(
+    ranking = rank(
         owner_index,
         search.query,
         None if search.vector is None else replace(search.vector, values=_ONES),
@@ -320,6 +287,16 @@ def _rank(search: Search, found: _Candidates, order: Sequence[str], *, only_allo
         allowed=allowed if only_allowed else None,
         importances=np.array([found.rows[point][0].importance for point in order], np.float32),
     )
+    return [order[int(row)] for row in ranking.rows], ranking
+
+
+def _cosines(search: Search, found: _Candidates, spread: float) -> dict[str, float]:
+    """What the ranking counts, by point: the first piece as it is, and the best of the others with a handicap."""
+    best, first = found.scores[search.using], found.scores[codec.head_of(search.using)]
+    if not spread:
+        return best
+    rest = {point: cosine - spread * chance(found.rows[point][0].pieces or 1) for point, cosine in best.items()}
+    return {point: max(cosine, first.get(point, cosine)) for point, cosine in rest.items()}
 
 
 def _entry(key: int, row: codec.Row, terms: str) -> Entry:
@@ -336,34 +313,26 @@ def _as_vector(cosine: float) -> bytes:
 
 async def _records(
     search: Search, found: _Candidates, chosen: Sequence[str]
-) -> tuple[dict[str, Stored], dict[str, Passage]]:
-    """The records of the hits as a reader sees them, and the best-matching part of each text."""
+) -> dict[str, tuple[Stored, Sequence[bytes]]]:
+    """The hits as a reader sees them, by point; for texts of several pieces with the vectors of those."""
     if not chosen:
-        return {}, {}
+        return {}
     many = [point for point in chosen if found.rows[point][0].pieces > 1] if search.vector is not None else []
-    requests = [
-        models.QueryRequest(filter=all_of(among(chosen)), limit=len(chosen), with_payload=list(codec.STORED_FIELDS))
-    ]
+    requests = [models.QueryRequest(filter=all_of(among(chosen)), limit=len(chosen), with_payload=True)]
     if many:
         requests.append(models.QueryRequest(filter=all_of(among(many)), limit=len(many), with_vector=[search.using]))
     answers = await search.owners[0].points.query(requests)
-    there = await resolved(search.owners, [codec.to_stored(point) for point in answers[0]])
-    states = search.request.where.states
-    records = {item.point: item for item in there if item.closing is None or item.record.state in states}
-    cosines = {point.id: _cosines(point, search) for point in (answers[1] if many else ())}
-    return records, {point: _passage(item, search, cosines.get(point)) for point, item in records.items()}
+    there = await resolved(search.owners, [*map(codec.to_stored, answers[0])], search.request.where.states)
+    rows = {point.id: point.rows(search.using) for answer in answers[1:] for point in answer}
+    return {item.point: (item, rows.get(item.point, ())) for item in there}
 
 
-def _cosines(point: Found, search: Search) -> Floats | None:
-    assert search.vector is not None  # noqa: S101  (vectors are fetched only for one)
-    rows = np.frombuffer(b"".join(point.rows(search.using)), np.float16)
-    return rows.reshape(-1, len(search.vector.values)).astype(np.float32) @ search.vector.values if len(rows) else None
-
-
-def _passage(item: Stored, search: Search, near: Floats | None) -> Passage:
-    text = item.record.text
+def _passage(search: Search, item: Stored, rows: Sequence[bytes]) -> Passage:
+    """The best-matching part of a text, given the vectors of its pieces, or of some."""
+    text, near, rows = item.record.text, None, rows[: len(item.spans)]
     if len(item.spans) < 2 or len(text) <= WHOLE_CHARS:
         return whole_passage(text)
-    if near is not None and len(near) < len(item.spans):  # a point has no more of them
-        near = np.append(near, np.zeros(len(item.spans) - len(near), np.float32))
+    if rows and search.vector is not None:
+        near = np.zeros(len(item.spans), np.float32)
+        near[: len(rows)] = np.stack([np.frombuffer(row, np.float16) for row in rows]) @ search.vector.values
     return best_passage(text, item.spans, search.query.terms, near)

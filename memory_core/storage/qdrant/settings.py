@@ -94,8 +94,19 @@ class Layout:
     """Shards of the collection (of each tenant, with `tenant_shards`); 2 to 4 times the number of nodes."""
     replicas: int | None = None
     """Copies of each shard: Qdrant does not wait for the disk, so durability comes from these."""
+    write_consistency: int | None = None
+    """Replicas that must have applied a write before it is acknowledged: 2 of 3 to survive two crashes within seconds.
+    Fewer than `replicas`, because a write that reaches too few fails, stays on those that it reached, and Qdrant does
+    not repair the others; what reaches enough of them is repaired on the others before they are read again."""
     tenant_shards: bool = False
     """Custom sharding: owners share the shard key `SHARED_SHARD` until the operator gives one a dedicated key."""
+
+    def __post_init__(self) -> None:
+        if (self.write_consistency or 1) > max((self.replicas or 2) - 1, 1):
+            raise InvalidInputError(
+                f"write_consistency={self.write_consistency} must be less than replicas={self.replicas}: while a node "
+                "is down, writes would fail on it and stay on the other replicas, which Qdrant does not repair"
+            )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

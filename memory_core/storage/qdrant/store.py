@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
-from collections.abc import Awaitable, Callable, Collection, Coroutine, Mapping, Sequence
+from collections.abc import Callable, Collection, Coroutine, Mapping, Sequence
 from contextlib import AsyncExitStack, nullcontext
 from dataclasses import replace
 from datetime import datetime
@@ -21,29 +21,24 @@ from memory_core.progress import ProgressCallback
 from memory_core.protocols import Clock, Embedder, ListRequest, SearchRequest
 from memory_core.retrieval.owner_index import first_name
 from memory_core.retrieval.question import parse
-from memory_core.storage.qdrant import adding, listing, removal, schema, searching, succession
+from memory_core.storage.qdrant import adding, background, listing, removal, schema, searching, succession
 from memory_core.storage.qdrant.background import Background
 from memory_core.storage.qdrant.client import models
 from memory_core.storage.qdrant.codec import Names, Stored, token
 from memory_core.storage.qdrant.collection import Points
-from memory_core.storage.qdrant.connection import IDF_BY_OWNER, Connection
+from memory_core.storage.qdrant.connection import Connection
 from memory_core.storage.qdrant.meta import Meta
 from memory_core.storage.qdrant.owners import Access, Owner
-from memory_core.storage.qdrant.reembedding import reembed
+from memory_core.storage.qdrant.searching import Search
 from memory_core.storage.qdrant.settings import IN_MEMORY, Layout, Patience, Server, from_uri, to_server
 from memory_core.storage.qdrant.transfer import QdrantPort
 from memory_core.storage.qdrant.where import EVERYTHING
-from memory_core.storage.shared.prepared import Prepared, prepare, prepare_all, query_vector, versions_of
+from memory_core.storage.shared.prepared import prepare, prepare_all, query_vector, versions_of, with_vectors
 from memory_core.where.value import Where
 
 logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
-Records = list[MemoryRecord]
-Scopes = list[Scope]
-Texts = list[str]
-Versions = list[Version]
-MaybeRecords = list[MemoryRecord | None]
 
 DEFAULT_COLLECTION = "memory-core"
 MIRROR_PATIENCE = Patience(attempts=2, deadline_seconds=5.0)
@@ -61,7 +56,7 @@ class QdrantStore:
             (`QDRANT_URL`, or `QDRANT_HOST` and `QDRANT_PORT`; `QDRANT_API_KEY`).
         embedder: Owned by the store from here on; `None` for search by words only.
         collection: The prefix of the names of its collections; stores with different prefixes share nothing.
-        layout: How collections are created, and the consistency of reads and writes.
+        layout: How collections are created.
         patience: How long a request is tried.
         chunker: Splits the texts that are written from here on.
     """
@@ -110,7 +105,9 @@ class QdrantStore:
         """Connect to the server, create or complete the collections, and start the background work.
 
         Raises:
-            StorageError: The server cannot be reached, or its collections cannot be used.
+            StorageError: The server cannot be reached, ignores conditions on writes, or its collections cannot be used.
+            NotAStoreError: Another program, or a development version, made the collections.
+            InvalidInputError: The collections exist with another layout.
             FingerprintError: Its vectors were made by another embedder.
             NewerStoreError: A newer version of this library wrote it.
         """
@@ -134,8 +131,6 @@ class QdrantStore:
         await self._connection.open()
         await schema.ensure_meta(self._connection, self._name, self._layout)
         meta = Meta(Points(self._connection, schema.meta_name(self._name), self._layout))
-        await meta.read()  # a newer format is refused before anything is written
-        await meta.probe()
         found = await meta.claim(None if self._embedder is None else self._embedder.fingerprint)
         await schema.ensure_records(self._connection, self._name, self._layout, found.fingerprint)
         records = Points(self._connection, self._name, self._layout)
@@ -178,30 +173,15 @@ class QdrantStore:
         if self._embedder is not None and request.mode != "lexical" and request.vector is None and query.names:
             names = {first_name(author) for author in await run(scopes, searching.participants)} & set(query.names)
         vector = await query_vector(self._embedder, request, names)
-        has_idf = self._connection.version >= IDF_BY_OWNER
-
-        def ranked(owners: Sequence[Owner]) -> Awaitable[list[Hit]]:
-            return searching.ranked(searching.Search(owners, request, query, vector, now, has_idf))
-
-        return await run(scopes, ranked)
-
-    async def list(self, scope: Scope, request: ListRequest) -> Page:
-        """See `Records.list`."""
-        now = self._clock()
-
-        async def read(owner: Owner) -> Page:
-            page, stored = await listing.page(owner, request, now)
-            return replace(page, records=await listing.touch(owner, stored, now)) if request.touch else page
-
-        return await (self._write(scope, read) if request.touch else self._access.run(scope, read))
+        return await run(scopes, lambda owners: searching.ranked(Search(owners, request, query, vector, now)))
 
     async def update(self, scope: Scope, id: str, patch: Patch, *, expected_version: int | None) -> MemoryRecord:  # noqa: A002
         """See `Records.update`."""
         now, write = self._clock(), token()
         known = await self._access.run(scope, lambda owner: listing.existing(owner, id, now))
         made = await off_loop(is_long_patch(patch), lambda: self._prepare(patched(known.record, patch, now)))
-        if known.record.text != made.record.text:
-            made = (await adding.embedded(self._embedder, [made])).get(made.record.text, made)
+        if self._embedder is not None and known.record.text != made.record.text:
+            (made,) = await with_vectors(self._embedder, [made])
 
         async def work(owner: Owner) -> MemoryRecord:
             current = await listing.existing(owner, id, now)
@@ -220,34 +200,30 @@ class QdrantStore:
         """See `Records.delete`."""
         return len(await self._delete(scope, where, forget=forget, expired=False))
 
-    async def put(self, scope: Scope, records: Sequence[MemoryRecord], *, remove: Collection[str]) -> Records:
+    async def put(
+        self, scope: Scope, records: Sequence[MemoryRecord], *, remove: Collection[str]
+    ) -> list[MemoryRecord]:
         """See `KeyValue.put`; removes after everything is written."""
         stored = await self._add(scope, records, self._embedder, is_put=True, remove=remove)
         return [record for record in stored if record is not None]
 
-    async def collections(self, scope: Scope, where: Where) -> Texts:
+    async def collections(self, scope: Scope, where: Where) -> list[str]:
         """See `KeyValue.collections`."""
-        now = self._clock()
-        return await self._access.run(scope, lambda owner: listing.collections(owner, where, now))
+        return await self._access.run(scope, lambda owner: listing.collections(owner, where, self._clock()))
 
     async def postpone(self, scope: Scope, expiries: Mapping[str, datetime | None]) -> None:
         """See `KeyValue.postpone`."""
-        now = self._clock()
-        await self._write(scope, lambda owner: removal.postpone(owner, expiries, now))
+        await self._write(scope, lambda owner: removal.postpone(owner, expiries, self._clock()))
 
     async def sweep(self, scope: Scope) -> int:
         """See `KeyValue.sweep`."""
-        now = self._clock()
-        swept = await self._write(scope, lambda owner: removal.sweep_owner(owner, now))
+        swept = await self._write(scope, lambda owner: removal.sweep_owner(owner, self._clock()))
         logger.info("swept %d expired records", swept)
         return swept
 
     async def erase(self, scope: Scope) -> ErasureReceipt:
-        """See `Store.erase`.
-
-        A server keeps deleted points in its files until its next optimization, which the client cannot check, so the
-        receipt says `files_clean=False` unless there is no file.
-        """
+        """See `Store.erase`; `files_clean` is false if there are files: a server keeps deleted points in them until
+        its next optimization, which the client cannot check."""
         now = self._clock()
         if scope.agent is None and scope.session is None and scope.collection is None:
             gone: Collection[Stored] = await self._write(scope, lambda owner: removal.erase(owner, now))
@@ -264,36 +240,35 @@ class QdrantStore:
         """See `Reembedding.reembed`. Other processes have to be opened again with the new embedder.
 
         Raises:
+            EmbeddingError: The embedder failed; the old vectors stay in use.
+            FingerprintError: Another process has changed the embedder meanwhile.
             UnsupportedError: The server cannot add a vector to a collection; releases before 1.18 cannot.
         """
-
-        async def switch() -> None:
-            self._access.fingerprint = embedder.fingerprint
-            old, self._embedder = self._embedder, embedder
-            if old is None:
-                self._to_close.push_async_callback(self._close_embedder)
-            else:
-                await old.close()
-
-        count = await reembed(self._access, embedder, switch, progress)
+        count = await background.change_embedder(self._access, embedder, progress)
+        self._access.fingerprint = embedder.fingerprint
+        old, self._embedder = self._embedder, embedder
+        if old is None:
+            self._to_close.push_async_callback(self._close_embedder)
+        else:
+            await old.close()
+        count += await background.compute_lacking(
+            self._access, embedder, progress, count
+        )  # of what was written meanwhile
         if self._background is not None:
             self._background.wake(embedder)
         return count
 
     async def stats(self, scope: Scope) -> Stats:
         """See `Counting.stats`."""
-        now, has_embedder = self._clock(), self._embedder is not None
-        return await self._access.run(scope, lambda owner: listing.count(owner, now, has_embedder=has_embedder))
+        has = self._embedder is not None
+        return await self._access.run(scope, lambda owner: listing.count(owner, self._clock(), has_embedder=has))
 
-    async def owners(self) -> Scopes:
+    async def owners(self) -> list[Scope]:
         """See `Maintained.owners`."""
         return await self.port().owners()
 
-    async def check(self) -> Texts:
-        """See `Maintained.check`: the server's status of its collections, and what dead writers left half-done.
-
-        The server checks the content of its files itself.
-        """
+    async def check(self) -> list[str]:
+        """See `Maintained.check`: the server's status, which checks its files, and what dead writers left half-done."""
         found: list[str] = []
         for name in (self._name, schema.meta_name(self._name)):
             info = await self._connection.call(lambda client, name=name: client.get_collection(name))
@@ -309,10 +284,9 @@ class QdrantStore:
         repaired = await succession.repair(self._access, self._clock())
         logger.info("repaired %d records that dead writers left half-done", repaired)
 
-    async def versions(self, scope: Scope, id: str) -> Versions:  # noqa: A002
+    async def versions(self, scope: Scope, id: str) -> list[Version]:  # noqa: A002
         """See `Versioned.versions`."""
-        now = self._clock()
-        known = await self._access.run(scope, lambda owner: listing.one(owner, id, now))
+        known = await self._access.run(scope, lambda owner: listing.one(owner, id, self._clock()))
         return [] if known is None else versions_of(known.record, known.revisions)
 
     async def _add(
@@ -324,16 +298,15 @@ class QdrantStore:
         is_put: bool = False,
         remove: Collection[str] = (),
         progress: ProgressCallback | None = None,
-    ) -> MaybeRecords:
+    ) -> list[MemoryRecord | None]:
         if not records and not remove:
             return []
         items = await prepare_all(self._prepare, records)
-        wanted: Sequence[Prepared] = ()
         if embedder is not None:
-            wanted = await self._access.run(scope, lambda owner: adding.to_embed(owner, items, is_put=is_put))
-        embedded = await adding.embedded(embedder, wanted, progress)
-        batch = adding.Batch(items, is_put, embedded, token(), self._clock())
-        return await self._write(scope, lambda owner: adding.write(owner, batch, remove), alone=is_put)
+            kept = await self._access.run(scope, lambda owner: adding.unchanged(owner, items, is_put=is_put))
+            items = await with_vectors(embedder, items, progress, kept=kept)
+        write = partial(adding.write, items=items, token=token(), now=self._clock(), is_put=is_put, remove=remove)
+        return await self._write(scope, write, alone=is_put)
 
     async def _delete(self, scope: Scope, where: Where, *, forget: bool, expired: bool) -> Collection[Stored]:
         now, write, tried = self._clock(), token(), dict[str, Stored]()
@@ -347,11 +320,8 @@ class QdrantStore:
     async def _write(
         self, scope: Scope, attempt: Callable[[Owner], Coroutine[Any, Any, T]], *, alone: bool = True
     ) -> T:
-        """Run a write of one owner; once begun, it completes even if cancelled.
-
-        Args:
-            alone: One at a time in this process, because it changes points that others of its kind change too.
-        """
+        """Run a write of one owner; once begun, it completes even if cancelled. With `alone` one at a time in this
+        process, because it changes points that others of its kind change too."""
 
         async def work() -> T:
             async with self._access.lock(scope) if alone else nullcontext():
@@ -368,3 +338,13 @@ class QdrantStore:
     def _wake(self) -> None:
         if self._background is not None:
             self._background.wake()
+
+    async def list(self, scope: Scope, request: ListRequest) -> Page:
+        """See `Records.list`."""
+        now = self._clock()
+
+        async def read(owner: Owner) -> Page:
+            page, stored = await listing.page([owner], request, now)
+            return replace(page, records=await listing.touch(owner, stored, now)) if request.touch else page
+
+        return await (self._write(scope, read) if request.touch else self._access.run(scope, read))

@@ -11,13 +11,13 @@ left behind, and `repair` closes or releases them.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from functools import partial
 
-from memory_core.models import STATES, MemoryRecord
-from memory_core.storage.qdrant.codec import CLOSING, STORED_FIELDS, Stored, key, stamp, to_record
+from memory_core.models import STATES, MemoryRecord, State
+from memory_core.storage.qdrant.codec import CLOSING, Stored, key, stamp, to_record
 from memory_core.storage.qdrant.collection import OvertakenError
 from memory_core.storage.qdrant.owners import LIFE, Access, Owner, shard_of, to_owner
 from memory_core.storage.qdrant.removal import matching
@@ -27,15 +27,12 @@ from memory_core.superseding import already_superseded, retired, superseded_by
 from memory_core.where.value import Where
 
 Heirs = Mapping[str, MemoryRecord]
-"""The records that supersede others, by the ids of those or by their own points."""
+"""The records that supersede others, by the ids or the points of those."""
 
 
 async def claim(owner: Owner, records: Sequence[MemoryRecord], now: datetime) -> Heirs:
-    """Claim the stored records in reach that new ones supersede; those within the batch are retired already.
-
-    Raises:
-        SupersededError: Another record has superseded one of them, or is about to.
-    """
+    """Claim the stored records in reach that new ones supersede; those within the batch are retired already. Raises
+    `SupersededError` if another record has superseded one of them, or is about to; nothing is claimed then."""
     ids = {record.id for record in records}
     heirs = {old: record for record in records for old in superseded_by(record) if old not in ids}
     if not heirs:
@@ -65,14 +62,14 @@ async def close(owner: Owner, heirs: Heirs) -> None:
     await changes.carry_out()
 
 
-async def resolved(owners: Sequence[Owner], found: Sequence[Stored]) -> list[Stored]:
-    """Records as a reader sees them: a claimed one is closed if an active record supersedes it."""
-    heirs = await _active_at(owners, [item for item in found if item.record.state == "active"])
-    seen: list[Stored] = []
-    for item in found:
-        heir = None if item.closing is None else heirs.get(item.closing[0])
-        seen.append(item if heir is None else replace(item, record=retired(item.record, heir)))
-    return seen
+async def resolved(owners: Sequence[Owner], found: Sequence[Stored], states: Collection[State]) -> list[Stored]:
+    """Records as a reader sees them: a claimed one is closed if an active record supersedes it, and left out if closed
+    records are not in `states`."""
+    heirs = await _heirs_of(owners, [item for item in found if item.record.state == "active"])
+    closed = [replace(item, record=retired(item.record, heirs[item.point])) for item in found if item.point in heirs]
+    after = {item.point: item for item in closed}
+    seen = [after.get(item.point, item) for item in found]
+    return [item for item in seen if item.point not in heirs or item.record.state in states]
 
 
 async def left_behind(access: Access) -> list[str]:
@@ -92,23 +89,23 @@ async def repair(access: Access, now: datetime) -> int:
 
 async def _repair(owner: Owner, now: datetime) -> int:
     claimed = await owner.records(same("_keys", CLOSING))
-    heirs = await _active_at([owner], claimed)
+    heirs = await _heirs_of([owner], claimed)
     changes = Changes(owner)
     for item in claimed:
-        heir = None if item.closing is None else heirs.get(item.closing[0])
+        heir = heirs.get(item.point)
         if heir is not None or _is_abandoned(item, now):
             changes.overwrite(replace(item, closing=None), item.record if heir is None else retired(item.record, heir))
     await changes.carry_out()
     return len(changes.changes)
 
 
-async def _active_at(owners: Sequence[Owner], claimed: Iterable[Stored]) -> Heirs:
-    """The active records, by point, that are about to supersede these."""
-    points = sorted({item.closing[0] for item in claimed if item.closing is not None})
-    found = await owners[0].points.read(points, fields=STORED_FIELDS) if points else []
+async def _heirs_of(owners: Sequence[Owner], found: Sequence[Stored]) -> Heirs:
+    """The active records that are about to supersede some of these, by the points of those."""
+    claims = {item.point: item.closing[0] for item in found if item.closing is not None}
+    there = await owners[0].points.read(sorted({*claims.values()})) if claims else []
     keys = {owner.key for owner in owners}
-    records = {point.id: to_record(point.payload) for point in found if point.payload.get("_owner") in keys}
-    return {point: record for point, record in records.items() if record.state == "active"}
+    records = {point.id: to_record(point.payload) for point in there if point.payload.get("_owner") in keys}
+    return {one: records[heir] for one, heir in claims.items() if heir in records and records[heir].state == "active"}
 
 
 async def _reached(owner: Owner, heirs: Heirs) -> list[Stored]:

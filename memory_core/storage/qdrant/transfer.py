@@ -15,7 +15,7 @@ from memory_core.storage.qdrant import codec
 from memory_core.storage.qdrant.adding import turns_before
 from memory_core.storage.qdrant.client import models
 from memory_core.storage.qdrant.codec import Point, Stored
-from memory_core.storage.qdrant.collection import NAMED, by, portions
+from memory_core.storage.qdrant.collection import MAX_POINTS, by
 from memory_core.storage.qdrant.owners import Access, Owner, to_owner
 from memory_core.storage.qdrant.removal import delete
 from memory_core.storage.qdrant.where import among, owned, same
@@ -23,7 +23,6 @@ from memory_core.storage.qdrant.writing import Changes
 from memory_core.storage.shared.prepared import moment, prepare
 from memory_core.storage.shared.transfer import Carried, Entry, Position, Tombstones
 
-_LISTED = ("id", "session", "_row", "_keys", "_digest")
 FIRST_OWNERS = 10_000
 """How many owners are asked for at first; more as long as there are more."""
 
@@ -46,7 +45,8 @@ class QdrantPort:
 
     async def manifest(self, scope: Scope) -> list[Entry]:
         async def read(owner: Owner) -> list[Entry]:
-            found = await owner.points.all(owned(owner.key), fields=_LISTED)
+            listed = ["id", "session", "_row", "_keys", "_digest"]
+            found = await owner.points.all(owned(owner.key), fields=listed)
             entries: list[Entry] = []
             for payload in (record.payload for record in found):
                 row = codec.to_row(payload)
@@ -62,9 +62,7 @@ class QdrantPort:
 
         async def read(owner: Owner) -> list[Carried]:
             keys = [codec.key("id", one) for one in ids]
-            found = await owner.points.having(
-                "_keys", keys, owned(owner.key), fields=codec.STORED_FIELDS, vectors=[] if vector is None else [vector]
-            )
+            found = await owner.points.having("_keys", keys, owned(owner.key), vector=vector)
             items = [replace(codec.carried(codec.to_stored(record)), vectors=record.rows(vector)) for record in found]
             return sorted(items, key=lambda item: (item.seq, item.record.id))
 
@@ -103,17 +101,16 @@ class QdrantPort:
             access.names = codec.Names(tombstones.secret)
         shared, write = access.points.shared, codec.token()
         payload = {"_marker": "forgotten", "_keys": [codec.FORGOTTEN], "_write": write, "_writes": [write]}
-        for some in by(NAMED, [str(uuid.UUID(bytes=digest)) for digest in sorted(tombstones.digests)]):
-            found = await access.points.read(some, fields=["_marker", "_write", "_keys"])
-            there = {record.id: record.payload for record in found}
-            for points in portions(Point(point, payload) for point in some if point not in there):
-                await shared.upsert(points)
-            for point, entry in there.items():
-                if entry.get("_marker") == "deleted":
-                    await shared.upsert([Point(point, payload)], [entry["_write"]])
-                elif codec.FORGOTTEN not in entry["_keys"]:  # a record that was put over a forgotten key
-                    keys = {"_keys": [*entry["_keys"], codec.FORGOTTEN]}
-                    await shared.write(shared.set_fields(keys, among([point]), same("_write", entry["_write"])))
+        for some in by(MAX_POINTS, [str(uuid.UUID(bytes=digest)) for digest in sorted(tombstones.digests)]):
+            await shared.upsert([Point(point, payload) for point in some])  # those that exist stay as they are
+            for found in await access.points.read(some, fields=["_marker", "_write", "_keys"]):
+                keys = found.payload.get("_keys") or ()
+                change: codec.Payload = {"_keys": [*keys, codec.FORGOTTEN]}  # a record was put over it
+                if found.payload.get("_marker") == "deleted":
+                    change = {**payload, "expires_at": None}
+                if codec.FORGOTTEN not in keys:
+                    unchanged = same("_write", found.payload["_write"])
+                    await shared.write(shared.set_fields(change, among([found.id]), unchanged))
 
     async def positions(self) -> dict[Scope, Position]:
         """The positions of a mirror, by owner."""
@@ -128,13 +125,14 @@ class QdrantPort:
             return
         numbers = [position.owner, position.next, position.version]
         payload = {"kind": "mirror", "app": scope.app, "user": scope.user, "position": numbers}
-        await points.upsert([Point(point, payload)], mode=models.UpdateMode.UPSERT)
+        entry = models.PointsList(points=[Point(point, payload).to_struct()])
+        await points.write(models.UpsertOperation(upsert=entry))
 
     async def _restore(self, owner: Owner, items: Sequence[Carried], remove: Collection[str]) -> None:
         """Write records as they are. What has the same id elsewhere, under another source key, is deleted."""
         ids = {*remove, *(item.record.id for item in items)}
         keys = [codec.key("id", one) for one in sorted(ids)]
-        found = await owner.points.having("_keys", keys, owned(owner.key), fields=codec.STORED_FIELDS)
+        found = await owner.points.having("_keys", keys, owned(owner.key))
         here = {self.access.names.point_of(item.record): item for item in items}
         elsewhere = [codec.to_stored(record) for record in found if record.id not in here]
         await delete(owner, elsewhere, self.clock(), forget=False)
@@ -153,7 +151,6 @@ class QdrantPort:
                 seq=item.seq,
                 before=before.get(item.record.id, ()),
                 born=changes.write,
-                write=changes.write,
                 is_forgotten=codec.FORGOTTEN in (was.get("_keys") or ()),
                 revisions=codec.bounded(item.revisions),
             )

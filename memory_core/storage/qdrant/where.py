@@ -6,7 +6,7 @@ The other conditions are `undecided` here and tested on the client.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
 from datetime import datetime
 from typing import Any, Final, cast
 
@@ -15,16 +15,7 @@ from memory_core.models import STATES, Scope
 from memory_core.storage.qdrant.client import models
 from memory_core.storage.qdrant.codec import data_key, is_plain, key
 from memory_core.storage.shared.prepared import link_keys
-from memory_core.where.conditions import (
-    GROUPS,
-    TIME_FIELDS,
-    AllOf,
-    AnyOf,
-    Comparison,
-    Condition,
-    DataCondition,
-    FieldCondition,
-)
+from memory_core.where.conditions import TIME_FIELDS, AllOf, AnyOf, Comparison, Condition, DataCondition, FieldCondition
 from memory_core.where.meaning import conditions_of
 from memory_core.where.value import Where
 
@@ -38,6 +29,7 @@ RANGED: Final = ("occurred_at", "created_at", "updated_at", "expires_at", "valid
 RATED: Final = ("importance", "confidence")
 """Numbers with an index."""
 _UNINDEXED: Final = ("accessed_at", "access_count", "rev", "version")
+_EQUALITIES: Final = ("eq", "ne", "in", "nin")
 EVERYTHING: Final = Where(states=STATES)
 
 
@@ -51,28 +43,14 @@ def keyed(name: str, value: object) -> Clause:
     return same("_keys", key(name, value))
 
 
-def holding(field: str, term: str) -> Clause:
-    """The field, a text of terms separated by spaces, contains this one."""
-    return models.FieldCondition(key=field, match=models.MatchText(text=term))
-
-
-def any_of(field: str, values: Collection[str] | Collection[int]) -> Clause:
+def any_of(field: str, values: Collection[str | int]) -> Clause:
     """The field, or one value of its list, is one of these."""
     among: Any = list(values)
     return models.FieldCondition(key=field, match=models.MatchAny(any=among))
 
 
-def between(field: str, least: Any, most: Any) -> Clause:
-    """The field is between `least` and `most`, both included; numbers or aware datetimes, `None` for no bound."""
-    return _ranged(field, gte=least, lte=most)
-
-
-def beyond(field: str, value: Any, *, descending: bool) -> Clause:
-    """The field comes after `value` in this direction."""
-    return _ranged(field, lt=value) if descending else _ranged(field, gt=value)
-
-
-def _ranged(field: str, **bounds: Any) -> Clause:
+def ranged(field: str, **bounds: Any) -> Clause:
+    """The field is within these bounds, any of `gt`, `gte`, `lt` and `lte`: numbers or aware datetimes."""
     is_moment = any(isinstance(bound, datetime) for bound in bounds.values())
     bounded = models.DatetimeRange(**bounds) if is_moment else models.Range(**bounds)
     return models.FieldCondition(key=field, range=bounded)
@@ -94,15 +72,15 @@ def all_of(*conditions: Clause, but_not: Sequence[Clause] = ()) -> models.Filter
 
 
 def ordered(
-    where: Sequence[Clause], field: str, limit: int, fields: Sequence[str], *, descending: bool
+    where: Sequence[Clause], field: str, limit: int, *, descending: bool, fields: Sequence[str] | None = None
 ) -> models.QueryRequest:
-    """The first points that satisfy the conditions, in the order of an indexed field, with some fields of each."""
+    """The first points that satisfy the conditions, in the order of an indexed field, with some or all fields."""
     direction = models.Direction.DESC if descending else models.Direction.ASC
     return models.QueryRequest(
         query=models.OrderByQuery(order_by=models.OrderBy(key=field, direction=direction)),
         filter=all_of(*where),
         limit=limit,
-        with_payload=list(fields),
+        with_payload=True if fields is None else list(fields),
     )
 
 
@@ -116,35 +94,27 @@ def owned(*owners: str) -> Clause:
     return same("_owner", owners[0]) if len(owners) == 1 else any_of("_owner", owners)
 
 
-def conditions(reach: Sequence[tuple[str, Scope]], where: Where, now: datetime | None) -> list[Clause] | None:
-    """The conditions for a record in reach; `None` if no record can satisfy them.
-
-    The conditions that `undecided` returns are not included.
+def conditions(reach: Sequence[tuple[str, Scope]], where: Where, now: datetime | None) -> list[Clause]:
+    """The conditions for a record in reach, but for those that `undecided` returns.
 
     Args:
         reach: The key of each owner (`owners.Owner.key`), and what bounds it.
-        where: Checked by `check_where`.
         now: Excludes records that have expired by then; `None` includes them.
     """
     named_none = any(names is not None and not names for names in (where.ids, where.source_keys))
     if named_none or len(set(where.tags_all)) > MAX_TAGS:
-        return None
+        return [either()]  # no record
     reached = [[owned(owner), *_given(scope, _BOUNDS)] for owner, scope in reach]
     found = reached[0] if len(reached) == 1 else [either(*(all_of(*one) for one in reached))]
     found += [*_fields(where), *_ranges(where)]
     if now is not None:
-        found.append(either(empty("expires_at"), beyond("expires_at", now, descending=False)))
-    return found + [_matching(condition) for condition in conditions_of(where) if _is_indexed(condition)]
+        found.append(either(empty("expires_at"), ranged("expires_at", gt=now)))
+    return found + [clause for one in conditions_of(where) if (clause := _indexed(one)) is not None]
 
 
 def undecided(where: Where) -> list[Condition]:
     """The conditions that no index answers."""
-    return [condition for condition in conditions_of(where) if not _is_indexed(condition)]
-
-
-def is_selective(scope: Scope, where: Where) -> bool:
-    """Whether the conditions exclude any active, unexpired record of the owner."""
-    return bool(scope.agent or scope.session or scope.collection) or where != Where()
+    return [condition for condition in conditions_of(where) if _indexed(condition) is None]
 
 
 def _given(values: Scope | Where, names: Sequence[str]) -> list[Clause]:
@@ -173,64 +143,61 @@ def _fields(where: Where) -> list[Clause]:
 def _ranges(where: Where) -> list[Clause]:
     found: list[Clause] = []
     if where.min_importance is not None:
-        found.append(between("importance", where.min_importance, None))
+        found.append(ranged("importance", gte=where.min_importance))
     if where.min_confidence is not None:
-        found.append(between("confidence", where.min_confidence, None))
+        found.append(ranged("confidence", gte=where.min_confidence))
     if where.since is not None or where.until is not None:
-        found.append(_ranged("occurred_at", gte=where.since, lt=where.until))
+        found.append(ranged("occurred_at", gte=where.since, lt=where.until))
     if where.as_of is not None:
-        happened = all_of(empty("valid_from"), between("occurred_at", None, where.as_of))
-        found.append(either(between("valid_from", None, where.as_of), happened))
-        found.append(either(empty("valid_to"), beyond("valid_to", where.as_of, descending=False)))
+        happened = all_of(empty("valid_from"), ranged("occurred_at", lte=where.as_of))
+        found.append(either(ranged("valid_from", lte=where.as_of), happened))
+        found.append(either(empty("valid_to"), ranged("valid_to", gt=where.as_of)))
     return found
 
 
-def _matching(condition: Condition) -> Clause:
-    """A condition that an index answers."""
+def _indexed(condition: Condition) -> Clause | None:
+    """The condition, if an index answers it."""
     if isinstance(condition, DataCondition):
-        name = str(condition.path[0])
-        return _compared(condition.op, condition.value, lambda value: same("_keys", data_key(name, value)))
+        return _on_data(condition)
     if isinstance(condition, FieldCondition):
-        return _field(condition)
-    parts = [_matching(one) for one in condition.conditions]
+        return _on_field(condition)
+    parts = [part for one in condition.conditions if (part := _indexed(one)) is not None]
+    if len(parts) < len(condition.conditions):
+        return None
     if isinstance(condition, AllOf):
         return all_of(*parts)
     return either(*parts) if isinstance(condition, AnyOf) else all_of(but_not=parts)
 
 
-def _field(condition: FieldCondition) -> Clause:
+def _on_data(condition: DataCondition) -> Clause | None:
+    (name, *deeper), values = condition.path, _values(condition)
+    if deeper or not isinstance(name, str) or condition.op not in _EQUALITIES or not all(map(is_plain, values)):
+        return None
+    return _equal_to(condition.op, [same("_keys", data_key(name, value)) for value in values])
+
+
+def _on_field(condition: FieldCondition) -> Clause | None:
     name, op, value = condition.field, condition.op, cast("Any", condition.value)
+    if name in _UNINDEXED or op == "starts_with":
+        return None
     if op == "exists":
-        return all_of(but_not=[_unset(name)]) if value else _unset(name)
-    if op == "between":
-        return between(name, *value)
-    if op in {"eq", "ne", "in", "nin"}:
-        return _compared(op, value, lambda one: _equal(name, one))
-    return _ranged(name, **{op: value})
+        return all_of(but_not=[_equal(name, None)]) if value else _equal(name, None)
+    if op in _EQUALITIES:
+        return _equal_to(op, [_equal(name, one) for one in _values(condition)])
+    return ranged(name, gte=value[0], lte=value[1]) if op == "between" else ranged(name, **{op: value})
 
 
-def _compared(op: Comparison, value: Any, equal: Callable[[Any], Clause]) -> Clause:
-    found = either(*(equal(one) for one in value)) if op in {"in", "nin"} else equal(value)
-    return all_of(but_not=[found]) if op in {"ne", "nin"} else found
+def _values(condition: DataCondition | FieldCondition) -> Sequence[Any]:
+    """Those that the condition compares with."""
+    return cast("Any", condition.value) if condition.op in {"in", "nin"} else [condition.value]
+
+
+def _equal_to(op: Comparison, values: Sequence[Clause]) -> Clause:
+    return all_of(but_not=values) if op in {"ne", "nin"} else either(*values)
 
 
 def _equal(name: str, value: Any) -> Clause:
+    has_index = name in (*TIME_FIELDS, *RATED)
     if value is None:
-        return _unset(name)
-    return between(name, value, value) if name in (*TIME_FIELDS, *RATED) else keyed(name, value)
-
-
-def _unset(name: str) -> Clause:
-    return empty(name) if name in (*TIME_FIELDS, *RATED) else all_of(but_not=[same("_keys", name)])
-
-
-def _is_indexed(condition: Condition) -> bool:
-    if isinstance(condition, GROUPS):
-        return all(map(_is_indexed, condition.conditions))
-    if isinstance(condition, FieldCondition):
-        return condition.op != "starts_with" and condition.field not in _UNINDEXED
-    values = cast("Sequence[object]", condition.value) if condition.op in {"in", "nin"} else [condition.value]
-    is_equality = condition.op in {"eq", "ne", "in", "nin"}
-    return (
-        len(condition.path) == 1 and isinstance(condition.path[0], str) and is_equality and all(map(is_plain, values))
-    )
+        return empty(name) if has_index else all_of(but_not=[same("_keys", name)])
+    return ranged(name, gte=value, lte=value) if has_index else keyed(name, value)

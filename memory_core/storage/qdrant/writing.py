@@ -14,9 +14,9 @@ from datetime import datetime
 from memory_core.errors import StorageError, UnfinishedWriteError
 from memory_core.models import MemoryRecord
 from memory_core.storage.qdrant.codec import FORGOTTEN, Payload, Point, Stored, analysed, payload_of, stamp, token
-from memory_core.storage.qdrant.collection import NAMED, PAGE, OvertakenError, by, portions
+from memory_core.storage.qdrant.collection import MAX_POINTS, PAGE, OvertakenError, by
+from memory_core.storage.qdrant.connection import UnansweredError
 from memory_core.storage.qdrant.owners import LIFE, Owner
-from memory_core.storage.qdrant.retry import UnansweredError
 from memory_core.storage.qdrant.where import among, same
 from memory_core.storage.shared.prepared import Prepared
 
@@ -44,11 +44,8 @@ class Changes:
     changes: list[Change] = field(default_factory=list[Change])
 
     def put(self, item: Prepared, known: Stored, was: str | None) -> None:
-        """Write the whole point of a record; vectors of another embedder than the present one are left pending.
-
-        Args:
-            was: The state that it replaces; `None` for a new point.
-        """
+        """Write the whole point of a record in place of the state `was`, or with `None` a new point; vectors of another
+        embedder than the present one are left pending."""
         access, known = self.owner.access, replace(known, write=self.write)
         vector = access.vector if item.vectors and item.made_by == access.fingerprint else None
         payload = payload_of(self.owner.key, item, known, vector)
@@ -93,14 +90,14 @@ class Changes:
         if all(change.point.id in stored for change in self.changes):
             return
         if failure is None:
-            raise OvertakenError(stored)
+            raise OvertakenError
         raise self._unfinished(failure, stored, sent if isinstance(failure, UnansweredError) else set())
 
     async def _send(self, sent: set[str]) -> None:
         points, was = self.owner.points, {change.point.id: change.was for change in self.changes}
         for is_new in (True, False):
             whole = [change.point for change in self.changes if change.is_whole and (change.was is None) is is_new]
-            for some in portions(whole):
+            for some in by(MAX_POINTS, whole):
                 sent |= {point.id for point in some}
                 states = {state for point in some if (state := was[point.id]) is not None}
                 await points.upsert(some, None if is_new else states)
@@ -111,11 +108,8 @@ class Changes:
 
     async def _stored(self) -> set[str]:
         """The points that this write has changed."""
-        found: set[str] = set()
-        for some in by(NAMED, [change.point.id for change in self.changes]):
-            records = await self.owner.points.read(some, fields=["_writes"])
-            found |= {record.id for record in records if self.write in record.payload.get("_writes", ())}
-        return found
+        records = await self.owner.points.read([change.point.id for change in self.changes], fields=["_writes"])
+        return {record.id for record in records if self.write in record.payload.get("_writes", ())}
 
     def _unfinished(self, failure: StorageError, stored: set[str], unknown: set[str]) -> StorageError:
         """The error for a write of which not everything is stored."""

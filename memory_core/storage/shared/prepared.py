@@ -6,6 +6,7 @@ when another one has its source key, or when its text changes.
 
 from __future__ import annotations
 
+import logging
 from bisect import bisect_right
 from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
 from dataclasses import replace
@@ -15,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from memory_core.checks import is_long
 from memory_core.chunking import DEFAULT_CHUNKER, Chunker, pieces_of
-from memory_core.errors import DuplicateIdError, EmbeddingError, MemoryCoreError
+from memory_core.errors import DuplicateIdError, EmbeddingError, FingerprintError, MemoryCoreError, reason_for_log
 from memory_core.loop import off_loop
 from memory_core.models import Fingerprint, Link, MemoryRecord, Scope, Version
 from memory_core.progress import Progress, ProgressCallback
@@ -31,6 +32,8 @@ if TYPE_CHECKING:
     from memory_core.retrieval.ranking import Vector
     from memory_core.retrieval.relevance import Unrelated
 
+
+logger = logging.getLogger(__name__)
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND: Final = timedelta(microseconds=1)
@@ -76,8 +79,10 @@ class Prepared(NamedTuple):
     chunker: Chunker = DEFAULT_CHUNKER
 
     def again(self, record: MemoryRecord) -> Prepared:
-        """Prepare another record, or a newer version of this one, in the same way."""
-        return prepare(record, self.chunker)
+        """Prepare another record, or a newer version of this one, in the same way; the same text keeps its vectors."""
+        made = prepare(record, self.chunker)
+        is_same = record.text == self.record.text
+        return made._replace(vectors=self.vectors, made_by=self.made_by) if is_same else made
 
     def embedded(self, vectors: Sequence[bytes], made_by: Fingerprint) -> Prepared:
         """The same with its vectors."""
@@ -147,6 +152,29 @@ async def embed_pieces(
     return [[next(blobs) for _ in some] for some in pieces]
 
 
+async def with_vectors(
+    embedder: Embedder,
+    items: Sequence[Prepared],
+    progress: ProgressCallback | None = None,
+    *,
+    kept: Collection[str] = (),
+) -> list[Prepared]:
+    """The items with vectors, from one call of the embedder; if it fails, the vectors are pending, and no text is lost.
+
+    Args:
+        progress: Called with the number of records whose vectors are computed.
+        kept: The ids of records whose text is stored already, and keeps its vectors.
+    """
+    pieces = [(item.record.text, () if item.record.id in kept else item.chunks) for item in items]
+    try:
+        vectors = await embed_pieces(embedder, pieces, progress)
+    except EmbeddingError as error:
+        logger.warning("%d vectors are pending: %s", sum(len(chunks) for _, chunks in pieces), reason_for_log(error))
+        return list(items)
+    made_by = embedder.fingerprint
+    return [item.embedded(rows, made_by) if rows else item for item, rows in zip(items, vectors, strict=True)]
+
+
 async def embed_query(embedder: Embedder, text: str) -> Vector:
     """The vector of a query, with its familiarity; raises `EmbeddingError` as `embed` does."""
     from memory_core.retrieval.ranking import Vector  # noqa: PLC0415  (only stores that embed need it)
@@ -194,6 +222,20 @@ async def _answer(embedder: Embedder, work: Awaitable[object], wanted: tuple[int
     return vectors
 
 
+def insist_on_embedder(found: Fingerprint | None, asked: Fingerprint | None) -> None:
+    """Refuse vectors of another embedder than the one of a store's vectors; `None` for no embedder.
+
+    Raises:
+        FingerprintError: The vectors in the store were made by another embedder.
+    """
+    if found is not None and asked is not None and found != asked:
+        raise FingerprintError(
+            f"the vectors of this store were made by {found.name} {found.revision} ({found.dimensions} dimensions), "
+            f"not by {asked.name} {asked.revision} ({asked.dimensions}); open it with that embedder, or "
+            "recompute them: open it with embedder=None and call `await memory.reembed(embedder)`"
+        )
+
+
 def insist_on_reach(scope: Scope, record: MemoryRecord) -> None:
     """Refuse a record outside the scope; source keys are unique within the owner."""
     for name in ("agent", "session", "collection"):
@@ -207,7 +249,7 @@ def insist_on_reach(scope: Scope, record: MemoryRecord) -> None:
 def merged(item: Prepared, later: Prepared) -> Prepared:
     """Merge two records of a batch with the same source key: the later one wins."""
     record = updated(item.record, later.record)
-    return item if record is item.record else item.again(replace(record, rev=1, version=1))
+    return item if record is item.record else later.again(replace(record, rev=1, version=1))
 
 
 def updated(record: MemoryRecord, later: MemoryRecord) -> MemoryRecord:

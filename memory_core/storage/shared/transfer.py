@@ -5,10 +5,11 @@
 
 from __future__ import annotations
 
+import hmac
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, fields, replace
 from datetime import datetime
-from hashlib import blake2b
+from hashlib import blake2b, sha256
 from typing import Any, Protocol, cast
 
 from memory_core.json_values import encode_json
@@ -76,6 +77,14 @@ class Position:
     """The seq of its next record."""
     version: int
     """Counts the changes other than appends."""
+
+
+def tombstone(secret: bytes, owner: Scope, source_key: str) -> bytes:
+    """The keyed hash of an owner's source key, from which nobody can read it: the same in every store of this secret.
+
+    Source keys contain no NUL, so no two names are equal.
+    """
+    return hmac.digest(secret, f"{len(owner.app)}:{owner.app}{owner.user}\0{source_key}".encode(), sha256)[:16]
 
 
 class Portable(Protocol):

@@ -7,19 +7,18 @@ are faster in batches.
 from __future__ import annotations
 
 import asyncio
-import logging
 import sqlite3
 from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Final, NamedTuple
 
 from memory_core.checks import is_long
-from memory_core.errors import ClosedError, EmbeddingError, reason_for_log
+from memory_core.errors import ClosedError
 from memory_core.loop import answer
 from memory_core.models import MemoryRecord, Quota, Scope
 from memory_core.progress import ProgressCallback
 from memory_core.protocols import Embedder
-from memory_core.storage.shared.prepared import Prepared, embed_pieces
+from memory_core.storage.shared.prepared import Prepared, with_vectors
 from memory_core.storage.sqlite.connection import Connection
 from memory_core.storage.sqlite.group_commit import Writer
 from memory_core.storage.sqlite.owners import find
@@ -145,35 +144,17 @@ class AddQueue:
                 self._writer.enqueue(adds, [done for _, done in wanted])
 
 
-logger = logging.getLogger(__name__)
-
 Batch = tuple[Scope, Sequence[Prepared]]
 """New records of one owner, in the order of writing."""
 
 
-async def with_vectors(
+async def embedded(
     embedder: Embedder, reader: Connection, batches: Sequence[Batch], *, progress: ProgressCallback | None = None
 ) -> list[list[Prepared]]:
-    """Return the batches with vectors, from one call of the embedder.
-
-    Records without text get none, and records already stored with the same text keep theirs. If the embedder fails,
-    the batches are returned unchanged: their vectors are pending, and no text is lost.
-
-    Args:
-        progress: Called with the number of records whose vectors are computed.
-    """
-    kept = await _stored(reader, batches)
-    items = [item for _, batch in batches for item in batch]
-    pieces = [(item.record.text, () if item.record.id in kept else item.chunks) for item in items]
-    try:
-        vectors = await embed_pieces(embedder, pieces, progress)
-    except EmbeddingError as error:
-        logger.warning("%d vectors are pending: %s", sum(len(chunks) for _, chunks in pieces), reason_for_log(error))
-        return [list(batch) for _, batch in batches]
-    made_by, rows = embedder.fingerprint, iter(vectors)
-    return [
-        [item.embedded(found, made_by) if (found := next(rows)) else item for item in batch] for _, batch in batches
-    ]
+    """The batches with vectors, from one call of the embedder; see `prepared.with_vectors`."""
+    kept, items = await _stored(reader, batches), [item for _, batch in batches for item in batch]
+    ready = iter(await with_vectors(embedder, items, progress, kept=kept))
+    return [[next(ready) for _ in batch] for _, batch in batches]
 
 
 async def _stored(reader: Connection, batches: Sequence[Batch]) -> set[str]:

@@ -8,8 +8,8 @@ from dataclasses import asdict
 from functools import lru_cache
 from typing import Final
 
-from memory_core.errors import FingerprintError
 from memory_core.models import Fingerprint
+from memory_core.storage.shared.prepared import insist_on_embedder
 from memory_core.storage.sqlite.codec import damaged, digest
 
 TOMBSTONE_KEY: Final = "tombstone_key"
@@ -74,15 +74,5 @@ def claim(db: sqlite3.Connection, wanted: Fingerprint) -> None:
 
 
 def check_fingerprint(db: sqlite3.Connection, wanted: Fingerprint) -> None:
-    """Refuse vectors of another embedder than the file's.
-
-    Raises:
-        FingerprintError: The vectors in the file were made by another embedder.
-    """
-    found = stored_fingerprint(db)
-    if found is not None and found != wanted:
-        raise FingerprintError(
-            f"the vectors in the memory file were made by {found.name} {found.revision} ({found.dimensions} "
-            f"dimensions), not by {wanted.name} {wanted.revision} ({wanted.dimensions}); open it with that embedder, "
-            "or recompute them: open it with embedder=None and call `await memory.reembed(embedder)`"
-        )
+    """Refuse vectors of another embedder than the file's; see `prepared.insist_on_embedder`."""
+    insist_on_embedder(stored_fingerprint(db), wanted)

@@ -24,7 +24,7 @@ from memory_core.progress import ProgressCallback
 from memory_core.protocols import Embedder
 from memory_core.storage.shared.prepared import Prepared, prepare
 from memory_core.storage.sqlite import erasing, meta
-from memory_core.storage.sqlite.adding import AddQueue, Batch, with_vectors
+from memory_core.storage.sqlite.adding import AddQueue, Batch, embedded
 from memory_core.storage.sqlite.connection import IN_MEMORY, Connection, connect, inside_sqlite
 from memory_core.storage.sqlite.files import Identity, find_or_create, identity
 from memory_core.storage.sqlite.group_commit import Writer, WriterQueue
@@ -124,7 +124,7 @@ class SharedFile:
         """Return the batches with vectors, or without them if there is no embedder or it fails."""
         if self.embedder is None:
             return [list(batch) for _, batch in batches]
-        return await with_vectors(self.embedder, self.reader, batches, progress=progress)
+        return await embedded(self.embedder, self.reader, batches, progress=progress)
 
     async def alone(self, work: Callable[[sqlite3.Connection], T]) -> T:
         """Run work that takes the write lock itself, when it is this process's turn."""

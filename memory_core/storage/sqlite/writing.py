@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import hmac
 import json
 import sqlite3
 from collections.abc import Collection, Iterable, Sequence
@@ -24,6 +22,7 @@ from memory_core.storage.shared.prepared import (
     micros,
     updated,
 )
+from memory_core.storage.shared.transfer import tombstone
 from memory_core.storage.sqlite import meta, revisions
 from memory_core.storage.sqlite.codec import COLUMNS, NAMES, damaged, explaining, piece_digest, to_record, to_row
 from memory_core.storage.sqlite.meta import stored_fingerprint
@@ -56,7 +55,7 @@ class Tombstones:
     def __init__(self, db: sqlite3.Connection, scope: Scope) -> None:
         self._db = db
         self._secret = meta.tombstone_key(db)
-        self._owner = f"{len(scope.app)}:{scope.app}{scope.user}\0"
+        self._scope = scope
 
     def add(self, source_keys: Sequence[str]) -> None:
         rows = [(self._digest(key),) for key in source_keys]
@@ -73,7 +72,7 @@ class Tombstones:
         return found.fetchone() is not None
 
     def _digest(self, source_key: str) -> bytes:
-        return hmac.digest(self._secret, (self._owner + source_key).encode(), hashlib.sha256)[:16]
+        return tombstone(self._secret, self._scope, source_key)
 
 
 @dataclass(frozen=True, slots=True)

@@ -34,11 +34,11 @@ def bodies(engine: Engine, name: str) -> list[Any]:
 
 
 def test_the_records_live_in_a_collection_for_many_owners(loopback: Loopback, connect: Open) -> None:
-    connect(layout=Layout(shards=6, replicas=2))
+    connect(layout=Layout(shards=6, replicas=3, write_consistency=2))
     body = loopback.engine.created[records_collection(loopback)]
     assert body.hnsw_config is not None
     assert (body.hnsw_config.m, body.hnsw_config.payload_m) == (0, 16)
-    assert (body.shard_number, body.replication_factor, body.write_consistency_factor) == (6, 2, 1)
+    assert (body.shard_number, body.replication_factor, body.write_consistency_factor) == (6, 3, 2)
     assert isinstance(body.vectors, dict)
     vectors, first = body.vectors.values()
     assert first.multivector_config is None
@@ -121,12 +121,11 @@ def test_a_search_asks_for_enough_candidates_rescored_and_weighed_by_owner(loopb
         assert search.filter.must[0].key == "_owner"
 
 
-def test_a_collection_that_lets_replicas_differ_is_refused(loopback: Loopback, connect: Open) -> None:
-    """With a larger factor a write that reaches too few replicas fails, and stays on those that it reached."""
-    connect()
-    loopback.engine.created[records_collection(loopback)].write_consistency_factor = 2
-    with pytest.raises(InvalidInputError, match="write_consistency_factor=2; set it to 1"):
-        connect()
+@pytest.mark.parametrize(("replicas", "write_consistency"), [(2, 2), (3, 3), (3, 4), (None, 2), (1, 2)])
+def test_a_layout_in_which_replicas_would_differ_is_refused(replicas: int | None, write_consistency: int) -> None:
+    """While a node is down, a write on all replicas fails and stays on those that are up."""
+    with pytest.raises(InvalidInputError, match="must be less than replicas="):
+        Layout(replicas=replicas, write_consistency=write_consistency)
 
 
 def test_one_replica_is_read_and_one_replica_orders_the_writes(loopback: Loopback, connect: Open) -> None:
