@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from memory_core.checks import is_long
 from memory_core.chunking import DEFAULT_CHUNKER, Chunker, pieces_of
 from memory_core.errors import DuplicateIdError, EmbeddingError, MemoryCoreError
+from memory_core.json_values import is_same_json
 from memory_core.loop import off_loop
 from memory_core.models import Fingerprint, Link, MemoryRecord, Scope, Version
 from memory_core.progress import Progress, ProgressCallback
@@ -216,8 +217,8 @@ def updated(record: MemoryRecord, later: MemoryRecord) -> MemoryRecord:
     A later version without a role leaves the role unchanged.
     """
     role = later.role or record.role
-    said = (later.text, role, later.author, later.data, later.tags)
-    if said == (record.text, record.role, record.author, record.data, record.tags):
+    said = (later.text, role, later.author, later.tags)
+    if said == (record.text, record.role, record.author, record.tags) and is_same_json(later.data, record.data):
         return record
     return replace(
         record,
