@@ -1,0 +1,21 @@
+"""What people and scripts get wrong at the command line: unset variables, mixed-up names, odd terminals."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.app.conftest import Run
+
+
+@pytest.fixture(autouse=True)
+def words_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without the model, which takes a moment to load for each command."""
+    monkeypatch.setenv("MEMORY_CORE_EMBEDDER", "none")
+
+
+@pytest.mark.parametrize("option", ["--file", "--app", "--user", "--embedder"])
+def test_an_unset_variable_of_a_script_does_not_lead_to_another_memory(run: Run, option: str) -> None:
+    run("add", "The spare key is with Mrs Okafor")
+    refused = run("erase", "--yes", option, "", code=2)
+    assert refused.err == f"memory-core: {option} must not be empty; leave it out for the default\n"
+    assert run("stats", "--json").value["records"] == 1
