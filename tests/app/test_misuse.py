@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from tests.app.conftest import Run
@@ -19,3 +21,14 @@ def test_an_unset_variable_of_a_script_does_not_lead_to_another_memory(run: Run,
     refused = run("erase", "--yes", option, "", code=2)
     assert refused.err == f"memory-core: {option} must not be empty; leave it out for the default\n"
     assert run("stats", "--json").value["records"] == 1
+
+
+@pytest.mark.parametrize("format_", ["jsonl", "langgraph"])
+@pytest.mark.parametrize("name", ["memory.db", "other.db", "link.db"])
+def test_an_export_never_replaces_a_memory(run: Run, tmp_path: Path, name: str, format_: str) -> None:
+    run("add", "The spare key is with Mrs Okafor")
+    run("backup", "other.db")
+    (tmp_path / "link.db").symlink_to("other.db")
+    refused = run("export", name, "--format", format_, "--overwrite", code=2)
+    assert "which an export would destroy" in refused.err
+    assert run("stats", "--file", name, "--json").value["records"] == 1
