@@ -32,3 +32,10 @@ def test_an_export_never_replaces_a_memory(run: Run, tmp_path: Path, name: str, 
     refused = run("export", name, "--format", format_, "--overwrite", code=2)
     assert "which an export would destroy" in refused.err
     assert run("stats", "--file", name, "--json").value["records"] == 1
+
+
+def test_a_memory_is_not_restored_from_itself(run: Run) -> None:
+    run("add", "The spare key is with Mrs Okafor")
+    refused = run("restore", "memory.db", "--overwrite", "--yes", code=2)
+    assert "is the backup itself" in refused.err
+    assert run("stats", "--json").value["records"] == 1
