@@ -39,3 +39,11 @@ def test_a_memory_is_not_restored_from_itself(run: Run) -> None:
     refused = run("restore", "memory.db", "--overwrite", "--yes", code=2)
     assert "is the backup itself" in refused.err
     assert run("stats", "--json").value["records"] == 1
+
+
+@pytest.mark.parametrize("time", ["0001-01-01", "9999-12-31T23:59:59", "2026-13-01"])
+def test_a_time_outside_the_calendar_is_one_sentence(run: Run, time: str) -> None:
+    """Without an offset it is local time, which may have no time in UTC."""
+    done = run("add", "tea", "--at", time, code=None)
+    assert done.code in {0, 2}, done.err
+    assert "defect" not in done.err
