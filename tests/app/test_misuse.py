@@ -2,17 +2,27 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 from tests.app.conftest import Run
 
+PROGRAM = f"{sys.executable} -m memory_core"
+
 
 @pytest.fixture(autouse=True)
 def words_only(monkeypatch: pytest.MonkeyPatch) -> None:
     """Without the model, which takes a moment to load for each command."""
     monkeypatch.setenv("MEMORY_CORE_EMBEDDER", "none")
+
+
+def shell(script: str) -> subprocess.CompletedProcess[str]:
+    """Run commands in bash; `memory-core` is the program."""
+    script = f'memory-core() {{ {PROGRAM} "$@"; }}; {script}'
+    return subprocess.run(["bash", "-c", script], capture_output=True, text=True, check=False)
 
 
 @pytest.mark.parametrize("option", ["--file", "--app", "--user", "--embedder"])
@@ -47,3 +57,30 @@ def test_a_time_outside_the_calendar_is_one_sentence(run: Run, time: str) -> Non
     done = run("add", "tea", "--at", time, code=None)
     assert done.code in {0, 2}, done.err
     assert "defect" not in done.err
+
+
+def test_a_terminal_that_lacks_a_character_prints_its_escape() -> None:
+    """Such as a cron job, or a container without a locale."""
+    done = shell(
+        "export PYTHONIOENCODING=ascii; memory-core add 'Ann drinks \u8336' && memory-core search Ann --explain"
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.count("Ann drinks \\u8336") == 2
+
+
+@pytest.mark.parametrize(
+    ("script", "code"),
+    [
+        ("memory-core add tea >&-", 0),
+        ("memory-core add tea 2>&-", 0),
+        ("memory-core add tea >&- 2>&- <&-", 0),
+        ("memory-core add - <&-", 2),
+        ("memory-core erase <&-", 2),
+        ("memory-core list --limit 0 2>&-", 2),
+    ],
+)
+def test_a_closed_stream_is_an_empty_one(script: str, code: int) -> None:
+    done = shell(f"memory-core add coffee && {script}")
+    assert done.returncode == code, done.stderr
+    assert "defect" not in done.stderr
+    assert "Traceback" not in done.stderr
