@@ -10,23 +10,21 @@ from __future__ import annotations
 
 import asyncio
 import json
-from base64 import b64decode, b64encode
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
-from datetime import datetime
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass
 from functools import partial
 from hashlib import blake2b
 from typing import Any, Final, Protocol, cast, runtime_checkable
 
-from memory_core.checks import check_time
-from memory_core.draft_to_record import check_draft
+from memory_core.checks import shown
 from memory_core.errors import InvalidInputError
 from memory_core.json_values import encode_json
 from memory_core.loop import on_core
 from memory_core.memory import Memory
-from memory_core.models import STATES, Draft, Fingerprint, MemoryRecord, Scope
+from memory_core.models import Fingerprint, Scope
 from memory_core.progress import Progress, ProgressCallback
 from memory_core.storage.shared.transfer import Carried, Copyable, Position, Tombstones
+from memory_core.transfer.lines import from_json, to_json
 from memory_core.transfer.migrate import port_of
 
 FORMAT: Final = "memory-core"
@@ -37,7 +35,6 @@ HASHES: Final = 1_000
 """Forgotten source keys in a line."""
 MAX_LINE_BYTES: Final = 1 << 28
 """Longer than the line of any record."""
-_DRAFT: Final = tuple(each.name for each in fields(Draft) if each.name != "passages")  # which are in the text
 
 Json = dict[str, Any]  # one line
 
@@ -170,19 +167,10 @@ class _Writer:
     def records(self, items: Iterable[Carried], *, vectors: bool) -> None:
         for item in items:
             self.count += 1
-            self.line(_to_json(item, vectors=vectors))
+            self.line(to_json(item, vectors=vectors))
 
     def checksum(self) -> str:
         return self._digest.hexdigest()
-
-
-def _to_json(item: Carried, *, vectors: bool) -> Json:
-    found: Json = {"record": item.record.to_dict()}
-    if item.revisions:
-        found["earlier"] = [[rev, text, until.isoformat()] for rev, text, until in item.revisions]
-    if vectors and item.vectors:
-        found["vectors"] = [b64encode(vector).decode() for vector in item.vectors]
-    return found
 
 
 async def import_jsonl(
@@ -308,7 +296,7 @@ class _Reader:
             if "forgotten" in value:
                 self.forgotten += [bytes.fromhex(digest) for digest in value["forgotten"]]
                 return None
-            item = _carried(value, self.records, vector_bytes)
+            item = from_json(value, self.records, vector_bytes)
         except (InvalidInputError, KeyError, TypeError, ValueError) as error:
             raise InvalidInputError(f"line {number} is not a record of an export: {error}") from error
         self.records += 1
@@ -325,6 +313,8 @@ def _numbered(lines: Iterable[bytes]) -> Iterator[tuple[int, bytes]]:
     read = getattr(lines, "readline", None)
     found = iter(lambda: cast("bytes", read(MAX_LINE_BYTES)), b"") if read is not None else iter(lines)
     for number, line in enumerate(found, 1):
+        if not isinstance(line, bytes):  # pyright: ignore[reportUnnecessaryIsInstance]  # a file opened for text
+            raise InvalidInputError(f"lines must be bytes, not {shown(line)}; open the file with mode 'rb'")
         if len(line) >= MAX_LINE_BYTES:
             raise InvalidInputError(f"line {number} is longer than any line of an export")
         yield number, line
@@ -338,27 +328,6 @@ def _parsed(number: int, line: bytes) -> Json:
     if not isinstance(value, dict):
         raise InvalidInputError(f"line {number} is not a JSON object, so the file is no export or a damaged one")
     return cast("Json", value)
-
-
-def _carried(value: Mapping[str, Any], seq: int, vector_bytes: int | None) -> Carried:
-    """The record of a line, with every field checked as if it were added."""
-    record = MemoryRecord.from_dict(value["record"])
-    check_draft(Draft(**{name: getattr(record, name) for name in _DRAFT}))
-    Scope(record.app, record.user)
-    for name in ("created_at", "updated_at", "accessed_at"):
-        if getattr(record, name) is not None:
-            check_time(name, getattr(record, name))
-    if record.state not in STATES or min(record.rev, record.version) < 1 or record.access_count < 0:
-        raise InvalidInputError("its state, rev, version or access_count is out of range")
-    earlier = tuple((int(rev), str(text), _moment(until)) for rev, text, until in value.get("earlier", ()))
-    vectors = tuple(b64decode(each, validate=True) for each in value.get("vectors", ()))
-    if vector_bytes is None or any(len(vector) != vector_bytes for vector in vectors):
-        vectors = ()
-    return Carried(record, seq, earlier, vectors)
-
-
-def _moment(text: str) -> datetime:
-    return check_time("the time of an earlier text", datetime.fromisoformat(text))
 
 
 @dataclass(slots=True)

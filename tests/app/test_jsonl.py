@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
@@ -9,7 +10,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from datetime import timedelta
+from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from uuid import uuid4
 
@@ -170,7 +171,25 @@ DAMAGE: dict[str, tuple[Callable[[Lines], Lines], str]] = {
     ),
     "too important": (lambda lines: [lines[0], lines[1].replace(b'"importance":0.5', b'"importance":7')], "importance"),
     "an unknown field": (lambda lines: [lines[0], lines[1].replace(b'"rev"', b'"ref"')], "a MemoryRecord has no 'ref'"),
-    "rev 0": (lambda lines: [lines[0], lines[1].replace(b'"rev":1', b'"rev":0')], "out of range"),
+    "rev 0": (lambda lines: [lines[0], lines[1].replace(b'"rev":1', b'"rev":0')], "rev must be a whole"),
+    "a version that no store can count to": (
+        lambda lines: [lines[0], lines[1].replace(b'"version":1', b'"version":9223372036854775808')],
+        "version must be a whole number from 1 to 9007199254740992",
+    ),
+    "an earlier text without a number": (
+        lambda lines: [
+            lines[0],
+            lines[1].replace(b'"record"', b'"earlier":[["1","x","2026-05-04T00:00:00Z"]],"record"'),
+        ],
+        "the rev of an earlier text must be a whole number",
+    ),
+    "half a character": (
+        lambda lines: [
+            lines[0],
+            lines[1].replace(b'"record"', b'"earlier":[[1,"\\ud800","2026-05-04T00:00:00Z"]],"record"'),
+        ],
+        "an earlier text contains '\\ud800'",
+    ),
     "no record": (lambda lines: [lines[0], b"{}\n"], "line 2 is not a record"),
     "bad vectors": (lambda lines: [lines[0], lines[1].replace(b'"vectors":["', b'"vectors":["?')], "line 2 is not"),
 }
@@ -184,6 +203,29 @@ def test_a_damaged_export_is_one_sentence(source: Memory, tmp_path: Path, name: 
         imported(target, change(lines))
     assert said in str(failed.value)
     assert "\n" not in str(failed.value)
+
+
+def test_values_in_another_form_are_stored_like_those_of_an_add(source: Memory, tmp_path: Path) -> None:
+    """Such as from a program that reads and writes JSON with whole numbers and other time zones."""
+    lines, _ = exported(source)
+    record = json.loads(lines[1])
+    moment = datetime.fromisoformat(record["record"]["created_at"]).astimezone(timezone(timedelta(hours=5)))
+    changed = {"importance": 1, "confidence": 0, "tags": ["a", "a"], "created_at": moment.isoformat()}
+    record["record"] |= changed
+    with file(tmp_path / "target.db") as target:
+        with pytest.raises(InvalidInputError, match="the export was changed"):
+            imported(target, [lines[0], f"{json.dumps(record)}\n".encode(), *lines[2:]])
+        assert run_sync(target.operator().check) == []
+        stored = run_sync(target.bind(user="ann").get, record["record"]["id"])
+        assert stored is not None
+        assert (stored.importance, stored.confidence, stored.tags) == (1.0, 0.0, ("a",))
+        assert stored.created_at == moment
+
+
+def test_a_file_opened_for_text_is_one_sentence(source: Memory, tmp_path: Path) -> None:
+    lines, _ = exported(source)
+    with file(tmp_path / "target.db") as target, pytest.raises(InvalidInputError, match="mode 'rb'"):
+        imported(target, [line.decode() for line in lines])  # type: ignore[misc]  # the mistake
 
 
 def test_an_export_that_was_cut_can_be_completed(source: Memory, tmp_path: Path) -> None:
