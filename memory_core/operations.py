@@ -100,7 +100,7 @@ class Operations(Conversing):
             add_once = import_module("memory_core.lifecycle.maintaining").add_once
             return cast("MemoryRecord", await add_once(self, entry, embed=embed, on_duplicate=on_duplicate))
         record = await off_loop(is_long([entry]), complete, entry, self._scope, self._memory.clock())
-        stored = await self._memory.add_one(self._scope, record, embed_later=is_later(embed))
+        stored = await self._memory.add_one(self._scope, *retired_within([record]), embed_later=is_later(embed))
         if stored is None:
             raise ForgottenError(f"source key {record.source_key!r} was deleted; add it under another key")
         return stored

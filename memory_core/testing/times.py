@@ -129,6 +129,19 @@ class TimeContract(Contract):
             run_sync(ann.put_many, [replace(new, source_key="another")])
         assert texts(everything(ann)) == ["Bergen, by the fjord"]
 
+    @pytest.mark.parametrize("ids", ["a", "ab", "abc"])
+    def test_records_that_supersede_each_other_in_a_circle_are_refused(self, ann: BoundMemory, ids: str) -> None:
+        following = dict(zip(ids, ids[1:] + ids[:1], strict=True))
+        drafts = [Draft(one, id=one, source_key=one, links=[Link("supersedes", following[one])]) for one in ids]
+        with pytest.raises(InvalidInputError, match="supersedes itself"):
+            run_sync(ann.add_many, drafts)
+        with pytest.raises(InvalidInputError, match="supersedes itself"):
+            run_sync(ann.put_many, drafts)
+        if len(drafts) == 1:
+            with pytest.raises(InvalidInputError, match="supersedes itself"):
+                run_sync(ann.add, drafts[0])
+        assert everything(ann) == []
+
     def test_superseding_reaches_no_further_than_the_handle(self, ann: BoundMemory, memory: Memory) -> None:
         (old,) = add(ann.bind(session="monday"), "one")
         bob = memory.bind(app="contract", user="bob")
