@@ -41,7 +41,7 @@ from memory_core.models import (
 from memory_core.progress import ProgressCallback, whole
 from memory_core.protocols import Home, ListRequest, SearchRequest, Store
 from memory_core.storage import optional
-from memory_core.superseding import retired_within, superseding
+from memory_core.superseding import insist_on_heir, retired_within, superseding
 from memory_core.where.checks import check_where
 from memory_core.where.value import Where
 
@@ -268,11 +268,16 @@ class Operations(Conversing):
         Raises:
             RecordNotFoundError: The owner has no such record.
             SupersededError: Another record has superseded it already.
+            DuplicateIdError: The draft's `source_key` belongs to a record already.
         """
         old = await self.get(id)
         if old is None:
             raise RecordNotFoundError(f"there is no memory {id!r}")
-        return await self.add(superseding(old, entry, self._memory.clock()))
+        draft = superseding(old, entry, self._memory.clock())
+        if draft.source_key is not None:
+            known = await self.list(where=replace(_ANY_STATE, source_keys=(draft.source_key,)), limit=1)
+            insist_on_heir(old, known.records)
+        return await self.add(draft)
 
     async def history(self, id: str) -> list[Version]:  # noqa: A002
         """The history of a record, oldest version first: texts of its predecessors, its own, and of its successors.

@@ -7,7 +7,7 @@ from dataclasses import replace
 from datetime import datetime
 
 from memory_core.draft_to_record import as_draft, check_links
-from memory_core.errors import InvalidInputError, SupersededError
+from memory_core.errors import DuplicateIdError, InvalidInputError, SupersededError
 from memory_core.models import Draft, Link, MemoryRecord
 
 
@@ -27,6 +27,20 @@ def superseding(old: MemoryRecord, entry: Draft | str, now: datetime) -> Draft:
     entry = as_draft(entry)
     links = (*check_links(entry.links), Link("supersedes", old.id))
     return replace(entry, links=links, valid_from=now if entry.valid_from is None else entry.valid_from)
+
+
+def insist_on_heir(old: MemoryRecord, known: Sequence[MemoryRecord]) -> None:
+    """Refuse a source key that is known: adding it would update its record, and supersede nothing.
+
+    Raises:
+        DuplicateIdError: The known record is another one than what superseded `old` in an earlier attempt.
+    """
+    for record in known:
+        if old.id not in superseded_by(record):
+            raise DuplicateIdError(
+                f"source key {record.source_key!r} belongs to the memory {record.id!r}, which adding it would update; "
+                f"supersede {old.id!r} under another key or without one"
+            )
 
 
 def retired(old: MemoryRecord, new: MemoryRecord) -> MemoryRecord:

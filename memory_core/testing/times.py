@@ -14,6 +14,7 @@ import pytest
 from memory_core import (
     BoundMemory,
     Draft,
+    DuplicateIdError,
     InvalidInputError,
     Link,
     Memory,
@@ -141,6 +142,22 @@ class TimeContract(Contract):
             with pytest.raises(InvalidInputError, match="supersedes itself"):
                 run_sync(ann.add, drafts[0])
         assert everything(ann) == []
+
+    def test_what_supersedes_a_record_is_new(self, ann: BoundMemory) -> None:
+        """Adding a known source key updates its record; a call that is repeated finds what it stored."""
+        old, other = add(ann, Draft("Oslo", source_key="home"), Draft("Rome", source_key="work"))
+        for key in ("home", "work"):
+            with pytest.raises(DuplicateIdError, match=key):
+                run_sync(ann.supersede, old.id, Draft("Bergen", source_key=key))
+        assert everything(ann) == [old, other]
+        new = run_sync(ann.supersede, old.id, Draft("Bergen", source_key="moved"))
+        assert run_sync(ann.supersede, old.id, Draft("Bergen", source_key="moved")) == new
+        assert everything(ann) == [other, new]
+
+    def test_a_put_that_supersedes_itself_stays_active(self, ann: BoundMemory) -> None:
+        (old,) = add(ann, Draft("Oslo", source_key="home"))
+        run_sync(ann.put_many, [Draft("Bergen", source_key="home", links=[Link("supersedes", old.id)])])
+        assert texts(everything(ann)) == ["Bergen"]
 
     def test_superseding_reaches_no_further_than_the_handle(self, ann: BoundMemory, memory: Memory) -> None:
         (old,) = add(ann.bind(session="monday"), "one")

@@ -147,7 +147,8 @@ def retire(db: sqlite3.Connection, scope: Scope, owner: int, new: Iterable[Memor
     """Mark the records in reach that these supersede."""
     for record in new:
         for old in superseded_by(record) if record.links else ():
-            _retire_one(db, scope, owner, old, record)
+            if old != record.id:  # a put may replace the very record that it names
+                _retire_one(db, scope, owner, old, record)
 
 
 def _retire_one(db: sqlite3.Connection, scope: Scope, owner: int, id: str, new: MemoryRecord) -> None:  # noqa: A002
