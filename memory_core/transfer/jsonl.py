@@ -21,11 +21,13 @@ from memory_core.errors import InvalidInputError
 from memory_core.json_values import encode_json
 from memory_core.loop import on_core
 from memory_core.memory import Memory
-from memory_core.models import Fingerprint, Scope
+from memory_core.models import STATES, Fingerprint, Page, Scope
 from memory_core.progress import Progress, ProgressCallback
+from memory_core.protocols import ListRequest, Store
 from memory_core.storage.shared.transfer import Carried, Copyable, Position, Tombstones
 from memory_core.transfer.lines import from_json, to_json
 from memory_core.transfer.migrate import port_of
+from memory_core.where.value import Where
 
 FORMAT: Final = "memory-core"
 VERSION: Final = 1
@@ -58,7 +60,8 @@ class Imported:
     written: int
     """Records that the target did not have, or in an earlier version."""
     kept: int
-    """Records that the target had in the same or a later version; they were not changed."""
+    """Records that the target had in the same or a later version, or another one under their source key; they were not
+    changed."""
 
 
 @runtime_checkable
@@ -199,8 +202,9 @@ async def import_jsonl(
     async def work() -> Imported:
         reader = _Reader(lines)
         head = await asyncio.to_thread(reader.head)
-        port = port_of(await memory.ready())
-        import_ = _Import(port, fresh=await _claim(port, head.secret, dry_run=dry_run), dry_run=dry_run)
+        store = await memory.ready()
+        port = port_of(store)
+        import_ = _Import(store, port, fresh=await _claim(port, head.secret, dry_run=dry_run), dry_run=dry_run)
         has_vectors = head.fingerprint is not None and head.fingerprint == await port.fingerprint()
         vector_bytes = 2 * head.fingerprint.dimensions if has_vectors and head.fingerprint is not None else None
         while batch := await asyncio.to_thread(reader.batch, vector_bytes):
@@ -332,6 +336,7 @@ def _parsed(number: int, line: bytes) -> Json:
 
 @dataclass(slots=True)
 class _Import:
+    target: Store
     port: Copyable
     fresh: bool
     """The target was empty, so nothing has to be compared."""
@@ -353,7 +358,21 @@ class _Import:
 
     async def _missing(self, scope: Scope, items: Sequence[Carried]) -> list[Carried]:
         known = {item.record.id: item for item in await self.port.take(scope, [item.record.id for item in items])}
-        return [item for item in items if _is_wanted(item, known.get(item.record.id))]
+        holders = await self._holders(scope, items)
+        return [
+            item
+            for item in items
+            if _is_wanted(item, known.get(item.record.id))
+            and holders.get(item.record.source_key, item.record.id) == item.record.id
+        ]
+
+    async def _holders(self, scope: Scope, items: Sequence[Carried]) -> dict[str | None, str]:
+        """The ids of the target's records by source key: one that was put again since has another id, and is newer."""
+        keys = tuple(item.record.source_key for item in items if item.record.source_key is not None)
+        where = Where(source_keys=keys, states=STATES)
+        request = ListRequest(where=where, order="newest", limit=BATCH, cursor=None, touch=False)
+        page = await self.target.list(scope, request) if keys else Page((), None)
+        return {record.source_key: record.id for record in page.records}
 
     async def settle(self) -> None:
         if self.scope is not None and not self.dry_run:

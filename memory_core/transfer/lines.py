@@ -56,7 +56,16 @@ def from_json(value: Mapping[str, Any], seq: int, vector_bytes: int | None) -> C
     vectors = tuple(b64decode(each, validate=True) for each in value.get("vectors", ()))
     if vector_bytes is None or any(len(vector) != vector_bytes for vector in vectors):
         vectors = ()
+    if not all(map(_is_finite, vectors)):
+        raise InvalidInputError("a vector contains something that is not a finite number")
     return Carried(record, seq, earlier, vectors)
+
+
+def _is_finite(vector: bytes) -> bool:
+    """Whether a row of float16 can be compared; with any other, every later search would find nothing."""
+    import numpy as np  # noqa: PLC0415  (only an import with vectors needs it)
+
+    return bool(np.isfinite(np.frombuffer(vector, np.float16)).all())
 
 
 def _revision(rev: object, text: object, until: str) -> Revision:

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
+import struct
 import subprocess
 import sys
 import time
+from base64 import b64encode
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from datetime import datetime, timedelta, timezone
@@ -17,7 +20,19 @@ from uuid import uuid4
 import pytest
 from qdrant_client import QdrantClient
 
-from memory_core import Draft, ForgottenError, InvalidInputError, Link, Memory, Patch, Progress, Scope, Where, run_sync
+from memory_core import (
+    Draft,
+    DuplicateIdError,
+    ForgottenError,
+    InvalidInputError,
+    Link,
+    Memory,
+    Patch,
+    Progress,
+    Scope,
+    Where,
+    run_sync,
+)
 from memory_core.app.main import main
 from memory_core.loop import on_core
 from memory_core.storage.qdrant.store import QdrantStore
@@ -139,6 +154,26 @@ def test_a_newer_version_at_the_target_is_kept(source: Memory, tmp_path: Path) -
     assert record.text == "corrected since"
 
 
+def test_a_source_key_that_was_put_again_since_keeps_its_new_record(source: Memory) -> None:
+    ann = source.bind(user="ann")
+    run_sync(ann.put_many, [Draft("dark", source_key="theme")])
+    lines, done = exported(source)
+    run_sync(lambda: ann.put_many([], remove=["theme"]))
+    run_sync(ann.put_many, [Draft("light", source_key="theme")])
+    assert imported(source, lines) == Imported(done.records, 0, done.records)
+    found = run_sync(lambda: ann.list(where=Where(source_keys=["theme"])))
+    assert [record.text for record in found.records] == ["light"]
+
+
+def test_a_source_key_of_two_records_is_refused(source: Memory, tmp_path: Path) -> None:
+    lines, _ = exported(source)
+    keyed = [json.loads(line) for line in lines[1:3]]
+    for value in keyed:
+        value["record"]["source_key"] = "twice"
+    with file(tmp_path / "target.db") as target, pytest.raises(DuplicateIdError, match="'twice' belongs to another"):
+        imported(target, [lines[0], *(f"{json.dumps(value)}\n".encode() for value in keyed), *lines[3:]])
+
+
 def test_memories_of_another_store_are_not_mixed_up(source: Memory, tmp_path: Path) -> None:
     lines, _ = exported(source)
     with file(tmp_path / "target.db") as target:
@@ -154,6 +189,8 @@ def test_a_dry_run_checks_everything_and_writes_nothing(source: Memory, tmp_path
         assert imported(target, lines, dry_run=True) == Imported(done.records, done.records, 0)
         assert state(target) == {}
 
+
+NANS = b64encode(struct.pack("<e", float("nan")) * WordEmbedder().fingerprint.dimensions)
 
 DAMAGE: dict[str, tuple[Callable[[Lines], Lines], str]] = {
     "no first line": (lambda lines: lines[1:], "not the first line of an export"),
@@ -191,6 +228,10 @@ DAMAGE: dict[str, tuple[Callable[[Lines], Lines], str]] = {
         "an earlier text contains '\\ud800'",
     ),
     "no record": (lambda lines: [lines[0], b"{}\n"], "line 2 is not a record"),
+    "a vector that cannot be compared": (
+        lambda lines: [lines[0], re.sub(rb'"vectors":\["[^"]*"', b'"vectors":["' + NANS + b'"', lines[1])],
+        "a vector contains something that is not a finite number",
+    ),
     "bad vectors": (lambda lines: [lines[0], lines[1].replace(b'"vectors":["', b'"vectors":["?')], "line 2 is not"),
 }
 
