@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -11,6 +13,8 @@ import pytest
 from tests.app.conftest import Run
 
 PROGRAM = f"{sys.executable} -m memory_core"
+BOUND = "setpriv --bounding-set=-dac_override,-dac_read_search" if os.getuid() == 0 else ""
+"""Permissions apply to root, too."""
 
 
 @pytest.fixture(autouse=True)
@@ -84,3 +88,24 @@ def test_a_closed_stream_is_an_empty_one(script: str, code: int) -> None:
     assert done.returncode == code, done.stderr
     assert "defect" not in done.stderr
     assert "Traceback" not in done.stderr
+
+
+@pytest.mark.skipif(bool(BOUND) and shutil.which("setpriv") is None, reason="root needs setpriv for this")
+@pytest.mark.parametrize("name", [".", "memory.db"])
+def test_a_memory_that_may_only_be_read_is_read(run: Run, tmp_path: Path, name: str) -> None:
+    """In a folder or as a file without permission to write, such as an archive or a volume of a container."""
+    run("add", "The spare key is with Mrs Okafor")
+    run("export", "all.jsonl")
+    (tmp_path / name).chmod(0o555 if name == "." else 0o444)
+    only_reading = f"{BOUND} {PROGRAM}"
+    try:
+        for command in ("search key", "check", "export -"):
+            done = shell(f"{only_reading} {command}")
+            assert (done.returncode, done.stdout != "") == (0, True), done.stderr
+        for command in ("add tea", "erase --yes", "import all.jsonl"):
+            done = shell(f"{only_reading} {command}")
+            assert done.returncode == 2, done.stdout
+            assert "may not write the memory file or its folder" in done.stderr
+    finally:
+        (tmp_path / name).chmod(0o755)
+    assert run("stats", "--json").value["records"] == 1
