@@ -100,7 +100,9 @@ class Operations(Conversing):
             add_once = import_module("memory_core.lifecycle.maintaining").add_once
             return cast("MemoryRecord", await add_once(self, entry, embed=embed, on_duplicate=on_duplicate))
         record = await off_loop(is_long([entry]), complete, entry, self._scope, self._memory.clock())
-        stored = await self._memory.add_one(self._scope, *retired_within([record]), embed_later=is_later(embed))
+        if record.links:
+            (record,) = retired_within([record])
+        stored = await self._memory.add_one(self._scope, record, embed_later=is_later(embed))
         if stored is None:
             raise ForgottenError(f"source key {record.source_key!r} was deleted; add it under another key")
         return stored
@@ -275,8 +277,7 @@ class Operations(Conversing):
             raise RecordNotFoundError(f"there is no memory {id!r}")
         draft = superseding(old, entry, self._memory.clock())
         if draft.source_key is not None:
-            known = await self.list(where=replace(_ANY_STATE, source_keys=(draft.source_key,)), limit=1)
-            insist_on_heir(old, known.records)
+            insist_on_heir(old, await self._found(replace(_ANY_STATE, source_keys=(draft.source_key,))))
         return await self.add(draft)
 
     async def history(self, id: str) -> list[Version]:  # noqa: A002
@@ -287,8 +288,7 @@ class Operations(Conversing):
         Raises:
             RecordNotFoundError: The owner has no such record.
         """
-        check_key("id", id)
-        chain = await self._run(lambda store, scope: history(store, scope, id))
+        chain = await self._run(lambda store, scope: history(store, scope, check_key("id", id)))
         if not chain:
             raise RecordNotFoundError(f"there is no memory {id!r}")
         return chain
