@@ -9,7 +9,7 @@ and small enough that no single call keeps other users of the process waiting. T
 from __future__ import annotations
 
 from collections.abc import Collection
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from reprlib import Repr
 from typing import Final, TypeGuard, cast
 
@@ -56,6 +56,7 @@ ASCII."""
 
 LONG_CHARS: Final = 1_000
 """Characters whose analysis takes about a millisecond; longer texts are not analysed on the core loop."""
+_MICROSECOND: Final = timedelta(microseconds=1)
 _WIDE: Final = 8
 """A character outside ASCII takes as long as this many ASCII characters."""
 
@@ -132,6 +133,20 @@ def check_time(name: str, value: object) -> datetime:
         return value.astimezone(UTC)
     except OverflowError as cause:
         raise InvalidInputError(f"{name} {value.isoformat()} is outside the years 1 to 9999 in UTC") from cause
+
+
+def shifted(moment: datetime, by: timedelta) -> datetime:
+    """The moment so much later or earlier; beyond the first or the last moment that can be stored, that one."""
+    try:
+        return moment + by
+    except OverflowError:
+        return datetime.max.replace(tzinfo=UTC) if by > timedelta() else datetime.min.replace(tzinfo=UTC)
+
+
+def until_after(moment: datetime) -> datetime | None:
+    """The `Where.until` that still admits this moment."""
+    later = shifted(moment, _MICROSECOND)
+    return later if later > moment else None
 
 
 def check_texts(name: str, value: object, most: int = MAX_LISTED) -> tuple[str, ...]:

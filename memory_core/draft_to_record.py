@@ -25,7 +25,7 @@ from memory_core.checks import (
 )
 from memory_core.checks import is_long as texts_are_long
 from memory_core.errors import ConflictError, InvalidInputError, ScopeError
-from memory_core.json_values import UNSET, check_json, least_bytes
+from memory_core.json_values import UNSET, check_json, is_same_json, least_bytes
 from memory_core.models import (
     PASSAGE_END,
     RELATIONS,
@@ -174,7 +174,9 @@ def patched(record: MemoryRecord, patch: Patch, now: datetime) -> MemoryRecord:
             changes[item.name] = _CHECKS[item.name](value)
     if "kind" in changes and "tier" not in changes and record.tier == _tier(None, record.kind):
         changes["tier"] = _tier(None, str(changes["kind"]))
-    changes = {name: value for name, value in changes.items() if getattr(record, name) != value}
+    if "data" in changes and is_same_json(changes["data"], record.data):
+        del changes["data"]
+    changes = {name: value for name, value in changes.items() if name == "data" or getattr(record, name) != value}
     if not changes:
         return record
     if "text" in changes:

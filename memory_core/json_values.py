@@ -239,6 +239,13 @@ def _cell(value: object) -> str:
 encode_json: Final[Callable[[object], str]] = json.JSONEncoder(separators=(",", ":"), allow_nan=False).encode
 """Compact JSON in ASCII, the form in which data is stored."""
 
+_encode_sorted: Final[Callable[[object], str]] = json.JSONEncoder(separators=(",", ":"), sort_keys=True).encode
+
+
+def is_same_json(one: object, other: object) -> bool:
+    """Whether two JSON values are the same: unlike `==`, `1`, `1.0` and `true` differ. The order of keys is ignored."""
+    return one == other and (not one or _encode_sorted(one) == _encode_sorted(other))
+
 
 def check_json(name: str, value: object, most: int) -> tuple[Any, int]:
     """A copy of a JSON value and its size in bytes, if it would come back unchanged and has at most `most` bytes."""

@@ -233,7 +233,9 @@ class CoreLoop:
     def _main(self) -> None:
         asyncio.set_event_loop(self.loop)
         while True:
-            self.loop.run_forever()
+            # The caller of what raised them gets them, and the loop goes on for everybody else.
+            with suppress(SystemExit, KeyboardInterrupt):
+                self.loop.run_forever()
             while self._brief:
                 self._brief.popleft()()
 
@@ -241,7 +243,7 @@ class CoreLoop:
 def _begin(begin: Callable[[asyncio.Future[T]], object], promise: asyncio.Future[T]) -> None:
     try:
         begin(promise)
-    except Exception as error:  # noqa: BLE001  (any error belongs to the caller)
+    except BaseException as error:  # noqa: BLE001  (any error belongs to the caller)
         answer([(promise, None, error)])
 
 
@@ -292,6 +294,12 @@ async def on_core(fn: Callable[P, Coroutine[object, object, T]], /, *args: P.arg
     if home is core.loop:
         return await fn(*args, **kwargs)
     return await core.crossing(home).call(fn(*args, **kwargs))
+
+
+def is_cancelled() -> bool:
+    """Whether this task was asked to stop; otherwise a `CancelledError` comes from what it awaits."""
+    task = asyncio.current_task()
+    return task is not None and task.cancelling() > 0
 
 
 async def off_loop(is_long: bool, fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:  # noqa: FBT001

@@ -36,7 +36,7 @@ from memory_core.loop import OF_PARENT, CoreLoop, core_loop, on_core, promised
 from memory_core.models import MemoryRecord, Page, Quota, Scope, utc_now
 from memory_core.progress import ProgressCallback
 from memory_core.protocols import Adding, BackingUp, Clock, Embedder, Listing, ListRequest, Reembedding, Store
-from memory_core.settings import DEFAULT_EMBEDDER, Default, insist_on_file, insist_on_kinds, made
+from memory_core.settings import DEFAULT_EMBEDDER, Default, insist_on_file, insist_on_kinds, made, utc_clock
 from memory_core.sync import run_sync
 
 logger = logging.getLogger(__name__)
@@ -79,7 +79,7 @@ class Memory:
     ) -> None:
         insist_on_kinds(store, embedder)
         insist_on_file(store, quota, read_only=read_only)
-        self.clock = clock
+        self.clock = utc_clock(clock)
         self._chunker = chunker
         self._quota = quota
         self._read_only = read_only

@@ -41,7 +41,7 @@ from memory_core.models import (
 from memory_core.progress import ProgressCallback, whole
 from memory_core.protocols import Home, ListRequest, SearchRequest, Store
 from memory_core.storage import optional
-from memory_core.superseding import retired_within, superseding
+from memory_core.superseding import insist_on_heir, retired_within, superseding
 from memory_core.where.checks import check_where
 from memory_core.where.value import Where
 
@@ -100,6 +100,8 @@ class Operations(Conversing):
             add_once = import_module("memory_core.lifecycle.maintaining").add_once
             return cast("MemoryRecord", await add_once(self, entry, embed=embed, on_duplicate=on_duplicate))
         record = await off_loop(is_long([entry]), complete, entry, self._scope, self._memory.clock())
+        if record.links:
+            (record,) = retired_within([record])
         stored = await self._memory.add_one(self._scope, record, embed_later=is_later(embed))
         if stored is None:
             raise ForgottenError(f"source key {record.source_key!r} was deleted; add it under another key")
@@ -268,11 +270,15 @@ class Operations(Conversing):
         Raises:
             RecordNotFoundError: The owner has no such record.
             SupersededError: Another record has superseded it already.
+            DuplicateIdError: The draft's `source_key` belongs to a record already.
         """
         old = await self.get(id)
         if old is None:
             raise RecordNotFoundError(f"there is no memory {id!r}")
-        return await self.add(superseding(old, entry, self._memory.clock()))
+        draft = superseding(old, entry, self._memory.clock())
+        if draft.source_key is not None:
+            insist_on_heir(old, await self._found(replace(_ANY_STATE, source_keys=(draft.source_key,))))
+        return await self.add(draft)
 
     async def history(self, id: str) -> list[Version]:  # noqa: A002
         """The history of a record, oldest version first: texts of its predecessors, its own, and of its successors.
@@ -282,8 +288,7 @@ class Operations(Conversing):
         Raises:
             RecordNotFoundError: The owner has no such record.
         """
-        check_key("id", id)
-        chain = await self._run(lambda store, scope: history(store, scope, id))
+        chain = await self._run(lambda store, scope: history(store, scope, check_key("id", id)))
         if not chain:
             raise RecordNotFoundError(f"there is no memory {id!r}")
         return chain

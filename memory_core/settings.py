@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 from typing import Final
 
-from memory_core.checks import shown
+from memory_core.checks import check_time, shown
 from memory_core.errors import InvalidInputError
-from memory_core.models import Quota
-from memory_core.protocols import Embedder
+from memory_core.models import Quota, utc_now
+from memory_core.protocols import Clock, Embedder
 
 
 class Default:
@@ -46,6 +46,11 @@ def insist_on_file(store: object, quota: object, *, read_only: bool) -> None:
         raise InvalidInputError(f"quota and read_only are for memories in a file, not for a {type(store).__name__}")
     if store == ":memory:" and read_only:
         raise InvalidInputError("':memory:' is empty when it is opened; read_only=True needs an existing file")
+
+
+def utc_clock(clock: Clock) -> Clock:
+    """The clock in UTC; it refuses a time without a zone when it is asked for one."""
+    return utc_now if clock is utc_now else lambda: check_time("the time of the clock", clock())
 
 
 def made(embedder: Embedder | Default) -> Embedder:

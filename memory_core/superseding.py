@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 
 from memory_core.draft_to_record import as_draft, check_links
-from memory_core.errors import SupersededError
+from memory_core.errors import DuplicateIdError, InvalidInputError, SupersededError
 from memory_core.models import Draft, Link, MemoryRecord
 
 
@@ -29,6 +29,20 @@ def superseding(old: MemoryRecord, entry: Draft | str, now: datetime) -> Draft:
     return replace(entry, links=links, valid_from=now if entry.valid_from is None else entry.valid_from)
 
 
+def insist_on_heir(old: MemoryRecord, known: Sequence[MemoryRecord]) -> None:
+    """Refuse a source key that is known: adding it would update its record, and supersede nothing.
+
+    Raises:
+        DuplicateIdError: The known record is another one than what superseded `old` in an earlier attempt.
+    """
+    for record in known:
+        if old.id not in superseded_by(record):
+            raise DuplicateIdError(
+                f"source key {record.source_key!r} belongs to the memory {record.id!r}, which adding it would update; "
+                f"supersede {old.id!r} under another key or without one"
+            )
+
+
 def retired(old: MemoryRecord, new: MemoryRecord) -> MemoryRecord:
     """The old record after `new` supersedes it: archived, and valid until `new` becomes valid.
 
@@ -46,6 +60,7 @@ def retired_within(records: Sequence[MemoryRecord]) -> list[MemoryRecord]:
 
     Raises:
         SupersededError: Two records supersede the same record.
+        InvalidInputError: A record supersedes itself, at once or through others: no read would find any of them.
     """
     heirs: dict[str, MemoryRecord] = {}
     for record in records:
@@ -53,7 +68,21 @@ def retired_within(records: Sequence[MemoryRecord]) -> list[MemoryRecord]:
             if old in heirs:
                 raise already_superseded(old)
             heirs[old] = record
+    _insist_on_ends(heirs)
     return [retired(record, heirs[record.id]) if record.id in heirs else record for record in records]
+
+
+def _insist_on_ends(heirs: Mapping[str, MemoryRecord]) -> None:
+    """Refuse records that supersede each other in a circle."""
+    known: set[str] = set()
+    for start in heirs:
+        chain, id = set[str](), start  # noqa: A001  (the record's own word)
+        while id in heirs and id not in known:
+            known.add(id)
+            chain.add(id)
+            id = heirs[id].id  # noqa: A001
+        if id in chain:
+            raise InvalidInputError(f"memory {id!r} supersedes itself, so it would never be found; leave out that link")
 
 
 def superseded_by(record: MemoryRecord) -> list[str]:

@@ -206,3 +206,28 @@ def test_a_promise_that_cannot_be_made_or_kept_harms_nobody_else() -> None:
     answer([(left, 1, None), (kept, 2, None)])
     assert here.run_until_complete(kept) == 2
     here.close()
+
+
+@pytest.mark.parametrize("kind", [SystemExit, KeyboardInterrupt])
+def test_what_ends_a_program_reaches_its_caller_and_harms_nobody_else(kind: type[BaseException]) -> None:
+    """Such as a callback for progress, or a chunker, that calls `sys.exit`."""
+
+    async def leave() -> None:
+        raise kind("leaving")
+
+    def refuse(_: asyncio.Future[int]) -> None:
+        raise kind("leaving")
+
+    async def ask() -> int:
+        others = asyncio.create_task(on_core(_double, 3))
+        with pytest.raises(kind, match="leaving"):
+            await on_core(leave)
+        with pytest.raises(kind, match="leaving"):
+            await promised(refuse)
+        return await others
+
+    for _ in range(2):
+        assert asyncio.run(asyncio.wait_for(ask(), 30)) == 6
+        with pytest.raises(kind, match="leaving"):
+            run_sync(leave)
+    assert run_sync(_double, 4) == 8

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+import os
 import sys
 from collections.abc import Awaitable, Callable, Generator, Mapping
 from contextlib import contextmanager
@@ -24,7 +25,7 @@ from memory_core.errors import InvalidInputError, StoreUnavailableError
 from memory_core.handle import BoundMemory
 from memory_core.memory import Memory
 from memory_core.progress import ProgressCallback, progress_bar
-from memory_core.transfer.migrate import exists, memory_at
+from memory_core.transfer.migrate import exists, is_server, memory_at
 
 File = Annotated[
     str | None,
@@ -70,7 +71,7 @@ class Door:
         return Path(self.settings.file).expanduser()
 
     async def memory(self, *, create: bool = False, words_only: bool = False) -> Memory:
-        """The open memory.
+        """The open memory; a file that this user can only read is opened so.
 
         Raises:
             StoreUnavailableError: There is no such file, and the command does not create one.
@@ -80,9 +81,20 @@ class Door:
                 raise StoreUnavailableError(
                     f"there is no memory file {self.settings.file!r}; `memory-core add` creates it"
                 )
-            self._memory = memory_at(self.settings.file, None if words_only else embedder_of(self.settings.embedder))
+            embedder = None if words_only else embedder_of(self.settings.embedder)
+            if self._is_only_readable():
+                self._memory = Memory(self.path, embedder=embedder, read_only=True)
+            else:
+                self._memory = memory_at(self.settings.file, embedder)
             await self._memory.open()
         return self._memory
+
+    def _is_only_readable(self) -> bool:
+        """Whether it is a file that cannot be written, or one in a folder where SQLite cannot write beside it."""
+        if is_server(self.settings.file) or not self.path.is_file():
+            return False
+        path = self.path.resolve()
+        return os.access(path, os.R_OK) and not (os.access(path, os.W_OK) and os.access(path.parent, os.W_OK))
 
     async def owner(self, *, create: bool = False) -> BoundMemory:
         """The handle of the owner."""

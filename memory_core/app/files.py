@@ -101,10 +101,21 @@ def _new_path(name: str, *, overwrite: bool) -> Generator[Path]:
     path = Path(name).expanduser()
     if path.is_dir() or (path.exists() and not overwrite):
         raise InvalidInputError(f"there is {name!r} already; give another name, or --overwrite to replace a file")
+    if path.is_file() and _is_memory(path):
+        raise InvalidInputError(f"{name!r} is a memory, which an export would destroy; give another name")
     with tempfile.TemporaryDirectory(prefix=f".{path.name[:100]}.", dir=path.parent) as folder:
         made = Path(folder) / path.name
         yield made
         made.replace(path)
+
+
+def _is_memory(path: Path) -> bool:
+    from memory_core.storage.sqlite.files import file_header, file_problems_explained  # noqa: PLC0415  (for files only)
+    from memory_core.storage.sqlite.schema import APPLICATION_ID  # noqa: PLC0415
+
+    with file_problems_explained(f"the file {str(path)!r}"):
+        found = file_header(path.resolve())
+    return found is not None and found.application == APPLICATION_ID
 
 
 async def migrate_(

@@ -56,8 +56,12 @@ def settings(*, file: str | None, app: str | None, user: str | None, embedder: s
     """Complete what the options say.
 
     Raises:
-        InvalidInputError: The configuration file cannot be used.
+        InvalidInputError: The configuration file cannot be used; or an option is empty, as where a script has an unset
+            variable: the default would be another memory, or somebody else's.
     """
+    for name, given in {"file": file, "app": app, "user": user, "embedder": embedder}.items():
+        if given == "":
+            raise InvalidInputError(f"--{name} must not be empty; leave it out for the default")
     known = _configured()
     named = user or os.environ.get("MEMORY_CORE_USER") or known.get("user")
     return Settings(

@@ -13,7 +13,7 @@ from rich.console import Console, Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from memory_core.errors import FingerprintError
+from memory_core.errors import FingerprintError, ReadOnlyError
 from memory_core.json_values import encode_json
 from memory_core.models import Component, Hit, MemoryRecord
 from memory_core.recall.values import Considered, Reason
@@ -75,6 +75,8 @@ def complain(text: str) -> None:
 
 def sentence(error: Exception) -> str:
     """What an error says, with the way out of this program."""
+    if isinstance(error, ReadOnlyError):
+        return "this user may not write the memory file or its folder, so it is only read; nothing was changed"
     if not isinstance(error, FingerprintError):
         return str(error)
     found = str(error).partition(";")[0]  # what follows is for Python

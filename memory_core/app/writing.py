@@ -56,9 +56,9 @@ async def add(  # noqa: PLR0913  (an option each)
 def _moment(text: str | None) -> datetime | None:
     try:
         found = None if text is None else datetime.fromisoformat(text)
-    except ValueError as error:
+        return found.astimezone() if found is not None and found.tzinfo is None else found
+    except (ValueError, OverflowError) as error:  # also local time at the first or the last day of the calendar
         raise InvalidInputError(f"--at must be a time such as 2026-03-02T09:12+01:00, not {shown(text)}") from error
-    return found.astimezone() if found is not None and found.tzinfo is None else found
 
 
 def _object(text: str | None) -> dict[str, Any]:  # JSON, checked when it is stored

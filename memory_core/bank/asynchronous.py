@@ -6,7 +6,7 @@ import asyncio
 import hashlib
 import logging
 from collections.abc import Callable, Coroutine, Iterable, Sequence
-from datetime import UTC, timedelta
+from datetime import UTC
 from typing import Final, TypeVar
 
 from memory_core.bank.entries import (
@@ -23,7 +23,7 @@ from memory_core.bank.entries import (
     summary_of,
     title_of,
 )
-from memory_core.checks import MAX_LIMIT, MAX_LINKS, MAX_TEXT_CHARS, check_key
+from memory_core.checks import MAX_LIMIT, MAX_LINKS, MAX_TEXT_CHARS, check_key, until_after
 from memory_core.errors import ConflictError, RecordNotFoundError, reason_for_log
 from memory_core.handle import BoundMemory
 from memory_core.loop import on_core
@@ -106,7 +106,7 @@ class AsyncMemoryBank:
             tags_any=query.tags,
             min_importance=query.min_importance,
             since=None if query.date_from is None else query.date_from.astimezone(UTC),
-            until=None if date_to is None else date_to.astimezone(UTC) + timedelta(microseconds=1),
+            until=None if date_to is None else until_after(date_to.astimezone(UTC)),
         )
         found = await self._records(where)
         found.sort(key=lambda record: (record.importance, record.occurred_at, place_of(record)), reverse=True)

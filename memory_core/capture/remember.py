@@ -10,7 +10,7 @@ from typing import Final, Literal, Protocol
 from memory_core.capture.alignment import LOOK_BACK
 from memory_core.capture.known_messages import key_behind, key_of, keys_of, known_records, within
 from memory_core.capture.message_to_draft import MESSAGE_KIND
-from memory_core.checks import MAX_LISTED
+from memory_core.checks import MAX_LISTED, shifted
 from memory_core.models import STATES, Draft, MemoryRecord, Order, Page, Patch, Scope
 from memory_core.where.value import Where
 
@@ -130,12 +130,12 @@ def _times(
     """The time of each message: its own, or else now, or a time next to the known messages around it."""
     times: list[datetime] = []
     last_known = max(known, default=-1)
-    latest = max([now, *(record.occurred_at + _STEP for record in last[-1:])])
-    first = min((record.occurred_at - place * _STEP for place, record in known.items()), default=latest)
+    latest = max([now, *(shifted(record.occurred_at, _STEP) for record in last[-1:])])
+    first = min((shifted(record.occurred_at, -place * _STEP) for place, record in known.items()), default=latest)
     for place, draft in enumerate(drafts):
         given = known[place].occurred_at if place in known else draft.occurred_at
         if given is None:
-            after = times[-1] + _STEP if times else first
+            after = shifted(times[-1], _STEP) if times else first
             given = after if place < last_known else max(after, latest)
         times.append(given)
     return times
@@ -152,6 +152,6 @@ async def _in_order(
     for place in sorted(stored):
         record, before = stored[place], records[-1].occurred_at if records else None
         if place in movable and before is not None and record.occurred_at <= before:
-            record = await handle.update(record.id, Patch(occurred_at=before + _STEP))
+            record = await handle.update(record.id, Patch(occurred_at=shifted(before, _STEP)))
         records.append(record)
     return records

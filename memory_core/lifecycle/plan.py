@@ -23,6 +23,8 @@ Reason = Literal[
     "extracted", "summary", "reflection", "duplicate", "correction", "faded", "expired", "budget", "deleted"
 ]
 Period = Literal["day", "week", "month"]
+_Duplicates = Literal["merge", "propose", "keep"]
+_Contradictions = Literal["supersede", "propose", "keep"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -33,12 +35,12 @@ class MaintainPolicy(Value):
     was said and done. Records with the tag `pinned` stay active.
 
     Raises:
-        InvalidInputError: A number is out of range.
+        InvalidInputError: A number is out of range, or a word is none of those named.
     """
 
-    duplicates: Literal["merge", "propose", "keep"] = "merge"
+    duplicates: _Duplicates = "merge"
     """For records that say the same: one stays and gets the tags of the others, which become `compacted`."""
-    contradictions: Literal["supersede", "propose", "keep"] = "propose"
+    contradictions: _Contradictions = "propose"
     """For a statement that a later one corrects: it is archived, and its validity ends when the later one begins."""
     half_lives: Mapping[str, float] = field(default_factory=dict[str, float])
     """For each kind, the days after which an unread record has half its strength; other kinds do not fade. A record
@@ -61,6 +63,8 @@ class MaintainPolicy(Value):
     """The records to maintain."""
 
     def __post_init__(self) -> None:
+        check_one_of("duplicates", self.duplicates, get_args(_Duplicates))
+        check_one_of("contradictions", self.contradictions, get_args(_Contradictions))
         for name, times in (("half-life", self.half_lives), ("lifetime", self.lifetimes)):
             for kind, days in times.items():
                 if not 0 < days < float("inf"):
@@ -69,7 +73,7 @@ class MaintainPolicy(Value):
             check_one_of("period", period, get_args(Period))
         for name in ("most_records", "most_bytes", "compact_after", "delete_after"):
             value = getattr(self, name)
-            if value is not None and value < 0:
+            if value is not None and not value >= 0:  # NaN is no limit, either
                 raise InvalidInputError(f"{name} must be 0 or more, or None for no limit, not {value!r}")
 
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import TYPE_CHECKING, Final
 
-from memory_core.checks import check_text
+from memory_core.checks import check_text, until_after
 from memory_core.models import STATES, Hit, MemoryRecord
 from memory_core.protocols import Searching
 from memory_core.recall.block import block_of, line_of, longest_text
@@ -35,7 +35,6 @@ _AROUND: Final = 10
 """Turns of a session that are read to find a turn's neighbor, since several may have the same time."""
 _MOST_FOLLOWED: Final = 24
 """Neighbors and links are followed from at most this many of the best candidates."""
-_MOMENT: Final = timedelta(microseconds=1)
 
 
 async def recall_for(
@@ -128,7 +127,7 @@ async def _neighbor(handle: Searching, record: MemoryRecord, where: Where, *, is
     if is_after:
         around = replace(where, session=record.session, since=at)
     else:
-        around = replace(where, session=record.session, until=at + _MOMENT)
+        around = replace(where, session=record.session, until=until_after(at))
     page = await handle.list(where=around, order="oldest" if is_after else "newest", limit=_AROUND)
     places = [n for n, each in enumerate(page.records) if each.id == record.id]
     rest = page.records[places[0] + 1 :] if places else ()

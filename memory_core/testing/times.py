@@ -14,6 +14,7 @@ import pytest
 from memory_core import (
     BoundMemory,
     Draft,
+    DuplicateIdError,
     InvalidInputError,
     Link,
     Memory,
@@ -128,6 +129,35 @@ class TimeContract(Contract):
         with pytest.raises(SupersededError, match=old.id):
             run_sync(ann.put_many, [replace(new, source_key="another")])
         assert texts(everything(ann)) == ["Bergen, by the fjord"]
+
+    @pytest.mark.parametrize("ids", ["a", "ab", "abc"])
+    def test_records_that_supersede_each_other_in_a_circle_are_refused(self, ann: BoundMemory, ids: str) -> None:
+        following = dict(zip(ids, ids[1:] + ids[:1], strict=True))
+        drafts = [Draft(one, id=one, source_key=one, links=[Link("supersedes", following[one])]) for one in ids]
+        with pytest.raises(InvalidInputError, match="supersedes itself"):
+            run_sync(ann.add_many, drafts)
+        with pytest.raises(InvalidInputError, match="supersedes itself"):
+            run_sync(ann.put_many, drafts)
+        if len(drafts) == 1:
+            with pytest.raises(InvalidInputError, match="supersedes itself"):
+                run_sync(ann.add, drafts[0])
+        assert everything(ann) == []
+
+    def test_what_supersedes_a_record_is_new(self, ann: BoundMemory) -> None:
+        """Adding a known source key updates its record; a call that is repeated finds what it stored."""
+        old, other = add(ann, Draft("Oslo", source_key="home"), Draft("Rome", source_key="work"))
+        for key in ("home", "work"):
+            with pytest.raises(DuplicateIdError, match=key):
+                run_sync(ann.supersede, old.id, Draft("Bergen", source_key=key))
+        assert everything(ann) == [old, other]
+        new = run_sync(ann.supersede, old.id, Draft("Bergen", source_key="moved"))
+        assert run_sync(ann.supersede, old.id, Draft("Bergen", source_key="moved")) == new
+        assert everything(ann) == [other, new]
+
+    def test_a_put_that_supersedes_itself_stays_active(self, ann: BoundMemory) -> None:
+        (old,) = add(ann, Draft("Oslo", source_key="home"))
+        run_sync(ann.put_many, [Draft("Bergen", source_key="home", links=[Link("supersedes", old.id)])])
+        assert texts(everything(ann)) == ["Bergen"]
 
     def test_superseding_reaches_no_further_than_the_handle(self, ann: BoundMemory, memory: Memory) -> None:
         (old,) = add(ann.bind(session="monday"), "one")

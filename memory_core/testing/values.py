@@ -82,6 +82,19 @@ class ValueContract(Contract):
         assert read is not None
         assert repr(read.data) == repr(record.data) == repr(data)  # 1, 1.0 and True are equal but not the same
 
+    @pytest.mark.parametrize("after", [{"seen": True}, {"seen": 1.0}, {"seen": [1]}], ids=repr)
+    @pytest.mark.parametrize("before", [{"seen": 1}, {"seen": [True]}], ids=repr)
+    def test_data_that_only_python_takes_for_equal_is_changed(
+        self, ann: BoundMemory, before: dict[str, Any], after: dict[str, Any]
+    ) -> None:
+        """In Python `1 == 1.0 == True`; in JSON they differ."""
+        (record,) = add(ann, Draft("x", data=before, source_key="key"))
+        changed = run_sync(ann.update, record.id, Patch(data=after))
+        assert repr(changed.data) == repr(everything(ann)[0].data) == repr(after)
+        assert run_sync(ann.update, record.id, Patch(data=after)) == changed  # version included
+        (again,) = add(ann, Draft("x", data=before, source_key="key"))
+        assert repr(again.data) == repr(everything(ann)[0].data) == repr(before)
+
     @pytest.mark.parametrize(
         "data",
         [{1: "a"}, {"a": (1, 2)}, {"a": {1, 2}}, {"a": float("nan")}, {"a": b"x"}, [1], "text", None],

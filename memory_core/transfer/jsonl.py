@@ -10,24 +10,24 @@ from __future__ import annotations
 
 import asyncio
 import json
-from base64 import b64decode, b64encode
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
-from datetime import datetime
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass
 from functools import partial
 from hashlib import blake2b
 from typing import Any, Final, Protocol, cast, runtime_checkable
 
-from memory_core.checks import check_time
-from memory_core.draft_to_record import check_draft
+from memory_core.checks import shown
 from memory_core.errors import InvalidInputError
 from memory_core.json_values import encode_json
 from memory_core.loop import on_core
 from memory_core.memory import Memory
-from memory_core.models import STATES, Draft, Fingerprint, MemoryRecord, Scope
+from memory_core.models import STATES, Fingerprint, Page, Scope
 from memory_core.progress import Progress, ProgressCallback
+from memory_core.protocols import ListRequest, Store
 from memory_core.storage.shared.transfer import Carried, Copyable, Position, Tombstones
+from memory_core.transfer.lines import from_json, to_json
 from memory_core.transfer.migrate import port_of
+from memory_core.where.value import Where
 
 FORMAT: Final = "memory-core"
 VERSION: Final = 1
@@ -37,7 +37,6 @@ HASHES: Final = 1_000
 """Forgotten source keys in a line."""
 MAX_LINE_BYTES: Final = 1 << 28
 """Longer than the line of any record."""
-_DRAFT: Final = tuple(each.name for each in fields(Draft) if each.name != "passages")  # which are in the text
 
 Json = dict[str, Any]  # one line
 
@@ -61,7 +60,8 @@ class Imported:
     written: int
     """Records that the target did not have, or in an earlier version."""
     kept: int
-    """Records that the target had in the same or a later version; they were not changed."""
+    """Records that the target had in the same or a later version, or another one under their source key; they were not
+    changed."""
 
 
 @runtime_checkable
@@ -170,19 +170,10 @@ class _Writer:
     def records(self, items: Iterable[Carried], *, vectors: bool) -> None:
         for item in items:
             self.count += 1
-            self.line(_to_json(item, vectors=vectors))
+            self.line(to_json(item, vectors=vectors))
 
     def checksum(self) -> str:
         return self._digest.hexdigest()
-
-
-def _to_json(item: Carried, *, vectors: bool) -> Json:
-    found: Json = {"record": item.record.to_dict()}
-    if item.revisions:
-        found["earlier"] = [[rev, text, until.isoformat()] for rev, text, until in item.revisions]
-    if vectors and item.vectors:
-        found["vectors"] = [b64encode(vector).decode() for vector in item.vectors]
-    return found
 
 
 async def import_jsonl(
@@ -211,8 +202,9 @@ async def import_jsonl(
     async def work() -> Imported:
         reader = _Reader(lines)
         head = await asyncio.to_thread(reader.head)
-        port = port_of(await memory.ready())
-        import_ = _Import(port, fresh=await _claim(port, head.secret, dry_run=dry_run), dry_run=dry_run)
+        store = await memory.ready()
+        port = port_of(store)
+        import_ = _Import(store, port, fresh=await _claim(port, head.secret, dry_run=dry_run), dry_run=dry_run)
         has_vectors = head.fingerprint is not None and head.fingerprint == await port.fingerprint()
         vector_bytes = 2 * head.fingerprint.dimensions if has_vectors and head.fingerprint is not None else None
         while batch := await asyncio.to_thread(reader.batch, vector_bytes):
@@ -308,7 +300,7 @@ class _Reader:
             if "forgotten" in value:
                 self.forgotten += [bytes.fromhex(digest) for digest in value["forgotten"]]
                 return None
-            item = _carried(value, self.records, vector_bytes)
+            item = from_json(value, self.records, vector_bytes)
         except (InvalidInputError, KeyError, TypeError, ValueError) as error:
             raise InvalidInputError(f"line {number} is not a record of an export: {error}") from error
         self.records += 1
@@ -325,6 +317,8 @@ def _numbered(lines: Iterable[bytes]) -> Iterator[tuple[int, bytes]]:
     read = getattr(lines, "readline", None)
     found = iter(lambda: cast("bytes", read(MAX_LINE_BYTES)), b"") if read is not None else iter(lines)
     for number, line in enumerate(found, 1):
+        if not isinstance(line, bytes):  # pyright: ignore[reportUnnecessaryIsInstance]  # a file opened for text
+            raise InvalidInputError(f"lines must be bytes, not {shown(line)}; open the file with mode 'rb'")
         if len(line) >= MAX_LINE_BYTES:
             raise InvalidInputError(f"line {number} is longer than any line of an export")
         yield number, line
@@ -340,29 +334,9 @@ def _parsed(number: int, line: bytes) -> Json:
     return cast("Json", value)
 
 
-def _carried(value: Mapping[str, Any], seq: int, vector_bytes: int | None) -> Carried:
-    """The record of a line, with every field checked as if it were added."""
-    record = MemoryRecord.from_dict(value["record"])
-    check_draft(Draft(**{name: getattr(record, name) for name in _DRAFT}))
-    Scope(record.app, record.user)
-    for name in ("created_at", "updated_at", "accessed_at"):
-        if getattr(record, name) is not None:
-            check_time(name, getattr(record, name))
-    if record.state not in STATES or min(record.rev, record.version) < 1 or record.access_count < 0:
-        raise InvalidInputError("its state, rev, version or access_count is out of range")
-    earlier = tuple((int(rev), str(text), _moment(until)) for rev, text, until in value.get("earlier", ()))
-    vectors = tuple(b64decode(each, validate=True) for each in value.get("vectors", ()))
-    if vector_bytes is None or any(len(vector) != vector_bytes for vector in vectors):
-        vectors = ()
-    return Carried(record, seq, earlier, vectors)
-
-
-def _moment(text: str) -> datetime:
-    return check_time("the time of an earlier text", datetime.fromisoformat(text))
-
-
 @dataclass(slots=True)
 class _Import:
+    target: Store
     port: Copyable
     fresh: bool
     """The target was empty, so nothing has to be compared."""
@@ -384,7 +358,21 @@ class _Import:
 
     async def _missing(self, scope: Scope, items: Sequence[Carried]) -> list[Carried]:
         known = {item.record.id: item for item in await self.port.take(scope, [item.record.id for item in items])}
-        return [item for item in items if _is_wanted(item, known.get(item.record.id))]
+        holders = await self._holders(scope, items)
+        return [
+            item
+            for item in items
+            if _is_wanted(item, known.get(item.record.id))
+            and holders.get(item.record.source_key, item.record.id) == item.record.id
+        ]
+
+    async def _holders(self, scope: Scope, items: Sequence[Carried]) -> dict[str | None, str]:
+        """The ids of the target's records by source key: one that was put again since has another id, and is newer."""
+        keys = tuple(item.record.source_key for item in items if item.record.source_key is not None)
+        where = Where(source_keys=keys, states=STATES)
+        request = ListRequest(where=where, order="newest", limit=BATCH, cursor=None, touch=False)
+        page = await self.target.list(scope, request) if keys else Page((), None)
+        return {record.source_key: record.id for record in page.records}
 
     async def settle(self) -> None:
         if self.scope is not None and not self.dry_run:

@@ -2,21 +2,37 @@
 
 from __future__ import annotations
 
+import json
 import os
+import re
 import signal
+import struct
 import subprocess
 import sys
 import time
+from base64 import b64encode
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from datetime import timedelta
+from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from uuid import uuid4
 
 import pytest
 from qdrant_client import QdrantClient
 
-from memory_core import Draft, ForgottenError, InvalidInputError, Link, Memory, Patch, Progress, Scope, Where, run_sync
+from memory_core import (
+    Draft,
+    DuplicateIdError,
+    ForgottenError,
+    InvalidInputError,
+    Link,
+    Memory,
+    Patch,
+    Progress,
+    Scope,
+    Where,
+    run_sync,
+)
 from memory_core.app.main import main
 from memory_core.loop import on_core
 from memory_core.storage.qdrant.store import QdrantStore
@@ -138,6 +154,26 @@ def test_a_newer_version_at_the_target_is_kept(source: Memory, tmp_path: Path) -
     assert record.text == "corrected since"
 
 
+def test_a_source_key_that_was_put_again_since_keeps_its_new_record(source: Memory) -> None:
+    ann = source.bind(user="ann")
+    run_sync(ann.put_many, [Draft("dark", source_key="theme")])
+    lines, done = exported(source)
+    run_sync(lambda: ann.put_many([], remove=["theme"]))
+    run_sync(ann.put_many, [Draft("light", source_key="theme")])
+    assert imported(source, lines) == Imported(done.records, 0, done.records)
+    found = run_sync(lambda: ann.list(where=Where(source_keys=["theme"])))
+    assert [record.text for record in found.records] == ["light"]
+
+
+def test_a_source_key_of_two_records_is_refused(source: Memory, tmp_path: Path) -> None:
+    lines, _ = exported(source)
+    keyed = [json.loads(line) for line in lines[1:3]]
+    for value in keyed:
+        value["record"]["source_key"] = "twice"
+    with file(tmp_path / "target.db") as target, pytest.raises(DuplicateIdError, match="'twice' belongs to another"):
+        imported(target, [lines[0], *(f"{json.dumps(value)}\n".encode() for value in keyed), *lines[3:]])
+
+
 def test_memories_of_another_store_are_not_mixed_up(source: Memory, tmp_path: Path) -> None:
     lines, _ = exported(source)
     with file(tmp_path / "target.db") as target:
@@ -153,6 +189,8 @@ def test_a_dry_run_checks_everything_and_writes_nothing(source: Memory, tmp_path
         assert imported(target, lines, dry_run=True) == Imported(done.records, done.records, 0)
         assert state(target) == {}
 
+
+NANS = b64encode(struct.pack("<e", float("nan")) * WordEmbedder().fingerprint.dimensions)
 
 DAMAGE: dict[str, tuple[Callable[[Lines], Lines], str]] = {
     "no first line": (lambda lines: lines[1:], "not the first line of an export"),
@@ -170,8 +208,30 @@ DAMAGE: dict[str, tuple[Callable[[Lines], Lines], str]] = {
     ),
     "too important": (lambda lines: [lines[0], lines[1].replace(b'"importance":0.5', b'"importance":7')], "importance"),
     "an unknown field": (lambda lines: [lines[0], lines[1].replace(b'"rev"', b'"ref"')], "a MemoryRecord has no 'ref'"),
-    "rev 0": (lambda lines: [lines[0], lines[1].replace(b'"rev":1', b'"rev":0')], "out of range"),
+    "rev 0": (lambda lines: [lines[0], lines[1].replace(b'"rev":1', b'"rev":0')], "rev must be a whole"),
+    "a version that no store can count to": (
+        lambda lines: [lines[0], lines[1].replace(b'"version":1', b'"version":9223372036854775808')],
+        "version must be a whole number from 1 to 9007199254740992",
+    ),
+    "an earlier text without a number": (
+        lambda lines: [
+            lines[0],
+            lines[1].replace(b'"record"', b'"earlier":[["1","x","2026-05-04T00:00:00Z"]],"record"'),
+        ],
+        "the rev of an earlier text must be a whole number",
+    ),
+    "half a character": (
+        lambda lines: [
+            lines[0],
+            lines[1].replace(b'"record"', b'"earlier":[[1,"\\ud800","2026-05-04T00:00:00Z"]],"record"'),
+        ],
+        "an earlier text contains '\\ud800'",
+    ),
     "no record": (lambda lines: [lines[0], b"{}\n"], "line 2 is not a record"),
+    "a vector that cannot be compared": (
+        lambda lines: [lines[0], re.sub(rb'"vectors":\["[^"]*"', b'"vectors":["' + NANS + b'"', lines[1])],
+        "a vector contains something that is not a finite number",
+    ),
     "bad vectors": (lambda lines: [lines[0], lines[1].replace(b'"vectors":["', b'"vectors":["?')], "line 2 is not"),
 }
 
@@ -184,6 +244,29 @@ def test_a_damaged_export_is_one_sentence(source: Memory, tmp_path: Path, name: 
         imported(target, change(lines))
     assert said in str(failed.value)
     assert "\n" not in str(failed.value)
+
+
+def test_values_in_another_form_are_stored_like_those_of_an_add(source: Memory, tmp_path: Path) -> None:
+    """Such as from a program that reads and writes JSON with whole numbers and other time zones."""
+    lines, _ = exported(source)
+    record = json.loads(lines[1])
+    moment = datetime.fromisoformat(record["record"]["created_at"]).astimezone(timezone(timedelta(hours=5)))
+    changed = {"importance": 1, "confidence": 0, "tags": ["a", "a"], "created_at": moment.isoformat()}
+    record["record"] |= changed
+    with file(tmp_path / "target.db") as target:
+        with pytest.raises(InvalidInputError, match="the export was changed"):
+            imported(target, [lines[0], f"{json.dumps(record)}\n".encode(), *lines[2:]])
+        assert run_sync(target.operator().check) == []
+        stored = run_sync(target.bind(user="ann").get, record["record"]["id"])
+        assert stored is not None
+        assert (stored.importance, stored.confidence, stored.tags) == (1.0, 0.0, ("a",))
+        assert stored.created_at == moment
+
+
+def test_a_file_opened_for_text_is_one_sentence(source: Memory, tmp_path: Path) -> None:
+    lines, _ = exported(source)
+    with file(tmp_path / "target.db") as target, pytest.raises(InvalidInputError, match="mode 'rb'"):
+        imported(target, [line.decode() for line in lines])  # type: ignore[misc]  # the mistake
 
 
 def test_an_export_that_was_cut_can_be_completed(source: Memory, tmp_path: Path) -> None:

@@ -7,13 +7,15 @@ import re
 import subprocess
 import sys
 import tomllib
+from collections.abc import Awaitable, Callable
+from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import memory_core
-from memory_core import BoundMemory, Memory, run_sync
+from memory_core import BoundMemory, InvalidInputError, Memory, run_sync
 from memory_core.embedding.hashing import HashingEmbedder
 from memory_core.hints import HANDLE_METHODS
 
@@ -121,3 +123,22 @@ def test_the_package_says_its_version_and_what_it_has() -> None:
 def test_dir_loads_nothing() -> None:
     code = "import sys, memory_core; dir(memory_core); assert not {'numpy', 'qdrant_client'} & set(sys.modules)"
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+async def test_a_clock_may_have_any_zone_but_must_have_one() -> None:
+    tokyo = timezone(timedelta(hours=9))
+    async with Memory(":memory:", embedder=None, clock=lambda: datetime(2026, 5, 4, tzinfo=tokyo)) as memory:
+        record = await memory.bind(user="ann").add("tea")
+        assert {record.created_at, record.occurred_at} == {datetime(2026, 5, 3, 15, tzinfo=UTC)}
+        assert record.created_at.tzinfo is UTC
+    async with Memory(":memory:", embedder=None, clock=lambda: datetime(2026, 5, 4)) as memory:  # noqa: DTZ001
+        ann = memory.bind(user="ann")
+        calls: list[Callable[[], Awaitable[object]]] = [
+            lambda: ann.add("x"),
+            lambda: ann.search("x"),
+            ann.stats,
+            ann.list,
+        ]
+        for call in calls:
+            with pytest.raises(InvalidInputError, match="the time of the clock 2026-05-04T00:00:00 has no time zone"):
+                await call()

@@ -84,7 +84,19 @@ async def test_what_is_merged_or_corrected_does_not_count_for_the_budget(ann: Bo
     assert [reason for reason, _ in await gone(ann, policy)] == ["duplicate", "correction"]
 
 
-@pytest.mark.parametrize("wrong", [{"half_lives": {"note": 0}}, {"most_records": -1}, {"most_bytes": -1}])
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"half_lives": {"note": 0}},
+        {"most_records": -1},
+        {"most_bytes": -1},
+        {"delete_after": float("nan")},
+        {"duplicates": "none"},
+        {"duplicates": "supersede"},
+        {"contradictions": "merge"},
+        {"contradictions": None},
+    ],
+)
 def test_a_policy_that_means_nothing_is_refused(wrong: dict[str, Any]) -> None:
     with pytest.raises(InvalidInputError, match="must be"):
         MaintainPolicy(**wrong)

@@ -323,3 +323,8 @@ async def test_where_there_is_little_room_a_statement_stands_without_its_request
     assert '"I drive a Yaris. …"' in short
     assert said in about_oil
     assert said in long
+
+
+async def test_a_turn_at_the_end_of_time_is_recalled(ann: BoundMemory) -> None:
+    await ann.add(Draft("Next tide", role="user", session="monday", occurred_at=datetime.max.replace(tzinfo=UTC)))
+    assert "Next tide" in (await ann.recall("tide")).text

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory_core import BoundMemory, InvalidInputError, Memory, Message, Scope, ToolCall, run_sync
+from memory_core import BoundMemory, InvalidInputError, Memory, Message, Scope, ToolCall, Where, run_sync
 
 REPLIES = ("Noted.", "You're welcome!")
 SAID = [
@@ -254,3 +254,14 @@ async def test_a_message_that_was_given_another_id_is_known_by_its_moment(ann: B
         await ann.remember([Message("yes", id=identity, occurred_at=at)], session="monday")
     await ann.remember([Message("yes", id="3", occurred_at=at + timedelta(microseconds=1))], session="monday")
     assert await stored(ann) == [("user", "yes")] * 2
+
+
+@pytest.mark.parametrize("moment", [datetime.min.replace(tzinfo=UTC), datetime.max.replace(tzinfo=UTC)])
+async def test_a_conversation_goes_on_after_a_message_at_either_end_of_time(ann: BoundMemory, moment: datetime) -> None:
+    far = Message("The tide turns", role="user", id="far", occurred_at=moment)
+    await ann.remember([far], session="monday")
+    await ann.remember([("user", "At noon"), far, ("assistant", "Noted.")], session="monday")
+    said = [record.text for record in (await ann.list(where=Where(session="monday"))).records]
+    assert sorted(said) == ["At noon", "Noted.", "The tide turns"]
+    recalled = await ann.recall("When does the tide turn?")
+    assert "The tide turns" in recalled.text

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -30,8 +31,18 @@ def broken(_: int) -> Any:
     raise OSError("the model is on fire")
 
 
+def leaves(_: int) -> Any:
+    raise SystemExit("no model")
+
+
+def gives_up(_: int) -> Any:
+    raise asyncio.CancelledError
+
+
 ANSWERS: dict[str, Callable[[int], Any]] = {
     "raises": broken,
+    "ends the program": leaves,
+    "was cancelled inside": gives_up,
     "nothing": lambda count: [None] * count,
     "not a number": lambda count: np.full((count, DIMENSIONS), np.nan),
     "too long": lambda count: np.ones((count, DIMENSIONS + 1)),

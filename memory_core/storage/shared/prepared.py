@@ -6,6 +6,7 @@ when another one has its source key, or when its text changes.
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from bisect import bisect_right
 from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
@@ -17,7 +18,8 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from memory_core.checks import is_long
 from memory_core.chunking import DEFAULT_CHUNKER, Chunker, pieces_of
 from memory_core.errors import DuplicateIdError, EmbeddingError, FingerprintError, MemoryCoreError, reason_for_log
-from memory_core.loop import off_loop
+from memory_core.json_values import is_same_json
+from memory_core.loop import is_cancelled, off_loop
 from memory_core.models import Fingerprint, Link, MemoryRecord, Scope, Version
 from memory_core.progress import Progress, ProgressCallback
 from memory_core.protocols import Embedder, Familiar, SearchRequest
@@ -120,7 +122,8 @@ async def embed(embedder: Embedder, texts: Sequence[str]) -> list[bytes]:
     """
     import numpy as np  # noqa: PLC0415  (only stores that embed need it)
 
-    vectors = await _answer(embedder, embedder.embed_documents(texts), (len(texts), embedder.fingerprint.dimensions))
+    wanted = (len(texts), embedder.fingerprint.dimensions)
+    vectors = await _answer(embedder, lambda: embedder.embed_documents(texts), wanted)
     return [row.tobytes() for row in vectors.astype(np.float16)]
 
 
@@ -179,7 +182,7 @@ async def embed_query(embedder: Embedder, text: str) -> Vector:
     """The vector of a query, with its familiarity; raises `EmbeddingError` as `embed` does."""
     from memory_core.retrieval.ranking import Vector  # noqa: PLC0415  (only stores that embed need it)
 
-    values = await _answer(embedder, embedder.embed_query(text), (embedder.fingerprint.dimensions,))
+    values = await _answer(embedder, lambda: embedder.embed_query(text), (embedder.fingerprint.dimensions,))
     known = await embedder.familiarity(text) if isinstance(embedder, Familiar) else 1.0
     return Vector(values, await unrelated_to(embedder), known)
 
@@ -190,8 +193,9 @@ async def unrelated_to(embedder: Embedder) -> Unrelated:
 
     fingerprint = embedder.fingerprint
     if fingerprint not in _unrelated:
-        work = embedder.embed_documents(list(TEXTS))
-        _unrelated[fingerprint] = unrelated(await _answer(embedder, work, (len(TEXTS), fingerprint.dimensions)))
+        wanted = (len(TEXTS), fingerprint.dimensions)
+        answer = await _answer(embedder, lambda: embedder.embed_documents(list(TEXTS)), wanted)
+        _unrelated[fingerprint] = unrelated(answer)
     return _unrelated[fingerprint]
 
 
@@ -206,16 +210,20 @@ async def query_vector(embedder: Embedder | None, request: SearchRequest, withou
     return await embed_query(embedder, without_names(request.text, without)) if request.text.strip() else None
 
 
-async def _answer(embedder: Embedder, work: Awaitable[object], wanted: tuple[int, ...]) -> NDArray[np.float32]:
+async def _answer(
+    embedder: Embedder, ask: Callable[[], Awaitable[object]], wanted: tuple[int, ...]
+) -> NDArray[np.float32]:
     """The result of any embedder, checked to be vectors."""
     import numpy as np  # noqa: PLC0415  (only stores that embed need it)
 
     name = embedder.fingerprint.name
     try:
-        vectors = np.asarray(await work, np.float32)
-    except MemoryCoreError:
+        vectors = np.asarray(await ask(), np.float32)
+    except (MemoryCoreError, GeneratorExit):
         raise
-    except Exception as error:  # it may raise anything, and may succeed next time
+    except BaseException as error:  # it may raise anything, and may succeed next time
+        if isinstance(error, asyncio.CancelledError) and is_cancelled():
+            raise
         raise EmbeddingError(f"{name} failed: {type(error).__name__}: {error}") from error
     if vectors.shape != wanted or not np.isfinite(vectors).all():
         raise EmbeddingError(f"{name} returned an array of shape {vectors.shape}; it must be {wanted} and finite")
@@ -258,8 +266,8 @@ def updated(record: MemoryRecord, later: MemoryRecord) -> MemoryRecord:
     A later version without a role leaves the role unchanged.
     """
     role = later.role or record.role
-    said = (later.text, role, later.author, later.data, later.tags)
-    if said == (record.text, record.role, record.author, record.data, record.tags):
+    said = (later.text, role, later.author, later.tags)
+    if said == (record.text, record.role, record.author, record.tags) and is_same_json(later.data, record.data):
         return record
     return replace(
         record,

@@ -99,7 +99,7 @@ class AddQueue:
     ) -> None:
         try:
             item = await in_slices(self._prepare, record)
-        except Exception as error:  # noqa: BLE001  (whatever it was, it is the caller's)
+        except BaseException as error:  # noqa: BLE001  (whatever it was, it is the caller's)
             answer([(done, None, error)])
         else:
             self._enqueue(_Waiting(scope, item, embed_later, quota, done))

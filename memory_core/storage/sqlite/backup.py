@@ -67,6 +67,8 @@ async def restore(
 ) -> Path:
     """See `Memory.restore`."""
     name, _ = await in_thread(partial(find, Path(backup)))
+    if await in_thread(partial(real_path, Path(path))) == name:
+        raise InvalidInputError(f"{str(name)!r} is the backup itself; give the path of the memory to make from it")
     source = await connect_for_reading(name, follow=False)
     try:
         return await copy(source, path, overwrite=overwrite, progress=progress)

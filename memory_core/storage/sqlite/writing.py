@@ -146,7 +146,8 @@ def retire(db: sqlite3.Connection, scope: Scope, owner: int, new: Iterable[Memor
     """Mark the records in reach that these supersede."""
     for record in new:
         for old in superseded_by(record) if record.links else ():
-            _retire_one(db, scope, owner, old, record)
+            if old != record.id:  # a put may replace the very record that it names
+                _retire_one(db, scope, owner, old, record)
 
 
 def _retire_one(db: sqlite3.Connection, scope: Scope, owner: int, id: str, new: MemoryRecord) -> None:  # noqa: A002
@@ -298,9 +299,13 @@ def _write(db: sqlite3.Connection, owner: int, keys: Sequence[int], items: Seque
     except sqlite3.IntegrityError as error:
         ids = [item.record.id for item in items]
         taken = next((given for given in ids if ids.count(given) > 1 or _has_id(db, owner, given, keys[0])), None)
-        if taken is None:
-            raise damaged("the row of an owner") from error  # its next key is in use
-        raise DuplicateIdError(f"there is a record of id {taken!r} already; update it, or leave the id out") from error
+        if taken is not None:
+            said = f"there is a record of id {taken!r} already; update it, or leave the id out"
+            raise DuplicateIdError(said) from error
+        source = _taken_source(db, owner, [item.record.source_key for item in items], keys[0])
+        if source is not None:
+            raise DuplicateIdError(f"source key {source!r} belongs to another record already") from error
+        raise damaged("the row of an owner") from error  # its next key is in use
     _derive(db, keys, items)
 
 
@@ -308,6 +313,17 @@ def _has_id(db: sqlite3.Connection, owner: int, id: str, before: int) -> bool:  
     """Whether a record older than the key `before` has this id."""
     found = db.execute("SELECT 1 FROM record WHERE owner = ? AND id = ? AND key < ?", (owner, id, before))
     return found.fetchone() is not None
+
+
+def _taken_source(db: sqlite3.Connection, owner: int, sources: Sequence[str | None], before: int) -> str | None:
+    """The first source key that is repeated, or that a record older than the key `before` has."""
+    given = [source for source in sources if source is not None]
+    rows = db.execute(
+        "SELECT source_key FROM record WHERE owner = ? AND key < ? AND source_key IN (SELECT value FROM json_each(?))",
+        (owner, before, encode_json(given)),
+    )
+    known = {source for (source,) in rows}
+    return next((source for source in given if source in known or given.count(source) > 1), None)
 
 
 def _derive(db: sqlite3.Connection, keys: Sequence[int], items: Sequence[Prepared]) -> None:

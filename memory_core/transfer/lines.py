@@ -1,0 +1,79 @@
+"""A record of an export as a JSON object, and back, with every value checked as if the record were added."""
+
+from __future__ import annotations
+
+from base64 import b64decode, b64encode
+from collections.abc import Mapping
+from dataclasses import fields, replace
+from datetime import datetime
+from typing import Any, Final
+
+from memory_core.checks import check_text, check_time, shown
+from memory_core.draft_to_record import complete
+from memory_core.errors import InvalidInputError
+from memory_core.models import STATES, Draft, MemoryRecord, Scope
+from memory_core.storage.shared.transfer import Carried, Revision
+
+_DRAFT: Final = tuple(each.name for each in fields(Draft) if each.name != "passages")  # which are in the text
+_TIMES: Final = ("created_at", "updated_at", "accessed_at")
+_COUNTS: Final[Mapping[str, int]] = {"rev": 1, "version": 1, "access_count": 0}
+"""Fields that count, and their least value."""
+_LARGEST: Final = 2**53
+"""The largest count: more than any store reaches, and exact everywhere."""
+
+
+def to_json(item: Carried, *, vectors: bool) -> dict[str, Any]:
+    """The JSON object of a record, with its earlier texts and, if asked for, its vectors."""
+    found: dict[str, Any] = {"record": item.record.to_dict()}
+    if item.revisions:
+        found["earlier"] = [[rev, text, until.isoformat()] for rev, text, until in item.revisions]
+    if vectors and item.vectors:
+        found["vectors"] = [b64encode(vector).decode() for vector in item.vectors]
+    return found
+
+
+def from_json(value: Mapping[str, Any], seq: int, vector_bytes: int | None) -> Carried:
+    """The record of a JSON object, in the form in which it would be stored.
+
+    Args:
+        seq: Its position in the order of arrival.
+        vector_bytes: The size of a vector of the target's model; `None` leaves out the vectors.
+
+    Raises:
+        InvalidInputError, KeyError, TypeError, ValueError: It is no such object; the message says what is wrong.
+    """
+    record = MemoryRecord.from_dict(value["record"])
+    draft = Draft(**{name: getattr(record, name) for name in _DRAFT})
+    stored = complete(draft, Scope(record.app, record.user), record.created_at)
+    changes: dict[str, Any] = {name: getattr(stored, name) for name in _DRAFT}  # by field name
+    changes |= {name: check_time(name, at) for name in _TIMES if (at := getattr(record, name)) is not None}
+    for name, least in _COUNTS.items():
+        _count(name, getattr(record, name), least)
+    if record.state not in STATES:
+        raise InvalidInputError(f"state must be one of {', '.join(STATES)}, not {shown(record.state)}")
+    record = replace(record, **changes)
+    earlier = tuple(_revision(*given) for given in value.get("earlier", ()))
+    vectors = tuple(b64decode(each, validate=True) for each in value.get("vectors", ()))
+    if vector_bytes is None or any(len(vector) != vector_bytes for vector in vectors):
+        vectors = ()
+    if not all(map(_is_finite, vectors)):
+        raise InvalidInputError("a vector contains something that is not a finite number")
+    return Carried(record, seq, earlier, vectors)
+
+
+def _is_finite(vector: bytes) -> bool:
+    """Whether a row of float16 can be compared; with any other, every later search would find nothing."""
+    import numpy as np  # noqa: PLC0415  (only an import with vectors needs it)
+
+    return bool(np.isfinite(np.frombuffer(vector, np.float16)).all())
+
+
+def _revision(rev: object, text: object, until: str) -> Revision:
+    moment = check_time("the time of an earlier text", datetime.fromisoformat(until))
+    return _count("the rev of an earlier text", rev, 1), check_text("an earlier text", text), moment
+
+
+def _count(name: str, value: object, least: int) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= _LARGEST:
+        raise InvalidInputError(f"{name} must be a whole number from {least} to {_LARGEST}, not {shown(value)}")
+    return value

@@ -1,0 +1,111 @@
+"""What people and scripts get wrong at the command line: unset variables, mixed-up names, odd terminals."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.app.conftest import Run
+
+PROGRAM = f"{sys.executable} -m memory_core"
+BOUND = "setpriv --bounding-set=-dac_override,-dac_read_search" if os.getuid() == 0 else ""
+"""Permissions apply to root, too."""
+
+
+@pytest.fixture(autouse=True)
+def words_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without the model, which takes a moment to load for each command."""
+    monkeypatch.setenv("MEMORY_CORE_EMBEDDER", "none")
+
+
+def shell(script: str) -> subprocess.CompletedProcess[str]:
+    """Run commands in bash; `memory-core` is the program."""
+    script = f'memory-core() {{ {PROGRAM} "$@"; }}; {script}'
+    return subprocess.run(["bash", "-c", script], capture_output=True, text=True, check=False)
+
+
+@pytest.mark.parametrize("option", ["--file", "--app", "--user", "--embedder"])
+def test_an_unset_variable_of_a_script_does_not_lead_to_another_memory(run: Run, option: str) -> None:
+    run("add", "The spare key is with Mrs Okafor")
+    refused = run("erase", "--yes", option, "", code=2)
+    assert refused.err == f"memory-core: {option} must not be empty; leave it out for the default\n"
+    assert run("stats", "--json").value["records"] == 1
+
+
+@pytest.mark.parametrize("format_", ["jsonl", "langgraph"])
+@pytest.mark.parametrize("name", ["memory.db", "other.db", "link.db"])
+def test_an_export_never_replaces_a_memory(run: Run, tmp_path: Path, name: str, format_: str) -> None:
+    run("add", "The spare key is with Mrs Okafor")
+    run("backup", "other.db")
+    (tmp_path / "link.db").symlink_to("other.db")
+    refused = run("export", name, "--format", format_, "--overwrite", code=2)
+    assert "which an export would destroy" in refused.err
+    assert run("stats", "--file", name, "--json").value["records"] == 1
+
+
+def test_a_memory_is_not_restored_from_itself(run: Run) -> None:
+    run("add", "The spare key is with Mrs Okafor")
+    refused = run("restore", "memory.db", "--overwrite", "--yes", code=2)
+    assert "is the backup itself" in refused.err
+    assert run("stats", "--json").value["records"] == 1
+
+
+@pytest.mark.parametrize("time", ["0001-01-01", "9999-12-31T23:59:59", "2026-13-01"])
+def test_a_time_outside_the_calendar_is_one_sentence(run: Run, time: str) -> None:
+    """Without an offset it is local time, which may have no time in UTC."""
+    done = run("add", "tea", "--at", time, code=None)
+    assert done.code in {0, 2}, done.err
+    assert "defect" not in done.err
+
+
+def test_a_terminal_that_lacks_a_character_prints_its_escape() -> None:
+    """Such as a cron job, or a container without a locale."""
+    done = shell(
+        "export PYTHONIOENCODING=ascii; memory-core add 'Ann drinks \u8336' && memory-core search Ann --explain"
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.count("Ann drinks \\u8336") == 2
+
+
+@pytest.mark.parametrize(
+    ("script", "code"),
+    [
+        ("memory-core add tea >&-", 0),
+        ("memory-core add tea 2>&-", 0),
+        ("memory-core add tea >&- 2>&- <&-", 0),
+        ("memory-core add - <&-", 2),
+        ("memory-core erase <&-", 2),
+        ("memory-core list --limit 0 2>&-", 2),
+    ],
+)
+def test_a_closed_stream_is_an_empty_one(script: str, code: int) -> None:
+    done = shell(f"memory-core add coffee && {script}")
+    assert done.returncode == code, done.stderr
+    assert "defect" not in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.skipif(bool(BOUND) and shutil.which("setpriv") is None, reason="root needs setpriv for this")
+@pytest.mark.parametrize("name", [".", "memory.db"])
+def test_a_memory_that_may_only_be_read_is_read(run: Run, tmp_path: Path, name: str) -> None:
+    """In a folder or as a file without permission to write, such as an archive or a volume of a container."""
+    run("add", "The spare key is with Mrs Okafor")
+    run("export", "all.jsonl")
+    (tmp_path / name).chmod(0o555 if name == "." else 0o444)
+    only_reading = f"{BOUND} {PROGRAM}"
+    try:
+        for command in ("search key", "check", "export -"):
+            done = shell(f"{only_reading} {command}")
+            assert (done.returncode, done.stdout != "") == (0, True), done.stderr
+        for command in ("add tea", "erase --yes", "import all.jsonl"):
+            done = shell(f"{only_reading} {command}")
+            assert done.returncode == 2, done.stdout
+            assert "may not write the memory file or its folder" in done.stderr
+    finally:
+        (tmp_path / name).chmod(0o755)
+    assert run("stats", "--json").value["records"] == 1
