@@ -279,7 +279,7 @@ def updated(known: MemoryRecord, later: MemoryRecord) -> MemoryRecord:
     """A known source key added again."""
     said: Any = {name: getattr(later, name) for name in ("text", "author", "data", "tags")}
     said["role"] = known.role if later.role is None else later.role
-    if all(getattr(known, name) == value for name, value in said.items()):
+    if repr([getattr(known, name) for name in said]) == repr([*said.values()]):  # 1, 1.0 and True are equal
         return known
     return replace(
         known,

@@ -82,7 +82,7 @@ class Points:
     async def pages(
         self, condition: models.Filter, *, fields: Fields = True, vector: str | None = None
     ) -> AsyncIterator[list[Found]]:
-        """All points that satisfy the condition, by id, a page at a time."""
+        """All points that satisfy the condition, by id, a page at a time; markers only if `fields` is `False`."""
         offset: Any = None  # an id, whose type depends on the transport
         await self.read([], fields=False)
         while True:
@@ -92,13 +92,13 @@ class Points:
                     scroll_filter=condition,
                     limit=PAGE,
                     offset=offset,
-                    with_payload=fields,
+                    with_payload=_with_marker(fields),
                     with_vectors=[vector] if vector else False,
                     shard_key_selector=self.shard,
                 )
             )
             if records:
-                yield _found(records)
+                yield _unmarked(records)
             if offset is None:
                 return
 
@@ -123,15 +123,18 @@ class Points:
         return found
 
     async def query(self, requests: Sequence[models.QueryRequest]) -> list[list[Found]]:
-        """The answers to several queries, in one round trip."""
+        """The answers to several queries, in one round trip; markers only where no payload is asked for."""
         if not requests:
             return []
-        sent = [request.model_copy(update={"shard_key": self.shard}) for request in requests]
+        sent = [
+            one.model_copy(update={"shard_key": self.shard, "with_payload": _with_marker(one.with_payload)})
+            for one in requests
+        ]
         if self.guards:
             owners = all_of(among([*self.guards]))
             sent.append(models.QueryRequest(filter=owners, limit=len(self.guards), with_payload=["_epoch"]))
         responses = await self.connection.call(lambda client: client.query_batch_points(self.name, requests=sent))
-        answers = [_found(response.points) for response in responses]
+        answers = [_unmarked(response.points) for response in responses]
         if self.guards:
             self._check(answers.pop())
         return answers
@@ -203,6 +206,15 @@ def _found(points: Sequence[models.Record] | Sequence[models.ScoredPoint]) -> li
         return point.score if isinstance(point, models.ScoredPoint) else 0.0
 
     return [Found(str(point.id), point.payload or {}, point.vector, score(point)) for point in points]
+
+
+def _with_marker(fields: Any) -> Any:
+    return [*fields, "_marker"] if isinstance(fields, list | tuple) else fields
+
+
+def _unmarked(points: Sequence[models.Record] | Sequence[models.ScoredPoint]) -> list[Found]:
+    """A server finds points first and reads them then: a record that is deleted in between comes as its marker."""
+    return [point for point in _found(points) if point.payload.get("_marker") not in ("deleted", "forgotten")]
 
 
 def by(count: int, items: Collection[T]) -> Iterable[list[T]]:

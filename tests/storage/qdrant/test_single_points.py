@@ -123,6 +123,51 @@ def test_an_owner_whose_vectors_cannot_be_stored_stops_nobody(loopback: Loopback
         loopback.engine._write = run  # type: ignore[method-assign]
 
 
+def test_a_record_that_is_deleted_while_a_server_reads_it_is_left_out(
+    loopback: Loopback, connect: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A server finds points first and reads them then, so what it found as a record may come as a marker."""
+    memory = connect()
+    ann = memory.bind(user="ann")
+    drafts = [Draft(text, session="s", role="user") for text in ("jasmine tea", "green tea", "black tea")]
+    gone, stays = run_sync(ann.add_many, drafts[:2])
+    assert gone is not None
+    settle(loopback)
+    run, marker = loopback.engine.run, {"_marker": "deleted", "_write": "w", "_writes": ["w"], "expires_at": None}
+
+    def late(call: Call) -> Any:
+        found = run(call)
+        if call.name == "scroll":
+            return found.model_copy(
+                update={"points": [marked(point, call.body.with_payload) for point in found.points]}
+            )
+        if call.name != "query":
+            return found
+        return [
+            answer.model_copy(update={"points": [marked(point, request.with_payload) for point in answer.points]})
+            for request, answer in zip(call.body.searches, found, strict=True)
+        ]
+
+    def marked(point: Any, fields: Any) -> Any:
+        if str(point.id) != place:
+            return point
+        read = {name: value for name, value in marker.items() if fields is True or (fields and name in fields)}
+        return point.model_copy(update={"payload": read})
+
+    records: list[models.Record] = []
+    name = records_collection(loopback)
+    loopback.on_loop(lambda: records.extend(loopback.engine.client.scroll(name, limit=100)[0]))
+    (place,) = [str(record.id) for record in records if (record.payload or {}).get("id") == gone.id]
+    monkeypatch.setattr(loopback.engine, "run", late)
+    for mode in ("hybrid", "lexical", "vector", "substring"):
+        assert texts(run_sync(ann.search, "tea", mode=mode)) == ["green tea"]
+    assert everything(ann) == [stays]
+    assert run_sync(ann.stats).records == 1
+    assert run_sync(ann.get, gone.id) is None
+    run_sync(ann.add, drafts[2])
+    assert run_sync(ann.delete_where, Where(roles=("user",))) == 2
+
+
 def test_computed_vectors_leave_the_state_of_a_record(loopback: Loopback, connect: Open) -> None:
     """When a node dies, replicas may apply a change and the vectors in different orders: both have to have effect."""
     record = run_sync(connect().bind(user="ann").add, "tea", embed="later")
