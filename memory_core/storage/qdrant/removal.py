@@ -132,7 +132,8 @@ async def sweep(access: Access, now: datetime) -> None:
     for record in await points.all(same("_keys", ERASED), fields=["_ended", "_write", "expires_at"]):
         await _empty_late(access, record.id, record.payload, now)
     old = ranged("expires_at", lte=now)
-    await points.write(points.delete(old, empty("_owner"), all_of(but_not=[same("_keys", ERASED)])))
+    if await points.all(old, fields=False):
+        await points.write(points.delete(old, empty("_owner"), all_of(but_not=[same("_keys", ERASED)])))
     expired = [record.payload for record in await points.all(old, fields=["_owner"])]
     for scope in sorted({to_owner(one["_owner"])[0] for one in expired if "_owner" in one}, key=shard_of):
         try:
