@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import shutil
 import signal
@@ -19,6 +20,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -30,7 +32,10 @@ from tests.storage.embedders import WordEmbedder
 
 BINARY = os.environ.get("QDRANT_BINARY", "")
 KILLS = int(os.environ.get("MEMORY_CORE_NODE_KILLS", "3"))
-SPREAD = Layout(shards=6, replicas=2)
+TWO = Layout(shards=6, replicas=2)
+"""Survives the loss of one node, and of the next one when the first is whole again."""
+THREE = Layout(shards=6, replicas=3, write_consistency=2)
+"""Survives crashes of one node after the other within seconds."""
 PATIENT = Patience(attempts=60, deadline_seconds=90)
 
 pytestmark = [
@@ -81,7 +86,7 @@ class Node:
     def wait(self) -> None:
         """Until it answers that it is ready."""
         trusted = ssl.create_default_context(cafile=self.ca) if self.ca else None
-        deadline = time.monotonic() + 300  # a node that was killed copies its replicas first
+        deadline = time.monotonic() + 300
         while True:
             try:
                 with urllib.request.urlopen(f"{self.url}/readyz", timeout=5, context=trusted):
@@ -89,6 +94,21 @@ class Node:
             except OSError:
                 assert time.monotonic() < deadline, (self.folder / "log").read_text()[-3_000:]
                 time.sleep(0.2)
+
+    def is_whole(self) -> bool:
+        """Whether it knows of no replica that is repaired or waits for it."""
+        try:
+            collections = [one["name"] for one in self.ask("/collections")["collections"]]
+            states = [self.ask(f"/collections/{name}/cluster") for name in collections]
+        except OSError:
+            return False
+        replicas = [shard for state in states for shard in (*state["local_shards"], *state["remote_shards"])]
+        moving = [transfer for state in states for transfer in state["shard_transfers"]]
+        return not moving and all(replica["state"] == "Active" for replica in replicas)
+
+    def ask(self, path: str) -> Any:
+        with urllib.request.urlopen(f"{self.url}{path}", timeout=5) as answer:
+            return json.load(answer)["result"]
 
     def stop(self, how: signal.Signals = signal.SIGTERM) -> None:
         if self.process is not None:
@@ -179,6 +199,13 @@ def cluster(start: Callable[..., Node]) -> list[Node]:
     ]
 
 
+def wait_until_whole(cluster: list[Node]) -> None:
+    deadline = time.monotonic() + 120
+    while not all(node.is_whole() for node in cluster):
+        assert time.monotonic() < deadline
+        time.sleep(0.5)
+
+
 @dataclass
 class Acknowledged:
     """What the server has said to some writers."""
@@ -214,13 +241,19 @@ async def write(ann: BoundMemory, name: str, until: asyncio.Event, heard: Acknow
 
 
 @pytest.mark.timeout(300 + 60 * KILLS)
-@pytest.mark.parametrize(("how", "times"), [(signal.SIGTERM, 3), (signal.SIGKILL, KILLS)], ids=["restart", "kill"])
-def test_nothing_acknowledged_is_lost_when_nodes_go(cluster: list[Node], how: signal.Signals, times: int) -> None:
+@pytest.mark.parametrize(
+    ("how", "times", "layout"),
+    [(signal.SIGTERM, 3, TWO), (signal.SIGKILL, KILLS, TWO), (signal.SIGKILL, KILLS, THREE)],
+    ids=["restart", "kill-two-replicas", "kill-three-replicas"],
+)
+def test_nothing_acknowledged_is_lost_when_nodes_go(
+    cluster: list[Node], how: signal.Signals, times: int, layout: Layout
+) -> None:
     """A rolling restart, and nodes killed one after the other, under writers of three owners on three nodes."""
     heard = {owner: Acknowledged() for owner in ("ann", "bob", "eve")}
     with ExitStack() as stack:
-        run_sync(stack.enter_context(memory(Server(url=cluster[0].url), layout=SPREAD)).ready)
-        memories = [stack.enter_context(memory(Server(url=node.url), layout=SPREAD)) for node in cluster]
+        run_sync(stack.enter_context(memory(Server(url=cluster[0].url), layout=layout)).ready)
+        memories = [stack.enter_context(memory(Server(url=node.url), layout=layout)) for node in cluster]
 
         async def work() -> None:
             stopped = asyncio.Event()
@@ -236,6 +269,8 @@ def test_nothing_acknowledged_is_lost_when_nodes_go(cluster: list[Node], how: si
                 await asyncio.to_thread(node.stop, how)
                 await asyncio.sleep(1)
                 await asyncio.to_thread(node.start)
+                if layout is TWO:
+                    await asyncio.to_thread(wait_until_whole, cluster)
             await asyncio.sleep(3)
             stopped.set()
             await asyncio.gather(*writers)
@@ -254,5 +289,6 @@ def test_nothing_acknowledged_is_lost_when_nodes_go(cluster: list[Node], how: si
                 assert {one: there.get(one) for one in certain} == {one: said.stored[one] for one in certain}
     counts = [(len(said.stored), len(said.deleted), said.errors) for said in heard.values()]
     stored, deleted, errors = map(sum, zip(*counts, strict=True))
-    sys.stdout.write(f"{times} nodes, {how.name}: {stored} acknowledged, {deleted} deleted, {errors} errors\n")
+    killed = f"{times} nodes, {how.name}, {layout.replicas} replicas"
+    sys.stdout.write(f"{killed}: {stored} acknowledged, {deleted} deleted, {errors} errors\n")
     assert stored > 30
