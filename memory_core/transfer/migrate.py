@@ -67,8 +67,9 @@ async def migrate(source: Memory, target: Memory, *, progress: ProgressCallback 
     """Make `target` an exact copy of `source`: all owners, all records in every state, all forgotten keys.
 
     `source` can be read and written meanwhile: the next call copies what is written after the last comparison of its
-    owner. `target` must not be in use. If a call is interrupted in any way, the next one completes it. Vectors are
-    copied if both stores have the same embedder; otherwise the target computes them in the background.
+    owner. `target` must not be in use: what only it has, whether deleted at the source or added at the target, is
+    removed. If a call is interrupted in any way, the next one completes it. Vectors are copied if both stores have the
+    same embedder; otherwise the target computes them in the background.
 
     Args:
         progress: Called for each owner before the first batch and after each one; counts records that are equal on both
