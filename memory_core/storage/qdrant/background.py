@@ -130,11 +130,9 @@ class Background:
 
     async def _find(self, condition: Clause, but_not: Sequence[Clause] = ()) -> list[Work]:
         vector = self._access.vector
+        vectors = False if vector is None else [vector]
         request = models.QueryRequest(
-            filter=all_of(condition, but_not=but_not),
-            limit=BATCH,
-            with_payload=True,
-            with_vector=False if vector is None else [vector],
+            filter=all_of(condition, but_not=but_not), limit=BATCH, with_payload=True, with_vector=vectors
         )
         return [(to_stored(point), point.rows(vector)) for point in (await self._access.points.query([request]))[0]]
 
