@@ -59,3 +59,20 @@ class MoodyEmbedder(WordEmbedder):
         if self.failing:
             raise EmbeddingError("the model is out for lunch")
         return await super().embed_query(text)
+
+
+class RefusingEmbedder(WordEmbedder):
+    """Refuses a call with a text that contains `refused`, and every call while `is_out` is set."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.refused = "forbidden"
+        self.is_out = False
+        self.calls: list[int] = []
+        """How many texts each call had, also those that failed."""
+
+    async def embed_documents(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        self.calls.append(len(texts))
+        if self.is_out or any(self.refused in text for text in texts):
+            raise EmbeddingError("400: content policy")
+        return await super().embed_documents(texts)

@@ -32,7 +32,8 @@ from memory_core.storage.qdrant.owners import Access, shard_of, to_owner
 from memory_core.storage.qdrant.removal import sweep
 from memory_core.storage.qdrant.schema import ensure_vector
 from memory_core.storage.qdrant.where import Clause, all_of, among, any_of, ranged, same
-from memory_core.storage.shared.prepared import embed_pieces
+from memory_core.storage.shared.prepared import embed_pieces, texts_to_embed
+from memory_core.storage.shared.refusals import Refusals
 
 logger = logging.getLogger(__name__)
 
@@ -62,7 +63,7 @@ class Background:
     def __init__(self, access: Access, embedder: Embedder | None, clock: Clock) -> None:
         self._access = access
         self._clock = clock
-        self._embedder = embedder
+        self._refusals = None if embedder is None else Refusals[str](embedder)
         self._wake = asyncio.Event()
         self._tasks = [
             asyncio.create_task(self._serve(), name="memory-core qdrant background"),
@@ -71,7 +72,7 @@ class Background:
 
     def wake(self, embedder: Embedder | None = None) -> None:
         """Signal that vectors may be pending, perhaps for another embedder."""
-        self._embedder = embedder or self._embedder
+        self._refusals = self._refusals if embedder is None else Refusals[str](embedder)
         self._wake.set()
 
     async def close(self) -> None:
@@ -109,35 +110,34 @@ class Background:
         except StorageError as error:
             logger.warning("reanalysis of texts stopped until the store is opened again: %s", reason_for_log(error))
 
-    async def _embed_pending(self) -> set[str]:
+    async def _embed_pending(self) -> Sequence[Work]:
         """Compute some pending vectors; a process that cannot leaves them to others."""
-        embedder = self._embedder
-        if embedder is None or self._access.vector is None:
-            return set()
-        found = [item for item, _ in await self._find(same("_keys", PENDING))]
-        vectors = await embed_pieces(embedder, [(item.record.text, item.spans) for item in found])
-        return await self._store(list(zip(found, vectors, strict=True)), embedder.fingerprint)
+        refusals = self._refusals
+        if refusals is None or self._access.vector is None:
+            return ()
+        found = await self._find(same("_keys", PENDING), but_not=[among(refusals.set_aside())])
+        vectors = await refusals.embed({item.point: texts_to_embed(item.record.text, item.spans) for item, _ in found})
+        works = [(item, vectors[item.point]) for item, _ in found if item.point in vectors]
+        await self._store(works, refusals.embedder.fingerprint)
+        return found
 
-    async def _analyse_older(self) -> set[str]:
+    async def _analyse_older(self) -> Sequence[Work]:
         """Analyse some texts of older versions. What a newer version analysed stays."""
         older = await self._find(ranged("_analysis", lt=ANALYSIS))
-        done = await self._store(older, self._access.fingerprint)
-        await asyncio.sleep(ANALYSIS_PAUSE_SECONDS if done else 0)
-        return done
+        await self._store(older, self._access.fingerprint)
+        await asyncio.sleep(ANALYSIS_PAUSE_SECONDS if older else 0)
+        return older
 
-    async def _find(self, condition: Clause) -> list[Work]:
+    async def _find(self, condition: Clause, but_not: Sequence[Clause] = ()) -> list[Work]:
         vector = self._access.vector
+        vectors = False if vector is None else [vector]
         request = models.QueryRequest(
-            filter=all_of(condition),
-            limit=BATCH,
-            with_payload=True,
-            with_vector=False if vector is None else [vector],
+            filter=all_of(condition, but_not=but_not), limit=BATCH, with_payload=True, with_vector=vectors
         )
         return [(to_stored(point), point.rows(vector)) for point in (await self._access.points.query([request]))[0]]
 
-    async def _store(self, found: Sequence[Work], made_by: Fingerprint | None) -> set[str]:
-        """Set these vectors and what this version derives from the records; returns the states found: the same
-        ones again cannot be helped."""
+    async def _store(self, found: Sequence[Work], made_by: Fingerprint | None) -> None:
+        """Set these vectors and what this version derives from the records."""
         vector = self._access.vector if made_by == self._access.fingerprint else None
         for owner in {item.owner for item, _ in found}:
             works = [work for work in found if work[0].owner == owner]
@@ -147,7 +147,6 @@ class Background:
                 raise
             except StorageError as error:  # of this owner's records; the others do not wait for them
                 logger.warning("the vectors of some records stay pending: %s", reason_for_log(error))
-        return {item.point + item.write for item, _ in found}
 
 
 async def _store_derived(points: Points, vector: str | None, works: Sequence[Work]) -> None:
@@ -180,10 +179,10 @@ async def _set_vectors(points: Points, vectors: Sequence[tuple[Stored, Any]]) ->
             await _set_vectors(points, [one])
 
 
-async def _drain(step: Callable[[], Awaitable[set[str]]]) -> None:
-    """Repeat a step of the work until it finds nothing, or nothing new."""
+async def _drain(step: Callable[[], Awaitable[Sequence[Work]]]) -> None:
+    """Repeat a step of the work until it finds nothing, or the same as before, which cannot be helped."""
     last: set[str] = set()
-    while (found := await step()) and found != last:
+    while (found := {item.point + item.write for item, _ in await step()}) and found != last:
         last = found
 
 

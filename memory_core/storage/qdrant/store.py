@@ -251,9 +251,8 @@ class QdrantStore:
             self._to_close.push_async_callback(self._close_embedder)
         else:
             await old.close()
-        count += await background.compute_lacking(
-            self._access, embedder, progress, count
-        )  # of what was written meanwhile
+        # Of what was written meanwhile:
+        count += await background.compute_lacking(self._access, embedder, progress, count)
         if self._background is not None:
             self._background.wake(embedder)
         return count

@@ -11,7 +11,7 @@ import contextlib
 import logging
 import sqlite3
 import threading
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Final
 from zlib import crc32
 
@@ -19,7 +19,8 @@ from memory_core.errors import EmbeddingError, StorageError, reason_for_log
 from memory_core.json_values import encode_json
 from memory_core.models import Fingerprint
 from memory_core.protocols import Embedder
-from memory_core.storage.shared.prepared import embed, texts_to_embed
+from memory_core.storage.shared.prepared import texts_to_embed
+from memory_core.storage.shared.refusals import Refusals
 from memory_core.storage.sqlite.codec import explaining
 from memory_core.storage.sqlite.connection import Connection, snapshot
 from memory_core.storage.sqlite.group_commit import Writer
@@ -52,7 +53,7 @@ class PendingVectors:
     def __init__(self, reader: Connection, writer: Writer, embedder: Embedder) -> None:
         self._reader = reader
         self._writer = writer
-        self._embedder = embedder
+        self._refusals = Refusals[Piece](embedder)
         self._wake = asyncio.Event()
         self._wake.set()  # an earlier process may have left some
         self._task = asyncio.create_task(self._serve(), name="memory-core pending_vectors")
@@ -69,7 +70,9 @@ class PendingVectors:
     async def _serve(self) -> None:
         pause = FIRST_PAUSE_SECONDS
         while True:
-            await self._wake.wait()
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout_at(self._refusals.next_try()):
+                    await self._wake.wait()
             self._wake.clear()
             try:
                 while await self._compute_batch():
@@ -96,20 +99,21 @@ class PendingVectors:
 
     async def _compute_batch(self) -> int:
         """Compute one batch; returns the number of chunks in it."""
-        texts = await self._reader.run(_next_batch)
-        await self._compute(texts)
+        set_aside = set(self._refusals.set_aside())
+        texts = await self._reader.run(lambda db: _next_batch(db, set_aside))
+        vectors = await self._refusals.embed({piece: [text] for piece, text in texts.items()})
+        if vectors:
+            made_by = self._refusals.embedder.fingerprint
+            await self._writer.write(lambda db: _store(db, made_by, texts, vectors))
         return len(texts)
 
-    async def _compute(self, texts: dict[Piece, str]) -> None:
-        if texts:
-            blobs = await embed(self._embedder, list(texts.values()))
-            await self._writer.write(lambda db: _store(db, self._embedder.fingerprint, texts, blobs))
 
-
-def _next_batch(db: sqlite3.Connection) -> dict[Piece, str]:
+def _next_batch(db: sqlite3.Connection, set_aside: Collection[Piece]) -> dict[Piece, str]:
+    """The oldest pending chunks, but for those that were set aside."""
     with snapshot(db):
-        missing = db.execute("SELECT record, n FROM chunk WHERE vector IS NULL ORDER BY record, n LIMIT ?", (BATCH,))
-        return texts_of(db, missing.fetchall())
+        limit = BATCH + len(set_aside)
+        missing = db.execute("SELECT record, n FROM chunk WHERE vector IS NULL ORDER BY record, n LIMIT ?", (limit,))
+        return texts_of(db, [piece for piece in missing.fetchall() if piece not in set_aside][:BATCH])
 
 
 def texts_of(db: sqlite3.Connection, pieces: Iterable[Piece]) -> dict[Piece, str]:
@@ -128,14 +132,16 @@ def _texts_of(db: sqlite3.Connection, pieces: Iterable[Piece]) -> dict[Piece, st
     return {(key, n): whole[key][n] for key, n in wanted if n < len(whole.get(key, ()))}
 
 
-def _store(db: sqlite3.Connection, made_by: Fingerprint, embedded: dict[Piece, str], blobs: list[bytes]) -> None:
+def _store(
+    db: sqlite3.Connection, made_by: Fingerprint, embedded: dict[Piece, str], vectors: Mapping[Piece, Sequence[bytes]]
+) -> None:
     """Store the vectors of texts that did not change since, if the file still uses this embedder."""
     check_fingerprint(db, made_by)
-    texts = texts_of(db, embedded)
+    texts = texts_of(db, vectors)
     rows: list[tuple[bytes, int, int, int]] = []
     computed: dict[int, set[int]] = {}
-    for ((key, n), text), blob in zip(embedded.items(), blobs, strict=True):
-        if texts.get((key, n)) == text:
+    for (key, n), (blob,) in vectors.items():
+        if texts.get((key, n)) == embedded[key, n]:
             rows.append((blob, crc32(blob), key, n))
             computed.setdefault(key >> OWNER_BITS, set()).add(key)
     db.executemany("UPDATE chunk SET vector = ?, vector_digest = ? WHERE record = ? AND n = ?", rows)
