@@ -44,8 +44,7 @@ FIRST_PAUSE_SECONDS: Final = 1.0
 LONGEST_PAUSE_SECONDS: Final = 60.0
 """Pauses double from the first to this one while the embedder or the server fails."""
 ROUND_SECONDS: Final = 600.0
-"""Pauses double from the first to this one while there is nothing to do: work that another process left is found, and
-soon what a replica that was behind did not show."""
+"""Pauses double from the first to this one while nothing is found: a replica that is behind may not show all work."""
 ANALYSIS_PAUSE_SECONDS: Final = 0.05
 """Pause between two batches of reanalysis, for searches and writes."""
 

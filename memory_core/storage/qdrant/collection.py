@@ -149,11 +149,7 @@ class Points:
         """The values of a keyword field, most frequent first."""
         response = await self.connection.call(
             lambda client: client.facet(
-                self.name,
-                key=field,
-                facet_filter=condition,
-                limit=limit,
-                shard_key_selector=self.shard,
+                self.name, key=field, facet_filter=condition, limit=limit, shard_key_selector=self.shard
             )
         )
         return [str(hit.value) for hit in response.hits]
@@ -202,10 +198,7 @@ class Points:
 
 
 def _found(points: Sequence[models.Record] | Sequence[models.ScoredPoint]) -> list[Found]:
-    def score(point: models.Record | models.ScoredPoint) -> float:
-        return point.score if isinstance(point, models.ScoredPoint) else 0.0
-
-    return [Found(str(point.id), point.payload or {}, point.vector, score(point)) for point in points]
+    return [Found(str(one.id), one.payload or {}, one.vector, getattr(one, "score", 0.0)) for one in points]
 
 
 def _with_marker(fields: Any) -> Any:

@@ -95,9 +95,8 @@ class Layout:
     replicas: int | None = None
     """Copies of each shard: Qdrant does not wait for the disk, so durability comes from these."""
     write_consistency: int | None = None
-    """Replicas that must have applied a write before it is acknowledged: 2 of 3 to survive two crashes within seconds.
-    Fewer than `replicas`, because a write that reaches too few fails, stays on those that it reached, and Qdrant does
-    not repair the others; what reaches enough of them is repaired on the others before they are read again."""
+    """Replicas that must have applied a write before it is acknowledged, fewer than `replicas`: 2 of 3 to survive two
+    crashes within seconds. What reaches enough of them is repaired on the others before those are read again."""
     tenant_shards: bool = False
     """Custom sharding: owners share the shard key `SHARED_SHARD` until the operator gives one a dedicated key."""
 
