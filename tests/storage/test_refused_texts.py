@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import AsyncIterator, Sequence
 from typing import TYPE_CHECKING
 
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 
 GOOD = {n: [f"good {n}", f"fine {n}"] for n in range(128)}
 REFUSED = {-1: ["good", "forbidden", "forbidden again"]}
-REASON = "the embedder refuses a text"
+COUNTED = re.compile(r"(\d+) texts were refused")
 
 
 class PassingFault(RefusingEmbedder):
@@ -56,7 +57,7 @@ async def test_other_texts_get_their_vectors(memory: Memory, caplog: pytest.LogC
         await bob.add(f"Bob's memory {n}", embed="later")
     await settled(bob, timeout=20)
     assert (await ann.stats()).vectors_pending == 9
-    assert caplog.text.count(REASON) == 9
+    assert sum(map(int, COUNTED.findall(caplog.text))) == 9
     assert "forbidden" not in caplog.text
 
 
@@ -86,7 +87,7 @@ async def test_a_refused_text_is_tried_again(
     ann = memory.bind(user="ann")
     await ann.add("forbidden", embed="later")
     await asyncio.to_thread(wait_for, lambda: len(embedder.calls) >= 9)  # three for each time
-    assert caplog.text.count(REASON) == 1
+    assert COUNTED.findall(caplog.text) == ["1"]
     embedder.refused = "nothing"
     await settled(ann, timeout=20)
 

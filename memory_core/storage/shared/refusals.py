@@ -54,20 +54,23 @@ class Refusals(Generic[K]):
         flat = [text for some in texts.values() for text in some]
         results = iter(await _embed_possible(self.embedder, flat) if flat else ())
         vectors: dict[K, list[bytes]] = {}
+        refused: dict[K, EmbeddingError] = {}
         for key, some in texts.items():
             made = [next(results) for _ in some]
-            if refused := [result for result in made if isinstance(result, EmbeddingError)]:
-                self._set_aside(key, refused[0])
+            if errors := [result for result in made if isinstance(result, EmbeddingError)]:
+                refused[key] = errors[0]
             else:
                 vectors[key] = [result for result in made if isinstance(result, bytes)]
                 self._pauses.pop(key, None)
+        self._set_aside(refused)
         return vectors
 
-    def _set_aside(self, key: K, error: EmbeddingError) -> None:
-        if key not in self._pauses:
-            logger.warning("the embedder refuses a text, which stays without its vector: %s", reason_for_log(error))
-        pause = min(2 * self._pauses.get(key, FIRST_PAUSE_SECONDS / 2), LONGEST_PAUSE_SECONDS)
-        self._pauses[key], self._until[key] = pause, asyncio.get_running_loop().time() + pause
+    def _set_aside(self, refused: Mapping[K, EmbeddingError]) -> None:
+        if new := [error for key, error in refused.items() if key not in self._pauses]:
+            logger.warning("vectors stay pending, %d texts were refused: %s", len(new), reason_for_log(new[0]))
+        for key in refused:
+            pause = min(2 * self._pauses.get(key, FIRST_PAUSE_SECONDS / 2), LONGEST_PAUSE_SECONDS)
+            self._pauses[key], self._until[key] = pause, asyncio.get_running_loop().time() + pause
 
 
 async def _embed_possible(embedder: Embedder, texts: Sequence[str]) -> list[bytes | EmbeddingError]:
