@@ -112,7 +112,20 @@ class QdrantStore:
             NewerStoreError: A newer version of this library wrote it.
         """
         try:
-            await self._open()
+            if self._embedder is not None:
+                self._to_close.push_async_callback(self._close_embedder)
+            self._connection = Connection(self._server, self._patience)
+            self._to_close.push_async_callback(self._connection.close)
+            await self._connection.open()
+            await schema.ensure_meta(self._connection, self._name, self._layout)
+            meta = Meta(Points(self._connection, schema.meta_name(self._name), self._layout))
+            found = await meta.claim(None if self._embedder is None else self._embedder.fingerprint)
+            await schema.ensure_records(self._connection, self._name, self._layout, found.fingerprint)
+            records = Points(self._connection, self._name, self._layout)
+            self._access = Access(records, meta, Names(found.secret), found.fingerprint, self._chunker)
+            if not self._is_mirror:
+                self._background = Background(self._access, self._embedder, self._clock)
+                self._to_close.push_async_callback(self._background.close)
         except BaseException:  # a cancelled caller included
             await self.close()
             raise
@@ -122,22 +135,6 @@ class QdrantStore:
         if self._writes:
             await asyncio.wait(self._writes)
         await self._to_close.aclose()
-
-    async def _open(self) -> None:
-        if self._embedder is not None:
-            self._to_close.push_async_callback(self._close_embedder)
-        self._connection = Connection(self._server, self._patience)
-        self._to_close.push_async_callback(self._connection.close)
-        await self._connection.open()
-        await schema.ensure_meta(self._connection, self._name, self._layout)
-        meta = Meta(Points(self._connection, schema.meta_name(self._name), self._layout))
-        found = await meta.claim(None if self._embedder is None else self._embedder.fingerprint)
-        await schema.ensure_records(self._connection, self._name, self._layout, found.fingerprint)
-        records = Points(self._connection, self._name, self._layout)
-        self._access = Access(records, meta, Names(found.secret), found.fingerprint, self._chunker)
-        if not self._is_mirror:
-            self._background = Background(self._access, self._embedder, self._clock)
-            self._to_close.push_async_callback(self._background.close)
 
     async def _close_embedder(self) -> None:
         if self._embedder is not None and not self._is_mirror:

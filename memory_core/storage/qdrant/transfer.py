@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 
 from memory_core.models import Fingerprint, Scope
 from memory_core.protocols import Clock
@@ -123,8 +123,7 @@ class QdrantPort:
         if position is None:
             await points.write(points.delete(among([point])))
             return
-        numbers = [position.owner, position.next, position.version]
-        payload = {"kind": "mirror", "app": scope.app, "user": scope.user, "position": numbers}
+        payload = {"kind": "mirror", "app": scope.app, "user": scope.user, "position": [*asdict(position).values()]}
         entry = models.PointsList(points=[Point(point, payload).to_struct()])
         await points.write(models.UpsertOperation(upsert=entry))
 

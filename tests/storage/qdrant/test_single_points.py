@@ -408,7 +408,9 @@ def test_a_search_takes_three_round_trips(loopback: Loopback, connect: Open, *, 
     run_sync(ann.search, "tea7 at noon?")  # the authors of an owner are asked for once a minute
     loopback.engine.calls.clear()
     assert run_sync(ann.search, "tea7 at noon?", floor=False)
-    assert Counter(call.name for call in loopback.engine.calls) == {"query": 3}
+    alone = [call for call in loopback.engine.calls if call.name == "query" and len(call.body.searches) == 1]
+    asked = [call.name for call in loopback.engine.calls if call not in alone]  # without the work in the background
+    assert Counter(asked) == {"query": 3}
 
 
 def test_a_search_of_an_owner_of_2000_downloads_less_than_100_kilobytes(
