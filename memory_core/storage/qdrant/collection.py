@@ -226,8 +226,8 @@ class ForeignPoint(NamedTuple):
 async def foreign_points(server: Server | None, collection: str) -> AsyncIterator[list[ForeignPoint]]:
     """All points of a collection that another program made, by id, a page at a time; runs on the core loop (`on_core`).
 
-    What `server` leaves out comes from the environment, as for `QdrantStore`. Raises `StorageError` if the server cannot
-    be reached or has no such collection.
+    What `server` leaves out comes from the environment, as for `QdrantStore`. Raises `StorageError` if it cannot be
+    reached or has no such collection.
     """
     connection = Connection((server or Server()).resolved(), Patience())
     await connection.open()
