@@ -163,16 +163,18 @@ async def _store_derived(points: Points, vector: str | None, works: Sequence[Wor
 
 
 async def _set_vectors(points: Points, vectors: Sequence[tuple[Stored, Any]]) -> None:
-    """Set vectors of points, by name, where the record is unchanged."""
-    if not vectors:
-        return
-    update = models.UpdateVectors(
-        points=[models.PointVectors(id=item.point, vector=named) for item, named in vectors],
-        update_filter=all_of(any_of("_write", [item.write for item, _ in vectors])),
-        shard_key=points.shard,
-    )
+    """Set vectors of points, by name, where the record is unchanged; each owner may have a shard of its own."""
+    operations: list[models.UpdateOperation] = []
+    for owner in sorted({item.owner for item, _ in vectors}):
+        mine = [(item, named) for item, named in vectors if item.owner == owner]
+        update = models.UpdateVectors(
+            points=[models.PointVectors(id=item.point, vector=named) for item, named in mine],
+            update_filter=all_of(any_of("_write", [item.write for item, _ in mine])),
+            shard_key=points.for_owner(shard_of(to_owner(owner)[0]), {}).shard,
+        )
+        operations.append(models.UpdateVectorsOperation(update_vectors=update))
     try:
-        await points.write(models.UpdateVectorsOperation(update_vectors=update))
+        await points.write(*operations)
     except MissingPointError:  # one of them was deleted meanwhile
         for one in vectors if len(vectors) > 1 else ():
             await _set_vectors(points, [one])

@@ -61,6 +61,13 @@ class Points:
         """The same collection for points that belong to no owner."""
         return replace(self, shard=SHARED_SHARD if self.layout.tenant_shards else None, guards={})
 
+    async def everywhere(self) -> Points:
+        """The same collection for writes to points of any owner, for which a server wants the keys of all shards."""
+        if not self.layout.tenant_shards:
+            return self
+        found = await self.connection.call(lambda client: client.list_shard_keys(self.name))
+        return replace(self, shard=[one.key for one in found.shard_keys or ()])
+
     async def read(self, ids: Sequence[str], *, fields: Fields = True, vector: str | None = None) -> list[Found]:
         """The existing ones among the points, in no particular order, from all shards."""
         found: list[Found] = []

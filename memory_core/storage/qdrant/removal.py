@@ -133,7 +133,8 @@ async def sweep(access: Access, now: datetime) -> None:
         await _empty_late(access, record.id, record.payload, now)
     old = ranged("expires_at", lte=now)
     if await points.all(old, fields=False):
-        await points.write(points.delete(old, empty("_owner"), all_of(but_not=[same("_keys", ERASED)])))
+        of_all = await points.everywhere()
+        await points.write(of_all.delete(old, empty("_owner"), all_of(but_not=[same("_keys", ERASED)])))
     expired = [record.payload for record in await points.all(old, fields=["_owner"])]
     for scope in sorted({to_owner(one["_owner"])[0] for one in expired if "_owner" in one}, key=shard_of):
         try:

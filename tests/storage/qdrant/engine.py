@@ -86,6 +86,8 @@ class Engine:
 
     def run(self, call: Call) -> Any:
         """Do what was asked; what local mode refuses raises `ValueError`, a missing point `KeyError`."""
+        if call.is_write:
+            self._check_shards(call)
         return getattr(self, f"_{call.name}")(call.collection, call.body)
 
     def run_half(self, call: Call) -> None:
@@ -178,6 +180,14 @@ class Engine:
     def _write(self, collection: str, body: models.UpdateOperations) -> list[models.UpdateResult]:
         self.client.batch_update_points(collection, body.operations)
         return [COMPLETED for _ in body.operations]
+
+    def _check_shards(self, call: Call) -> None:
+        """Where shards have keys, a server wants one for each write."""
+        if self.created[call.collection].sharding_method == models.ShardingMethod.CUSTOM:
+            for operation in call.body.operations:
+                (change,) = vars(operation).values()
+                if not change.shard_key:
+                    raise ValueError("Shard key not specified")
 
     def _check_indexes(self, collection: str, searches: Sequence[models.QueryRequest]) -> None:
         """A server orders by indexed fields only."""

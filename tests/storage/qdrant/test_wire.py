@@ -18,15 +18,18 @@ from memory_core import (
     Where,
     run_sync,
 )
+from memory_core.embedding.hashing import HashingEmbedder
 from memory_core.storage.qdrant.codec import WORDS, named_id
 from memory_core.storage.qdrant.schema import META_INDEXES, RECORD_INDEXES
 from memory_core.storage.qdrant.searching import CANDIDATES
 from memory_core.storage.qdrant.settings import SHARED_SHARD, Layout, Server
+from memory_core.testing import Ticks
+from memory_core.testing.base import texts
 from tests.storage.embedders import DIMENSIONS
 from tests.storage.qdrant.conftest import Open
 from tests.storage.qdrant.engine import Call, Engine
 from tests.storage.qdrant.loopback import Loopback
-from tests.storage.qdrant.settled import records_collection
+from tests.storage.qdrant.settled import markers, records_collection, settle, wait_for
 
 
 def bodies(engine: Engine, name: str) -> list[Any]:
@@ -153,6 +156,21 @@ def test_tenants_can_have_shards_of_their_own(loopback: Loopback, connect: Open)
     for call in mine:
         keys = shard_keys(call)[:-1] if call.name == "query" else shard_keys(call)  # the last one asks for the epoch
         assert all(key == wanted for key in keys), call
+
+
+def test_work_on_all_tenants_names_their_shards(loopback: Loopback, connect: Open, clock: Ticks) -> None:
+    memory = connect(layout=Layout(tenant_shards=True), embedder=HashingEmbedder(dimensions=64))
+    handles = [memory.bind(user=user) for user in ("ann", "bob")]
+    for handle in handles:
+        run_sync(handle.add, "tea", embed="later")
+        run_sync(handle.delete, run_sync(handle.add, "cake").id)
+    settle(loopback)
+    assert run_sync(memory.reembed, HashingEmbedder(dimensions=96)) == len(handles)
+    assert markers(loopback)
+    clock.advance(hours=1)
+    connect(layout=Layout(tenant_shards=True), embedder=HashingEmbedder(dimensions=96))  # sweeps at first
+    wait_for(lambda: not markers(loopback))
+    assert [texts(run_sync(handle.search, "tea")) for handle in handles] == [["tea"], ["tea"]]
 
 
 def is_anybodys(call: Call) -> bool:
