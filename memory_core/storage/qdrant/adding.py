@@ -70,11 +70,8 @@ async def unchanged(owner: Owner, items: Sequence[Prepared], *, is_put: bool) ->
 async def write(
     owner: Owner, items: Sequence[Prepared], token: str, now: datetime, *, is_put: bool, remove: Collection[str]
 ) -> list[MemoryRecord | None]:
-    """Write the items, given the current state of the store, and then delete the records of the keys in `remove`.
-
-    Args:
-        token: That of the call; what has it was stored by an earlier attempt.
-        is_put: Whether a record replaces the stored one of its source key; otherwise it updates it.
+    """Write the items, given the current state of the store, and then delete the records of the keys in `remove`. What
+    has `token` was stored by an earlier attempt; with `is_put` a record replaces the stored one of its source key.
 
     Raises:
         DuplicateIdError: An id is taken, or a source key belongs to a record out of reach; nothing is stored.

@@ -1,10 +1,9 @@
 """Background work: pending vectors, texts that an older version analysed, and the sweep of `removal.py`.
 
 A vector is pending when a record was added with `embed="later"` or when the embedder failed; until it is computed, the
-record is found by its words. Each kind of work is found through an index, so that asking costs the same however many
-records there are. It sets what is derived from a record, under the condition that the record is in the state from which
-it was derived, and the state keeps its token. So it makes no difference to a change of the record whether this work is
-done before it or after it, which can differ between the replicas of a cluster when a node dies.
+record is found by its words. All work is found through indexes. A point is written again with its vectors and analysis
+if its record is still in the state that they were made from, and that state keeps its token: so a change of the record
+has effect before and after it, whichever of the two a replica applies first when a node has died.
 
 A change of the embedder works alike: every embedder has a named vector of its own, added beside the old one. A filter
 finds the points that lack it, and searches use the old one until the description of the store names the new embedder.
@@ -16,7 +15,7 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
-from typing import Any, Final
+from typing import Final
 
 from memory_core.errors import EmbeddingError, FingerprintError, StorageError, UnsupportedError, reason_for_log
 from memory_core.models import Fingerprint
@@ -24,14 +23,14 @@ from memory_core.progress import Progress, ProgressCallback
 from memory_core.protocols import Clock, Embedder
 from memory_core.retrieval.features import ANALYSIS
 from memory_core.storage.qdrant.client import models
-from memory_core.storage.qdrant.codec import PENDING, Point, Stored, analysed, named_vectors, payload_of, to_stored
+from memory_core.storage.qdrant.codec import PENDING, Stored, analysed, named_vectors, to_stored, whole
 from memory_core.storage.qdrant.collection import Points, by
 from memory_core.storage.qdrant.connection import MissingPointError, UnansweredError
 from memory_core.storage.qdrant.meta import vector_name
 from memory_core.storage.qdrant.owners import Access, shard_of, to_owner
 from memory_core.storage.qdrant.removal import sweep
 from memory_core.storage.qdrant.schema import ensure_vector
-from memory_core.storage.qdrant.where import Clause, all_of, among, any_of, ranged, same
+from memory_core.storage.qdrant.where import Clause, all_of, among, ranged, same
 from memory_core.storage.shared.prepared import embed_pieces, texts_to_embed
 from memory_core.storage.shared.refusals import Refusals
 
@@ -48,9 +47,6 @@ ROUND_SECONDS: Final = 600.0
 ANALYSIS_PAUSE_SECONDS: Final = 0.05
 """Pause between two batches of reanalysis, for searches and writes."""
 
-
-DERIVED: Final = ("_terms", "_row", "_analysis", "_keys")
-"""The payload fields that an analysis of the record makes."""
 
 Work = tuple[Stored, Sequence[bytes]]
 """A record with its vectors."""
@@ -136,48 +132,18 @@ class Background:
         return [(to_stored(point), point.rows(vector)) for point in (await self._access.points.query([request]))[0]]
 
     async def _store(self, found: Sequence[Work], made_by: Fingerprint | None) -> None:
-        """Set these vectors and what this version derives from the records."""
+        """Write these records as they are, in the same states, with their vectors and analysed by this version."""
         vector = self._access.vector if made_by == self._access.fingerprint else None
         for owner in {item.owner for item, _ in found}:
-            works = [work for work in found if work[0].owner == owner]
+            points = self._access.points.for_owner(shard_of(to_owner(owner)[0]), {})
+            works = [(replace(item, writes=item.writes[:-1]), rows) for item, rows in found if item.owner == owner]
+            made = [whole(owner, analysed(item.record, item.spans, rows), item, vector) for item, rows in works]
             try:
-                await _store_derived(self._access.points.for_owner(shard_of(to_owner(owner)[0]), {}), vector, works)
+                await points.upsert(made, {item.write for item, _ in works})
             except UnansweredError:
                 raise
             except StorageError as error:  # of this owner's records; the others do not wait for them
                 logger.warning("the vectors of some records stay pending: %s", reason_for_log(error))
-
-
-async def _store_derived(points: Points, vector: str | None, works: Sequence[Work]) -> None:
-    """Set the vectors, and then the fields, which say that they are there."""
-    vectors: list[tuple[Stored, Any]] = []
-    operations: list[models.UpdateOperation] = []
-    for item, rows in works:
-        name = vector if rows else None
-        payload = payload_of(item.owner, analysed(item.record, item.spans, rows), item, name)
-        vectors.append((item, Point(item.point, payload, rows, name).to_struct().vector))
-        fields, unchanged = {name: payload[name] for name in DERIVED}, same("_write", item.write)
-        operations.append(points.set_fields(fields, among([item.point]), unchanged))
-    await _set_vectors(points, [(item, named) for item, named in vectors if named])
-    await points.write(*operations)
-
-
-async def _set_vectors(points: Points, vectors: Sequence[tuple[Stored, Any]]) -> None:
-    """Set vectors of points, by name, where the record is unchanged; each owner may have a shard of its own."""
-    operations: list[models.UpdateOperation] = []
-    for owner in sorted({item.owner for item, _ in vectors}):
-        mine = [(item, named) for item, named in vectors if item.owner == owner]
-        update = models.UpdateVectors(
-            points=[models.PointVectors(id=item.point, vector=named) for item, named in mine],
-            update_filter=all_of(any_of("_write", [item.write for item, _ in mine])),
-            shard_key=points.for_owner(shard_of(to_owner(owner)[0]), {}).shard,
-        )
-        operations.append(models.UpdateVectorsOperation(update_vectors=update))
-    try:
-        await points.write(*operations)
-    except MissingPointError:  # one of them was deleted meanwhile
-        for one in vectors if len(vectors) > 1 else ():
-            await _set_vectors(points, [one])
 
 
 async def _drain(step: Callable[[], Awaitable[Sequence[Work]]]) -> None:
@@ -217,9 +183,25 @@ async def compute_lacking(access: Access, embedder: Embedder, progress: Progress
     async for page in access.points.pages(lacking):
         for some in by(BATCH, [item for item in map(to_stored, page) if item.spans]):
             rows = await embed_pieces(embedder, [(item.record.text, item.spans) for item in some])
-            named = [named_vectors(vector, one) for one in rows]
-            await _set_vectors(access.points, list(zip(some, named, strict=True)))
+            await _add_vectors(access.points, vector, list(zip(some, rows, strict=True)))
             made += sum(map(len, rows))
             if progress is not None:
                 progress(Progress(computed + made, computed + made))
     return made
+
+
+async def _add_vectors(points: Points, vector: str, works: Sequence[Work]) -> None:
+    """Add these vectors to the points whose records are unchanged."""
+    updates = [
+        models.UpdateVectors(
+            points=[models.PointVectors(id=item.point, vector=named_vectors(vector, rows))],
+            update_filter=all_of(same("_write", item.write)),
+            shard_key=points.for_owner(shard_of(to_owner(item.owner)[0]), {}).shard,
+        )
+        for item, rows in works
+    ]
+    try:
+        await points.write(*(models.UpdateVectorsOperation(update_vectors=update) for update in updates))
+    except MissingPointError:  # one of them was deleted meanwhile
+        for one in works if len(works) > 1 else ():
+            await _add_vectors(points, vector, [one])

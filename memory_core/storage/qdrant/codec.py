@@ -195,6 +195,13 @@ def bounded(revisions: Sequence[Revision]) -> Sequence[Revision]:
     return kept
 
 
+def whole(owner: str, item: Prepared, known: Stored, vector: str | None) -> Point:
+    """The whole point of a record; see `payload_of`. Without vectors, they are pending."""
+    vector = vector if item.vectors else None
+    there = {name: value for name, value in payload_of(owner, item, known, vector).items() if value is not None}
+    return Point(known.point, there, item.vectors if vector else (), vector)
+
+
 def payload_of(owner: str, item: Prepared, known: Stored, vector: str | None) -> Payload:
     """The complete payload of a record, with the fields of the store from `known`; unset fields are `None`, and so is
     `vector`, the name of the vector that the point has or is about to have, while vectors are pending."""

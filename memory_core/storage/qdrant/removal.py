@@ -44,15 +44,13 @@ async def delete(
     write: str | None = None,
     tried: dict[str, Stored] | None = None,
 ) -> Collection[Stored]:
-    """Replace records by markers, then remove the links to them from other records.
+    """Replace records by markers, then remove the links to them from other records; returns what all attempts of the
+    call have deleted, and raises as `Changes.carry_out`.
 
     Args:
         write: The token of the call, the same in all of its attempts; `None` for a call without a second one.
         tried: What earlier attempts tried to delete, by point; this attempt adds its records. Some may be gone: a
             replica that is behind hides a marker from the attempt that wrote it.
-
-    Returns:
-        What all attempts have deleted; raises as `Changes.carry_out`.
     """
     write, tried = write or token(), {} if tried is None else tried
     marked = await owner.points.read(list(tried), fields=["_writes"]) if tried else []

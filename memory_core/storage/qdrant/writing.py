@@ -13,7 +13,17 @@ from datetime import datetime
 
 from memory_core.errors import StorageError, UnfinishedWriteError
 from memory_core.models import MemoryRecord
-from memory_core.storage.qdrant.codec import FORGOTTEN, Payload, Point, Stored, analysed, payload_of, stamp, token
+from memory_core.storage.qdrant.codec import (
+    FORGOTTEN,
+    Payload,
+    Point,
+    Stored,
+    analysed,
+    payload_of,
+    stamp,
+    token,
+    whole,
+)
 from memory_core.storage.qdrant.collection import MAX_POINTS, PAGE, OvertakenError, by
 from memory_core.storage.qdrant.connection import UnansweredError
 from memory_core.storage.qdrant.owners import LIFE, Owner
@@ -44,14 +54,10 @@ class Changes:
     changes: list[Change] = field(default_factory=list[Change])
 
     def put(self, item: Prepared, known: Stored, was: str | None) -> None:
-        """Write the whole point of a record in place of the state `was`, or with `None` a new point; vectors of another
-        embedder than the present one are left pending."""
+        """Write a whole point in place of the state `was`, or a new one; vectors of another embedder stay pending."""
         access, known = self.owner.access, replace(known, write=self.write)
-        vector = access.vector if item.vectors and item.made_by == access.fingerprint else None
-        payload = payload_of(self.owner.key, item, known, vector)
-        there = {name: value for name, value in payload.items() if value is not None}
-        point = Point(known.point, there, item.vectors if vector else (), vector)
-        self.changes.append(Change(point, item.record.id, was))
+        vector = access.vector if item.made_by == access.fingerprint else None
+        self.changes.append(Change(whole(self.owner.key, item, known, vector), item.record.id, was))
 
     def overwrite(self, known: Stored, record: MemoryRecord) -> None:
         """Change a record whose searched fields stay."""
