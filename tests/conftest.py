@@ -1,8 +1,9 @@
-"""What holds for every test: no network beyond this machine, and no clock in the verdict."""
+"""What holds for every test: no network beyond this machine, no clock in the verdict, and Ctrl-C works."""
 
 from __future__ import annotations
 
 import os
+import signal
 import sys
 from ipaddress import ip_address
 
@@ -12,6 +13,9 @@ from hypothesis import settings
 # spade_llm imports litellm, which would otherwise fetch its price table over the network.
 os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
+
+# Programs that tests start must end on Ctrl-C, also where a shell that runs the tests in the background ignores it.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # A slow machine must not fail a property; `--hypothesis-profile=thorough` looks further.
 settings.register_profile("default", deadline=None)
