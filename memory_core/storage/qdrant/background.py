@@ -139,7 +139,7 @@ class Background:
             works = [(replace(item, writes=item.writes[:-1]), rows) for item, rows in found if item.owner == owner]
             made = [whole(owner, analysed(item.record, item.spans, rows), item, vector) for item, rows in works]
             try:
-                await points.upsert(made, {item.write for item, _ in works})
+                await points.upsert(made, {item.point: item.write for item, _ in works})
             except UnansweredError:
                 raise
             except StorageError as error:  # of this owner's records; the others do not wait for them

@@ -7,6 +7,7 @@ replica decides which of two conflicting writes comes first, and another takes o
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import AsyncIterator, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, NamedTuple, TypeVar
@@ -15,7 +16,7 @@ from memory_core.storage.qdrant.client import AsyncQdrantClient, models
 from memory_core.storage.qdrant.codec import Found, Payload, Point
 from memory_core.storage.qdrant.connection import Connection, NotAppliedError, TooLargeError
 from memory_core.storage.qdrant.settings import SHARED_SHARD, Layout, Patience, Server
-from memory_core.storage.qdrant.where import Clause, all_of, among, any_of
+from memory_core.storage.qdrant.where import Clause, all_of, among, any_of, same
 
 T = TypeVar("T")
 
@@ -173,26 +174,32 @@ class Points:
 
         await self.connection.call(attempt)
 
-    async def upsert(self, points: Sequence[Point], states: Collection[str] | None = None) -> None:
-        """Replace points that are in one of these states, or with `None` insert those that do not exist. A request that
-        is large, or too large for the server, is halved; raises `TooLargeError` if a single point is too large."""
+    async def upsert(self, points: Sequence[Point], was: Mapping[str, str] | None = None) -> None:
+        """Replace points that are in these states, each in its own, or with `None` insert those that do not exist. A
+        request that is large, or too large for the server, is halved; raises `TooLargeError` if a single point is."""
         if len(points) == 1 or sum(point.size for point in points) <= MAX_BYTES:
-            upsert = models.PointsList(
-                points=[point.to_struct() for point in points],
-                shard_key=self.shard,
-                update_filter=None if states is None else all_of(any_of("_write", states)),
-                update_mode=models.UpdateMode.INSERT_ONLY if states is None else models.UpdateMode.UPDATE_ONLY,
-            )
+            by_state: defaultdict[str | None, list[Point]] = defaultdict(list)
+            for point in points:
+                by_state[None if was is None else was[point.id]].append(point)
             try:
-                await self.write(models.UpsertOperation(upsert=upsert))
+                await self.write(*(self._upsert(some, state) for state, some in by_state.items()))
             except TooLargeError:
                 if len(points) == 1:
                     raise
             else:
                 return
         half = len(points) // 2
-        await self.upsert(points[:half], states)
-        await self.upsert(points[half:], states)
+        await self.upsert(points[:half], was)
+        await self.upsert(points[half:], was)
+
+    def _upsert(self, points: Sequence[Point], state: str | None) -> models.UpsertOperation:
+        structs, unchanged = (
+            [one.to_struct() for one in points],
+            None if state is None else all_of(same("_write", state)),
+        )
+        mode = models.UpdateMode.INSERT_ONLY if state is None else models.UpdateMode.UPDATE_ONLY
+        upsert = models.PointsList(points=structs, shard_key=self.shard, update_filter=unchanged, update_mode=mode)
+        return models.UpsertOperation(upsert=upsert)
 
     def set_fields(self, payload: Payload, *conditions: Clause) -> models.SetPayloadOperation:
         """Set payload fields of the points that satisfy the conditions."""

@@ -90,13 +90,13 @@ class Meta:
     async def change(self, was: Description, to: Description) -> bool:
         """Replace the description if it is still in the state that was read; returns whether it was."""
         changed = replace(to, write=token())
-        await self.points.upsert([Point(_STORE, changed.to_payload())], [was.write])
+        await self.points.upsert([Point(_STORE, changed.to_payload())], {_STORE: was.write})
         return (await self.known()).write == changed.write
 
     async def _probe(self) -> None:
         """Make sure that the server honours conditions on writes; old servers ignore them silently."""
-        for states, write in ((None, "first"), (None, "second"), (["none"], "third")):
-            await self.points.upsert([Point(_PROBE, {"kind": "probe", "_write": write})], states)
+        for was, write in ((None, "first"), (None, "second"), ({_PROBE: "none"}, "third")):
+            await self.points.upsert([Point(_PROBE, {"kind": "probe", "_write": write})], was)
         (found,) = await self.points.read([_PROBE])
         if found.payload.get("_write") != "first":
             raise StorageError(

@@ -133,7 +133,7 @@ class Access:
             ended = [*(known.get("_ended") or ()), owner.key]
             payload = {"_marker": "owner", "_epoch": owner.epoch + 1, "_write": codec.token(), "_ended": ended}
             made = Point(point, {**payload, "_keys": [ERASED], "expires_at": codec.stamp(now + LIFE)})
-            await self.points.shared.upsert([made], [known["_write"]] if known else None)
+            await self.points.shared.upsert([made], {point: known["_write"]} if known else None)
         after = await self._entry(point)
         self._epochs.pop(point, None)
         return [*(after.get("_ended") or ())]

@@ -100,13 +100,12 @@ class Changes:
         raise self._unfinished(failure, stored, sent if isinstance(failure, UnansweredError) else set())
 
     async def _send(self, sent: set[str]) -> None:
-        points, was = self.owner.points, {change.point.id: change.was for change in self.changes}
+        points, was = self.owner.points, {change.point.id: change.was or "" for change in self.changes}
         for is_new in (True, False):
             whole = [change.point for change in self.changes if change.is_whole and (change.was is None) is is_new]
             for some in by(MAX_POINTS, whole):
-                sent |= {point.id for point in some}
-                states = {state for point in some if (state := was[point.id]) is not None}
-                await points.upsert(some, None if is_new else states)
+                sent.update(point.id for point in some)
+                await points.upsert(some, None if is_new else was)
         for partial in by(PAGE, [change for change in self.changes if not change.is_whole]):
             sent |= {change.point.id for change in partial}
             those = ((change.point, among([change.point.id]), same("_write", change.was or "")) for change in partial)

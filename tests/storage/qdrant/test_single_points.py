@@ -176,6 +176,35 @@ def test_computed_vectors_leave_the_state_of_a_record(loopback: Loopback, connec
     assert payload["_writes"] == [payload["_write"]]
 
 
+def test_computed_vectors_take_no_change_back_that_one_query_shows_in_part(
+    loopback: Loopback, connect: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One write changes two records in different shards; a query may find one as it was and the other as it is."""
+    drafts = [Draft(f"tea {n}", source_key=str(n)) for n in range(2)]
+    run_sync(connect().bind(user="ann").add_many, drafts)
+    records: list[models.Record] = []
+    name = records_collection(loopback)
+    loopback.on_loop(lambda: records.extend(loopback.engine.client.scroll(name, limit=100)[0]))
+    (before,) = [record for record in records if (record.payload or {}).get("source_key") == "0"]
+    run, shown = loopback.engine.run, list[Call]()
+
+    def partly(call: Call) -> Any:
+        found = run(call)
+        if call.name != "query" or PENDING not in repr(call.body) or not found[0].points:
+            return found
+        shown.append(call)
+        earlier = {"payload": before.payload}
+        points = [point.model_copy(update=earlier) if point.id == before.id else point for point in found[0].points]
+        return [found[0].model_copy(update={"points": points})]
+
+    monkeypatch.setattr(loopback.engine, "run", partly)
+    ann = connect().bind(user="ann")
+    changed = [Draft(f"green {draft.text}", source_key=draft.source_key) for draft in drafts]
+    run_sync(ann.add_many, changed, embed="later")
+    wait_for(lambda: bool(shown) and len(pending(loopback)) < 2)
+    assert sorted(texts(everything(ann))) == ["green tea 0", "green tea 1"]
+
+
 def test_pending_vectors_that_a_replica_does_not_show_are_looked_for_again(
     loopback: Loopback, connect: Open, monkeypatch: pytest.MonkeyPatch
 ) -> None:
