@@ -193,10 +193,8 @@ class Points:
         await self.upsert(points[half:], was)
 
     def _upsert(self, points: Sequence[Point], state: str | None) -> models.UpsertOperation:
-        structs, unchanged = (
-            [one.to_struct() for one in points],
-            None if state is None else all_of(same("_write", state)),
-        )
+        structs = [point.to_struct() for point in points]
+        unchanged = None if state is None else all_of(same("_write", state))
         mode = models.UpdateMode.INSERT_ONLY if state is None else models.UpdateMode.UPDATE_ONLY
         upsert = models.PointsList(points=structs, shard_key=self.shard, update_filter=unchanged, update_mode=mode)
         return models.UpsertOperation(upsert=upsert)
