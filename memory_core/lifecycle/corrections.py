@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from memory_core.lifecycle.sameness import statement_of
-from memory_core.retrieval.stemmer import stem
+from memory_core.retrieval.english import stem
 
 MAX_CHARS: Final = 120
 """Longest statement that is parsed; longer ones usually say more than one thing."""

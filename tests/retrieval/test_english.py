@@ -1,0 +1,64 @@
+"""What the analysis knows about English."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from memory_core.retrieval.analysis import analyse
+from memory_core.retrieval.english import BASE_FORMS, STOP_WORDS, stem
+
+
+@pytest.mark.parametrize(
+    ("word", "expected"),
+    [
+        ("caresses", "caress"),
+        ("ponies", "poni"),
+        ("agreed", "agre"),
+        ("plastered", "plaster"),
+        ("motoring", "motor"),
+        ("conflated", "conflat"),
+        ("hopping", "hop"),
+        ("filing", "file"),
+        ("happy", "happi"),
+        ("sky", "sky"),
+        ("sing", "sing"),
+        ("billion", "billion"),
+        ("relational", "relat"),
+        ("generalizations", "gener"),
+        ("adoption", "adopt"),
+        ("oscillators", "oscil"),
+        ("michelle", "michel"),
+        ("boyyed", "boyi"),
+    ],
+)
+def test_published_examples(word: str, expected: str) -> None:
+    """The stems are in every stored index: with other ones, words of older memories would no longer be found."""
+    assert stem(word) == expected
+
+
+def test_threads_share_the_stemmer() -> None:
+    words = [f"{start}{suffix}" for start in ("hop", "relat", "gener") for suffix in ("ing", "ed", "ational", "ness")]
+    alone = [stem(word) for word in words] * 500
+    with ThreadPoolExecutor(8) as threads:
+        assert all(found == alone for found in threads.map(lambda _: [stem(word) for word in words * 500], range(16)))
+
+
+@given(st.text())
+def test_no_text_raises(word: str) -> None:
+    stem(word)
+
+
+def test_words_with_letters_of_other_alphabets_keep_their_endings() -> None:
+    assert analyse("\u0440\u0430\u0431\u043e\u0442\u0430 \u03c3\u03c0\u03af\u03c4\u03b9ing") == [
+        "\u0440\u0430\u0431\u043e\u0442\u0430",
+        "\u03c3\u03c0\u03b9\u03c4\u03b9ing",
+    ]
+
+
+def test_no_irregular_form_is_a_stop_word_and_no_form_leads_on_to_another() -> None:
+    assert not BASE_FORMS.keys() & STOP_WORDS
+    assert not BASE_FORMS.keys() & set(BASE_FORMS.values())
