@@ -17,9 +17,9 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from memory_core.retrieval.analysis import QUESTION
 from memory_core.retrieval.arrays import Column
 from memory_core.retrieval.dense import Dense
-from memory_core.retrieval.features import QUESTION
 from memory_core.retrieval.postings import Postings
 
 _WORD: Final = re.compile(r"[^\W_]+")
@@ -43,10 +43,10 @@ class Entry(NamedTuple):
     terms: bytes
     """See `analysis.pack`."""
     flags: int
-    """The flags of `features.py`, that of the role included."""
+    """The flags of `analysis.py`, that of the role included."""
     words: int
     session: str | None
-    """The session of a turn; `None` for other records, see `features.is_turn`."""
+    """The session of a turn; `None` for other records, see `analysis.is_turn`."""
     author: str | None
     occurred_at: int
     expires_at: int | None

@@ -18,7 +18,7 @@ A vector represents its text alone. The context of a turn comes from the scores 
 to 0 with the length of a turn, so "Yes, on Friday!" is found by the question before it, and a page by its own text. A
 turn lends its own score; if the query asks for the words of the other role, it lends only the part above ROLE, because
 a general answer of an assistant says little about what the user said. Only turns of a session have neighbors
-(`features.is_turn`); a fact has none.
+(`analysis.is_turn`); a fact has none.
 
 `docs/retrieval.md` says what each rule contributes and how the constants were chosen.
 """
@@ -36,10 +36,10 @@ from numpy.typing import NDArray
 
 from memory_core.models import Component
 from memory_core.protocols import SearchRequest
+from memory_core.retrieval.analysis import FROM_ASSISTANT, FROM_USER, TIMED
 from memory_core.retrieval.arrays import best
 from memory_core.retrieval.bm25 import DOUBT, Lexical, bm25
 from memory_core.retrieval.dense import WORTH_GATHERING
-from memory_core.retrieval.features import FROM_ASSISTANT, FROM_USER, TIMED
 from memory_core.retrieval.owner_index import NO_CODE, OwnerIndex, Turns
 from memory_core.retrieval.preferences import date_fit, preferences, rows_with_all
 from memory_core.retrieval.question import Query

@@ -35,7 +35,7 @@ from memory_core.chunking import DEFAULT_CHUNKER, pieces_of
 from memory_core.draft_to_record import insist_on_version, patched
 from memory_core.models import STATES, Order
 from memory_core.protocols import Clock, ListRequest, SearchRequest
-from memory_core.retrieval.features import features, is_turn, role_flag
+from memory_core.retrieval.analysis import features, is_turn, role_flag
 from memory_core.retrieval.owner_index import Entry, OwnerIndex
 from memory_core.retrieval.passages import best_passage
 from memory_core.retrieval.question import parse

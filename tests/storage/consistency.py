@@ -12,7 +12,7 @@ import numpy as np
 
 from memory_core import Embedder, MemoryRecord
 from memory_core.chunking import split
-from memory_core.retrieval.features import features
+from memory_core.retrieval.analysis import features
 from memory_core.storage.sqlite.codec import COLUMNS, to_record
 from memory_core.storage.sqlite.schema import OWNER_BITS
 

@@ -11,8 +11,7 @@ from pathlib import Path
 import pytest
 
 from memory_core import Memory, run_sync
-from memory_core.retrieval.analysis import pack
-from memory_core.retrieval.features import ANALYSIS
+from memory_core.retrieval.analysis import ANALYSIS, pack
 from memory_core.storage.sqlite import meta, reanalysis
 from tests.storage.consistency import assert_consistent
 

@@ -11,7 +11,7 @@ from typing import Final
 
 from memory_core.errors import DuplicateIdError
 from memory_core.models import STATES, MemoryRecord
-from memory_core.retrieval.features import is_turn
+from memory_core.retrieval.analysis import is_turn
 from memory_core.storage.qdrant import succession
 from memory_core.storage.qdrant.client import models
 from memory_core.storage.qdrant.codec import FORGOTTEN, Stored, key, to_row, to_stored

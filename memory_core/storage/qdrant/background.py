@@ -21,7 +21,7 @@ from memory_core.errors import EmbeddingError, FingerprintError, StorageError, U
 from memory_core.models import Fingerprint
 from memory_core.progress import Progress, ProgressCallback
 from memory_core.protocols import Clock, Embedder
-from memory_core.retrieval.features import ANALYSIS
+from memory_core.retrieval.analysis import ANALYSIS
 from memory_core.storage.qdrant.client import models
 from memory_core.storage.qdrant.codec import PENDING, Stored, analysed, named_vectors, to_stored, whole
 from memory_core.storage.qdrant.collection import Points, by

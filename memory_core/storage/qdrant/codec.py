@@ -26,8 +26,8 @@ import numpy as np
 
 from memory_core.json_values import encode_json
 from memory_core.models import MemoryRecord, Scope
+from memory_core.retrieval.analysis import ANALYSIS, features, is_turn, role_flag, terms_of_record
 from memory_core.retrieval.bm25 import K1, B
-from memory_core.retrieval.features import ANALYSIS, features, is_turn, role_flag, terms_of_record
 from memory_core.storage.qdrant.client import models
 from memory_core.storage.shared.prepared import REVISIONS_KEPT, Prepared, link_keys, micros, to_links
 from memory_core.storage.shared.transfer import Carried, Revision, tombstone

@@ -23,7 +23,7 @@ from memory_core.loop import is_cancelled, off_loop
 from memory_core.models import Fingerprint, Link, MemoryRecord, Scope, Version
 from memory_core.progress import Progress, ProgressCallback
 from memory_core.protocols import Embedder, Familiar, SearchRequest
-from memory_core.retrieval.features import Features, features
+from memory_core.retrieval.analysis import Features, features
 from memory_core.retrieval.question import without_names
 from memory_core.threads import yield_now
 

@@ -15,7 +15,7 @@ from typing import Any, Final
 from memory_core.chunking import DEFAULT_CHUNKER
 from memory_core.errors import MemoryCoreError
 from memory_core.models import MemoryRecord
-from memory_core.retrieval.features import ANALYSIS, features
+from memory_core.retrieval.analysis import ANALYSIS, features
 from memory_core.storage.shared.prepared import prepare
 from memory_core.storage.sqlite import meta, revisions
 from memory_core.storage.sqlite.codec import (

@@ -20,8 +20,8 @@ from numpy.typing import NDArray
 
 from memory_core.models import Fingerprint, Scope
 from memory_core.protocols import SearchRequest
+from memory_core.retrieval.analysis import FROM_ASSISTANT, FROM_USER
 from memory_core.retrieval.dense import WORTH_GATHERING
-from memory_core.retrieval.features import FROM_ASSISTANT, FROM_USER
 from memory_core.retrieval.owner_index import AT_ONCE, Entries, OwnerIndex
 from memory_core.storage.sqlite.codec import explaining
 from memory_core.storage.sqlite.connection import snapshot
@@ -48,7 +48,7 @@ Missing = Callable[[Readers], Awaitable[Callable[[], None]]]
 
 _FLAGS: Final = f"flags | CASE role WHEN 'user' THEN {FROM_USER} WHEN 'assistant' THEN {FROM_ASSISTANT} ELSE 0 END"
 _SESSION: Final = "CASE WHEN role IS NOT NULL OR kind = 'message' THEN session END"
-"""See `features.is_turn`."""
+"""See `analysis.is_turn`."""
 _NUMBERS: Final = ("record.key", _FLAGS, "words", "occurred_at", "state = 'active'", "length(terms)")
 _ENTRIES: Final = (
     f"SELECT {', '.join(f'group_concat({number})' for number in _NUMBERS)}, CAST(group_concat(terms, '') AS BLOB), "

@@ -34,7 +34,7 @@ APPLICATION_ID: Final = 0x4D454D43
 
 OWNER_BITS: Final = 32
 NAME_OF_ANALYSIS: Final = "analysis"
-"""In `meta`: the version of the analysis (`features.ANALYSIS`), and the key from which rows do not have it yet."""
+"""In `meta`: the version of the analysis (`analysis.ANALYSIS`), and the key from which rows do not have it yet."""
 
 _M001: Final = """
 CREATE TABLE meta (name TEXT PRIMARY KEY, value BLOB NOT NULL, digest INTEGER NOT NULL) WITHOUT ROWID;
@@ -155,7 +155,7 @@ def check_version(version: int) -> None:
 
 def note_analysis(db: sqlite3.Connection, following: int | None) -> None:
     """Record that terms are of this version; from the key `following` on, if given, they are older."""
-    from memory_core.retrieval.features import ANALYSIS  # noqa: PLC0415  (20 ms, for new files only)
+    from memory_core.retrieval.analysis import ANALYSIS  # noqa: PLC0415  (20 ms, for new files only)
 
     meta.put(db, NAME_OF_ANALYSIS, json.dumps([ANALYSIS, following]))
 

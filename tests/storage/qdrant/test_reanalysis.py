@@ -10,7 +10,7 @@ import pytest
 from qdrant_client import models
 
 from memory_core import Memory, MemoryRecord, run_sync
-from memory_core.retrieval.features import ANALYSIS
+from memory_core.retrieval.analysis import ANALYSIS
 from memory_core.storage.qdrant import background
 from memory_core.storage.qdrant.codec import WORDS, analysed, sparse
 from tests.storage.qdrant.conftest import Open
