@@ -54,7 +54,8 @@ from memory_core.tools import (
 
 if TYPE_CHECKING:
     from memory_core.storage.qdrant.collection import ForeignPoint, foreign_points
-    from memory_core.storage.sqlite.files import file_header, file_problems_explained, prepare_file
+    from memory_core.storage.sqlite.codec import file_problems_explained
+    from memory_core.storage.sqlite.files import file_header, prepare_file
     from memory_core.storage.sqlite.store import SqliteStore
 
 
@@ -62,7 +63,7 @@ _AT_FIRST_USE: Final = {
     "ForeignPoint": "memory_core.storage.qdrant.collection",
     "SqliteStore": "memory_core.storage.sqlite.store",
     "file_header": "memory_core.storage.sqlite.files",
-    "file_problems_explained": "memory_core.storage.sqlite.files",
+    "file_problems_explained": "memory_core.storage.sqlite.codec",
     "foreign_points": "memory_core.storage.qdrant.collection",
     "prepare_file": "memory_core.storage.sqlite.files",
 }

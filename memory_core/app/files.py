@@ -110,7 +110,8 @@ def _new_path(name: str, *, overwrite: bool) -> Generator[Path]:
 
 
 def _is_memory(path: Path) -> bool:
-    from memory_core.storage.sqlite.files import file_header, file_problems_explained  # noqa: PLC0415  (for files only)
+    from memory_core.storage.sqlite.codec import file_problems_explained  # noqa: PLC0415  (for files only)
+    from memory_core.storage.sqlite.files import file_header  # noqa: PLC0415  (for files only)
     from memory_core.storage.sqlite.schema import APPLICATION_ID  # noqa: PLC0415
 
     with file_problems_explained(f"the file {str(path)!r}"):

@@ -10,7 +10,7 @@ import asyncio
 import sqlite3
 from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, Protocol
 
 from memory_core.checks import is_long
 from memory_core.errors import ClosedError
@@ -148,12 +148,22 @@ Batch = tuple[Scope, Sequence[Prepared]]
 """New records of one owner, in the order of writing."""
 
 
+class Embedding(Protocol):
+    """The parts of an open file that embed; another embedder may take the place of the first."""
+
+    embedder: Embedder | None
+    reader: Connection
+
+
 async def embedded(
-    embedder: Embedder, reader: Connection, batches: Sequence[Batch], *, progress: ProgressCallback | None = None
+    file: Embedding, batches: Sequence[Batch], *, progress: ProgressCallback | None = None
 ) -> list[list[Prepared]]:
-    """The batches with vectors, from one call of the embedder; see `prepared.with_vectors`."""
-    kept, items = await _stored(reader, batches), [item for _, batch in batches for item in batch]
-    ready = iter(await with_vectors(embedder, items, progress, kept=kept))
+    """The batches with vectors, from one call of the embedder, or without them if the file has none or it fails; see
+    `prepared.with_vectors`."""
+    if file.embedder is None:
+        return [list(batch) for _, batch in batches]
+    kept, items = await _stored(file.reader, batches), [item for _, batch in batches for item in batch]
+    ready = iter(await with_vectors(file.embedder, items, progress, kept=kept))
     return [[next(ready) for _ in batch] for _, batch in batches]
 
 

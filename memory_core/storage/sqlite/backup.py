@@ -23,8 +23,9 @@ from memory_core.errors import (
 )
 from memory_core.progress import Progress, ProgressCallback
 from memory_core.storage.sqlite.checking import check
+from memory_core.storage.sqlite.codec import file_problems_explained
 from memory_core.storage.sqlite.connection import IN_MEMORY, Connection, snapshot
-from memory_core.storage.sqlite.files import file_header, file_problems_explained, find, real_path
+from memory_core.storage.sqlite.files import file_header, find, real_path
 from memory_core.storage.sqlite.read_connection import connect_for_reading, open_for_reading
 from memory_core.storage.sqlite.schema import APPLICATION_ID
 from memory_core.threads import in_thread

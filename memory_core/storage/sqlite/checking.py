@@ -21,13 +21,15 @@ from memory_core.storage.sqlite import meta, revisions
 from memory_core.storage.sqlite.codec import (
     COLUMNS,
     digest,
+    file_problems_explained,
     has_whole_vector,
     is_whole,
     lenient,
     piece_digest,
     to_record,
 )
-from memory_core.storage.sqlite.files import BUSY_MS, file_problems_explained, prepare_file
+from memory_core.storage.sqlite.connection import BUSY_MS
+from memory_core.storage.sqlite.files import prepare_file
 from memory_core.storage.sqlite.meta import stored_fingerprint
 from memory_core.storage.sqlite.owners import SIZE, owner_names
 from memory_core.storage.sqlite.reanalysis import progress

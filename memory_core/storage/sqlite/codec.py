@@ -15,7 +15,7 @@ from functools import cache
 from typing import Any, Final, Protocol, TypeVar
 from zlib import crc32
 
-from memory_core.errors import DamagedStoreError
+from memory_core.errors import DamagedStoreError, StoreUnavailableError
 from memory_core.json_values import encode_json
 from memory_core.models import MemoryRecord, OpenRecord, sealed
 from memory_core.storage.shared.prepared import link_keys, micros, moment, to_links
@@ -68,6 +68,23 @@ def explaining(what: str) -> Generator[None]:
         yield
     except (TypeError, ValueError, LookupError, OverflowError, AttributeError) as error:
         raise damaged(what) from error
+
+
+@contextmanager
+def file_problems_explained(what: str) -> Generator[None]:
+    """Turn errors of SQLite and of the system into errors of this library, in one sentence each."""
+    try:
+        yield
+    except sqlite3.IntegrityError:
+        raise
+    except UnicodeDecodeError as error:  # SQLite's message quotes a damaged schema, which sqlite3 cannot decode
+        raise damaged(f"the schema of {what}") from error
+    except (OSError, sqlite3.OperationalError) as error:
+        if isinstance(error, sqlite3.Error) and is_undecodable(error):
+            raise damaged(f"text in {what}") from error
+        raise StoreUnavailableError(f"{what} cannot be used: {error}") from error
+    except sqlite3.DatabaseError as error:
+        raise DamagedStoreError(f"{what} is damaged ({error}); restore it from a backup") from error
 
 
 class Reading(Protocol):

@@ -10,19 +10,20 @@ from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import Final, TypeVar
+from typing import Final, NamedTuple, TypeVar
 
 import aiosqlite
 
 from memory_core.errors import ClosedError, StoreUnavailableError
 from memory_core.loop import answer, core_loop, settle
-from memory_core.storage.sqlite.codec import Reading, reading
-from memory_core.storage.sqlite.files import BUSY_MS, Identity, file_problems_explained, identity, prepare_file
+from memory_core.storage.sqlite.codec import Reading, file_problems_explained, reading
 from memory_core.storage.sqlite.schema import migrate
 from memory_core.threads import keep_for_ever, mark_own_thread
 
 T = TypeVar("T")
 
+BUSY_MS: Final = 30_000
+"""How long a writer waits for another process's transaction."""
 BUSY_PAUSE_SECONDS: Final = 0.01
 """Pause between two attempts where SQLite itself does not wait."""
 
@@ -226,7 +227,16 @@ def _closed() -> ClosedError:
     return ClosedError("this memory was closed; make a new Memory to open it again")
 
 
-async def connect(path: str, *, synchronous: str, prepare: bool = False, wanted: Identity | None = None) -> Connection:
+class Identity(NamedTuple):
+    """Device and inode: they identify a file whatever its path."""
+
+    device: int
+    inode: int
+
+
+async def connect(
+    path: str, *, synchronous: str, prepare: Callable[[Path], object] | None = None, wanted: Identity | None = None
+) -> Connection:
     """Open one connection to the file at `path`, or to `:memory:`.
 
     All of it happens in the connection's own thread, because an ending interpreter cannot start another.
@@ -234,14 +244,16 @@ async def connect(path: str, *, synchronous: str, prepare: bool = False, wanted:
     Args:
         path: The file.
         synchronous: SQLite's setting of that name.
-        prepare: Check the file first, or create it.
+        prepare: Called first, in the connection's thread: creates or checks the file.
         wanted: The identity that the file must have, if given.
     """
 
     def connector() -> sqlite3.Connection:
         mark_own_thread()
         with inside_sqlite.work():
-            return _connected(path, synchronous, prepare=prepare, wanted=wanted)
+            if prepare is not None:
+                prepare(Path(path))
+            return _connected(path, synchronous, wanted)
 
     connection = Connection(connector)
     with file_problems_explained(f"the memory file {path!r}"):
@@ -249,9 +261,7 @@ async def connect(path: str, *, synchronous: str, prepare: bool = False, wanted:
     return connection
 
 
-def _connected(path: str, synchronous: str, *, prepare: bool, wanted: Identity | None) -> sqlite3.Connection:
-    if prepare:
-        prepare_file(Path(path))
+def _connected(path: str, synchronous: str, wanted: Identity | None) -> sqlite3.Connection:
     db = sqlite3.connect(
         path, isolation_level=None, timeout=BUSY_MS / 1000, cached_statements=256, check_same_thread=False
     )
@@ -260,16 +270,30 @@ def _connected(path: str, synchronous: str, *, prepare: bool, wanted: Identity |
         if path == IN_MEMORY:
             migrate(db)
         elif wanted is not None:
-            _check_same_file(path, wanted)
+            insist_on_file(path, wanted)
     except BaseException:  # on any error: no other code can close this connection
         db.close()
         raise
     return db
 
 
-def _check_same_file(path: str, wanted: Identity) -> None:
-    if identity(Path(path)) != wanted:
-        raise StoreUnavailableError(f"the memory file {path!r} was replaced while it was opened; open it again")
+def insist_on_file(path: str, wanted: Identity) -> None:
+    """Refuse to use a file that has been deleted or replaced at its path."""
+    found = _identity(Path(path))
+    if found != wanted:
+        raise StoreUnavailableError(
+            f"the memory file {path!r} was {'replaced' if found else 'deleted'} while it was open; nothing more is "
+            "written: close this memory, and open it again to use what is there now"
+        )
+
+
+def _identity(path: Path) -> Identity | None:
+    """The identity of the file that is at the path now, if there is one."""
+    try:
+        found = path.stat()
+    except FileNotFoundError:
+        return None
+    return Identity(found.st_dev, found.st_ino)
 
 
 def set_up(db: sqlite3.Connection, synchronous: str) -> None:

@@ -9,7 +9,7 @@ from typing import Final
 from memory_core.errors import reason_for_log
 from memory_core.models import STATES, Scope
 from memory_core.storage.sqlite import meta, writing
-from memory_core.storage.sqlite.files import BUSY_MS
+from memory_core.storage.sqlite.connection import BUSY_MS
 from memory_core.storage.sqlite.owners import find
 from memory_core.storage.sqlite.where import conditions
 from memory_core.where.value import Where

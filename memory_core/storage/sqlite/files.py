@@ -10,28 +10,19 @@ from __future__ import annotations
 import os
 import sqlite3
 import stat
-from collections.abc import Generator
-from contextlib import closing, contextmanager
+from contextlib import closing
 from pathlib import Path
 from tempfile import NamedTemporaryFile
 from typing import Final, NamedTuple
 from urllib.parse import quote
 
-from memory_core.errors import DamagedStoreError, NotAStoreError, StoreUnavailableError
-from memory_core.storage.sqlite.codec import damaged, is_undecodable
+from memory_core.errors import NotAStoreError, StoreUnavailableError
+from memory_core.storage.sqlite.codec import file_problems_explained
+from memory_core.storage.sqlite.connection import BUSY_MS, Identity
 from memory_core.storage.sqlite.schema import APPLICATION_ID, check_version, migrate
 
-BUSY_MS: Final = 30_000
-"""How long a writer waits for another process's transaction."""
 PAGE_BYTES: Final = 16_384
 """Rows take about a kilobyte with their vector, and larger pages read an owner in fewer steps."""
-
-
-class Identity(NamedTuple):
-    """Device and inode: they identify a file whatever its path."""
-
-    device: int
-    inode: int
 
 
 class Header(NamedTuple):
@@ -39,23 +30,6 @@ class Header(NamedTuple):
 
     application: int
     version: int
-
-
-@contextmanager
-def file_problems_explained(what: str) -> Generator[None]:
-    """Turn errors of SQLite and of the system into errors of this library, in one sentence each."""
-    try:
-        yield
-    except sqlite3.IntegrityError:
-        raise
-    except UnicodeDecodeError as error:  # SQLite's message quotes a damaged schema, which sqlite3 cannot decode
-        raise damaged(f"the schema of {what}") from error
-    except (OSError, sqlite3.OperationalError) as error:
-        if isinstance(error, sqlite3.Error) and is_undecodable(error):
-            raise damaged(f"text in {what}") from error
-        raise StoreUnavailableError(f"{what} cannot be used: {error}") from error
-    except sqlite3.DatabaseError as error:
-        raise DamagedStoreError(f"{what} is damaged ({error}); restore it from a backup") from error
 
 
 def real_path(path: Path) -> Path:
@@ -68,15 +42,6 @@ def real_path(path: Path) -> Path:
         return Path(os.path.realpath(path.expanduser()))
     except (OSError, RuntimeError, ValueError) as error:
         raise StoreUnavailableError(f"the memory file {str(path)!r} cannot be used: {error}") from error
-
-
-def identity(path: Path) -> Identity | None:
-    """The identity of the file that is at the path now, if there is one."""
-    try:
-        found = path.stat()
-    except FileNotFoundError:
-        return None
-    return Identity(found.st_dev, found.st_ino)
 
 
 def find_or_create(path: Path) -> tuple[Path, Identity]:

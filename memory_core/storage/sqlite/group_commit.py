@@ -22,8 +22,8 @@ from typing import Any, Final, NamedTuple, TypeVar
 
 from memory_core.errors import ClosedError, reason_for_log
 from memory_core.loop import answer
-from memory_core.storage.sqlite.connection import Connection
-from memory_core.storage.sqlite.files import file_problems_explained
+from memory_core.storage.sqlite.codec import file_problems_explained
+from memory_core.storage.sqlite.connection import Connection, Identity, insist_on_file
 from memory_core.storage.sqlite.owners import lacks_vectors
 from memory_core.storage.sqlite.writing import Adds
 
@@ -309,6 +309,19 @@ class WriterQueue:
     def _pass_on(self) -> None:
         if self._descriptor is not None:
             _unlock(self._descriptor, _TURN)
+
+
+@contextmanager
+def turn_in_place(queue: WriterQueue, path: str, which: Identity) -> Generator[None]:
+    """A turn in which the file at `path` is the one that was opened, before the commit and after it.
+
+    Raises:
+        StoreUnavailableError: It was deleted or replaced.
+    """
+    with queue.turn():
+        insist_on_file(path, which)
+        yield
+        insist_on_file(path, which)
 
 
 class _Wait:

@@ -15,6 +15,8 @@ from memory_core.storage.sqlite.codec import damaged, digest
 TOMBSTONE_KEY: Final = "tombstone_key"
 """The key of the tombstones' keyed hash."""
 
+FINGERPRINT_ROW: Final = "SELECT value, digest FROM meta WHERE name = 'fingerprint'"
+
 _Value = str | bytes | int
 
 
@@ -64,7 +66,18 @@ def _parsed(text: str) -> Fingerprint:
 
 def store_fingerprint(db: sqlite3.Connection, fingerprint: Fingerprint, name: str = "fingerprint") -> None:
     """Store a fingerprint as `name`."""
-    put(db, name, json.dumps(asdict(fingerprint)))
+    put(db, name, _text(fingerprint))
+
+
+@lru_cache(maxsize=8)
+def fingerprint_row(fingerprint: Fingerprint) -> tuple[str, int]:
+    """The row that `FINGERPRINT_ROW` selects if the file stores vectors of this embedder; cached, for every write."""
+    text = _text(fingerprint)
+    return text, digest("fingerprint", text)
+
+
+def _text(fingerprint: Fingerprint) -> str:
+    return json.dumps(asdict(fingerprint))
 
 
 def claim(db: sqlite3.Connection, wanted: Fingerprint) -> None:

@@ -10,9 +10,8 @@ from pathlib import Path
 from typing import NamedTuple, TypeVar
 
 from memory_core.errors import NotAStoreError, StoreUnavailableError
-from memory_core.storage.sqlite.codec import reading
-from memory_core.storage.sqlite.connection import Connection, inside_sqlite
-from memory_core.storage.sqlite.files import BUSY_MS, file_problems_explained
+from memory_core.storage.sqlite.codec import file_problems_explained, reading
+from memory_core.storage.sqlite.connection import BUSY_MS, Connection, inside_sqlite
 from memory_core.storage.sqlite.schema import APPLICATION_ID, MIGRATIONS, check_version
 from memory_core.threads import mark_own_thread
 

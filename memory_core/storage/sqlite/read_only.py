@@ -44,7 +44,7 @@ class ReadOnlyFile(SharedFile):
             wanted = self.embedder.fingerprint
             await self.reader.run(lambda db: meta.check_fingerprint(db, wanted))
 
-    async def _connect(self, *, prepare: bool = False) -> Connection:  # noqa: ARG002
+    async def _connect(self, prepare: Callable[[Path], object] | None = None) -> Connection:  # noqa: ARG002
         connection = await connect_for_reading(Path(self.path))
         self._to_close.push_async_callback(self._disconnect, connection)
         self.connections.append(connection)

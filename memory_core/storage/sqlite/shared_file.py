@@ -10,8 +10,8 @@ import asyncio
 import logging
 import os
 import sqlite3
-from collections.abc import AsyncGenerator, Callable, Generator, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
+from collections.abc import AsyncGenerator, Callable, Sequence
+from contextlib import AbstractContextManager, AsyncExitStack, asynccontextmanager, nullcontext
 from functools import partial
 from pathlib import Path
 from typing import Literal, NamedTuple, TypeVar
@@ -25,9 +25,9 @@ from memory_core.protocols import Embedder
 from memory_core.storage.shared.prepared import Prepared, prepare
 from memory_core.storage.sqlite import erasing, meta
 from memory_core.storage.sqlite.adding import AddQueue, Batch, embedded
-from memory_core.storage.sqlite.connection import IN_MEMORY, Connection, connect, inside_sqlite
-from memory_core.storage.sqlite.files import Identity, find_or_create, identity
-from memory_core.storage.sqlite.group_commit import Writer, WriterQueue
+from memory_core.storage.sqlite.connection import IN_MEMORY, Connection, Identity, connect, inside_sqlite
+from memory_core.storage.sqlite.files import find_or_create, prepare_file
+from memory_core.storage.sqlite.group_commit import Writer, WriterQueue, turn_in_place
 from memory_core.storage.sqlite.owner_index_cache import KnownNames, OwnerIndexes
 from memory_core.storage.sqlite.pending_vectors import PendingVectors
 from memory_core.storage.sqlite.read_connection import connect_for_reading
@@ -69,6 +69,10 @@ class SharedFile:
         self._chunker = wanted.chunker
         self._synchronous = wanted.synchronous
         self._queue = None if which is None else WriterQueue(Path(f"{path}-turn"))
+        self._turn: Callable[[], AbstractContextManager[None]] = nullcontext
+        """Entered for every commit."""
+        if self._queue is not None and which is not None:
+            self._turn = partial(turn_in_place, self._queue, path, which)
         self._switching = asyncio.Lock()
         """Locked while the file gets the vectors of another embedder and this process switches to that embedder."""
         self._to_close = AsyncExitStack()
@@ -122,9 +126,7 @@ class SharedFile:
         self, batches: Sequence[Batch], *, progress: ProgressCallback | None = None
     ) -> list[list[Prepared]]:
         """Return the batches with vectors, or without them if there is no embedder or it fails."""
-        if self.embedder is None:
-            return [list(batch) for _, batch in batches]
-        return await embedded(self.embedder, self.reader, batches, progress=progress)
+        return await embedded(self, batches, progress=progress)
 
     async def alone(self, work: Callable[[sqlite3.Connection], T]) -> T:
         """Run work that takes the write lock itself, when it is this process's turn."""
@@ -157,14 +159,14 @@ class SharedFile:
 
     async def _open(self) -> None:
         in_memory = self.which is None
-        self.write_connection = await self._connect(prepare=not in_memory)
+        self.write_connection = await self._connect(None if in_memory else prepare_file)
         # An in-memory database is visible to its own connection only, so that connection reads and writes.
         self.reader = self.write_connection if in_memory else await self._connect()
         self.readers = Readers(self.reader, None if in_memory else self._connect)
         self._to_close.push_async_callback(self.readers.close)
-        self.writer = Writer(self.write_connection, self._notify_pending, erasing.tidy, self._writing)
+        self.writer = Writer(self.write_connection, self._notify_pending, erasing.tidy, self._turn)
         self._to_close.push_async_callback(self.writer.close)
-        self.add_queue = AddQueue(self.writer, self.prepare, self.embedded)
+        self.add_queue = AddQueue(self.writer, self.prepare, partial(embedded, self))
         self._to_close.push_async_callback(self.add_queue.close)
         if self.embedder is not None:
             await self._check_fingerprint(self.embedder.fingerprint)
@@ -172,7 +174,7 @@ class SharedFile:
         if not in_memory and await self.reader.run(is_due):
             self._to_close.push_async_callback(Reanalysis(self.writer).close)
 
-    async def _connect(self, *, prepare: bool = False) -> Connection:
+    async def _connect(self, prepare: Callable[[Path], object] | None = None) -> Connection:
         connection = await connect(self.path, synchronous=self._synchronous, prepare=prepare, wanted=self.which)
         self._to_close.push_async_callback(self._disconnect, connection)
         self.connections.append(connection)
@@ -182,29 +184,9 @@ class SharedFile:
         await connection.close(self._leave_queue if self.connections == [connection] else None)
         self.connections.remove(connection)
 
-    @contextmanager
-    def _writing(self) -> Generator[None]:
-        """Wrap a commit: wait for our turn, and check before and after that the file is the one that was opened."""
-        if self._queue is None:
-            yield
-            return
-        with self._queue.turn():
-            self._check_file_in_place()
-            yield
-            self._check_file_in_place()
-
     def _in_turn(self, work: Callable[[sqlite3.Connection], T], db: sqlite3.Connection) -> T:
-        with self._writing():
+        with self._turn():
             return work(db)
-
-    def _check_file_in_place(self) -> None:
-        """Refuse to write to a file that has been deleted or replaced at its path."""
-        found = identity(Path(self.path))
-        if found != self.which:
-            raise StoreUnavailableError(
-                f"the memory file {self.path!r} was {'replaced' if found else 'deleted'} while it was open; nothing "
-                "more is written: close this memory, and open it again to use what is there now"
-            )
 
     def _leave_queue(self) -> None:
         """Leave the writers' queue; called after the last connection is closed, in its thread."""

@@ -10,7 +10,9 @@ from contextlib import closing
 from pathlib import Path
 from typing import Final
 
-from memory_core.storage.sqlite.files import BUSY_MS, file_problems_explained, prepare_file
+from memory_core.storage.sqlite.codec import file_problems_explained
+from memory_core.storage.sqlite.connection import BUSY_MS
+from memory_core.storage.sqlite.files import prepare_file
 
 VIEW: Final = "memories"
 _TEXTS: Final = (

@@ -25,7 +25,7 @@ from memory_core.storage.shared.prepared import (
 from memory_core.storage.shared.transfer import tombstone
 from memory_core.storage.sqlite import meta, revisions
 from memory_core.storage.sqlite.codec import COLUMNS, NAMES, damaged, explaining, piece_digest, to_record, to_row
-from memory_core.storage.sqlite.meta import stored_fingerprint
+from memory_core.storage.sqlite.meta import FINGERPRINT_ROW, fingerprint_row
 from memory_core.storage.sqlite.owners import (
     SIZE,
     Owner,
@@ -330,12 +330,11 @@ def _derive(db: sqlite3.Connection, keys: Sequence[int], items: Sequence[Prepare
     pairs = list(zip(keys, items, strict=True))
     lexical = [(key, item.features.packed, item.features.flags, item.features.words) for key, item in pairs]
     insert_rows(db, "lexical", lexical)
-    wanted = (
-        (None, stored_fingerprint(db)) if any(item.made_by for item in items) else (None,)
-    )  # it may have changed during embedding
+    # Another process may have re-embedded the file while these were embedded.
+    stored = db.execute(FINGERPRINT_ROW).fetchone() if any(item.made_by for item in items) else None
     chunks: list[tuple[object, ...]] = []
     for key, item in pairs:
-        vectors = item.vectors if item.made_by in wanted else ()
+        vectors = item.vectors if item.made_by is None or fingerprint_row(item.made_by) == stored else ()
         for n, (start, stop) in enumerate(item.chunks):
             vector = (vectors[n], crc32(vectors[n])) if vectors else (None, None)
             chunks.append((key, n, start, stop, piece_digest(key, n, start, stop), *vector))
