@@ -16,7 +16,9 @@ from memory_core.protocols import SearchRequest
 from memory_core.where.value import Where
 
 EXTRACTION: Final = "extraction"
-"""Begins the source key of an extracted fact."""
+"""The kind of an extracted fact."""
+FACT_KEY: Final = f"{EXTRACTION}:"
+"""The source key of an extracted fact begins with this."""
 
 
 class Hits(list[Hit]):
@@ -39,6 +41,7 @@ class Hits(list[Hit]):
 
 async def answers(
     request: SearchRequest,
+    hits: Sequence[Hit],
     search: Callable[[SearchRequest], Awaitable[Sequence[Hit]]],
     turns: Callable[[Where], Awaitable[Sequence[MemoryRecord]]],
 ) -> list[Hit]:
@@ -46,12 +49,12 @@ async def answers(
     two; the fact itself if its turn does not satisfy the conditions.
 
     Args:
-        search: The hits of a request, best first.
+        hits: The hits of this request, best first.
+        search: The hits of a wider one, if too few are left.
         turns: The records that satisfy conditions.
     """
     wider = request
     while True:
-        hits = await search(wider)
         sources = {source for hit in hits if (source := _source(hit.record)) is not None}
         if not sources:
             return list(hits[: request.limit])
@@ -60,11 +63,12 @@ async def answers(
         if len(once) >= request.limit or len(hits) < wider.limit or wider.limit == MAX_LIMIT:
             return once[: request.limit]
         wider = replace(wider, limit=min(2 * wider.limit, MAX_LIMIT))
+        hits = await search(wider)
 
 
 def _source(record: MemoryRecord) -> str | None:
     """The id of the turn that a fact was extracted from."""
-    if not (record.source_key or "").startswith(f"{EXTRACTION}:"):
+    if not (record.source_key or "").startswith(FACT_KEY):
         return None
     return next((link.id for link in record.links if link.relation == "derived_from"), None)
 

@@ -9,7 +9,7 @@ from datetime import datetime
 from importlib import import_module
 from typing import Final, Literal, TypeVar, cast, get_args
 
-from memory_core.answers import Hits, answers
+from memory_core.answers import FACT_KEY, Hits, answers
 from memory_core.checks import MAX_LIMIT, check_key, check_limit, check_one_of, check_query, check_unit, is_later
 from memory_core.conversation import Conversing
 from memory_core.draft_to_record import (
@@ -114,9 +114,8 @@ class Operations(Conversing):
         embed: Literal["now", "later"] = "now",
         progress: ProgressCallback | None = None,
     ) -> list[MemoryRecord | None]:
-        """Store many records in one transaction: all of them or, on an error, none.
-
-        Returns one record per entry, in order, as `add` would; `None` for a forgotten source key.
+        """Store many records in one transaction: all of them or, on an error, none. Returns one record per entry, in
+        order, as `add` would; `None` for a forgotten source key.
 
         Args:
             embed: As for `add`.
@@ -172,7 +171,7 @@ class Operations(Conversing):
             text=check_query(query),
             limit=check_limit(limit),
             mode="lexical" if every_word and mode == "hybrid" else mode,
-            where=check_where(where),
+            where=_checked(where),
             explain=explain,
             floor=floor,
             context=context,
@@ -208,7 +207,7 @@ class Operations(Conversing):
             text="",
             limit=check_limit(limit),
             mode="vector",
-            where=check_where(where),
+            where=_checked(where),
             explain=False,
             floor=floor,
             vector=unit_vector(vector),
@@ -232,7 +231,10 @@ class Operations(Conversing):
         def search(wider: SearchRequest) -> Coroutine[object, object, list[Hit]]:
             return self._run(lambda store, scope: store.search(scope, wider))
 
-        return await (search(request) if apart else answers(request, search, self._found))
+        hits = await search(request)
+        if apart or not any((hit.record.source_key or "").startswith(FACT_KEY) for hit in hits):
+            return hits
+        return await answers(request, hits, search, self._found)
 
     async def _found(self, where: Where) -> Sequence[MemoryRecord]:
         return (await self.list(where=where, limit=MAX_LIMIT)).records
@@ -288,10 +290,9 @@ class Operations(Conversing):
         Raises:
             RecordNotFoundError: The owner has no such record.
         """
-        chain = await self._run(lambda store, scope: history(store, scope, check_key("id", id)))
-        if not chain:
-            raise RecordNotFoundError(f"there is no memory {id!r}")
-        return chain
+        if chain := await self._run(lambda store, scope: history(store, scope, check_key("id", id))):
+            return chain
+        raise RecordNotFoundError(f"there is no memory {id!r}")
 
     async def delete(self, id: str) -> None:  # noqa: A002
         """Delete a record or raise `RecordNotFoundError`. Adding its `source_key` again is refused from then on."""
@@ -306,7 +307,7 @@ class Operations(Conversing):
             forget: Refuse their source keys from now on, so that importing them again does not bring them back. With
                 `False`, new records can use the same keys.
         """
-        checked = check_where(where)
+        checked = _checked(where)
         return await self._run(lambda store, scope: store.delete(scope, checked, forget=forget))
 
     async def put_many(
@@ -314,16 +315,13 @@ class Operations(Conversing):
     ) -> Records:
         """Use the memory as a key-value store: write under source keys, and delete, in one transaction.
 
-        A draft with a known `source_key` replaces that record entirely; only `id`, `created_at` and the read counts
-        stay, and `rev` is incremented if the text differs. A forgotten key can be put again.
+        Returns the stored record of each entry, in order. A draft with a known `source_key` replaces that record; only
+        `id`, `created_at` and the read counts stay, and a new text increments `rev`. A forgotten key can be put again.
 
         Args:
             entries: Drafts, each with a `source_key`; if two have the same key, the later one wins.
             remove: Source keys whose records are deleted without forgetting the keys; unknown keys are ignored.
             embed: As for `add`; a store that cannot put before it embeds does so now.
-
-        Returns:
-            The stored record of each entry, in order.
 
         Raises:
             InvalidInputError: A draft has no source key or cannot be stored; or a key is both put and removed.
@@ -339,11 +337,11 @@ class Operations(Conversing):
 
     async def collections(self, where: Where = EVERYTHING) -> Texts:
         """The distinct collections of the records that satisfy `where`, sorted by code points."""
-        checked = check_where(where)
+        checked = _checked(where)
         return await self._run(lambda store, scope: optional.collections(store, scope, checked))
 
     async def postpone(self, expiries: Mapping[str, datetime | None]) -> None:
-        """Change when records expire, by id; `None` means never. All of them change in one transaction.
+        """Change when records expire, by id, in one transaction; `None` means never.
 
         No other field changes, not even `updated_at`. Ids that are unknown or have already expired are ignored.
         """
@@ -381,9 +379,7 @@ class Operations(Conversing):
             touch: Count this as a read of the records returned.
         """
         check_one_of("order", order, get_args(Order))
-        request = ListRequest(
-            where=check_where(where), order=order, limit=check_limit(limit), cursor=cursor, touch=touch
-        )
+        request = ListRequest(where=_checked(where), order=order, limit=check_limit(limit), cursor=cursor, touch=touch)
         return await self._memory.list_page(self._owned(), request)
 
     async def _run(self, work: Callable[[Store, Scope], Coroutine[object, object, T]]) -> T:
@@ -398,3 +394,7 @@ class Operations(Conversing):
         if self._scope.user is None:
             raise ScopeError(f"{self._scope} leaves the user open; bind one first: handle.bind(user=...)")
         return self._scope
+
+
+def _checked(where: Where) -> Where:
+    return where if where is EVERYTHING else check_where(where)  # most reads have no conditions

@@ -10,7 +10,6 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Protocol, runtime_checkable
 
-from memory_core.errors import InvalidInputError
 from memory_core.models import (
     Draft,
     ErasureReceipt,
@@ -93,18 +92,6 @@ class SearchRequest:
     """Weight of a record's importance; 0 leaves it out."""
     vector: Vector | None = field(default=None, compare=False)
     """Unit vector to search for instead of the text; for the mode `vector`."""
-
-    def insist_on(self, embedder: Embedder | None) -> None:
-        """Refuse a search by vectors if there are none, or by a vector of another dimension."""
-        if self.mode == "vector" and embedder is None:
-            raise InvalidInputError(
-                "this memory was opened with embedder=None, so there are no vectors for mode='vector' to compare; open "
-                "it with an embedder (Memory(path) brings one), or search with mode='lexical' or 'hybrid'"
-            )
-        if self.vector is not None and embedder is not None:
-            wanted = embedder.fingerprint.dimensions
-            if len(self.vector) != wanted:
-                raise InvalidInputError(f"the vectors of this memory have {wanted} numbers, not {len(self.vector)}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import base64
 import json
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Coroutine, Iterable, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime
 from types import MappingProxyType
@@ -171,15 +171,16 @@ class SharedMemory(Conversing):
                 )
             return await store.search_together(scopes, wider)
 
-        async def search(wider: SearchRequest) -> list[Hit]:
-            return await on_core(lambda: on_store(wider))
-
-        async def turns(where: Where) -> Sequence[MemoryRecord]:
-            return (await self.list(where=where, limit=MAX_LIMIT)).records
+        def search(wider: SearchRequest) -> Coroutine[object, object, list[Hit]]:
+            return on_core(on_store, wider)
 
         if not request.text.strip():
             return Hits()
-        return Hits(await (search(request) if apart or mode == "substring" else answers(request, search, turns)))
+        hits = await search(request)
+        return Hits(hits if apart or mode == "substring" else await answers(request, hits, search, self._records))
+
+    async def _records(self, where: Where) -> Sequence[MemoryRecord]:
+        return (await self.list(where=where, limit=MAX_LIMIT)).records
 
     async def list(
         self, *, where: Where = EVERYTHING, order: Order = "newest", limit: int = 50, cursor: str | None = None

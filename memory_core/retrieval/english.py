@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from importlib import import_module
-from typing import Final
+from typing import Final, cast
 
-_stemmer: Final = import_module("Stemmer")  # of PyStemmer; a plain import fails pyright, because it has no source
+import Stemmer
 
-stem: Final[Callable[[str], str]] = _stemmer.Stemmer("porter", 0).stemWord  # 0: no cache, because `analysis` has one
+stem: Final = cast(
+    "Callable[[str], str]",
+    Stemmer.Stemmer("porter", 0).stemWord,  # pyright: ignore[reportUnknownMemberType]  # compiled, without stubs
+)
 """The stem of a lower-case word, as defined by M. F. Porter, "An algorithm for suffix stripping", Program 14(3), 1980,
-130-137, in the form that Snowball publishes. May be called from any thread."""
+130-137, in the form that Snowball publishes. May be called from any thread. It has no cache (0), because
+`analysis` has one."""
 
 _STOP_WORD_GROUPS: Final = (
     # articles, determiners, quantifiers

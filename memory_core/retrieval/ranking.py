@@ -1,6 +1,6 @@
 """Rank rows: cosine, keywords and the conversation around a turn, summed into one score.
 
-The unit is the spread of the cosines of unrelated texts (`relevance.py`): one of a thousand unrelated texts reaches a
+The unit is the spread of the cosines of unrelated texts (`unrelated.py`): one of a thousand unrelated texts reaches a
 score of 3 by chance.
 
     own(i)   = known * z(cosine(i))  +  WORDS * coverage(i)
@@ -19,6 +19,14 @@ to 0 with the length of a turn, so "Yes, on Friday!" is found by the question be
 turn lends its own score; if the query asks for the words of the other role, it lends only the part above ROLE, because
 a general answer of an assistant says little about what the user said. Only turns of a session have neighbors
 (`analysis.is_turn`); a fact has none.
+
+The relevance floor decides which of these rows are hits, by two tests in the same unit:
+
+- Does the owner know anything about the query? The best of n unrelated texts stands about sqrt(2 ln n) spreads above
+  their mean by chance alone. The best record has to come close to that, and closer for each name in the query that no
+  record mentions.
+- Is a record relevant by itself or through its neighbors? The stronger the best record, the more evidence the others
+  need: beside a literal match a chance similarity is not a hit; without a better record it may be.
 
 `docs/retrieval.md` says what each rule contributes and how the constants were chosen.
 """
@@ -39,11 +47,11 @@ from memory_core.protocols import SearchRequest
 from memory_core.retrieval.analysis import FROM_ASSISTANT, FROM_USER, TIMED
 from memory_core.retrieval.arrays import best
 from memory_core.retrieval.bm25 import DOUBT, Lexical, bm25
-from memory_core.retrieval.dense import WORTH_GATHERING
+from memory_core.retrieval.dense import WORTH_GATHERING, chance
 from memory_core.retrieval.owner_index import NO_CODE, OwnerIndex, Turns
 from memory_core.retrieval.preferences import date_fit, preferences, rows_with_all
 from memory_core.retrieval.question import Query
-from memory_core.retrieval.relevance import Unrelated, is_answered, stands_out
+from memory_core.retrieval.unrelated import Unrelated
 
 Floats = NDArray[np.float32]
 Rows = NDArray[np.int64]
@@ -59,6 +67,20 @@ FULL_LENGTH_WORDS: Final = 30
 
 LEAST_KNOWN: Final = 0.02
 """Weight of the cosine if the embedder knows none of the query's words: enough to order texts that say the same."""
+
+LEAST_EVIDENCE: Final = -1.0
+"""Least evidence of a hit, in spreads, if the best record has none."""
+SHARE_OF_BEST: Final = 0.1
+"""Share of the best record's evidence beyond that which a hit needs in addition."""
+FEWEST: Final = 10
+"""Fewer records than this are judged as if they were this many."""
+SLACK: Final = 1.25
+"""How far the best record may stay below what chance gives, in spreads. At this value 99 % of the answerable questions
+of every development corpus keep their evidence; the curve is in `docs/retrieval.md`."""
+UNKNOWN_NAME: Final = 1.5
+"""Additional evidence needed for each name that is in no record, in spreads."""
+MOST_UNKNOWN: Final = 2
+"""At most this many such names count."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,8 +143,9 @@ def rank(
     scores = Scores(len(owner_index), explain=request.explain)
     evidence = _add_evidence(owner_index, query, vector, scores)
     _add_wishes(owner_index, query, scores)
-    for name, values, weight in preferences(owner_index, request, importances, now):
-        scores.add(name, values, weight)
+    if request.recency or request.importance:
+        for name, values, weight in preferences(owner_index, request, importances, now):
+            scores.add(name, values, weight)
     rows = _candidates(owner_index, allowed, now)
     if request.every_word:
         rows = rows[rows_with_all(owner_index, query.terms)[rows]]
@@ -155,8 +178,9 @@ def _nearest(
     near = np.fmax(cosines, np.float32(-1))
     scores = Scores(len(rows), explain=request.explain)
     scores.add("cosine", near, 1.0)
-    for name, values, weight in preferences(owner_index, request, importances, now):
-        scores.add(name, values[rows], weight)
+    if request.recency or request.importance:
+        for name, values, weight in preferences(owner_index, request, importances, now):
+            scores.add(name, values[rows], weight)
     chosen: Rows = np.arange(len(rows))
     if request.floor and vector is not None:
         z = (near - np.float32(vector.unrelated.mean)) / np.float32(vector.unrelated.spread)
@@ -270,7 +294,7 @@ def _fullness(owner_index: OwnerIndex) -> Floats:
 
 
 def _relevant(query: Query, vector: Vector | None, evidence: _Evidence, rows: Rows, matched: Floats) -> Rows:
-    """The rows that are relevant by the evidence `matched`, see `relevance.py`."""
+    """The rows that are relevant by the evidence `matched`."""
     z = evidence.z
     if z is None or vector is None:
         return rows[matched[rows] > 0]
@@ -281,6 +305,29 @@ def _relevant(query: Query, vector: Vector | None, evidence: _Evidence, rows: Ro
     unknown = len(query.proper.intersection(evidence.lexical.missing)) if vector.known >= 1 else 0
     strongest = float(evidence.own[rows].max(initial=-np.inf))
     return relevant if is_answered(strongest, len(rows), unknown, max(vector.known, LEAST_KNOWN)) else relevant[:0]
+
+
+def is_answered(best: float, size: int, unknown_names: int = 0, known: float = 1.0) -> bool:
+    """Whether the evidence of the best record is stronger than chance.
+
+    Args:
+        best: Its evidence, in spreads.
+        size: How many records were compared.
+        unknown_names: How many names in the query are in no record.
+        known: How far the embedder knows the query's language; the less it does, the less the chance level counts.
+    """
+    if not size:
+        return False
+    return best > 0 and best >= known * (
+        chance(max(size, FEWEST)) - SLACK + UNKNOWN_NAME * min(unknown_names, MOST_UNKNOWN)
+    )
+
+
+def stands_out(evidence: Floats) -> Mask:
+    """The records that are hits, if the query is answered."""
+    best = float(evidence.max(initial=0.0))
+    found: Mask = evidence > LEAST_EVIDENCE + SHARE_OF_BEST * best
+    return found
 
 
 class Scores:

@@ -168,7 +168,7 @@ class SearchContract(Contract):
         assert run_sync(ann.stats).vectors_pending == 0
 
     def test_only_turns_of_a_conversation_have_neighbors(self, ann: BoundMemory) -> None:
-        """A fact has no neighbours, regardless of its session."""
+        """A fact has no neighbors, regardless of its session."""
         texts_of_session = ["What did the harbour office say?", "Berth fourteen.", "Rain again."]
         run_sync(ann.add_many, [Draft(text, session="notes", kind="fact") for text in texts_of_session])
         run_sync(ann.add_many, [Draft(text, session="talk", role="user") for text in texts_of_session])

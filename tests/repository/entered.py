@@ -1,6 +1,8 @@
 """Which files of the core one add and one search enter, and on how many threads; a process of its own.
 
-Prints a line for each: the operation, the number of files, the number of threads, and the files.
+An embedder is a part that can be exchanged, and the default one has a thread of its own. So it is counted by itself.
+Prints a line for each operation and part: the operation, the part, the number of files, the number of threads, and the
+files.
 """
 
 from __future__ import annotations
@@ -23,21 +25,23 @@ class Entered:
 
     def __init__(self) -> None:
         self.counts = False
-        self.files: set[str] = set()
-        self.threads: set[int] = set()
+        self.entered: set[tuple[str, int]] = set()
+        """Files with the threads that entered them."""
 
     def __call__(self, frame: FrameType, event: str, _: object) -> None:
         file = frame.f_code.co_filename
         if self.counts and event == "call" and file.startswith(ROOT) and frame.f_code.co_name != "<module>":
-            self.files.add(file.removeprefix(ROOT))
-            self.threads.add(threading.get_ident())
+            self.entered.add((file.removeprefix(ROOT), threading.get_ident()))
 
     async def tell(self, name: str, work: Callable[[], Awaitable[object]]) -> None:
         """Count one call of `work` and print what it entered."""
-        self.files, self.threads, self.counts = set(), set(), True
+        self.entered, self.counts = set(), True
         await work()
         self.counts = False
-        print(name, len(self.files), len(self.threads), *sorted(self.files))  # noqa: T201
+        of_embedder = {one for one in self.entered if one[0].startswith("embedding/")}
+        for part, entered in (("core", self.entered - of_embedder), ("embedder", of_embedder)):
+            files, threads = {file for file, _ in entered}, {thread for _, thread in entered}
+            print(name, part, len(files), len(threads), *sorted(files))  # noqa: T201
 
 
 async def main(entered: Entered) -> None:

@@ -167,7 +167,10 @@ class ShelfStore:
             return [None if id_ is None else copied(shelf.records[id_]) for id_ in results]
 
     async def search(self, scope: Scope, request: SearchRequest) -> Hits:
-        request.insist_on(None)
+        if request.mode == "vector":
+            raise InvalidInputError(
+                "a shelf always has embedder=None and no vectors; search with mode='lexical' or 'hybrid'"
+            )
         shelf, now = self._shelf(scope), self._clock()
         if not request.text.strip():
             return []

@@ -7,15 +7,8 @@ from hypothesis import strategies as st
 
 from memory_core import Draft, Memory
 from memory_core.retrieval.dense import chance
-from memory_core.retrieval.relevance import (
-    FEWEST,
-    LEAST_SPREAD,
-    SLACK,
-    UNKNOWN_NAME,
-    is_answered,
-    stands_out,
-    unrelated,
-)
+from memory_core.retrieval.ranking import FEWEST, SLACK, UNKNOWN_NAME, is_answered, stands_out
+from memory_core.retrieval.unrelated import LEAST_SPREAD, unrelated
 
 
 @given(st.integers(FEWEST, 100_000), st.floats(-5, 10))

@@ -161,7 +161,6 @@ class QdrantStore:
 
     async def search_together(self, scopes: tuple[Scope, ...], request: SearchRequest) -> list[Hit]:
         """See `SearchingTogether.search_together`."""
-        request.insist_on(self._embedder)
         run, now = self._access.run_together, self._clock()
         if request.mode == "substring":
             return await run(scopes, lambda owners: listing.containing(owners, request, now))

@@ -17,7 +17,14 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from memory_core.checks import is_long
 from memory_core.chunking import DEFAULT_CHUNKER, Chunker, pieces_of
-from memory_core.errors import DuplicateIdError, EmbeddingError, FingerprintError, MemoryCoreError, reason_for_log
+from memory_core.errors import (
+    DuplicateIdError,
+    EmbeddingError,
+    FingerprintError,
+    InvalidInputError,
+    MemoryCoreError,
+    reason_for_log,
+)
 from memory_core.json_values import is_same_json
 from memory_core.loop import is_cancelled, off_loop
 from memory_core.models import Fingerprint, Link, MemoryRecord, Scope, Version
@@ -32,7 +39,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from memory_core.retrieval.ranking import Vector
-    from memory_core.retrieval.relevance import Unrelated
+    from memory_core.retrieval.unrelated import Unrelated
 
 
 logger = logging.getLogger(__name__)
@@ -189,7 +196,7 @@ async def embed_query(embedder: Embedder, text: str) -> Vector:
 
 async def unrelated_to(embedder: Embedder) -> Unrelated:
     """The embedder's cosines between unrelated texts, computed once per process; raises `EmbeddingError` as `embed`."""
-    from memory_core.retrieval.relevance import TEXTS, unrelated  # noqa: PLC0415  (only stores that embed need it)
+    from memory_core.retrieval.unrelated import TEXTS, unrelated  # noqa: PLC0415  (only stores that embed need it)
 
     fingerprint = embedder.fingerprint
     if fingerprint not in _unrelated:
@@ -200,12 +207,25 @@ async def unrelated_to(embedder: Embedder) -> Unrelated:
 
 
 async def query_vector(embedder: Embedder | None, request: SearchRequest, without: Collection[str]) -> Vector | None:
-    """The vector of a search request, if it needs one."""
+    """The vector of a search request, if it needs one.
+
+    Raises:
+        EmbeddingError: As for `embed`.
+        InvalidInputError: It asks for vectors and there are none, or brings one of another dimension.
+    """
     from memory_core.retrieval.ranking import Vector  # noqa: PLC0415  (only stores that embed need it)
 
+    if embedder is None and request.mode == "vector":
+        raise InvalidInputError(
+            "this memory was opened with embedder=None, so there are no vectors for mode='vector' to compare; open "
+            "it with an embedder (Memory(path) brings one), or search with mode='lexical' or 'hybrid'"
+        )
     if embedder is None or request.mode == "lexical":
         return None
     if request.vector is not None:
+        wanted = embedder.fingerprint.dimensions
+        if len(request.vector) != wanted:
+            raise InvalidInputError(f"the vectors of this memory have {wanted} numbers, not {len(request.vector)}")
         return Vector(request.vector, await unrelated_to(embedder))
     return await embed_query(embedder, without_names(request.text, without)) if request.text.strip() else None
 

@@ -30,7 +30,7 @@ from memory_core.storage.sqlite.meta import check_fingerprint
 from memory_core.storage.sqlite.owners import Owner, Reached, find_all
 from memory_core.storage.sqlite.readers import Readers
 from memory_core.storage.sqlite.schema import OWNER_BITS
-from memory_core.storage.sqlite.where import has_few_values, is_selective, needs_python, owner_range
+from memory_core.storage.sqlite.where import has_few_values, needs_python
 from memory_core.where.value import Where
 
 CACHE_BYTES: Final = 512 * 1024 * 1024
@@ -126,8 +126,8 @@ class OwnerIndexes:
             return partial(self._load_apart, tuple(scope for _, scope in reached))
         self.of(db, reached)
         allowed = self._followed[_ids(reached)].allowed
-        for owner, scope in reached:
-            lookup = allowed.to_look_up(owner.id, scope, where) if is_selective(scope, where) else None
+        for one in reached:
+            lookup = allowed.to_look_up(one[0].id, one[1], where) if _is_selective([one], where) else None
             if lookup is not None:
                 return partial(_look_up, allowed, lookup)
         return None
@@ -154,17 +154,19 @@ class OwnerIndexes:
 
     def is_ready(self, reached: Reached, request: SearchRequest) -> bool:
         """Whether this search has almost nothing to load and few rows to rank."""
-        if not has_few_values(request.where):
-            return False
-        followed = self._followed.get(_ids(reached))
+        followed, where = self._followed.get(_ids(reached)), request.where
         if followed is None or followed.changes(_owners(reached)) > READY_CHANGES:
             return False
-        size, where = len(followed.owner_index), request.where
+        size = len(followed.owner_index)
+        if not _is_selective(reached, where):
+            return size <= READY_ROWS
 
         def knows_few(most: int) -> bool:
             allowed = followed.allowed
             return all(allowed.knows_few(owner.id, scope, where, most, READY_CHANGES) for owner, scope in reached)
 
+        if not has_few_values(where):
+            return False
         if size <= READY_ROWS:
             return not needs_python(where) or knows_few(size)
         # `rank` reads only the allowed rows of a large index if vectors alone decide.
@@ -174,12 +176,12 @@ class OwnerIndexes:
     def allowed(self, db: sqlite3.Connection, reached: Reached, where: Where) -> Rows | None:
         """The rows that satisfy the conditions, ascending, of the index last returned by `of`; `None` if they exclude
         no active record. See `MatchingRows.rows`."""
-        if not any(is_selective(scope, where) for _, scope in reached):
+        if not _is_selective(reached, where):
             return None
         followed = self._followed[_ids(reached)]
         parts = [
             followed.allowed.rows(db, owner.id, scope, where)
-            if is_selective(scope, where)
+            if _is_selective([(owner, scope)], where)
             else _rows_of(followed.owner_index, owner.id)
             for owner, scope in reached
         ]
@@ -198,7 +200,7 @@ class OwnerIndexes:
     def _load(self, db: sqlite3.Connection, owners: tuple[Owner, ...]) -> OwnerIndex:
         owner_index = OwnerIndex(self._dimensions)
         for owner in owners:
-            first, _ = owner_range(owner.id)
+            first = owner.id << OWNER_BITS
             self._read(db, owner_index, first, first | owner.next)
         return owner_index
 
@@ -224,7 +226,7 @@ class OwnerIndexes:
                 keys = sorted({int(key) for _, key in rows})
             self._reread(db, owner_index, keys, now.id << OWNER_BITS | then.next)
         if now.next != then.next:
-            first, _ = owner_range(now.id)
+            first = now.id << OWNER_BITS
             self._read(db, owner_index, first | then.next, first | now.next)
         return True
 
@@ -272,6 +274,11 @@ def _ids(reached: Reached) -> _Ids:
 def _have_changed(then: tuple[Owner, ...], now: tuple[Owner, ...]) -> bool:
     """Whether any owner has changes other than appends."""
     return any(one.version != other.version for one, other in zip(then, now, strict=True))
+
+
+def _is_selective(reached: Iterable[tuple[Owner, Scope]], where: Where) -> bool:
+    """Whether scopes and conditions exclude any active, unexpired record of these owners."""
+    return where != Where() or any(scope.agent or scope.session or scope.collection for _, scope in reached)
 
 
 def _rows_of(owner_index: OwnerIndex, owner: int) -> Rows:

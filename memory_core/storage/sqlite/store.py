@@ -198,7 +198,6 @@ class SqliteStore:
 
     async def search_together(self, scopes: tuple[Scope, ...], request: SearchRequest) -> list[Hit]:
         """See `SearchingTogether`."""
-        request.insist_on(self._embedder)
         query, now = await off_loop(is_long(request.text), parse, request.text), self._now()
         if request.mode == "substring":
             plain = searching.Search(scopes, request, query, None, None, now)

@@ -172,12 +172,6 @@ def conditions(owner: int, scope: Scope, where: Where, now: int) -> Conditions:
     return found
 
 
-def is_selective(scope: Scope, where: Where) -> bool:
-    """Whether the conditions exclude any active, unexpired record of the owner."""
-    narrowed = scope.agent or scope.session or scope.collection
-    return bool(narrowed) or where != Where()
-
-
 def needs_python(where: Where) -> bool:
     """Whether Python has to decide some of the conditions."""
     return bool(where.keywords or where.data) or any(map(touches_data, where.matching))
