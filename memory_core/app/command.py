@@ -19,6 +19,7 @@ import typer
 from rich.console import RenderableType
 from rich.text import Text
 
+from memory_core.all_owners import Operator
 from memory_core.app import showing
 from memory_core.app.settings import NONE, Settings, embedder_of, settings
 from memory_core.errors import InvalidInputError, StoreUnavailableError
@@ -100,6 +101,15 @@ class Door:
         """The handle of the owner."""
         memory = await self.memory(create=create)
         return memory.bind(app=self.settings.app, user=self.settings.user)
+
+    async def other_owners(self) -> str | None:
+        """A sentence that names owners with memories, if this one has none: the usual reason to find nothing."""
+        memory, owner = await self.memory(), await self.owner()
+        if (await owner.stats()).records:
+            return None
+        others = [f"{scope.app}/{scope.user}" for scope in await Operator(memory).owners()][:5]
+        said = f"{owner.scope.app}/{owner.scope.user} has no memories in {self.settings.file}; it has those of"
+        return f"{said} {', '.join(others)} (choose with --app and --user)" if others else None
 
     async def close(self) -> None:
         """Close what is open."""

@@ -50,9 +50,11 @@ async def export(
     With --format, write those that are active for another program: what it cannot hold stays behind.
     """
     owner = Scope(door.settings.app, door.settings.user) if only_owner else None
+    memory = await door.memory(words_only=format_ == LOSSLESS and not vectors)
+    if only_owner and (said := await door.other_owners()) is not None:
+        raise InvalidInputError(said)
     if format_ != LOSSLESS:
         return await _exported(door, target, entry_of(EXPORTERS, format_), owner, overwrite=overwrite)
-    memory = await door.memory(words_only=not vectors)
     with _new_file(target, overwrite=overwrite) as out, door.progress("exporting") as tell:
         done = await export_jsonl(memory, out.write, owner=owner, vectors=vectors, progress=tell)
     said = f"{done.records} memories of {done.owners} owners, checksum {done.checksum}"

@@ -55,8 +55,8 @@ async def search(  # noqa: PLR0913  (an option each)
     owner = await door.owner()
     where = _where(kinds, tags, session, collection, all_states=all_states)
     found = await owner.search(query, limit=limit, where=where, mode=mode, explain=explain)
-    if not found:
-        await _point_at_owners(door, owner)
+    if not found and (said := await door.other_owners()):
+        showing.note(said)
     return Answer([hit.to_dict() for hit in found], showing.hits(found, explain=explain))
 
 
@@ -141,8 +141,8 @@ async def list_(  # noqa: PLR0913  (an option each)
     owner = await door.owner()
     where = _where(kinds, tags, session, collection, all_states=all_states)
     page = await owner.list(where=where, order=order, limit=limit, cursor=cursor)
-    if not page.records:
-        await _point_at_owners(door, owner)
+    if not page.records and (said := await door.other_owners()):
+        showing.note(said)
     more = Text("" if page.cursor is None else f"more: --cursor {showing.line(page.cursor)}", "dim")
     return Answer(page.to_dict(), Group(showing.records(page.records), *([more] if page.cursor else [])))
 
@@ -185,8 +185,8 @@ async def stats(
         )
     owner = await door.owner()
     found = await owner.stats()
-    if not found.records and not watch:
-        await _point_at_owners(door, owner)
+    if not found.records and not watch and (said := await door.other_owners()):
+        showing.note(said)
     named = {name: value for name, value in found.to_dict().items() if value is not None}
     rows_ = [(name.replace("_", " "), _counts(value)) for name, value in named.items()]
     return Answer(found.to_dict(), showing.table(("", f"{owner.scope.app}/{owner.scope.user}"), rows_), every=again)
@@ -195,18 +195,6 @@ async def stats(
 def _counts(value: object) -> object:
     counts = fields_of(value)
     return ", ".join(f"{count} {name}" for name, count in counts.items()) if counts or value == {} else value
-
-
-async def _point_at_owners(door: Door, owner: BoundMemory) -> None:
-    """Name the owners that have memories, if this one has none: the usual reason to find nothing."""
-    if (await owner.stats()).records:
-        return
-    others = [f"{scope.app}/{scope.user}" for scope in await Operator(await door.memory()).owners()][:5]
-    if others:
-        showing.note(
-            f"{owner.scope.app}/{owner.scope.user} has no memories in {door.settings.file}; it has those of "
-            f"{', '.join(others)} (choose with --app and --user)"
-        )
 
 
 COMMANDS: Final = {

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
-from typing import Final, Literal, get_args
+from typing import Final, Literal, TypeGuard, cast, get_args
 
-from memory_core.checks import check_one_of
+from memory_core.checks import check_one_of, shown
 from memory_core.errors import InvalidInputError
 from memory_core.json_values import Value
 from memory_core.models import Draft, Patch
@@ -65,16 +65,32 @@ class MaintainPolicy(Value):
     def __post_init__(self) -> None:
         check_one_of("duplicates", self.duplicates, get_args(_Duplicates))
         check_one_of("contradictions", self.contradictions, get_args(_Contradictions))
-        for name, times in (("half-life", self.half_lives), ("lifetime", self.lifetimes)):
-            for kind, days in times.items():
-                if not 0 < days < float("inf"):
-                    raise InvalidInputError(f"the {name} of {kind!r} must be a number of days above 0, not {days!r}")
-        for period in self.periods:
-            check_one_of("period", period, get_args(Period))
+        _check_days("half_lives", self.half_lives)
+        _check_days("lifetimes", self.lifetimes)
+        _check_periods(self.periods)
         for name in ("most_records", "most_bytes", "compact_after", "delete_after"):
             value = getattr(self, name)
-            if value is not None and not value >= 0:  # NaN is no limit, either
-                raise InvalidInputError(f"{name} must be 0 or more, or None for no limit, not {value!r}")
+            if value is not None and not (_is_number(value) and value >= 0):  # NaN is no limit, either
+                raise InvalidInputError(f"{name} must be a number from 0 on, or None for no limit, not {shown(value)}")
+
+
+def _check_days(name: str, times: object) -> None:
+    if not isinstance(times, Mapping):
+        raise InvalidInputError(f"{name} must be a mapping of kinds to days such as {{'note': 30}}, not {shown(times)}")
+    for kind, days in cast("Mapping[object, object]", times).items():
+        if not (_is_number(days) and 0 < days < float("inf")):
+            raise InvalidInputError(f"{name} of {shown(kind)} must be a number of days above 0, not {shown(days)}")
+
+
+def _check_periods(periods: object) -> None:
+    if not isinstance(periods, tuple | list):
+        raise InvalidInputError(f"periods must be a tuple such as ('week',), not {shown(periods)}")
+    for period in cast("tuple[object, ...]", periods):
+        check_one_of("period", period, get_args(Period))
+
+
+def _is_number(value: object) -> TypeGuard[float]:
+    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)

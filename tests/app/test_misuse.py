@@ -48,6 +48,14 @@ def test_an_export_never_replaces_a_memory(run: Run, tmp_path: Path, name: str, 
     assert run("stats", "--file", name, "--json").value["records"] == 1
 
 
+@pytest.mark.parametrize("format_", ["jsonl", "langgraph"])
+def test_an_export_of_a_mistyped_owner_makes_no_empty_file(run: Run, tmp_path: Path, format_: str) -> None:
+    run("add", "The spare key is with Mrs Okafor", "--user", "tom")
+    refused = run("export", "out", "--format", format_, "--only-owner", "--user", "tm", code=2)
+    assert "default/tm has no memories in memory.db; it has those of default/tom" in refused.err
+    assert not (tmp_path / "out").exists()
+
+
 def test_a_memory_is_not_restored_from_itself(run: Run) -> None:
     run("add", "The spare key is with Mrs Okafor")
     refused = run("restore", "memory.db", "--overwrite", "--yes", code=2)

@@ -95,6 +95,12 @@ async def test_what_is_merged_or_corrected_does_not_count_for_the_budget(ann: Bo
         {"duplicates": "supersede"},
         {"contradictions": "merge"},
         {"contradictions": None},
+        {"half_lives": 5},
+        {"half_lives": {"note": "30"}},
+        {"lifetimes": {"note": None}},
+        {"most_records": "100"},
+        {"delete_after": timedelta(days=30)},
+        {"periods": "week"},
     ],
 )
 def test_a_policy_that_means_nothing_is_refused(wrong: dict[str, Any]) -> None:

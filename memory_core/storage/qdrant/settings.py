@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final, Self
@@ -141,24 +142,32 @@ def from_uri(uri: str) -> tuple[Server, str | None]:
     Raises:
         InvalidInputError: It is not such an address.
     """
-    parts = urlsplit(uri)
-    if parts.scheme not in ("qdrant", "qdrant+https") or not parts.hostname:
-        without_key = f"{parts.scheme}://…@{uri.rpartition('@')[2]}" if "@" in uri else uri
-        raise InvalidInputError(f"{without_key!r} is not a Qdrant address such as qdrant://localhost:6333/collection")
+    try:
+        parts = urlsplit(uri)
+        host, port = parts.hostname or "", parts.port or DEFAULT_PORT
+    except ValueError as error:  # brackets without an end, or another port than 0 to 65535
+        raise _no_address(uri) from error
+    if parts.scheme not in ("qdrant", "qdrant+https") or not re.fullmatch(r"[^\s\\]+", host):
+        raise _no_address(uri)
     options = dict(parse_qsl(parts.query, keep_blank_values=True))
     unknown = sorted(options.keys() - {"grpc", "grpc_port", "timeout"})
     if unknown:
         raise InvalidInputError(f"a Qdrant address takes grpc, grpc_port and timeout, not {', '.join(unknown)}")
     scheme = "https" if parts.scheme.endswith("https") else "http"
-    host = f"[{parts.hostname}]" if ":" in parts.hostname else parts.hostname
     server = Server(
-        url=f"{scheme}://{host}:{parts.port or DEFAULT_PORT}",
+        url=f"{scheme}://{f'[{host}]' if ':' in host else host}:{port}",
         api_key=unquote(parts.username) if parts.username else None,
         prefer_grpc=options.get("grpc", "false").lower() in ("1", "true", "yes"),
         grpc_port=_whole("grpc_port", options.get("grpc_port", str(DEFAULT_GRPC_PORT))),
         timeout_seconds=_whole("timeout", options.get("timeout", "10")),
     )
     return server, unquote(parts.path.strip("/")) or None
+
+
+def _no_address(uri: str) -> InvalidInputError:
+    scheme, _, rest = uri.partition("://")
+    without_key = f"{scheme}://…@{rest.rpartition('@')[2]}" if "@" in rest else uri
+    return InvalidInputError(f"{without_key!r} is not a Qdrant address such as qdrant://localhost:6333/collection")
 
 
 def _whole(name: str, text: str) -> int:

@@ -57,6 +57,10 @@ def test_an_address_names_server_collection_and_options() -> None:
         ("http://host", "not a Qdrant address"),
         ("qdrant://", "not a Qdrant address"),
         ("sqlite:///x", "not a Qdrant address"),
+        ("qdrant://x y/z", "not a Qdrant address"),
+        ("qdrant://[::1/z", "not a Qdrant address"),
+        ("qdrant://h:99999/z", "not a Qdrant address"),
+        ("qdrant://h:door/z", "not a Qdrant address"),
         ("qdrant://h?color=red", "not color"),
         ("qdrant://h?timeout=soon", "timeout must be a whole number, not 'soon'"),
     ],
@@ -69,6 +73,9 @@ def test_another_address_is_refused(uri: str, word: str) -> None:
 def test_no_message_shows_the_key() -> None:
     with pytest.raises(InvalidInputError) as caught:
         from_uri("http://secret@host")
+    assert "secret" not in str(caught.value)
+    with pytest.raises(InvalidInputError) as caught:
+        from_uri("qdrant://secret@host:99999")
     assert "secret" not in str(caught.value)
     assert "secret" not in repr(Server(url="https://h", api_key="secret"))
     assert "secret" not in Server(url="https://user:secret@h:1/p").name
