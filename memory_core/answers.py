@@ -50,7 +50,7 @@ async def answers(
 
     Args:
         hits: The hits of this request, best first.
-        search: The hits of a wider one, if too few are left.
+        search: Returns the hits of a wider request, for when too few are left.
         turns: The records that satisfy conditions.
     """
     wider = request

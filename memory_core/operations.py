@@ -233,7 +233,7 @@ class Operations(Conversing):
 
         hits = await search(request)
         if apart or not any((hit.record.source_key or "").startswith(FACT_KEY) for hit in hits):
-            return hits
+            return hits  # few memories have extracted facts
         return await answers(request, hits, search, self._found)
 
     async def _found(self, where: Where) -> Sequence[MemoryRecord]:

@@ -186,7 +186,11 @@ class Records(Protocol):
         ...
 
     async def search(self, scope: Scope, request: SearchRequest) -> list[Hit]:
-        """The best hits, best first."""
+        """The best hits, best first.
+
+        Raises:
+            InvalidInputError: The mode is `vector` and there are no vectors, or the request's have another dimension.
+        """
         ...
 
     async def list(self, scope: Scope, request: ListRequest) -> Page:

@@ -231,4 +231,5 @@ def _said_before(
 
 
 def _terms(plain: str) -> frozenset[str]:
-    return frozenset(stem(word) for word in statement_of(plain).words if word not in _EMPTY)
+    words = statement_of(plain).words
+    return frozenset(stem(word) if word.isascii() else word for word in words if word not in _EMPTY)

@@ -11,8 +11,8 @@ stem: Final = cast(
     "Callable[[str], str]",
     Stemmer.Stemmer("porter", 0).stemWord,  # pyright: ignore[reportUnknownMemberType]  # compiled, without stubs
 )
-"""The stem of a lower-case word, as defined by M. F. Porter, "An algorithm for suffix stripping", Program 14(3), 1980,
-130-137, in the form that Snowball publishes. May be called from any thread. It has no cache (0), because
+"""The stem of a lower-case ASCII word, as defined by M. F. Porter, "An algorithm for suffix stripping", Program 14(3),
+1980, 130-137, in the form that Snowball publishes. May be called from any thread. It has no cache (0), because
 `analysis` has one."""
 
 _STOP_WORD_GROUPS: Final = (

@@ -1,9 +1,8 @@
-"""Ranking preferences beside relevance: recency, importance, records of a date, and records with every word.
+"""Ranking preferences beside relevance: recent records, records of a date, and records with every word.
 
-Recency and importance are those of Park et al. 2023, "Generative Agents: Interactive Simulacra of Human Behavior",
-section 4.2: a score that decays by a factor of 0.995 an hour, and the importance of the record from 0 to 1. At a weight
-of 1 each adds up to `SCALE`, about the difference between a good hit and a fair one. The paper counts from the last
-access, this module from `occurred_at`, so that reads do not change rankings.
+Recency is that of Park et al. 2023, "Generative Agents: Interactive Simulacra of Human Behavior", section 4.2: it
+decays by a factor of 0.995 an hour. The paper counts from the last access, this module from `occurred_at`, so that
+reads do not change rankings.
 """
 
 from __future__ import annotations
@@ -14,7 +13,6 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from memory_core.protocols import SearchRequest
 from memory_core.retrieval.owner_index import OwnerIndex
 from memory_core.retrieval.timex import DateMention
 
@@ -22,29 +20,14 @@ Floats = NDArray[np.float32]
 Mask = NDArray[np.bool_]
 
 DECAY_PER_HOUR: Final = 0.995
-SCALE: Final = 10.0
-"""What recency and importance add at most at a weight of 1, in units of the score; 1 in searches by cosine alone."""
 _HOUR: Final = 3_600_000_000
 """Microseconds."""
 
 
-def preferences(
-    owner_index: OwnerIndex, request: SearchRequest, importances: Floats | None, now: int
-) -> list[tuple[str, Floats, float]]:
-    """The components that the request gives a weight: name, value of each row, weight.
-
-    Args:
-        importances: The importance of each row; needed only if the request gives importance a weight.
-        now: Microseconds since 1970 UTC.
-    """
-    scale = 1.0 if request.mode == "vector" else SCALE
-    found: list[tuple[str, Floats, float]] = []
-    if request.recency:
-        hours = np.maximum(now - owner_index.occurred.values, 0) / _HOUR
-        found.append(("recency", np.power(DECAY_PER_HOUR, hours).astype(np.float32), scale * request.recency))
-    if request.importance and importances is not None:
-        found.append(("importance", importances, scale * request.importance))
-    return found
+def recency(occurred: NDArray[np.int64], now: int) -> Floats:
+    """1 for what occurred now, falling by half a per cent with every hour; both in microseconds since 1970 UTC."""
+    hours = np.maximum(now - occurred, 0) / _HOUR
+    return np.power(DECAY_PER_HOUR, hours).astype(np.float32)
 
 
 def rows_with_all(owner_index: OwnerIndex, terms: Sequence[str]) -> Mask:

@@ -1,6 +1,6 @@
 """Which files of the core one add and one search enter, and on how many threads; a process of its own.
 
-An embedder is a part that can be exchanged, and the default one has a thread of its own. So it is counted by itself.
+An embedder is a part that can be exchanged, and the default one has a thread of its own. So it is counted separately.
 Prints a line for each operation and part: the operation, the part, the number of files, the number of threads, and the
 files.
 """

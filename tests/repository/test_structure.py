@@ -18,7 +18,7 @@ SHARED_LINES = 10
 """So many lines may stand in two places, import lists left out."""
 MOST_FILES = {("add", "core"): 18, ("search", "core"): 22, ("add", "embedder"): 2, ("search", "embedder"): 2}
 MOST_THREADS = {"core": 3, "embedder": 2}
-"""Entered by one call with the default embedder; the thread that calls its model is its own."""
+"""Entered by one call with the default embedder; the embedder has its own thread for the model."""
 
 
 MODULES = modules()

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
+from hashlib import sha256
+from importlib import resources
 
 import pytest
 from hypothesis import given
@@ -10,6 +12,8 @@ from hypothesis import strategies as st
 
 from memory_core.retrieval.analysis import analyse
 from memory_core.retrieval.english import BASE_FORMS, STOP_WORDS, stem
+
+STEMS_OF_VOCABULARY = "cf2d2b16b308848b337e182d022af7dca36f3f17a0b1448eb9e252c79fadee0f"
 
 
 @pytest.mark.parametrize(
@@ -36,8 +40,15 @@ from memory_core.retrieval.english import BASE_FORMS, STOP_WORDS, stem
     ],
 )
 def test_published_examples(word: str, expected: str) -> None:
-    """The stems are in every stored index: with other ones, words of older memories would no longer be found."""
     assert stem(word) == expected
+
+
+def test_the_stems_of_a_large_vocabulary_stay_the_same() -> None:
+    """Stems are in every stored index. If a version of PyStemmer returns others, `ANALYSIS` has to be increased."""
+    vocabulary = resources.files("memory_core.embedding").joinpath("minilm", "vocab.txt").read_text("utf-8").split()
+    words = [word for entry in vocabulary if (word := entry.removeprefix("##")).isalpha() and word.isascii()]
+    assert len(words) > 20_000
+    assert sha256(" ".join(map(stem, words)).encode()).hexdigest() == STEMS_OF_VOCABULARY
 
 
 def test_threads_share_the_stemmer() -> None:

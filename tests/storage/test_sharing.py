@@ -9,6 +9,7 @@ import threading
 from collections.abc import Sequence
 from contextlib import closing
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -27,7 +28,8 @@ from memory_core import (
     run_sync,
 )
 from memory_core.adapting import on_core
-from memory_core.storage.sqlite.connection import Connection
+from memory_core.storage.sqlite.connection import Connection, connect
+from memory_core.storage.sqlite.files import find_or_create
 from memory_core.storage.sqlite.store import SqliteStore
 from memory_core.testing import Ticks
 from tests.storage.consistency import assert_consistent
@@ -218,6 +220,14 @@ async def test_a_file_with_a_second_name_is_refused(tmp_path: Path) -> None:
     (tmp_path / "second.db").unlink()
     async with Memory(path, embedder=None):
         pass
+
+
+async def test_a_file_that_is_replaced_while_it_is_opened_is_not_used(tmp_path: Path) -> None:
+    path, which = find_or_create(tmp_path / "memory.db")
+    path.rename(tmp_path / "moved.db")
+    path.touch()
+    with pytest.raises(StoreUnavailableError, match="was replaced while it was opened; open it again"):
+        await on_core(partial(connect, str(path), synchronous="FULL", wanted=which))
 
 
 @pytest.mark.parametrize("what", ["deleted", "replaced"])

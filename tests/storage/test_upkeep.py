@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from memory_core import Draft, Memory, run_sync
+from memory_core import DamagedStoreError, Draft, Memory, run_sync
 from memory_core.storage.sqlite import group_commit
 from tests.storage.embedders import WordEmbedder
 
@@ -47,6 +47,18 @@ def test_a_check_tells_what_does_not_agree(store: Path, damage: str, finding: st
         db.execute(damage)
     with Memory(store, embedder=None) as memory:
         assert any(finding in line for line in run_sync(memory.operator().check))
+
+
+@pytest.mark.parametrize("damage", ["digest = digest + 1", "value = '{}'"])
+def test_a_write_notices_that_the_fingerprint_is_damaged(store: Path, damage: str) -> None:
+    with Memory(store, embedder=WordEmbedder()) as memory:
+        ann = memory.bind(user="ann")
+        run_sync(ann.add, "tea number 20")
+        with closing(sqlite3.connect(store)) as db, db:
+            db.execute(f"UPDATE meta SET {damage} WHERE name = 'fingerprint'")
+        with pytest.raises(DamagedStoreError, match="the entry 'fingerprint' of the table `meta`"):
+            run_sync(ann.add, "tea number 21")
+        assert run_sync(ann.stats).records == 21
 
 
 def test_a_pause_after_writes_is_used_to_tidy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

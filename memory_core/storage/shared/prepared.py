@@ -211,7 +211,7 @@ async def query_vector(embedder: Embedder | None, request: SearchRequest, withou
 
     Raises:
         EmbeddingError: As for `embed`.
-        InvalidInputError: It asks for vectors and there are none, or brings one of another dimension.
+        InvalidInputError: The request needs vectors and there is no embedder, or its vector has another dimension.
     """
     from memory_core.retrieval.ranking import Vector  # noqa: PLC0415  (only stores that embed need it)
 

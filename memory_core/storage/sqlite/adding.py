@@ -149,7 +149,7 @@ Batch = tuple[Scope, Sequence[Prepared]]
 
 
 class Embedding(Protocol):
-    """The parts of an open file that embed; another embedder may take the place of the first."""
+    """What embedding needs of an open file; `reembed` may replace the embedder."""
 
     embedder: Embedder | None
     reader: Connection
@@ -158,7 +158,7 @@ class Embedding(Protocol):
 async def embedded(
     file: Embedding, batches: Sequence[Batch], *, progress: ProgressCallback | None = None
 ) -> list[list[Prepared]]:
-    """The batches with vectors, from one call of the embedder, or without them if the file has none or it fails; see
+    """The batches with vectors, from one call of the embedder, or without them if there is no embedder or it fails; see
     `prepared.with_vectors`."""
     if file.embedder is None:
         return [list(batch) for _, batch in batches]

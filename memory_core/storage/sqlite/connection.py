@@ -270,15 +270,20 @@ def _connected(path: str, synchronous: str, wanted: Identity | None) -> sqlite3.
         if path == IN_MEMORY:
             migrate(db)
         elif wanted is not None:
-            insist_on_file(path, wanted)
+            _insist_on_opened(path, wanted)
     except BaseException:  # on any error: no other code can close this connection
         db.close()
         raise
     return db
 
 
-def insist_on_file(path: str, wanted: Identity) -> None:
-    """Refuse to use a file that has been deleted or replaced at its path."""
+def _insist_on_opened(path: str, wanted: Identity) -> None:
+    if _identity(Path(path)) != wanted:
+        raise StoreUnavailableError(f"the memory file {path!r} was replaced while it was opened; open it again")
+
+
+def insist_on_same_file(path: str, wanted: Identity) -> None:
+    """Refuse to write to a file that has been deleted or replaced at its path."""
     found = _identity(Path(path))
     if found != wanted:
         raise StoreUnavailableError(

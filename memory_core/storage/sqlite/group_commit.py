@@ -23,7 +23,7 @@ from typing import Any, Final, NamedTuple, TypeVar
 from memory_core.errors import ClosedError, reason_for_log
 from memory_core.loop import answer
 from memory_core.storage.sqlite.codec import file_problems_explained
-from memory_core.storage.sqlite.connection import Connection, Identity, insist_on_file
+from memory_core.storage.sqlite.connection import Connection, Identity, insist_on_same_file
 from memory_core.storage.sqlite.owners import lacks_vectors
 from memory_core.storage.sqlite.writing import Adds
 
@@ -319,9 +319,9 @@ def turn_in_place(queue: WriterQueue, path: str, which: Identity) -> Generator[N
         StoreUnavailableError: It was deleted or replaced.
     """
     with queue.turn():
-        insist_on_file(path, which)
+        insist_on_same_file(path, which)
         yield
-        insist_on_file(path, which)
+        insist_on_same_file(path, which)
 
 
 class _Wait:

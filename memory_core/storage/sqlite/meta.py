@@ -15,7 +15,8 @@ from memory_core.storage.sqlite.codec import damaged, digest
 TOMBSTONE_KEY: Final = "tombstone_key"
 """The key of the tombstones' keyed hash."""
 
-FINGERPRINT_ROW: Final = "SELECT value, digest FROM meta WHERE name = 'fingerprint'"
+SELECT_FINGERPRINT: Final = "SELECT value, digest FROM meta WHERE name = 'fingerprint'"
+"""Reads the `fingerprint_row` of the file."""
 
 _Value = str | bytes | int
 
@@ -71,7 +72,7 @@ def store_fingerprint(db: sqlite3.Connection, fingerprint: Fingerprint, name: st
 
 @lru_cache(maxsize=8)
 def fingerprint_row(fingerprint: Fingerprint) -> tuple[str, int]:
-    """The row that `FINGERPRINT_ROW` selects if the file stores vectors of this embedder; cached, for every write."""
+    """The row of a file that stores vectors of this embedder. Cached, because every write compares it."""
     text = _text(fingerprint)
     return text, digest("fingerprint", text)
 

@@ -13,7 +13,7 @@ from zlib import crc32
 
 from memory_core.errors import DuplicateIdError
 from memory_core.json_values import encode_json
-from memory_core.models import STATES, Link, MemoryRecord, Quota, Scope
+from memory_core.models import STATES, Fingerprint, Link, MemoryRecord, Quota, Scope
 from memory_core.storage.shared.prepared import (
     Prepared,
     insist_on_reach,
@@ -25,7 +25,7 @@ from memory_core.storage.shared.prepared import (
 from memory_core.storage.shared.transfer import tombstone
 from memory_core.storage.sqlite import meta, revisions
 from memory_core.storage.sqlite.codec import COLUMNS, NAMES, damaged, explaining, piece_digest, to_record, to_row
-from memory_core.storage.sqlite.meta import FINGERPRINT_ROW, fingerprint_row
+from memory_core.storage.sqlite.meta import SELECT_FINGERPRINT, fingerprint_row, stored_fingerprint
 from memory_core.storage.sqlite.owners import (
     SIZE,
     Owner,
@@ -330,15 +330,24 @@ def _derive(db: sqlite3.Connection, keys: Sequence[int], items: Sequence[Prepare
     pairs = list(zip(keys, items, strict=True))
     lexical = [(key, item.features.packed, item.features.flags, item.features.words) for key, item in pairs]
     insert_rows(db, "lexical", lexical)
-    # Another process may have re-embedded the file while these were embedded.
-    stored = db.execute(FINGERPRINT_ROW).fetchone() if any(item.made_by for item in items) else None
+    current = {made_by for made_by in {item.made_by for item in items} if made_by is None or _is_stored(db, made_by)}
     chunks: list[tuple[object, ...]] = []
     for key, item in pairs:
-        vectors = item.vectors if item.made_by is None or fingerprint_row(item.made_by) == stored else ()
+        vectors = item.vectors if item.made_by in current else ()
         for n, (start, stop) in enumerate(item.chunks):
             vector = (vectors[n], crc32(vectors[n])) if vectors else (None, None)
             chunks.append((key, n, start, stop, piece_digest(key, n, start, stop), *vector))
     insert_rows(db, "chunk", chunks)
+
+
+def _is_stored(db: sqlite3.Connection, made_by: Fingerprint) -> bool:
+    """Whether the file still stores vectors of this embedder: it may have been re-embedded in the meantime.
+
+    Raises:
+        DamagedStoreError: The fingerprint of the file is damaged.
+    """
+    row = db.execute(SELECT_FINGERPRINT).fetchone()
+    return row == fingerprint_row(made_by) or stored_fingerprint(db) == made_by
 
 
 def insert_rows(db: sqlite3.Connection, table: str, rows: Sequence[Sequence[object]]) -> None:
