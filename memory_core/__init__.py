@@ -14,7 +14,6 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
 from memory_core.all_owners import Operator
-from memory_core.answers import Hits
 from memory_core.bank import AsyncMemoryBank, MemoryBank, MemoryEntry, MemoryQuery, MemorySummary
 from memory_core.capture.message_to_draft import Message, ToolCall
 from memory_core.capture.triggers import TriggerDetector
@@ -45,6 +44,7 @@ from memory_core.errors import (
     WrongThreadError,
 )
 from memory_core.handle import BoundMemory, SyncMemory
+from memory_core.hits import Hits
 from memory_core.json_values import UNSET
 from memory_core.memory import Memory
 from memory_core.models import (

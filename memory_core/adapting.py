@@ -35,7 +35,8 @@ from memory_core.importing import (
 from memory_core.loop import core_loop, on_core
 from memory_core.models import Mode, Order, new_id
 from memory_core.protocols import AgentMemory
-from memory_core.recall.prompt import cut_query, remembered_block
+from memory_core.recall.block import remembered_block
+from memory_core.recall.quoting import cut_query
 from memory_core.spaces import PRIVATE
 from memory_core.storage.shared.transfer import Carried
 from memory_core.tools import (
@@ -53,18 +54,18 @@ from memory_core.tools import (
 )
 
 if TYPE_CHECKING:
-    from memory_core.storage.qdrant.collection import ForeignPoint, foreign_points
+    from memory_core.storage.qdrant.points import ForeignPoint, foreign_points
     from memory_core.storage.sqlite.codec import file_problems_explained
     from memory_core.storage.sqlite.files import file_header, prepare_file
     from memory_core.storage.sqlite.store import SqliteStore
 
 
 _AT_FIRST_USE: Final = {
-    "ForeignPoint": "memory_core.storage.qdrant.collection",
+    "ForeignPoint": "memory_core.storage.qdrant.points",
     "SqliteStore": "memory_core.storage.sqlite.store",
     "file_header": "memory_core.storage.sqlite.files",
     "file_problems_explained": "memory_core.storage.sqlite.codec",
-    "foreign_points": "memory_core.storage.qdrant.collection",
+    "foreign_points": "memory_core.storage.qdrant.points",
     "prepare_file": "memory_core.storage.sqlite.files",
 }
 

@@ -9,8 +9,8 @@ from collections.abc import Callable, Coroutine, Mapping
 from heapq import nlargest
 from typing import TypeVar
 
-from memory_core.answers import Hits
 from memory_core.handle import EVERYTHING, BoundMemory, owned_by
+from memory_core.hits import Hits
 from memory_core.loop import on_core
 from memory_core.models import Hit, Mode, Scope, Stats
 from memory_core.protocols import Home, Store

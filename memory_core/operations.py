@@ -9,7 +9,6 @@ from datetime import datetime
 from importlib import import_module
 from typing import Final, Literal, TypeVar, cast, get_args
 
-from memory_core.answers import FACT_KEY, Hits, answers
 from memory_core.checks import MAX_LIMIT, check_key, check_limit, check_one_of, check_query, check_unit, is_later
 from memory_core.conversation import Conversing
 from memory_core.draft_to_record import (
@@ -23,6 +22,7 @@ from memory_core.draft_to_record import (
 )
 from memory_core.errors import ForgottenError, RecordNotFoundError, ScopeError
 from memory_core.history import history
+from memory_core.hits import FACT_KEY, Hits, turns_for_facts
 from memory_core.loop import off_loop, on_core
 from memory_core.models import (
     STATES,
@@ -234,7 +234,7 @@ class Operations(Conversing):
         hits = await search(request)
         if apart or not any((hit.record.source_key or "").startswith(FACT_KEY) for hit in hits):
             return hits  # few memories have extracted facts
-        return await answers(request, hits, search, self._found)
+        return await turns_for_facts(request, hits, search, self._found)
 
     async def _found(self, where: Where) -> Sequence[MemoryRecord]:
         return (await self.list(where=where, limit=MAX_LIMIT)).records

@@ -15,12 +15,12 @@ from datetime import datetime
 from types import MappingProxyType
 from typing import Final, Literal, cast, get_args
 
-from memory_core.answers import Hits, answers
 from memory_core.capture.message_to_draft import Message
 from memory_core.checks import MAX_LIMIT, check_key, check_limit, check_one_of, check_query, shown
 from memory_core.conversation import Conversing
 from memory_core.errors import InvalidInputError, RecordNotFoundError, ScopeError, UnsupportedError
 from memory_core.handle import EVERYTHING, BoundMemory
+from memory_core.hits import Hits, turns_for_facts
 from memory_core.loop import on_core
 from memory_core.models import (
     Draft,
@@ -177,7 +177,9 @@ class SharedMemory(Conversing):
         if not request.text.strip():
             return Hits()
         hits = await search(request)
-        return Hits(hits if apart or mode == "substring" else await answers(request, hits, search, self._records))
+        return Hits(
+            hits if apart or mode == "substring" else await turns_for_facts(request, hits, search, self._records)
+        )
 
     async def _records(self, where: Where) -> Sequence[MemoryRecord]:
         return (await self.list(where=where, limit=MAX_LIMIT)).records

@@ -30,7 +30,7 @@ from memory_core.loop import on_core
 from memory_core.memory import Memory
 from memory_core.models import STATES, Draft, Link, MemoryRecord, Patch, new_id
 from memory_core.protocols import Summarizer
-from memory_core.recall.prompt import remembered_block
+from memory_core.recall.block import remembered_block
 from memory_core.where.value import Where
 
 logger = logging.getLogger(__name__)

@@ -10,9 +10,9 @@ from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, timedelta
 from typing import Final, TypedDict
 
-from memory_core.answers import EXTRACTION
 from memory_core.checks import MAX_LINKS, MAX_TEXT_CHARS
 from memory_core.errors import InvalidInputError, reason_for_log
+from memory_core.hits import EXTRACTION
 from memory_core.lifecycle.extraction import PatternExtractor
 from memory_core.lifecycle.fading import is_pinned, last_used
 from memory_core.lifecycle.plan import DAY, PINNED, Change, Period, Reason, Step

@@ -10,7 +10,7 @@ from typing import Final
 
 from memory_core.lifecycle.proposals import Extracted, Insight
 from memory_core.models import MemoryRecord
-from memory_core.recall.prompt import printable
+from memory_core.recall.quoting import printable
 
 Ask = Callable[[str], str | Awaitable[str]]
 """Answers a prompt: `lambda prompt: model.invoke(prompt).text`, or an async function."""

@@ -19,7 +19,7 @@ from memory_core.lifecycle.proposals import Extractor, Reflector
 from memory_core.models import STATES, Draft, MemoryRecord, Scope
 from memory_core.progress import Progress, ProgressCallback
 from memory_core.protocols import Summarizer
-from memory_core.recall.prompt import cut_query
+from memory_core.recall.quoting import cut_query
 from memory_core.where.value import Where
 
 MAX_LIKE: Final = 20

@@ -12,7 +12,7 @@ from memory_core.checks import check_text, until_after
 from memory_core.models import STATES, Hit, MemoryRecord
 from memory_core.protocols import Searching
 from memory_core.recall.block import block_of, line_of, longest_text
-from memory_core.recall.prompt import cut_query
+from memory_core.recall.quoting import cut_query
 from memory_core.recall.values import Considered, Reason, Recalled, RecallOptions
 from memory_core.where.value import Where
 

@@ -1,7 +1,7 @@
 """Rank rows: cosine, keywords and the conversation around a turn, summed into one score.
 
-The unit is the spread of the cosines of unrelated texts (`unrelated.py`): one of a thousand unrelated texts reaches a
-score of 3 by chance.
+The unit is the spread of the cosines of unrelated texts (`cosine_scale.py`): one of a thousand unrelated texts reaches
+a score of 3 by chance.
 
     own(i)   = known * z(cosine(i))  +  WORDS * coverage(i)
     score(i) = own(i)
@@ -47,11 +47,11 @@ from memory_core.protocols import SearchRequest
 from memory_core.retrieval.analysis import FROM_ASSISTANT, FROM_USER, TIMED
 from memory_core.retrieval.arrays import best
 from memory_core.retrieval.bm25 import DOUBT, Lexical, bm25
+from memory_core.retrieval.cosine_scale import Unrelated
 from memory_core.retrieval.dense import WORTH_GATHERING, chance
 from memory_core.retrieval.owner_index import NO_CODE, OwnerIndex, Turns
 from memory_core.retrieval.preferences import date_fit, recency, rows_with_all
 from memory_core.retrieval.question import Query
-from memory_core.retrieval.unrelated import Unrelated
 
 Floats = NDArray[np.float32]
 Rows = NDArray[np.int64]

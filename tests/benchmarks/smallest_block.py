@@ -31,7 +31,7 @@ sys.path.insert(0, str(Path(__file__).parents[2]))  # a script finds only what i
 
 from memory_core import BoundMemory, Memory, maintain
 from memory_core.lifecycle import ExtractiveSummarizer
-from memory_core.recall.prompt import printable
+from memory_core.recall.quoting import printable
 from memory_core.recall.values import DEFAULT_CHARS, Recalled
 from tests.corpora.loading import CORPORA, Owner, Question, lines, owners
 

@@ -12,12 +12,12 @@ from typing import Final
 from memory_core.errors import DuplicateIdError
 from memory_core.models import STATES, MemoryRecord
 from memory_core.retrieval.analysis import is_turn
-from memory_core.storage.qdrant import succession
+from memory_core.storage.qdrant import superseding
 from memory_core.storage.qdrant.client import models
 from memory_core.storage.qdrant.codec import FORGOTTEN, Stored, key, to_row, to_stored
-from memory_core.storage.qdrant.collection import OvertakenError
+from memory_core.storage.qdrant.erasing import delete, matching
 from memory_core.storage.qdrant.owners import Owner
-from memory_core.storage.qdrant.removal import delete, matching
+from memory_core.storage.qdrant.points import OvertakenError
 from memory_core.storage.qdrant.where import keyed, ordered, owned, ranged
 from memory_core.storage.qdrant.writing import Changes
 from memory_core.storage.shared.prepared import (
@@ -75,12 +75,12 @@ async def write(
 
     Raises:
         DuplicateIdError: An id is taken, or a source key belongs to a record out of reach; nothing is stored.
-        SupersededError, OvertakenError, UnfinishedWriteError, StorageError: See `succession.claim` and `carry_out`.
+        SupersededError, OvertakenError, UnfinishedWriteError, StorageError: See `superseding.claim` and `carry_out`.
     """
     seen = await _survey(owner, items, now)
     plan, results = _plan(owner, items, seen, token, is_put=is_put)
     records = [record for record in results if record is not None]
-    heirs = await succession.claim(owner, records, now)
+    heirs = await superseding.claim(owner, records, now)
     new = [point for point in plan if point not in seen.by_point]
     seqs = dict(zip(new, owner.access.arrivals(len(new)), strict=True))
     for point, known in seen.by_point.items():
@@ -105,7 +105,7 @@ async def write(
     await _insist_on_own_ids(owner, {point: plan[point] for point in new}, now)
     if not {record.author for record in records} <= {None, *owner.access.authors.get(owner.key, (0.0, ()))[1]}:
         owner.access.authors.pop(owner.key, None)
-    await succession.close(owner, heirs)
+    await superseding.close(owner, heirs)
     if remove:
         gone = await matching(owner, Where(states=STATES, source_keys=tuple(remove)), now)
         await delete(owner, gone, now, forget=False)

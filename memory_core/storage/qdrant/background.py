@@ -1,4 +1,4 @@
-"""Background work: pending vectors, texts that an older version analysed, and the sweep of `removal.py`.
+"""Background work: pending vectors, texts that an older version analysed, and the sweep of `erasing.py`.
 
 A vector is pending when a record was added with `embed="later"` or when the embedder failed; until it is computed, the
 record is found by its words. All work is found through indexes. A point is written again with its vectors and analysis
@@ -24,11 +24,11 @@ from memory_core.protocols import Clock, Embedder
 from memory_core.retrieval.analysis import ANALYSIS
 from memory_core.storage.qdrant.client import models
 from memory_core.storage.qdrant.codec import PENDING, Stored, analysed, named_vectors, to_stored, whole
-from memory_core.storage.qdrant.collection import Points, by
 from memory_core.storage.qdrant.connection import MissingPointError, UnansweredError
+from memory_core.storage.qdrant.erasing import sweep
 from memory_core.storage.qdrant.meta import vector_name
 from memory_core.storage.qdrant.owners import Access, shard_of, to_owner
-from memory_core.storage.qdrant.removal import sweep
+from memory_core.storage.qdrant.points import Points, by
 from memory_core.storage.qdrant.schema import ensure_vector
 from memory_core.storage.qdrant.where import Clause, all_of, among, ranged, same
 from memory_core.storage.shared.prepared import embed_pieces, texts_to_embed

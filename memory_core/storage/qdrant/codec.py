@@ -48,7 +48,7 @@ PENDING: Final = "pending"
 FORGOTTEN: Final = "forgotten"
 """The key of the marker of a forgotten source key, and of a record that was put over one."""
 CLOSING: Final = "closing"
-"""The key of a record that another one is about to supersede (`succession.py`)."""
+"""The key of a record that another one is about to supersede (`superseding.py`)."""
 
 _TIMES: Final = ("created_at", "updated_at", "accessed_at", "occurred_at", "expires_at", "valid_from", "valid_to")
 NAMES: Final = tuple(field.name for field in fields(MemoryRecord))

@@ -11,7 +11,7 @@ from memory_core.errors import NewerStoreError, StorageError
 from memory_core.json_values import encode_json
 from memory_core.models import Fingerprint
 from memory_core.storage.qdrant.codec import Payload, Point, named_id, token
-from memory_core.storage.qdrant.collection import Points
+from memory_core.storage.qdrant.points import Points
 from memory_core.storage.shared.prepared import insist_on_embedder
 
 FORMAT: Final = 2

@@ -22,8 +22,8 @@ from memory_core.errors import StoreUnavailableError
 from memory_core.models import Fingerprint, Scope
 from memory_core.storage.qdrant import codec
 from memory_core.storage.qdrant.codec import Point, Stored
-from memory_core.storage.qdrant.collection import EpochError, OvertakenError, Points
 from memory_core.storage.qdrant.meta import Meta, vector_name
+from memory_core.storage.qdrant.points import EpochError, OvertakenError, Points
 from memory_core.storage.qdrant.where import Clause, all_of, among, conditions, owned, undecided
 from memory_core.where.meaning import has_keyword, matcher
 from memory_core.where.value import Where

@@ -37,7 +37,7 @@ from memory_core.storage.qdrant.client import models
 from memory_core.storage.qdrant.codec import Stored
 from memory_core.storage.qdrant.connection import IDF_BY_OWNER
 from memory_core.storage.qdrant.owners import CACHED, Owner, reachable
-from memory_core.storage.qdrant.succession import resolved
+from memory_core.storage.qdrant.superseding import resolved
 from memory_core.storage.qdrant.where import Clause, all_of, among, any_of, conditions, either, ordered, owned, same
 from memory_core.storage.shared.prepared import micros
 from memory_core.where.value import Where

@@ -21,14 +21,14 @@ from memory_core.progress import ProgressCallback
 from memory_core.protocols import Clock, Embedder, ListRequest, SearchRequest
 from memory_core.retrieval.owner_index import first_name
 from memory_core.retrieval.question import parse
-from memory_core.storage.qdrant import adding, background, listing, removal, schema, searching, succession
+from memory_core.storage.qdrant import adding, background, erasing, listing, schema, searching, superseding
 from memory_core.storage.qdrant.background import Background
 from memory_core.storage.qdrant.client import models
 from memory_core.storage.qdrant.codec import Names, Stored, token
-from memory_core.storage.qdrant.collection import Points
 from memory_core.storage.qdrant.connection import Connection
 from memory_core.storage.qdrant.meta import Meta
 from memory_core.storage.qdrant.owners import Access, Owner
+from memory_core.storage.qdrant.points import Points
 from memory_core.storage.qdrant.searching import Search
 from memory_core.storage.qdrant.settings import IN_MEMORY, Layout, Patience, Server, from_uri, to_server
 from memory_core.storage.qdrant.transfer import QdrantPort
@@ -209,11 +209,11 @@ class QdrantStore:
 
     async def postpone(self, scope: Scope, expiries: Mapping[str, datetime | None]) -> None:
         """See `KeyValue.postpone`."""
-        await self._write(scope, lambda owner: removal.postpone(owner, expiries, self._clock()))
+        await self._write(scope, lambda owner: erasing.postpone(owner, expiries, self._clock()))
 
     async def sweep(self, scope: Scope) -> int:
         """See `KeyValue.sweep`."""
-        swept = await self._write(scope, lambda owner: removal.sweep_owner(owner, self._clock()))
+        swept = await self._write(scope, lambda owner: erasing.sweep_owner(owner, self._clock()))
         logger.info("swept %d expired records", swept)
         return swept
 
@@ -222,7 +222,7 @@ class QdrantStore:
         its next optimization, which the client cannot check."""
         now = self._clock()
         if scope.agent is None and scope.session is None and scope.collection is None:
-            gone: Collection[Stored] = await self._write(scope, lambda owner: removal.erase(owner, now))
+            gone: Collection[Stored] = await self._write(scope, lambda owner: erasing.erase(owner, now))
         else:
             gone = await self._delete(scope, EVERYTHING, forget=True, expired=True)
         sessions = {item.record.session for item in gone} - {None}
@@ -269,14 +269,14 @@ class QdrantStore:
             info = await self._connection.call(lambda client, name=name: client.get_collection(name))
             if info.status == models.CollectionStatus.RED:
                 found.append(f"collection {name!r} has failed: {info.optimizer_status}")
-        claims = len(await succession.left_behind(self._access))
+        claims = len(await superseding.left_behind(self._access))
         if claims:
             found.append(f"{claims} records are claimed by writers that have not superseded them; vacuum repairs them")
         return found
 
     async def vacuum(self) -> None:
         """See `Maintained.vacuum`: repairs what dead writers left half-done; the server returns the space itself."""
-        repaired = await succession.repair(self._access, self._clock())
+        repaired = await superseding.repair(self._access, self._clock())
         logger.info("repaired %d records that dead writers left half-done", repaired)
 
     async def versions(self, scope: Scope, id: str) -> list[Version]:  # noqa: A002
@@ -307,8 +307,8 @@ class QdrantStore:
         now, write, tried = self._clock(), token(), dict[str, Stored]()
 
         async def work(owner: Owner) -> Collection[Stored]:
-            going = await removal.matching(owner, where, None if expired else now)
-            return await removal.delete(owner, going, now, forget=forget, write=write, tried=tried)
+            going = await erasing.matching(owner, where, None if expired else now)
+            return await erasing.delete(owner, going, now, forget=forget, write=write, tried=tried)
 
         return await self._write(scope, work)
 

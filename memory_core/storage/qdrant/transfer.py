@@ -15,9 +15,9 @@ from memory_core.storage.qdrant import codec
 from memory_core.storage.qdrant.adding import turns_before
 from memory_core.storage.qdrant.client import models
 from memory_core.storage.qdrant.codec import Point, Stored
-from memory_core.storage.qdrant.collection import MAX_POINTS, by
+from memory_core.storage.qdrant.erasing import delete
 from memory_core.storage.qdrant.owners import Access, Owner, to_owner
-from memory_core.storage.qdrant.removal import delete
+from memory_core.storage.qdrant.points import MAX_POINTS, by
 from memory_core.storage.qdrant.where import among, owned, same
 from memory_core.storage.qdrant.writing import Changes
 from memory_core.storage.shared.prepared import moment, prepare

@@ -24,9 +24,9 @@ from memory_core.storage.qdrant.codec import (
     token,
     whole,
 )
-from memory_core.storage.qdrant.collection import MAX_POINTS, PAGE, OvertakenError, by
 from memory_core.storage.qdrant.connection import UnansweredError
 from memory_core.storage.qdrant.owners import LIFE, Owner
+from memory_core.storage.qdrant.points import MAX_POINTS, PAGE, OvertakenError, by
 from memory_core.storage.qdrant.where import among, same
 from memory_core.storage.shared.prepared import Prepared
 

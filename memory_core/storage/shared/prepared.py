@@ -38,8 +38,8 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from memory_core.retrieval.cosine_scale import Unrelated
     from memory_core.retrieval.ranking import Vector
-    from memory_core.retrieval.unrelated import Unrelated
 
 
 logger = logging.getLogger(__name__)
@@ -196,7 +196,7 @@ async def embed_query(embedder: Embedder, text: str) -> Vector:
 
 async def unrelated_to(embedder: Embedder) -> Unrelated:
     """The embedder's cosines between unrelated texts, computed once per process; raises `EmbeddingError` as `embed`."""
-    from memory_core.retrieval.unrelated import TEXTS, unrelated  # noqa: PLC0415  (only stores that embed need it)
+    from memory_core.retrieval.cosine_scale import TEXTS, unrelated  # noqa: PLC0415  (only stores that embed need it)
 
     fingerprint = embedder.fingerprint
     if fingerprint not in _unrelated:

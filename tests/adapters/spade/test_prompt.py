@@ -17,7 +17,8 @@ from spade_llm.guardrails import GuardrailAction, GuardrailResult, InputGuardrai
 
 from memory_core import Draft, Memory
 from memory_core.adapting import remembered_block
-from memory_core.recall.prompt import MAX_BLOCK_CHARS, MAX_ITEM_CHARS, quoted
+from memory_core.recall.block import MAX_BLOCK_CHARS
+from memory_core.recall.quoting import MAX_ITEM_CHARS, quoted
 from memory_spade import MemoryLLMAgent
 from memory_spade.conversation import invented_thread, session_of
 from memory_spade.testing.provider import Request, ScriptedProvider, ToolCall

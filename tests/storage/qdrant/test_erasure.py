@@ -10,7 +10,7 @@ import pytest
 
 from memory_core import BoundMemory, Draft, Memory, Patch, StorageError, Where, run_sync
 from memory_core.loop import on_core
-from memory_core.storage.qdrant import removal
+from memory_core.storage.qdrant import erasing
 from memory_core.storage.qdrant.owners import LIFE
 from memory_core.testing import Ticks
 from memory_core.testing.base import everything, texts
@@ -58,7 +58,7 @@ def sweep(memory: Memory, clock: Ticks) -> None:
 
     async def work() -> None:
         store: Any = await memory.ready()
-        await removal.sweep(store._access, clock())
+        await erasing.sweep(store._access, clock())
 
     run_sync(lambda: on_core(work))
 

@@ -20,7 +20,7 @@ from memory_core import (
     Where,
     run_sync,
 )
-from memory_core.storage.qdrant import collection
+from memory_core.storage.qdrant import points as requests
 from memory_core.storage.qdrant.settings import Patience, Server
 from memory_core.testing.base import everything, texts
 from tests.storage.qdrant.conftest import ONCE, THOROUGH, Open
@@ -181,7 +181,7 @@ def assert_stored(ann: BoundMemory, acknowledged: Sequence[MemoryRecord], *, at_
 def test_a_batch_that_stopped_half_way_says_what_is_stored_and_can_be_repeated(
     loopback: Loopback, server: Server, connect: Open, monkeypatch: pytest.MonkeyPatch, first: Fault
 ) -> None:
-    monkeypatch.setattr(collection, "MAX_POINTS", 4)
+    monkeypatch.setattr(requests, "MAX_POINTS", 4)
     ann = connect(server).bind(user="ann")
     before = run_sync(ann.add, Draft("tea", source_key="k"))
     drafts = [

@@ -75,6 +75,6 @@ def test_a_collection_of_radbot_becomes_memories_of_its_users(radbot: Server) ->
 
 
 def test_a_collection_that_is_not_there_is_an_error(loopback: Loopback, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("memory_core.storage.qdrant.collection.Patience", lambda: Patience(attempts=1))
+    monkeypatch.setattr("memory_core.storage.qdrant.points.Patience", lambda: Patience(attempts=1))
     with Memory(":memory:", embedder=None) as memory, pytest.raises(StorageError):
         run_sync(import_radbot, memory, Server(url=loopback.url), collection="nowhere")

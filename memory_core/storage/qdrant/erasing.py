@@ -18,8 +18,8 @@ from typing import Final
 from memory_core.errors import StorageError, reason_for_log
 from memory_core.models import RELATIONS, STATES
 from memory_core.storage.qdrant.codec import Payload, Stored, key, to_stored, token
-from memory_core.storage.qdrant.collection import MAX_POINTS, OvertakenError, by
 from memory_core.storage.qdrant.owners import ERASED, Access, Owner, reachable, shard_of, to_owner
+from memory_core.storage.qdrant.points import MAX_POINTS, OvertakenError, by
 from memory_core.storage.qdrant.where import EVERYTHING, all_of, among, empty, owned, ranged, same
 from memory_core.storage.qdrant.writing import Changes
 from memory_core.where.value import Where

@@ -18,9 +18,9 @@ from functools import partial
 
 from memory_core.models import STATES, MemoryRecord, State
 from memory_core.storage.qdrant.codec import CLOSING, Stored, key, stamp, to_record
-from memory_core.storage.qdrant.collection import OvertakenError
+from memory_core.storage.qdrant.erasing import matching
 from memory_core.storage.qdrant.owners import LIFE, Access, Owner, shard_of, to_owner
-from memory_core.storage.qdrant.removal import matching
+from memory_core.storage.qdrant.points import OvertakenError
 from memory_core.storage.qdrant.where import any_of, same
 from memory_core.storage.qdrant.writing import Changes
 from memory_core.superseding import already_superseded, retired, superseded_by

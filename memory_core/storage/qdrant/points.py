@@ -1,4 +1,4 @@
-"""A collection. All requests are idempotent.
+"""Requests for the points of a collection, all idempotent.
 
 One replica is read: it has every acknowledged write (`Layout.write_consistency`). Qdrant's `majority` and `all` fail
 while any replica is down, and leave out a record that is just being written. Writes have the order `medium`: one

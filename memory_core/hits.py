@@ -39,7 +39,7 @@ class Hits(list[Hit]):
         return core.no_info_after_validator_function(cls, handler.generate_schema(list[Hit]))
 
 
-async def answers(
+async def turns_for_facts(
     request: SearchRequest,
     hits: Sequence[Hit],
     search: Callable[[SearchRequest], Awaitable[Sequence[Hit]]],
