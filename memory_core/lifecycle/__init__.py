@@ -3,10 +3,10 @@
 from memory_core.lifecycle.extraction import PatternExtractor
 from memory_core.lifecycle.language_model import LanguageModel
 from memory_core.lifecycle.maintaining import apply_steps, maintain, maintain_all, undo_maintenance
-from memory_core.lifecycle.plan import Change, MaintainPolicy, Maintenance, Step
 from memory_core.lifecycle.proposals import Extracted, Extractor, Insight, Reflector
 from memory_core.lifecycle.reflection import PatternReflector
 from memory_core.lifecycle.summaries import ExtractiveSummarizer
+from memory_core.lifecycle.values import Change, MaintainPolicy, Maintenance, Step
 
 __all__ = [
     "Change",

@@ -15,9 +15,9 @@ from memory_core.errors import InvalidInputError, reason_for_log
 from memory_core.hits import EXTRACTION
 from memory_core.lifecycle.extraction import PatternExtractor
 from memory_core.lifecycle.fading import is_pinned, last_used
-from memory_core.lifecycle.plan import DAY, PINNED, Change, Period, Reason, Step
 from memory_core.lifecycle.proposals import Extracted, Extractor, Insight, Reflector
 from memory_core.lifecycle.summaries import ExtractiveSummarizer
+from memory_core.lifecycle.values import DAY, PINNED, Change, Period, Reason, Step
 from memory_core.models import Draft, Json, Link, MemoryRecord, Patch, Relation, State
 from memory_core.protocols import Summarizer
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime, timedelta
 
 from memory_core.json_values import encode_json
-from memory_core.lifecycle.plan import DAY, FADED, PINNED, Change, MaintainPolicy, Reason, Step
+from memory_core.lifecycle.values import DAY, FADED, PINNED, Change, MaintainPolicy, Reason, Step
 from memory_core.models import MemoryRecord, Patch
 
 

@@ -13,9 +13,9 @@ from memory_core.draft_to_record import complete
 from memory_core.errors import ConflictError, DuplicateIdError, RecordNotFoundError
 from memory_core.handle import BoundMemory
 from memory_core.lifecycle.deriving import Helpers, derived, of_periods
-from memory_core.lifecycle.plan import DEFAULT_POLICY, Change, MaintainPolicy, Maintenance, Step
 from memory_core.lifecycle.planning import merge_of, plan
 from memory_core.lifecycle.proposals import Extractor, Reflector
+from memory_core.lifecycle.values import DEFAULT_POLICY, Change, MaintainPolicy, Maintenance, Step
 from memory_core.models import STATES, Draft, MemoryRecord, Scope
 from memory_core.progress import Progress, ProgressCallback
 from memory_core.protocols import Summarizer

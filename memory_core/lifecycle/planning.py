@@ -13,8 +13,8 @@ from memory_core.json_values import UNSET
 from memory_core.lifecycle.corrections import corrections
 from memory_core.lifecycle.deriving import compacted, is_by_model, is_note, is_turn
 from memory_core.lifecycle.fading import fading, outdated
-from memory_core.lifecycle.plan import Change, MaintainPolicy, Step
 from memory_core.lifecycle.sameness import groups_of_same, statement_of
+from memory_core.lifecycle.values import Change, MaintainPolicy, Step
 from memory_core.models import Link, MemoryRecord, Patch, Relation
 
 

@@ -20,7 +20,7 @@ from typing import Final, NamedTuple
 
 from memory_core.models import MemoryRecord
 from memory_core.retrieval.english import BASE_FORMS, STOP_WORDS, stem
-from memory_core.retrieval.timex import format_date, has_time_expression, resolve
+from memory_core.retrieval.time_expressions import format_date, has_time_expression, resolve
 from memory_core.threads import yield_now
 
 ANALYSIS: Final = 3

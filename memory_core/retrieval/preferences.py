@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memory_core.retrieval.owner_index import OwnerIndex
-from memory_core.retrieval.timex import DateMention
+from memory_core.retrieval.time_expressions import DateMention
 
 Floats = NDArray[np.float32]
 Mask = NDArray[np.bool_]

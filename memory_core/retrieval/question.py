@@ -9,7 +9,7 @@ from typing import Final
 
 from memory_core.checks import MAX_QUERY_TERMS
 from memory_core.retrieval.analysis import query_terms
-from memory_core.retrieval.timex import DateMention, asks_when, has_time_expression, mentioned_dates
+from memory_core.retrieval.time_expressions import DateMention, asks_when, has_time_expression, mentioned_dates
 
 _WORD: Final = re.compile(r"[^\W_]+")
 _CAPITAL: Final = re.compile(r"(?<![^\W_])[^\W\d_a-z][^\W_]*")

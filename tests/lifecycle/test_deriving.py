@@ -29,9 +29,9 @@ from memory_core.lifecycle import (
     undo_maintenance,
 )
 from memory_core.lifecycle.deriving import of_periods
-from memory_core.lifecycle.plan import Period
 from memory_core.lifecycle.reflection import patterns
 from memory_core.lifecycle.summaries import telling_sentences
+from memory_core.lifecycle.values import Period
 from memory_core.models import STATES
 from memory_core.testing import ReflectorContract
 

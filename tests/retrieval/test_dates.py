@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memory_core.retrieval.preferences import SLACK_DAYS, date_fit
-from memory_core.retrieval.timex import DateMention
+from memory_core.retrieval.time_expressions import DateMention
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 MOMENTS = st.datetimes(timezones=st.just(UTC))

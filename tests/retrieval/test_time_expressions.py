@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from memory_core.retrieval.timex import (
+from memory_core.retrieval.time_expressions import (
     DateMention,
     asks_when,
     format_date,
