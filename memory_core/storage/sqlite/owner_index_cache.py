@@ -126,8 +126,8 @@ class OwnerIndexes:
             return partial(self._load_apart, tuple(scope for _, scope in reached))
         self.of(db, reached)
         allowed = self._followed[_ids(reached)].allowed
-        for one in reached:
-            lookup = allowed.to_look_up(one[0].id, one[1], where) if _is_selective([one], where) else None
+        for owner, scope in reached:
+            lookup = allowed.to_look_up(owner.id, scope, where) if _is_selective([scope], where) else None
             if lookup is not None:
                 return partial(_look_up, allowed, lookup)
         return None
@@ -158,7 +158,7 @@ class OwnerIndexes:
         if followed is None or followed.changes(_owners(reached)) > READY_CHANGES:
             return False
         size = len(followed.owner_index)
-        if not _is_selective(reached, where):
+        if not _is_selective((scope for _, scope in reached), where):
             return size <= READY_ROWS
 
         def knows_few(most: int) -> bool:
@@ -176,12 +176,12 @@ class OwnerIndexes:
     def allowed(self, db: sqlite3.Connection, reached: Reached, where: Where) -> Rows | None:
         """The rows that satisfy the conditions, ascending, of the index last returned by `of`; `None` if they exclude
         no active record. See `MatchingRows.rows`."""
-        if not _is_selective(reached, where):
+        if not _is_selective((scope for _, scope in reached), where):
             return None
         followed = self._followed[_ids(reached)]
         parts = [
             followed.allowed.rows(db, owner.id, scope, where)
-            if _is_selective([(owner, scope)], where)
+            if _is_selective([scope], where)
             else _rows_of(followed.owner_index, owner.id)
             for owner, scope in reached
         ]
@@ -276,9 +276,9 @@ def _have_changed(then: tuple[Owner, ...], now: tuple[Owner, ...]) -> bool:
     return any(one.version != other.version for one, other in zip(then, now, strict=True))
 
 
-def _is_selective(reached: Iterable[tuple[Owner, Scope]], where: Where) -> bool:
-    """Whether scopes and conditions exclude any active, unexpired record of these owners."""
-    return where != Where() or any(scope.agent or scope.session or scope.collection for _, scope in reached)
+def _is_selective(scopes: Iterable[Scope], where: Where) -> bool:
+    """Whether scopes and conditions exclude any active, unexpired record of their owners."""
+    return where != Where() or any(scope.agent or scope.session or scope.collection for scope in scopes)
 
 
 def _rows_of(owner_index: OwnerIndex, owner: int) -> Rows:
