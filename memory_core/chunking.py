@@ -228,7 +228,7 @@ def is_boundary(text: str, at: int, start: int = 0) -> bool:
 
 
 def boundary_before(text: str, at: int, start: int = 0) -> int:
-    """The last boundary at or before `at`; `start` if there is none after it."""
+    """The last boundary at or before `at`; `start` without a boundary after it."""
     while not is_boundary(text, at, start):
         at -= 1
     return at

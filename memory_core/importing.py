@@ -66,7 +66,7 @@ def file_at(source: str) -> Path:
     """The path of an existing file.
 
     Raises:
-        InvalidInputError: There is none.
+        InvalidInputError: There is no such file.
     """
     path = Path(source).expanduser()
     if not path.is_file():
@@ -110,7 +110,7 @@ def database(path: Path, what: str) -> Generator[sqlite3.Connection]:
 
 
 def time_of(value: object) -> datetime | None:
-    """A time as others write it: seconds since 1970, or ISO 8601, in UTC if it has no offset; `None` if it is none."""
+    """A time as others write it: seconds since 1970, or ISO 8601, in UTC if it has no offset; else `None`."""
     try:
         if isinstance(value, int | float) and not isinstance(value, bool):
             return datetime.fromtimestamp(value, UTC)

@@ -309,7 +309,7 @@ class Maintained(Protocol):
         ...
 
     async def check(self) -> list[str]:
-        """The problems of the store, one sentence each; empty if there are none."""
+        """The problems of the store, one sentence each."""
         ...
 
     async def vacuum(self) -> None:

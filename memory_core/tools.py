@@ -153,7 +153,7 @@ async def _search(context: ToolContext, given: Arguments) -> ToolResult:
 
 
 async def _nearest_records(memory: AgentMemory, query: str, options: RecallOptions) -> list[MemoryRecord]:
-    """The nearest memories by vector; without vectors there are none, because no word matches."""
+    """The nearest memories by vector; an empty list without vectors, because no word matches."""
     if not options.floor:
         return []
     limit = min(options.limit or NEAREST, NEAREST)

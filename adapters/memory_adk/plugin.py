@@ -231,7 +231,7 @@ class MemoryPlugin(BasePlugin):
             logger.error("a turn of session %s is not stored: %s", session.id, reason_for_log(error))  # noqa: TRY400
 
     async def _recall(self, service: MemoryService, invocation_context: InvocationContext, shown: Shown) -> str:
-        """Return the block of memories for this turn; empty if there are none or the search takes too long."""
+        """Return the block of memories for this turn; empty without memories, or if the search takes too long."""
         query = content_text(invocation_context.user_content)
         session = invocation_context.session
         options = self._options

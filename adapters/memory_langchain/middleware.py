@@ -148,7 +148,7 @@ def _of_thread(
     """The messages of a request that are of the thread, as the request shows them, and the last question among them.
 
     Other middleware adds messages to a request alone, such as the names of files, which nobody said. If it shows
-    another question instead of the last one, there is none.
+    another question instead of the last one, the question is `None`.
     """
     asked = next((message.id for message in reversed(thread) if isinstance(message, HumanMessage)), None)
     known = {message.id for message in thread}

@@ -45,7 +45,7 @@ class MemoryRunnable(Runnable[Any, Any]):
     """A chain that gets the history of the conversation and the user's memories, and whose turns are stored.
 
     `with_memory` creates it. The chain gets the history as messages under `history_key`, and under `memories_key`, as
-    text, the memories that are relevant to the question and not part of the history (empty if there are none).
+    text, the memories that are relevant to the question and not part of the history (empty without such memories).
     Without these keys, the chain gets one list of messages: instructions and memories, history, question.
 
     A client that manages the conversation itself may send all of it as the question: messages that are already stored

@@ -86,7 +86,7 @@ class Plan:
 
 @dataclass(slots=True)
 class Turn:
-    """A question that a chain is processing. It is saved once: with its answer, or alone if there is none."""
+    """A question that a chain is processing. It is saved once: with its answer, or alone if nothing answered it."""
 
     plan: Plan
     scope: CallScope

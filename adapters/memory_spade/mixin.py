@@ -140,7 +140,7 @@ class MemoryMixin(Agent):
 
     @property
     def shared_memory(self) -> SharedMemory:
-        """`memory`, together with the spaces of `shared=`; `ScopeError` if there are none."""
+        """`memory`, together with the spaces of `shared=`; `ScopeError` without spaces."""
         return self.home.shared(None)
 
     def share(self, spaces: Mapping[str, BoundMemory], *, writable: Collection[str] = ()) -> None:
@@ -157,7 +157,7 @@ class MemoryMixin(Agent):
         return self.home.handle(self.peer_of(message))
 
     def shared_memory_of(self, message: Message) -> SharedMemory:
-        """`memory_of`, together with the spaces of `shared=`; `ScopeError` if there are none."""
+        """`memory_of`, together with the spaces of `shared=`; `ScopeError` without spaces."""
         return self.home.shared(self.peer_of(message))
 
     def peer_of(self, message: Message) -> str | None:

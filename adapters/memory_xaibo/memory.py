@@ -34,7 +34,7 @@ class MemoryList(list[dict[str, Any]]):
     """Memories, with the cursor of the next page if a page was asked for."""
 
     cursor: str | None = None
-    """Pass it to `list_memories` for the next page; `None` if there is none."""
+    """Pass it to `list_memories` for the next page; `None` on the last page."""
 
 
 class CoreMemory(MemoryProtocol):
@@ -86,7 +86,7 @@ class CoreMemory(MemoryProtocol):
         return (await self._handle.add(Draft(insist_on_text(text), data=attributes or {}))).id
 
     async def get_memory(self, memory_id: str) -> dict[str, Any] | None:
-        """Return the memory with this id as `id`, `content` and `attributes`, or `None` if there is none."""
+        """Return the memory with this id as `id`, `content` and `attributes`, or `None` for an unknown id."""
         record = await self._reach.get(memory_id)
         return None if record is None else self._shown(record)
 

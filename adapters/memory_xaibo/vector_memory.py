@@ -132,7 +132,7 @@ class VectorMemory(MemoryProtocol):
         return (await self.handle.add(draft)).id
 
     async def get_memory(self, memory_id: str) -> dict[str, Any] | None:
-        """Return the memory with this id as `id`, `content` and `attributes`, or `None` if there is none."""
+        """Return the memory with this id as `id`, `content` and `attributes`, or `None` for an unknown id."""
         return await self._kept.get_memory(memory_id)
 
     async def search_memory(self, query: str, k: int = 10) -> list[MemorySearchResult]:

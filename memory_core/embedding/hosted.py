@@ -276,7 +276,7 @@ def batches(texts: Sequence[str], *, most: int, characters: int) -> list[list[st
 
 
 def pause_asked(header: str | None, now: datetime) -> float | None:
-    """Seconds of a `Retry-After` header (RFC 9110, 10.2.3: a number of seconds or a date); `None` if there is none."""
+    """Seconds of a `Retry-After` header (RFC 9110, 10.2.3: a number of seconds or a date), or `None`."""
     if header is None:
         return None
     try:

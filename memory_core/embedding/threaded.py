@@ -164,7 +164,7 @@ def _clean(text: str) -> str:
 
 
 def known_dimensions(model: str, given: int | None, table: dict[str, int]) -> int:
-    """The given dimensions, or those in the table; raises `InvalidInputError` if there are none."""
+    """The given dimensions, or those in the table; raises `InvalidInputError` without either."""
     dimensions = table.get(model) if given is None else given
     if dimensions is None:
         raise InvalidInputError(f"the dimensions of {model!r} are not known; give them: dimensions=…")

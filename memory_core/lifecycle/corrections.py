@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from memory_core.lifecycle.sameness import statement_of
-from memory_core.retrieval.english import stem
+from memory_core.retrieval.analysis import stemmed
 
 MAX_CHARS: Final = 120
 """Longest statement that is parsed; longer ones usually say more than one thing."""
@@ -231,5 +231,4 @@ def _said_before(
 
 
 def _terms(plain: str) -> frozenset[str]:
-    words = statement_of(plain).words
-    return frozenset(stem(word) if word.isascii() else word for word in words if word not in _EMPTY)
+    return frozenset(stemmed(word) for word in statement_of(plain).words if word not in _EMPTY)

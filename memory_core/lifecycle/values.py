@@ -35,7 +35,7 @@ class MaintainPolicy(Value):
     was said and done. Records with the tag `pinned` stay active.
 
     Raises:
-        InvalidInputError: A number is out of range, or a word is none of those named.
+        InvalidInputError: A number is out of range, a word is not one of those named, or a value has the wrong type.
     """
 
     duplicates: _Duplicates = "merge"

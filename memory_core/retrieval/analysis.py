@@ -126,6 +126,11 @@ def terms_of(words: Sequence[str]) -> list[str]:
     return list(filter(None, map(_TERMS.__getitem__, words)))
 
 
+def stemmed(word: str) -> str:
+    """Return the stem of a lower-case word, and a word with letters outside ASCII, which is not English, as it is."""
+    return stem(word) if word.isascii() else word
+
+
 def index_terms(text: str) -> list[str]:
     """Return the terms a record is indexed by: its terms, and each single Han character of a longer run.
 
@@ -187,10 +192,9 @@ class _Terms(dict[str, str]):
 
     def __missing__(self, word: str) -> str:
         if word.isascii():
-            term = "" if word in STOP_WORDS else stem(BASE_FORMS.get(word, word))
+            term = "" if word in STOP_WORDS else stemmed(BASE_FORMS.get(word, word))
         else:
-            bare = _ARTICLE.sub("", word)
-            term = stem(bare) if bare.isascii() else bare  # English suffixes are in ASCII words only
+            term = stemmed(_ARTICLE.sub("", word))
         if len(self) < self._CAPACITY:
             self[word] = term
         return term

@@ -39,7 +39,8 @@ class Entered:
         await work()
         self.counts = False
         of_embedder = {one for one in self.entered if one[0].startswith("embedding/")}
-        for part, entered in (("core", self.entered - of_embedder), ("embedder", of_embedder)):
+        parts = {"core": self.entered - of_embedder, "embedder": of_embedder, "both": self.entered}
+        for part, entered in parts.items():
             files, threads = {file for file, _ in entered}, {thread for _, thread in entered}
             print(name, part, len(files), len(threads), *sorted(files))  # noqa: T201
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import string
 from concurrent.futures import ThreadPoolExecutor
 from hashlib import sha256
 from importlib import resources
@@ -10,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory_core.retrieval.analysis import analyse
+from memory_core.retrieval.analysis import analyse, stemmed
 from memory_core.retrieval.english import BASE_FORMS, STOP_WORDS, stem
 
 STEMS_OF_VOCABULARY = "cf2d2b16b308848b337e182d022af7dca36f3f17a0b1448eb9e252c79fadee0f"
@@ -58,9 +59,20 @@ def test_threads_share_the_stemmer() -> None:
         assert all(found == alone for found in threads.map(lambda _: [stem(word) for word in words * 500], range(16)))
 
 
-@given(st.text())
+@given(st.text(min_size=1).filter(lambda word: not word.isascii()))
+def test_a_word_with_a_letter_outside_ascii_is_returned_as_it_is(word: str) -> None:
+    assert stemmed(word) == word
+
+
+@given(st.text(string.ascii_lowercase + string.digits + "'"))
+def test_a_stem_is_never_longer_than_its_word_and_rarely_empty(word: str) -> None:
+    assert len(stemmed(word)) <= len(word)
+    assert stemmed(word) or word in {"", "s"}
+
+
+@given(st.text(st.characters()))  # lone surrogates included
 def test_no_text_raises(word: str) -> None:
-    stem(word)
+    stemmed(word)
 
 
 def test_words_with_letters_of_other_alphabets_keep_their_endings() -> None:

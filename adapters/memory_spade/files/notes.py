@@ -46,7 +46,7 @@ class _State:
     file: tuple[int, int, int] | None = None
     """Inode, size and modification time of the file when it was read."""
     journal: str | None = None
-    """The current journal; `None` if there is none."""
+    """The current journal, or `None`."""
     journal_bytes: int = 0
 
 
@@ -89,7 +89,7 @@ class NotesFile:
             self._write({"conversation": conversation_id, "note": note})
 
     def clear(self, conversation_id: str) -> bool:
-        """Delete the notes of a conversation; return `False` if there are none."""
+        """Delete the notes of a conversation; return whether it had any."""
         with self._locked():
             if conversation_id not in self._state.interactions:
                 return False

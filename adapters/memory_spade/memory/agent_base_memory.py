@@ -119,7 +119,7 @@ class AgentBaseMemory:
         return formatted(memories)
 
     def get_context_summary(self, memories: Sequence[MemoryEntry]) -> str | None:
-        """Format memories for a system message as a plain list, or `None` if there are none. Texts are not escaped."""
+        """Format memories for a system message as a plain list, or `None` without memories. Texts are not escaped."""
         return summary(memories)
 
     async def update_memory(

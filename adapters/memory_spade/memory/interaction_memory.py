@@ -29,7 +29,7 @@ class Notes(Protocol):
         ...
 
     def clear(self, conversation_id: str) -> bool:
-        """Delete the notes of a conversation; return `False` if there are none."""
+        """Delete the notes of a conversation; return whether there were any."""
         ...
 
 
@@ -77,12 +77,12 @@ class AgentInteractionMemory:
             return self._notes.get(conversation_id)
 
     def get_context_summary(self, conversation_id: str) -> str | None:
-        """Return the notes of a conversation as one text, or `None` if there are none."""
+        """Return the notes of a conversation as one text, or `None` without notes."""
         notes = self.get_information(conversation_id)
         return "\n".join(["Previous interactions:", *(f"- {note}" for note in notes)]) if notes else None
 
     def clear_conversation(self, conversation_id: str) -> bool:
-        """Delete all notes of a conversation; return `False` if there are none."""
+        """Delete all notes of a conversation; return whether there were any."""
         with reported_as(MemoryStorageError):
             return self._notes.clear(conversation_id)
 

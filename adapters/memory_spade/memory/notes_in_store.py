@@ -40,7 +40,7 @@ class NotesInStore:
         run_sync(self._handle().add, draft)
 
     def clear(self, conversation_id: str) -> bool:
-        """Delete the notes of a conversation; return `False` if there are none."""
+        """Delete the notes of a conversation; return whether there were any."""
         return run_sync(self._handle().delete_where, self._where(conversation_id)) > 0
 
     def _records(self, where: Where) -> Iterator[MemoryRecord]:

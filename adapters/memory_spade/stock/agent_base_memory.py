@@ -88,7 +88,7 @@ class AgentBaseMemory:
         return summary(memories)
 
     async def delete_memory(self, memory_id: str) -> bool:
-        """Delete a memory; return `False` if there is none."""
+        """Delete a memory; return whether it existed."""
         await self._ensure_initialized()
         return await self.backend.delete_memory(memory_id)
 

@@ -66,7 +66,7 @@ class MemoryBackend(ABC):
 
     @abstractmethod
     async def delete_memory(self, memory_id: str) -> bool:
-        """Delete an entry; return `False` if there is none."""
+        """Delete an entry; return whether it existed."""
 
     @abstractmethod
     async def get_memory_stats(self, agent_id: str) -> dict[str, Any]:

@@ -23,6 +23,6 @@ class AgentInteractionMemory(DocumentedMemory):
         return {each: [{"content": note} for note in self.get_information(each)] for each in conversations}
 
     def get_context_summary(self, conversation_id: str) -> str | None:
-        """Return the notes of a conversation as one text, or `None` if there are none."""
+        """Return the notes of a conversation as one text, or `None` without notes."""
         notes = self.get_information(conversation_id)
         return "\n".join(["Previous interaction notes:", *(f"- {note}" for note in notes)]) if notes else None

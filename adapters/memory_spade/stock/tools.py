@@ -168,7 +168,7 @@ def create_base_memory_tools(base_memory: BaseMemory) -> list[LLMTool]:
 
 
 async def _reported(what: str, run: Callable[[], Awaitable[str]]) -> str:
-    """The answer of a tool, or the reason why there is none, for the model."""
+    """The answer of a tool, or the reason why it has no answer, for the model."""
     try:
         return await run()
     except Exception as error:  # noqa: BLE001  (a backend may raise anything, and the conversation goes on)

@@ -65,7 +65,7 @@ class Found(NamedTuple):
     score: float = 0.0
 
     def rows(self, vector: str | None) -> tuple[bytes, ...]:
-        """The float16 rows of one of the vectors; empty if there is none."""
+        """The float16 rows of one of the vectors; empty without that vector."""
         named = self.vectors
         found = cast("dict[str | None, Any]", named).get(vector) if isinstance(named, dict) else None
         return tuple(np.asarray(row, np.float16).tobytes() for row in found or ())

@@ -84,7 +84,7 @@ class Access:
     meta: Meta
     names: codec.Names
     fingerprint: Fingerprint | None
-    """The embedder of the vectors that this store writes and compares; `None` if there are none."""
+    """The embedder of the vectors that this store writes and compares; `None` without vectors."""
     chunker: Chunker
     arrived: int = 0
     """The arrival of the last record; see `codec.Row.seq`."""

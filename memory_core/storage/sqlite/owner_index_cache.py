@@ -302,7 +302,7 @@ def _numbers(listed: str) -> NDArray[np.int64]:
 
 
 def _entries(parts: Sequence[tuple[Any, ...]]) -> Entries | None:
-    """The entries in rows of `_ENTRIES`; `None` if there are none."""
+    """The entries in rows of `_ENTRIES`; `None` without rows."""
     if not parts:
         return None
     columns = list(zip(*parts, strict=True))

@@ -330,7 +330,8 @@ def _derive(db: sqlite3.Connection, keys: Sequence[int], items: Sequence[Prepare
     pairs = list(zip(keys, items, strict=True))
     lexical = [(key, item.features.packed, item.features.flags, item.features.words) for key, item in pairs]
     insert_rows(db, "lexical", lexical)
-    current = {made_by for made_by in {item.made_by for item in items} if made_by is None or _is_stored(db, made_by)}
+    embedders = {item.made_by for item in items}
+    current = {made_by for made_by in embedders if made_by is None or _is_stored(db, made_by)}
     chunks: list[tuple[object, ...]] = []
     for key, item in pairs:
         vectors = item.vectors if item.made_by in current else ()
