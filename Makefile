@@ -15,7 +15,7 @@ export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo install test check-fast torture static check-mypy check-pyright check-style test-langchain-versions format constraints clean
+.PHONY: help demo install test test-processes check-fast torture static check-mypy check-pyright check-style test-langchain-versions format constraints clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-22s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -25,16 +25,19 @@ demo: $(VENV)/.demo  ## one memory, four frameworks; INPUT=conversation.jsonl an
 
 install: $(VENV)/.dev  ## make the environment of the checks, which they do by themselves
 
-test: $(VENV)/.dev  ## every check: format, lint, types, imports, all tests with the coverage gate
+test: $(VENV)/.dev  ## format, lint, types, imports, and the tests in one process with the coverage gate; some minutes
 	@$(MAKE) --no-print-directory --jobs 2 --output-sync static
-	$(PY) -m pytest -n 2 --dist loadfile -rs --cov --cov-report=term $(PYTEST_ARGS)
+	$(PY) -m pytest -m "not process" -n 2 --dist worksteal -rs --cov --cov-report=term $(PYTEST_ARGS)
 
-check-fast: $(VENV)/.dev  ## the same without slow tests and coverage
+test-processes: $(VENV)/.dev  ## the other tests: servers, kills, forks, programs, examples, fresh installs; some minutes
+	$(PY) -m pytest -m process -n 2 --dist worksteal -rs $(PYTEST_ARGS)
+
+check-fast: $(VENV)/.dev  ## `make test` without slow tests and coverage
 	@$(MAKE) --no-print-directory --jobs 2 --output-sync static
-	$(PY) -m pytest -m "not slow" $(PYTEST_ARGS)
+	$(PY) -m pytest -m "not process and not slow" $(PYTEST_ARGS)
 
 torture: $(VENV)/.dev  ## crashes, forks, shared and dropped memories by the hundred; takes some minutes
-	TORTURE=1 $(PY) -m pytest -m torture -n 2 --dist loadfile -rs $(PYTEST_ARGS)
+	TORTURE=1 $(PY) -m pytest -m torture -n 2 --dist worksteal -rs $(PYTEST_ARGS)
 
 # The two type checkers take a core each, and a while.
 static: check-mypy check-pyright check-style

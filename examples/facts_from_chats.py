@@ -60,9 +60,9 @@ async def main() -> None:
         await show(ann, "Facts", "fact", "preference", "event")
         await show(ann, "Patterns", "insight")
         print("Summaries:", len((await ann.list(where=Where(kinds=["summary"]))).records))
-        print((await ann.recall("What is Ann allergic to?", limit=1)).text.splitlines()[2])
+        print((await ann.recall("What is Ann allergic to?", limit=1)).text.splitlines()[3])
         await undo_maintenance(ann, done)
-        print("Taken back:", (await ann.stats()).records, "memories")
+        print("Taken back:", (await ann.stats()).by_state["active"], "memories")
 
 
 if __name__ == "__main__":

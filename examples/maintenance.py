@@ -1,4 +1,4 @@
-"""Maintenance of a memory of some months: show the plan, apply it, query an earlier moment, undo it.
+"""Maintenance of a memory of some months: show the plan and the proposals, apply them, query an earlier moment, undo.
 
 python examples/maintenance.py
 """
@@ -13,11 +13,11 @@ from memory_core import BoundMemory, Draft, MaintainPolicy, Memory, Where, maint
 SAID = (
     ("2026-01-04", "My favourite tea is jasmine"),
     ("2026-01-09", "The spare key hangs behind the kitchen door"),
-    ("2026-02-20", "The spare key hangs behind the kichen door"),
+    ("2026-02-20", "the spare key hangs behind the kitchen door."),
     ("2026-03-02", "I live in Oslo"),
     ("2026-03-02", "I drink coffee every morning"),
-    ("2026-04-15", "In April I bought a big sail in Bergen"),
-    ("2026-04-16", "I bought a large sail in Bergen in April"),
+    ("2026-04-15", "In April I bought a sail in Bergen"),
+    ("2026-04-16", "I bought a sail in Bergen in April"),
     ("2026-05-01", "I no longer drink coffee"),
     ("2026-06-01", "I moved to Bergen"),
     ("2026-06-20", "My favourite tea is now mint"),
@@ -38,14 +38,17 @@ async def main() -> None:
         for day, text in SAID:
             await ann.add(Draft(text, kind="fact", occurred_at=datetime.fromisoformat(day).replace(tzinfo=UTC)))
         print("What would be done:")
-        for step in (await maintain(ann, policy, dry_run=True)).steps:
+        plan = await maintain(ann, policy, dry_run=True)
+        for step in plan.steps:
             print(f"  {step.reason}: {step.kept!r} instead of {step.gone}")
+        print("What only looks alike:", *((step.kept, *step.gone) for step in plan.proposed))
         done = await maintain(ann, policy)
         await show(ann, "Afterwards")
         april = Where(as_of=datetime(2026, 4, 1, tzinfo=UTC), keywords=["live", "moved"])
         print("In April:", [record.text for record in (await ann.list(where=april)).records])
         await undo_maintenance(ann, done)
         print("Taken back:", len((await ann.list()).records), "memories")
+        print("Steps of the next run:", len((await maintain(ann, policy)).steps))
 
 
 if __name__ == "__main__":

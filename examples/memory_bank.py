@@ -5,7 +5,7 @@ python examples/memory_bank.py
 
 from __future__ import annotations
 
-from memory_core.bank import MemoryBank, MemoryEntry, MemoryQuery
+from memory_core import MemoryBank, MemoryEntry, MemoryQuery
 
 STEPS = (
     ("df -h", "/dev/sda1 is 97% full"),

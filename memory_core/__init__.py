@@ -18,7 +18,7 @@ from memory_core.bank import AsyncMemoryBank, MemoryBank, MemoryEntry, MemoryQue
 from memory_core.capture.message_to_draft import Message, ToolCall
 from memory_core.capture.triggers import TriggerDetector
 from memory_core.chunking import Chunker, SentenceChunker, TokenChunker
-from memory_core.draft_to_record import check_draft
+from memory_core.concurrency.sync import run_sync
 from memory_core.embedding.threaded import ThreadedEmbedder
 from memory_core.errors import (
     ClosedError,
@@ -30,6 +30,8 @@ from memory_core.errors import (
     ForgottenError,
     InvalidInputError,
     MemoryCoreError,
+    ModelError,
+    ModelTimeoutError,
     NewerStoreError,
     NotAStoreError,
     QuotaExceededError,
@@ -40,12 +42,11 @@ from memory_core.errors import (
     StoreUnavailableError,
     SupersededError,
     UnfinishedWriteError,
+    UnreadableAnswerError,
     UnsupportedError,
     WrongThreadError,
 )
 from memory_core.handle import BoundMemory, SyncMemory
-from memory_core.hits import Hits
-from memory_core.json_values import UNSET
 from memory_core.memory import Memory
 from memory_core.models import (
     Component,
@@ -64,15 +65,17 @@ from memory_core.models import (
     Scope,
     Stats,
     Version,
-    utc_now,
 )
-from memory_core.progress import Progress, ProgressCallback, progress_bar
 from memory_core.protocols import Embedder, Store, Summarizer
 from memory_core.recall.values import Considered, Recalled, RecallOptions
+from memory_core.records.draft_to_record import check_draft
+from memory_core.retrieval.hits import Hits
 from memory_core.settings import DEFAULT_EMBEDDER
 from memory_core.spaces import SharedMemory
-from memory_core.sync import run_sync
-from memory_core.where.conditions import AllOf, AnyOf, Comparison, DataCondition, FieldCondition, NoneOf
+from memory_core.values.progress import Progress, ProgressCallback, progress_bar
+from memory_core.values.times import utc_now
+from memory_core.values.unset import UNSET
+from memory_core.where.conditions import AllOf, AnyOf, DataCondition, FieldCondition, NoneOf
 from memory_core.where.documents import data_conditions
 from memory_core.where.value import Where
 
@@ -123,7 +126,6 @@ __all__ = [
     "BoundMemory",
     "Chunker",
     "ClosedError",
-    "Comparison",
     "Component",
     "ConflictError",
     "Considered",
@@ -151,6 +153,8 @@ __all__ = [
     "MemoryRecord",
     "MemorySummary",
     "Message",
+    "ModelError",
+    "ModelTimeoutError",
     "NewerStoreError",
     "NoneOf",
     "NotAStoreError",
@@ -183,6 +187,7 @@ __all__ = [
     "ToolCall",
     "TriggerDetector",
     "UnfinishedWriteError",
+    "UnreadableAnswerError",
     "UnsupportedError",
     "Version",
     "Where",

@@ -9,37 +9,23 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
-from memory_core.arguments import Arguments, ToolInputError
-from memory_core.capture.alignment import known_messages, said
+from memory_core.capture.alignment import known_messages, said, said_under
 from memory_core.capture.remember import append_drafts, continue_drafts, remember_drafts
 from memory_core.capture.triggers import Detection, LastMessages
 from memory_core.capture.turns import USER_QUERY, turn_drafts
-from memory_core.checks import MAX_TEXT_CHARS, check_key, check_unit
-from memory_core.conversation import recall_with
-from memory_core.draft_to_record import complete
+from memory_core.concurrency.loop import core_loop, on_core
 from memory_core.errors import reason_for_log
-from memory_core.handle import owned_by, settled
-from memory_core.importing import (
-    Exporter,
-    Found,
-    Importer,
-    Refused,
-    database,
-    fields_of,
-    file_at,
-    items_of,
-    json_of,
-    time_of,
-    word,
-)
-from memory_core.loop import core_loop, on_core
-from memory_core.models import Mode, Order, new_id
+from memory_core.handle import owned_by, scrubbed, settled
+from memory_core.models import Mode, Order
 from memory_core.protocols import AgentMemory
 from memory_core.recall.block import remembered_block
 from memory_core.recall.quoting import cut_query
+from memory_core.recall.recalling import recall_with
+from memory_core.records.draft_to_record import complete
 from memory_core.spaces import PRIVATE
 from memory_core.storage.shared.transfer import Carried
-from memory_core.tools import (
+from memory_core.tools.arguments import Arguments
+from memory_core.tools.memory_tools import (
     FORGET_MEMORY,
     LIST_MEMORIES,
     REMEMBER_INTERACTION_INFO,
@@ -52,11 +38,28 @@ from memory_core.tools import (
     with_context,
     without_context,
 )
+from memory_core.transfer.importing import (
+    Exporter,
+    Found,
+    Refused,
+    database,
+    fields_of,
+    file_at,
+    items_of,
+    json_of,
+    time_of,
+    word,
+)
+from memory_core.values.checks import check_key, check_unit
+from memory_core.values.ids import new_id
+from memory_core.values.json_checks import fits_data
+from memory_core.values.json_text import cut_to_bytes, json_bytes
+from memory_core.values.limits import MAX_DATA_BYTES, MAX_TEXT_CHARS
 
 if TYPE_CHECKING:
     from memory_core.storage.qdrant.points import ForeignPoint, foreign_points
-    from memory_core.storage.sqlite.codec import file_problems_explained
     from memory_core.storage.sqlite.files import file_header, prepare_file
+    from memory_core.storage.sqlite.problems import file_problems_explained
     from memory_core.storage.sqlite.store import SqliteStore
 
 
@@ -64,7 +67,7 @@ _AT_FIRST_USE: Final = {
     "ForeignPoint": "memory_core.storage.qdrant.points",
     "SqliteStore": "memory_core.storage.sqlite.store",
     "file_header": "memory_core.storage.sqlite.files",
-    "file_problems_explained": "memory_core.storage.sqlite.codec",
+    "file_problems_explained": "memory_core.storage.sqlite.problems",
     "foreign_points": "memory_core.storage.qdrant.points",
     "prepare_file": "memory_core.storage.sqlite.files",
 }
@@ -79,6 +82,7 @@ def __getattr__(name: str) -> Any:  # typed by the imports above
 __all__ = [
     "FORGET_MEMORY",
     "LIST_MEMORIES",
+    "MAX_DATA_BYTES",
     "MAX_TEXT_CHARS",
     "PRIVATE",
     "REMEMBER_INTERACTION_INFO",
@@ -93,7 +97,6 @@ __all__ = [
     "Exporter",
     "ForeignPoint",
     "Found",
-    "Importer",
     "LastMessages",
     "Mode",
     "Order",
@@ -101,7 +104,6 @@ __all__ = [
     "SqliteStore",
     "Tool",
     "ToolContext",
-    "ToolInputError",
     "ToolResult",
     "append_drafts",
     "check_key",
@@ -110,13 +112,16 @@ __all__ = [
     "continue_drafts",
     "core_loop",
     "cut_query",
+    "cut_to_bytes",
     "database",
     "fields_of",
     "file_at",
     "file_header",
     "file_problems_explained",
+    "fits_data",
     "foreign_points",
     "items_of",
+    "json_bytes",
     "json_of",
     "known_messages",
     "new_id",
@@ -128,6 +133,8 @@ __all__ = [
     "remember_drafts",
     "remembered_block",
     "said",
+    "said_under",
+    "scrubbed",
     "settled",
     "time_of",
     "turn_drafts",

@@ -9,13 +9,13 @@ from collections.abc import Callable, Coroutine, Mapping
 from heapq import nlargest
 from typing import TypeVar
 
-from memory_core.handle import EVERYTHING, BoundMemory, owned_by
-from memory_core.hits import Hits
-from memory_core.loop import on_core
+from memory_core.concurrency.loop import on_core
+from memory_core.handle import BoundMemory, owned_by
 from memory_core.models import Hit, Mode, Scope, Stats
 from memory_core.protocols import Home, Store
+from memory_core.retrieval.hits import Hits
 from memory_core.storage.optional import maintained
-from memory_core.where.value import Where
+from memory_core.where.value import EVERYTHING, Where
 
 T = TypeVar("T")
 

@@ -19,6 +19,9 @@ MemoryCoreError
 │   ├── DamagedStoreError            the data read is not the data written; restore a backup
 │   ├── ReadOnlyError                a write to a memory that was opened read-only
 │   └── ClosedError                  the memory was closed, or opened before a fork
+├── ModelError                       a language model that the caller passed did not answer as it was asked to
+│   ├── ModelTimeoutError (TimeoutError)  it did not answer in time
+│   └── UnreadableAnswerError        its answer does not have the form that it was asked for
 ├── EmbeddingError                   the embedder failed; nothing was lost
 │   └── FingerprintError             the vectors on disk were made by another embedder
 └── WrongThreadError (RuntimeError)  a blocking call on the loop that has to do the work
@@ -42,6 +45,8 @@ __all__ = [
     "ForgottenError",
     "InvalidInputError",
     "MemoryCoreError",
+    "ModelError",
+    "ModelTimeoutError",
     "NewerStoreError",
     "NotAStoreError",
     "QuotaExceededError",
@@ -52,6 +57,7 @@ __all__ = [
     "StoreUnavailableError",
     "SupersededError",
     "UnfinishedWriteError",
+    "UnreadableAnswerError",
     "UnsupportedError",
     "WrongThreadError",
     "reason_for_log",
@@ -144,6 +150,19 @@ class ReadOnlyError(StorageError):
 
 class ClosedError(StorageError):
     """The memory was closed, or was opened by a parent process before a fork."""
+
+
+class ModelError(MemoryCoreError):
+    """A language model that the caller passed did not answer as it was asked to."""
+
+
+class ModelTimeoutError(ModelError, TimeoutError):
+    """A language model did not answer in time."""
+
+
+class UnreadableAnswerError(ModelError):
+    """The answer of a language model does not have the form that it was asked for. `maintain` leaves unread what the
+    model was shown, and shows it again in the next run."""
 
 
 class EmbeddingError(MemoryCoreError):

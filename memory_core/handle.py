@@ -4,38 +4,79 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Collection, Coroutine, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
+from datetime import datetime
 from functools import wraps
-from typing import Any, Concatenate, Final, ParamSpec, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Concatenate, Final, Literal, NoReturn, ParamSpec, Self, TypeVar, get_args
 
-from memory_core.checks import check_key, shown
-from memory_core.errors import EmbeddingError, ScopeError
-from memory_core.hints import with_hints
-from memory_core.operations import EVERYTHING, Operations
-from memory_core.sync import run_sync
+from memory_core.capture.duplicates import equal_to, kept_and_gone, merged
+from memory_core.capture.message_to_draft import Message, message_drafts, read_messages
+from memory_core.capture.remember import DEFAULT_SESSION, remember_drafts
+from memory_core.concurrency.loop import off_loop, on_core
+from memory_core.concurrency.sync import run_sync
+from memory_core.errors import ConflictError, EmbeddingError, ForgottenError, RecordNotFoundError, ScopeError
+from memory_core.hints import hinted, no_attribute
+from memory_core.history import history
+from memory_core.models import (
+    STATES,
+    Draft,
+    ErasureReceipt,
+    Hit,
+    Json,
+    MemoryRecord,
+    Mode,
+    Order,
+    Page,
+    Patch,
+    Scope,
+    Stats,
+    Version,
+)
+from memory_core.operation import OPERATIONS, operation
+from memory_core.protocols import Home, ListRequest, SearchRequest, Store
+from memory_core.recall import recalling
+from memory_core.records.draft_to_record import (
+    as_list,
+    check_data,
+    check_expiries,
+    check_version,
+    complete,
+    complete_all,
+    complete_items,
+    is_long,
+)
+from memory_core.records.superseding import insist_on_heir, retired_within, superseding
+from memory_core.records.undone import UNDONE, undone_by
+from memory_core.retrieval.hits import FACT_KEY, Hits, turns_for_facts
+from memory_core.storage import optional
+from memory_core.values.checks import check_key, check_limit, check_one_of, check_query, check_unit, is_later, shown
+from memory_core.values.limits import MAX_LIMIT
+from memory_core.values.progress import ProgressCallback, whole
+from memory_core.where.checks import check_where
+from memory_core.where.value import EVERYTHING, Where
 
 P = ParamSpec("P")
 T = TypeVar("T")
 
-__all__ = ["EVERYTHING", "BoundMemory"]
-
+_ANY_STATE: Final = Where(states=STATES)
 _FIRST_PAUSE_SECONDS: Final = 0.005
 _LONGEST_PAUSE_SECONDS: Final = 0.5
 
 
-@with_hints("add", "add_many", "bind", "list", "search")
-class BoundMemory(Operations):
+class BoundMemory:
     """The memories of one owner, or of one agent, session or collection of that owner.
 
     All methods except `bind` are coroutines that can be awaited on any event loop. Synchronous code calls
-    `handle.sync.search("tea")`, or `run_sync(handle.stats)` for an operation that `sync` does not have.
+    `handle.sync.search("tea")`.
+
+    Isolation is enforced here: every operation passes on the handle's scope.
     """
 
-    @property
-    def sync(self) -> SyncMemory:
-        """The everyday operations for code without `await`: `handle.sync.search("tea")`."""
-        return SyncMemory(self)
+    def __init__(self, memory: Home, scope: Scope) -> None:
+        self._memory = memory
+        self._scope = scope
 
     def __repr__(self) -> str:
         return f"BoundMemory({self.scope})"
@@ -43,6 +84,27 @@ class BoundMemory(Operations):
     def __deepcopy__(self, memo: dict[int, object]) -> Self:
         return self
 
+    @property
+    def scope(self) -> Scope:
+        """The scope the handle is bound to."""
+        return self._scope
+
+    @property
+    def memory(self) -> Home:
+        """The `Memory` behind the handle, for closing it."""
+        return self._memory
+
+    @property
+    def sync(self) -> SyncMemory:
+        """The same operations for code without `await`: `handle.sync.search("tea")`."""
+        return SyncMemory(self)
+
+    if not TYPE_CHECKING:  # else every name would be an attribute
+
+        def __getattr__(self, name: str) -> NoReturn:
+            raise no_attribute(self, name, OPERATIONS)
+
+    @hinted
     def bind(
         self,
         *,
@@ -65,6 +127,410 @@ class BoundMemory(Operations):
                 )
         return BoundMemory(self.memory, replace(self.scope, **narrower)) if narrower else self
 
+    @operation
+    async def add(
+        self,
+        entry: str | Draft,
+        *,
+        embed: Literal["now", "later"] = "now",
+        on_duplicate: Literal["keep", "merge", "refuse"] = "keep",
+    ) -> MemoryRecord:
+        """Store one record; returns when it is on disk.
+
+        Args:
+            entry: The text, or a `Draft` with everything known about it.
+            embed: `"later"` returns before the vector is computed (the record is found by words at once).
+            on_duplicate: For an entry whose text equals that of a memory of its kind (see `MaintainPolicy`): `"keep"`
+                stores it beside that, `"merge"` merges both as `maintain` would, `"refuse"` stores nothing.
+
+        Returns:
+            The stored record; for a known `source_key` the existing record, with text, author, data and tags updated;
+            for a duplicate that is merged or refused the record that represents it.
+
+        Raises:
+            InvalidInputError: A field cannot be stored; the message names it.
+            ForgottenError: The `source_key` is forgotten: its record was deleted.
+            DuplicateIdError: The owner already has a record with the draft's id.
+            QuotaExceededError: The owner would exceed the quota; also raised by `add_many` and `put_many`.
+        """
+        check_one_of("on_duplicate", on_duplicate, ("keep", "merge", "refuse"))
+        if on_duplicate != "keep":
+            return await self._add_once(entry, embed, merges=on_duplicate == "merge")
+        record = await off_loop(is_long([entry]), complete, entry, self._scope, self._memory.clock())
+        if record.links:
+            (record,) = retired_within([record])
+        stored = await self._memory.add_one(self._scope, record, embed_later=is_later(embed))
+        if stored is None:
+            raise ForgottenError(f"source key {record.source_key!r} was deleted; add it under another key")
+        return stored
+
+    async def _add_once(self, entry: str | Draft, embed: Literal["now", "later"], *, merges: bool) -> MemoryRecord:
+        """Add an entry unless a record with an equal text represents it; or merge it with that record."""
+        equal = await equal_to(self, complete(entry, self._scope, self._memory.clock()))
+        if equal and not merges:
+            return equal[0]
+        added = await self.add(entry, embed=embed)
+        if not equal or added.id == equal[0].id:  # the same source key
+            return added
+        notes = await every_record(whole_owner(self), Where(kinds=[UNDONE], states=STATES))
+        kept, gone = kept_and_gone([equal[0], added], undone_by(notes))
+        if not gone:
+            return added
+        with suppress(ConflictError, RecordNotFoundError):  # another caller was faster
+            await self.update(kept.id, merged(kept, gone), expected_version=kept.version)
+            await self.update(gone[0].id, Patch(state="compacted"), expected_version=gone[0].version)
+        return await self.get(kept.id) or added
+
+    @operation
+    async def add_many(
+        self,
+        entries: Iterable[str | Draft],
+        *,
+        embed: Literal["now", "later"] = "now",
+        progress: ProgressCallback | None = None,
+    ) -> list[MemoryRecord | None]:
+        """Store many records in one transaction: all of them or, on an error, none. Returns one record per entry, in
+        order, as `add` would; `None` for a forgotten source key.
+
+        Args:
+            embed: As for `add`.
+            progress: Called with the number of records whose vectors are computed, and once more when all are on disk.
+        """
+        drafts, now = as_list(entries), self._memory.clock()
+        records = retired_within(await off_loop(is_long(drafts), complete_all, drafts, self._scope, now))
+
+        async def add(store: Store, scope: Scope) -> list[MemoryRecord | None]:
+            with whole(progress, len(records)):
+                return await store.add(scope, records, embed_later=is_later(embed), progress=progress)
+
+        return await self._run(add)
+
+    @operation
+    async def remember(
+        self,
+        messages: Iterable[Message | tuple[str, str] | Mapping[str, object]],
+        *,
+        session: str | None = None,
+        data: Mapping[str, Json] | None = None,
+        embed: Literal["now", "later"] = "now",
+    ) -> list[MemoryRecord]:
+        """Remember a conversation: store every message once, however often and in whatever parts it is passed.
+
+        A message with an id is recognised by its id. Messages without ids are aligned with the last messages of the
+        session: those that match them in order are known, those that follow are new. So a client may resend the whole
+        conversation, its last messages, or a request, also from two processes at once. Times, if given, distinguish
+        messages as well.
+
+        Instructions to the model (`system`) and messages without text are left out.
+
+        Args:
+            messages: In order, of one conversation: `Message` values, pairs such as `("user", "I like tea")`, or
+                mappings with `role` and `content` as chat APIs pass them.
+            session: The session of the conversation; by default the one the handle is bound to, otherwise one session
+                for all calls.
+            data: Added to every record.
+            embed: `"later"` returns before vectors are computed; keyword search finds the messages at once.
+
+        Returns:
+            The record of every message, in order, known ones included; without messages that were left out, or deleted
+            on purpose before.
+
+        Raises:
+            InvalidInputError: An item is not a message or cannot be stored; then nothing is stored.
+        """
+        drafts = message_drafts(
+            read_messages(messages),
+            session=session or self.scope.session or DEFAULT_SESSION,
+            data=check_data({} if data is None else data),
+        )
+        return await remember_drafts(self, drafts, now=self.memory.clock(), embed=embed)
+
+    recall = operation(recalling.recall)
+
+    @operation
+    async def search(  # noqa: PLR0913  (one optional keyword per setting)
+        self,
+        query: str,
+        *,
+        limit: int = 10,
+        where: Where = EVERYTHING,
+        mode: Mode = "hybrid",
+        every_word: bool = False,
+        floor: bool = True,
+        context: bool = True,
+        explain: bool = False,
+        diversity: float = 0.0,
+        candidates: int | None = None,
+        recency: float = 0.0,
+        importance: float = 0.0,
+        apart: bool = False,
+    ) -> Hits:
+        """Find memories by meaning and words, best first; an empty list means that nothing is relevant.
+
+        Args:
+            query: A question or some words, up to `MAX_QUERY_CHARS`; a blank one finds nothing.
+            limit: Maximum number of hits, 1 to 10,000.
+            where: Conditions a hit must satisfy; they apply before the limit.
+            mode: `hybrid` (words, meaning and conversation context), `lexical` (without vectors), `vector` (cosine
+                alone) or `substring` (contains the query, ignoring case; newest first).
+            every_word: Find only records with every word of the query, ranked by words. For `hybrid` and `lexical`.
+            floor: Leave out records that are not relevant, all of them if none is; `False` returns the best anyway.
+            context: Find a turn also by what was said just before and after it, not only by itself.
+            explain: Fill `Hit.components`.
+            diversity: From 0 to 1: how much a hit must differ from the hits before it (maximal marginal relevance); at
+                0.5 a verbatim repetition is worth nothing. For up to 100 hits; scores are relative to the best.
+            candidates: Number of best records from which `diversity` chooses; by default 4 times `limit`, at least 50.
+            recency: Weight of a part that is 1 now and falls by 0.5 % with every hour (Park et al. 2023).
+            importance: Weight of the record's `importance`.
+            apart: Return an extracted fact and its turn as two hits; by default as one, the turn, at the better place.
+        """
+        check_one_of("mode", mode, get_args(Mode))
+        request = SearchRequest(
+            text=check_query(query),
+            limit=check_limit(limit),
+            mode="lexical" if every_word and mode == "hybrid" else mode,
+            where=_checked(where),
+            explain=explain,
+            floor=floor,
+            context=context,
+            every_word=every_word,
+            recency=check_unit("recency", recency),
+            importance=check_unit("importance", importance),
+        )
+        return await self._search(request, diversity, candidates, apart=apart)
+
+    @operation
+    async def search_by_vector(
+        self,
+        vector: Sequence[float],
+        *,
+        limit: int = 10,
+        where: Where = EVERYTHING,
+        floor: bool = True,
+        diversity: float = 0.0,
+        candidates: int | None = None,
+    ) -> Hits:
+        """Find memories by the caller's vector, nearest first; otherwise like `search` in the mode `vector`.
+
+        Args:
+            vector: A query vector of the memory's embedding model; it is scaled to unit length.
+            limit: See `search`, as for all other arguments.
+
+        Raises:
+            InvalidInputError: The vector has another dimension, is zero, or contains anything but finite numbers; or
+                the memory has no embedder.
+        """
+        from memory_core.retrieval.unit_vectors import unit_vector  # noqa: PLC0415  (numpy)
+
+        request = SearchRequest(
+            text="",
+            limit=check_limit(limit),
+            mode="vector",
+            where=_checked(where),
+            explain=False,
+            floor=floor,
+            vector=unit_vector(vector),
+        )
+        return await self._search(request, diversity, candidates, apart=False)
+
+    async def _search(self, request: SearchRequest, diversity: float, pool: int | None, *, apart: bool) -> Hits:
+        self._owned()
+        if request.vector is None and not request.text.strip():
+            return Hits()  # also without the floor
+        apart = apart or request.every_word or request.mode == "substring"  # which a turn may not satisfy
+        if not check_unit("diversity", diversity):
+            return Hits(await self._hits(request, apart=apart))
+        from memory_core.retrieval.diversity import candidates, diversified  # noqa: PLC0415  (analysis takes 20 ms)
+
+        wider = replace(request, limit=candidates(request.limit) if pool is None else check_limit(pool))
+        hits = await self._hits(wider, apart=apart)
+        return Hits(await asyncio.to_thread(diversified, hits, request.limit, diversity))  # some milliseconds
+
+    async def _hits(self, request: SearchRequest, *, apart: bool) -> Sequence[Hit]:
+        def search(wider: SearchRequest) -> Coroutine[object, object, list[Hit]]:
+            return self._run(lambda store, scope: store.search(scope, wider))
+
+        hits = await search(request)
+        if apart or not any((hit.record.source_key or "").startswith(FACT_KEY) for hit in hits):
+            return hits  # few memories have extracted facts
+        return await turns_for_facts(request, hits, search, self._found)
+
+    async def _found(self, where: Where) -> Sequence[MemoryRecord]:
+        return (await self.list(where=where, limit=MAX_LIMIT)).records
+
+    @operation
+    async def get(self, id: str) -> MemoryRecord | None:  # noqa: A002  (the record's own word)
+        """The record with this id, in any state, or `None`; expired records are not returned."""
+        page = await self.list(where=replace(_ANY_STATE, ids=(check_key("id", id),)), limit=1)
+        return page.records[0] if page.records else None
+
+    @operation
+    async def update(self, id: str, patch: Patch, *, expected_version: int | None = None) -> MemoryRecord:  # noqa: A002
+        """Change a record and return it; a new text increments `rev` and is searchable when this returns.
+
+        Args:
+            expected_version: The record's `version` when it was read: nothing is written if it has changed since.
+
+        Raises:
+            RecordNotFoundError: The owner has no such record.
+            ConflictError: The record does not have the expected version.
+            InvalidInputError: A new value cannot be stored.
+        """
+        known, expected = check_key("id", id), check_version(expected_version)
+        return await self._run(lambda store, scope: store.update(scope, known, patch, expected_version=expected))
+
+    @operation
+    async def supersede(self, id: str, entry: str | Draft) -> MemoryRecord:  # noqa: A002
+        """Replace a record that is no longer true with a new one; returns the new record.
+
+        In one transaction the new record gets a `supersedes` link and the old one is archived. The old record is valid
+        until the new one becomes valid: at `Draft.valid_from`, or now. Reads find only the new record; with
+        `Where(as_of=...)` they find what was true then, and `get` and `history` find both.
+
+        Args:
+            id: Id of the old record.
+            entry: A `Draft`; a bare text takes kind, author, tags, importance and collection from the old record.
+
+        Raises:
+            RecordNotFoundError: The owner has no such record.
+            SupersededError: Another record has superseded it already.
+            DuplicateIdError: The draft's `source_key` belongs to a record already.
+        """
+        old = await self.get(id)
+        if old is None:
+            raise RecordNotFoundError(f"there is no memory {id!r}")
+        draft = superseding(old, entry, self._memory.clock())
+        if draft.source_key is not None:
+            insist_on_heir(old, await self._found(replace(_ANY_STATE, source_keys=(draft.source_key,))))
+        return await self.add(draft)
+
+    @operation
+    async def history(self, id: str) -> list[Version]:  # noqa: A002
+        """The history of a record, oldest version first: texts of its predecessors, its own, and of its successors.
+
+        Each version is current until the next one. Up to 20 earlier texts of a record are kept.
+
+        Raises:
+            RecordNotFoundError: The owner has no such record.
+        """
+        if chain := await self._run(lambda store, scope: history(store, scope, check_key("id", id))):
+            return chain
+        raise RecordNotFoundError(f"there is no memory {id!r}")
+
+    @operation
+    async def delete(self, id: str) -> None:  # noqa: A002
+        """Delete a record or raise `RecordNotFoundError`. Adding its `source_key` again is refused from then on."""
+        if not await self.delete_where(replace(_ANY_STATE, ids=(check_key("id", id),))):
+            raise RecordNotFoundError(f"there is no memory {id!r}")
+
+    @operation
+    async def delete_where(self, where: Where, *, forget: bool = True) -> int:
+        """Delete every record that satisfies `where`; returns how many.
+
+        Args:
+            where: Conditions a record must satisfy.
+            forget: Refuse their source keys from now on, so that importing them again does not bring them back. With
+                `False`, new records can use the same keys.
+        """
+        checked = _checked(where)
+        return await self._run(lambda store, scope: store.delete(scope, checked, forget=forget))
+
+    @operation
+    async def put_many(
+        self, entries: Iterable[Draft], *, remove: Collection[str] = (), embed: Literal["now", "later"] = "now"
+    ) -> list[MemoryRecord]:
+        """Use the memory as a key-value store: write under source keys, and delete, in one transaction.
+
+        Returns the stored record of each entry, in order. A draft with a known `source_key` replaces that record; only
+        `id`, `created_at` and the read counts stay, and a new text increments `rev`. A forgotten key can be put again.
+
+        Args:
+            entries: Drafts, each with a `source_key`; if two have the same key, the later one wins.
+            remove: Source keys whose records are deleted without forgetting the keys; unknown keys are ignored.
+            embed: As for `add`; a store that cannot put before it embeds does so now.
+
+        Raises:
+            InvalidInputError: A draft has no source key or cannot be stored; or a key is both put and removed.
+            SupersededError: A draft supersedes a record that another one has superseded already.
+            DuplicateIdError: A source key belongs to a record this handle does not reach, or a new id is taken.
+        """
+        drafts = as_list(entries)
+        given, gone = await off_loop(is_long(drafts), complete_items, drafts, remove, self._scope, self._memory.clock())
+        later = is_later(embed)
+        return await self._run(
+            lambda store, scope: optional.put(store, scope, retired_within(given), remove=gone, embed_later=later)
+        )
+
+    @operation
+    async def collections(self, where: Where = EVERYTHING) -> list[str]:
+        """The distinct collections of the records that satisfy `where`, sorted by code points."""
+        checked = _checked(where)
+        return await self._run(lambda store, scope: optional.collections(store, scope, checked))
+
+    @operation
+    async def postpone(self, expiries: Mapping[str, datetime | None]) -> None:
+        """Change when records expire, by id, in one transaction; `None` means never.
+
+        No other field changes, not even `updated_at`. Ids that are unknown or have already expired are ignored.
+        """
+        checked = check_expiries(expiries)
+        await self._run(lambda store, scope: optional.key_value(store).postpone(scope, checked))
+
+    @operation
+    async def sweep(self) -> int:
+        """Delete expired records and return how many. Reads never return them; this frees their space."""
+        return await self._run(lambda store, scope: optional.key_value(store).sweep(scope))
+
+    @operation
+    async def erase(self) -> ErasureReceipt:
+        """Remove everything this handle can reach from every file."""
+        return await self._run(lambda store, scope: store.erase(scope))
+
+    @operation
+    async def stats(self) -> Stats:
+        """Count the records that this handle can reach."""
+        return await self._run(optional.stats)
+
+    @operation
+    async def list(
+        self,
+        *,
+        where: Where = EVERYTHING,
+        order: Order = "newest",
+        limit: int = 50,
+        cursor: str | None = None,
+        touch: bool = False,
+    ) -> Page:
+        """Return records without ranking, one page at a time.
+
+        Args:
+            where: Conditions a record must satisfy.
+            order: By `occurred_at`, newest or oldest first; by importance, highest first; or by last access.
+            limit: Maximum number of records per page, 1 to 10,000.
+            cursor: `Page.cursor` of the previous page.
+            touch: Count this as a read of the records returned.
+        """
+        check_one_of("order", order, get_args(Order))
+        request = ListRequest(where=_checked(where), order=order, limit=check_limit(limit), cursor=cursor, touch=touch)
+        return await self._memory.list_page(self._owned(), request)
+
+    async def _run(self, work: Callable[[Store, Scope], Coroutine[object, object, T]]) -> T:
+        scope = self._owned()
+
+        async def on_store() -> T:
+            return await work(await self._memory.ready(), scope)
+
+        return await on_core(on_store)
+
+    def _owned(self) -> Scope:
+        if self._scope.user is None:
+            raise ScopeError(f"{self._scope} leaves the user open; bind one first: handle.bind(user=...)")
+        return self._scope
+
+
+def _checked(where: Where) -> Where:
+    return where if where is EVERYTHING else check_where(where)  # most reads have no conditions
+
 
 def owned_by(handle: BoundMemory, user: object) -> BoundMemory:
     """The handle for the user that a framework names on this call.
@@ -75,6 +541,22 @@ def owned_by(handle: BoundMemory, user: object) -> BoundMemory:
         ScopeError: The framework named no user (missing, empty, not a string), or another user.
     """
     return handle.bind(user=check_key("user", user, ScopeError))
+
+
+def whole_owner(handle: BoundMemory) -> BoundMemory:
+    """The handle of all records of the same owner."""
+    return BoundMemory(handle.memory, replace(handle.scope, agent=None, session=None, collection=None))
+
+
+async def every_record(handle: BoundMemory, where: Where) -> list[MemoryRecord]:
+    """The records that satisfy the conditions, page after page."""
+    records: list[MemoryRecord] = []
+    cursor: str | None = None
+    while True:
+        page = await handle.list(where=where, order="oldest", limit=MAX_LIMIT, cursor=cursor)
+        records += page.records
+        if (cursor := page.cursor) is None:
+            return records
 
 
 async def settled(handle: BoundMemory, *, timeout: float | None = None) -> None:  # noqa: ASYNC109  (the error says how many are left)
@@ -102,14 +584,28 @@ async def settled(handle: BoundMemory, *, timeout: float | None = None) -> None:
         pause = min(2 * pause, _LONGEST_PAUSE_SECONDS)
 
 
+async def scrubbed(memory: Home) -> bool:
+    """Make deleted records unreadable in the files of a memory, as `erase` does; returns whether nothing remains.
+
+    A file is rewritten with its live records, during which writers wait, and its write-ahead log is emptied. It is
+    incomplete while another process reads an older state of the file, or on a full disk; the next call completes it. A
+    store on a server cannot tell.
+    """
+
+    async def on_store() -> bool:
+        return await optional.scrub(await memory.ready())
+
+    return await on_core(on_store)
+
+
 def _blocking(
-    method: Callable[Concatenate[Operations, P], Coroutine[Any, Any, T]],
+    method: Callable[Concatenate[BoundMemory, P], Coroutine[Any, Any, T]],
 ) -> Callable[Concatenate[SyncMemory, P], T]:
     """The same method as a blocking call."""
 
     @wraps(method)
     def call(view: SyncMemory, /, *args: P.args, **kwargs: P.kwargs) -> T:
-        bound: Callable[P, Coroutine[Any, Any, T]] = getattr(view.handle, method.__name__)  # `telemetry` may wrap it
+        bound: Callable[P, Coroutine[Any, Any, T]] = getattr(view.handle, method.__name__)  # of a subclass, perhaps
         return run_sync(bound, *args, **kwargs)
 
     return call
@@ -119,25 +615,34 @@ class SyncMemory:
     """The synchronous view of a handle: for scripts, Flask, Django, Streamlit and notebooks.
 
     Each method has the parameters of the handle's method of the same name, blocks until it is done, and returns or
-    raises the same. Call other operations with `run_sync(handle.stats)`.
+    raises the same.
 
     On a running event loop, as in a notebook, the methods work too, but block that loop meanwhile: in a coroutine,
     write `await handle.search(...)` instead. On the core loop they raise `WrongThreadError`.
     """
 
-    def __init__(self, handle: Operations) -> None:
+    def __init__(self, handle: BoundMemory) -> None:
         self.handle = handle
 
     def __repr__(self) -> str:
         return f"{self.handle!r}.sync"
 
-    add = _blocking(Operations.add)
-    add_many = _blocking(Operations.add_many)
-    remember = _blocking(Operations.remember)
-    recall = _blocking(Operations.recall)
-    search = _blocking(Operations.search)
-    list = _blocking(Operations.list)
-    get = _blocking(Operations.get)
-    update = _blocking(Operations.update)
-    supersede = _blocking(Operations.supersede)
-    delete = _blocking(Operations.delete)
+    add = _blocking(BoundMemory.add)
+    add_many = _blocking(BoundMemory.add_many)
+    remember = _blocking(BoundMemory.remember)
+    recall = _blocking(BoundMemory.recall)
+    search = _blocking(BoundMemory.search)
+    search_by_vector = _blocking(BoundMemory.search_by_vector)
+    get = _blocking(BoundMemory.get)
+    update = _blocking(BoundMemory.update)
+    supersede = _blocking(BoundMemory.supersede)
+    history = _blocking(BoundMemory.history)
+    delete = _blocking(BoundMemory.delete)
+    delete_where = _blocking(BoundMemory.delete_where)
+    put_many = _blocking(BoundMemory.put_many)
+    collections = _blocking(BoundMemory.collections)
+    postpone = _blocking(BoundMemory.postpone)
+    sweep = _blocking(BoundMemory.sweep)
+    erase = _blocking(BoundMemory.erase)
+    stats = _blocking(BoundMemory.stats)
+    list = _blocking(BoundMemory.list)

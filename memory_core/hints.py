@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from difflib import get_close_matches
-from typing import Any, Final, NoReturn, TypeVar
+from typing import Any, Final, TypeVar, cast
 
-T = TypeVar("T")
+Method = TypeVar("Method", bound=Callable[..., object])
 
 _ARGUMENTS: Final[Mapping[str, str]] = {
     "agent_id": "agent=",
@@ -44,27 +44,29 @@ _METHODS: Final[Mapping[str, str]] = {
 }
 """The same for methods of a handle."""
 
-HANDLE_METHODS: Final = (
-    *("add", "add_many", "collections", "delete", "delete_where", "erase", "get", "history", "list", "postpone"),
-    *("put_many", "recall", "remember", "search", "search_by_vector", "stats", "supersede", "sweep", "update"),
-)
-"""The methods of a handle except `bind`; a test compares them."""
+
+def hinted(method: Method) -> Method:
+    """Make wrong keywords of a method raise errors that name the right form. Type checkers see the method unchanged."""
+    known = frozenset([*inspect.signature(method).parameters][1:])
+
+    @functools.wraps(method)
+    def call(owner: object, /, *args: Any, **given: Any) -> Any:  # the method's own parameters
+        check_keywords(method.__name__, given, known)
+        return method(owner, *args, **given)
+
+    return cast("Method", call)  # it takes and returns what the method does
 
 
-def with_hints(*names: str) -> Callable[[type[T]], type[T]]:
-    """Make wrong keywords of these methods, and unknown attributes of the class, raise errors that name the right form.
+def check_keywords(method: str, given: Iterable[str], known: frozenset[str]) -> None:
+    """Raise a `TypeError` for a wrong keyword that has a right form. Python refuses other wrong ones itself."""
+    wrong = min(set(given) - known, default=None)
+    if wrong is not None and (instead := _argument(wrong, known)):
+        raise TypeError(f"{method}() has no argument {wrong!r}; write {instead}")
 
-    Type checkers see the class unchanged, because its methods keep their signatures.
-    """
 
-    def decorate(kind: type[T]) -> type[T]:
-        for name in names:
-            setattr(kind, name, _hinted(getattr(kind, name)))
-        vars_of: Any = kind
-        vars_of.__getattr__ = _refuse
-        return kind
-
-    return decorate
+def no_attribute(owner: object, name: str, operations: Sequence[str]) -> AttributeError:
+    """The error for an unknown attribute of a memory or a handle, which names the operation that is meant."""
+    return AttributeError(_no_such_name(owner, name, operations), name=name, obj=owner)
 
 
 def not_a_call(given: object) -> TypeError:
@@ -75,36 +77,10 @@ def not_a_call(given: object) -> TypeError:
     return TypeError(f"run_sync takes a method and its arguments: run_sync(handle.{name}, ...), not handle.{name}(...)")
 
 
-def _refuse(self: object, name: str) -> NoReturn:
-    raise AttributeError(_no_such_name(self, name), name=name, obj=self)
-
-
-def _hinted(method: Callable[..., Any]) -> Callable[..., Any]:
-    known = set(inspect.signature(method).parameters)
-
-    def check(given: Mapping[str, object]) -> None:
-        if not given.keys() <= known:
-            wrong = min(given.keys() - known)
-            if instead := _argument(wrong, known):
-                raise TypeError(f"{method.__name__}() has no argument {wrong!r}; write {instead}")
-
-    @functools.wraps(method)
-    async def awaited(*args: Any, **given: Any) -> Any:
-        check(given)
-        return await method(*args, **given)
-
-    @functools.wraps(method)
-    def called(*args: Any, **given: Any) -> Any:
-        check(given)
-        return method(*args, **given)
-
-    return awaited if inspect.iscoroutinefunction(method) else called
-
-
-def _no_such_name(owner: object, name: str) -> str:
+def _no_such_name(owner: object, name: str, operations: Sequence[str]) -> str:
     kind = type(owner).__name__
     said = f"{kind!r} object has no attribute {name!r}"
-    meant = _METHODS.get(name) or next(iter(get_close_matches(name, HANDLE_METHODS, 1, 0.8)), None)
+    meant = _METHODS.get(name) or next(iter(get_close_matches(name, operations, 1, 0.8)), None)
     if meant is None or name.startswith("_"):
         return said
     if hasattr(type(owner), meant):
@@ -112,11 +88,11 @@ def _no_such_name(owner: object, name: str) -> str:
     return f"{said}: memories belong to an owner; write memory.bind(app=..., user=...).{meant}(...)"
 
 
-def _argument(wrong: str, known: set[str]) -> str | None:
+def _argument(wrong: str, known: frozenset[str]) -> str | None:
     """What to write instead, if this method has it; for `add`, arguments of a draft."""
     instead = _ARGUMENTS.get(wrong)
     if instead is None:
-        close = get_close_matches(wrong, known - {"self"}, 1, 0.8)
+        close = get_close_matches(wrong, known, 1, 0.8)
         return f"{close[0]}=" if close else None
     if instead.startswith("Draft("):
         return instead if known & {"entry", "entries"} else None

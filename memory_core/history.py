@@ -8,8 +8,8 @@ from typing import Final
 
 from memory_core.models import STATES, Link, MemoryRecord, Scope, Version
 from memory_core.protocols import ListRequest, Store
+from memory_core.records.superseding import superseded_by
 from memory_core.storage.optional import versions
-from memory_core.superseding import superseded_by
 from memory_core.where.value import Where
 
 MAX_RECORDS: Final = 1_000

@@ -25,19 +25,21 @@ from collections.abc import Awaitable
 from functools import partial
 from pathlib import Path
 from types import TracebackType
-from typing import Final, NoReturn, Self
+from typing import TYPE_CHECKING, Final, NoReturn, Self
 
 from memory_core.all_owners import Operator
 from memory_core.chunking import DEFAULT_CHUNKER, Chunker
+from memory_core.concurrency.loop import OF_PARENT, CoreLoop, core_loop, on_core, promised
+from memory_core.concurrency.sync import run_sync
 from memory_core.errors import ClosedError, InvalidInputError, reason_for_log
 from memory_core.handle import BoundMemory
-from memory_core.hints import with_hints
-from memory_core.loop import OF_PARENT, CoreLoop, core_loop, on_core, promised
-from memory_core.models import MemoryRecord, Page, Quota, Scope, utc_now
-from memory_core.progress import ProgressCallback
+from memory_core.hints import hinted, no_attribute
+from memory_core.models import MemoryRecord, Page, Quota, Scope
+from memory_core.operation import OPERATIONS
 from memory_core.protocols import Adding, BackingUp, Clock, Embedder, Listing, ListRequest, Reembedding, Store
 from memory_core.settings import DEFAULT_EMBEDDER, Default, insist_on_file, insist_on_kinds, made, utc_clock
-from memory_core.sync import run_sync
+from memory_core.values.progress import ProgressCallback
+from memory_core.values.times import utc_now
 
 logger = logging.getLogger(__name__)
 
@@ -45,7 +47,6 @@ EXIT_SECONDS: Final = 1.0
 """How long interpreter shutdown waits for unclosed memories; acknowledged writes are safe in any case."""
 
 
-@with_hints("bind")
 class Memory:
     """A store of memories, opened on first use and usable from any thread and any event loop.
 
@@ -102,6 +103,12 @@ class Memory:
         state = "closed" if self._closed else "not open yet" if self._store is None else "open"
         return f"<Memory {self._place()}, embedder={embedder}, {state}>"
 
+    if not TYPE_CHECKING:  # else every name would be an attribute
+
+        def __getattr__(self, name: str) -> NoReturn:
+            raise no_attribute(self, name, OPERATIONS)
+
+    @hinted
     def bind(
         self,
         *,

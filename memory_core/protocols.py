@@ -24,7 +24,7 @@ from memory_core.models import (
     Stats,
     Version,
 )
-from memory_core.progress import ProgressCallback
+from memory_core.values.progress import ProgressCallback
 from memory_core.where.value import Where
 
 if TYPE_CHECKING:
@@ -112,7 +112,7 @@ class Adding(Protocol):
     def begin_add(
         self, scope: Scope, record: MemoryRecord, done: Future[MemoryRecord | None], *, embed_later: bool
     ) -> None:
-        """`Records.add` without a task: returns at once, answers `done` (`crossing.answer`) once it is durable."""
+        """`Records.add` without a task: returns at once, answers `done` (`loop.answer`) once it is durable."""
         ...
 
 
@@ -139,7 +139,7 @@ class Listing(Protocol):
     """Optional for a store: a faster `Records.list` for callers on loops other than the core loop."""
 
     def begin_list(self, scope: Scope, request: ListRequest, done: Future[Page]) -> None:
-        """`Records.list` without `touch`, from any thread: returns at once, answers `done` (`crossing.answer`)."""
+        """`Records.list` without `touch`, from any thread: returns at once, answers `done` (`loop.answer`)."""
         ...
 
 
@@ -209,7 +209,7 @@ class Records(Protocol):
 
         Raises:
             RecordNotFoundError: There is no such record.
-            ConflictError: It has another version (`drafts.insist_on_version`).
+            ConflictError: It has another version (`draft_to_record.insist_on_version`).
         """
         ...
 

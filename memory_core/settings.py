@@ -5,10 +5,11 @@ from __future__ import annotations
 import os
 from typing import Final
 
-from memory_core.checks import check_time, shown
 from memory_core.errors import InvalidInputError
-from memory_core.models import Quota, utc_now
+from memory_core.models import Quota
 from memory_core.protocols import Clock, Embedder
+from memory_core.values.checks import check_time, shown
+from memory_core.values.times import utc_now
 
 
 class Default:

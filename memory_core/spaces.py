@@ -16,12 +16,9 @@ from types import MappingProxyType
 from typing import Final, Literal, cast, get_args
 
 from memory_core.capture.message_to_draft import Message
-from memory_core.checks import MAX_LIMIT, check_key, check_limit, check_one_of, check_query, shown
-from memory_core.conversation import Conversing
+from memory_core.concurrency.loop import on_core
 from memory_core.errors import InvalidInputError, RecordNotFoundError, ScopeError, UnsupportedError
-from memory_core.handle import EVERYTHING, BoundMemory
-from memory_core.hits import Hits, turns_for_facts
-from memory_core.loop import on_core
+from memory_core.handle import BoundMemory
 from memory_core.models import (
     Draft,
     ErasureReceipt,
@@ -36,8 +33,12 @@ from memory_core.models import (
     Version,
 )
 from memory_core.protocols import Home, SearchingTogether, SearchRequest
+from memory_core.recall import recalling
+from memory_core.retrieval.hits import Hits, turns_for_facts
+from memory_core.values.checks import check_key, check_limit, check_one_of, check_query, shown
+from memory_core.values.limits import MAX_LIMIT
 from memory_core.where.checks import check_where
-from memory_core.where.value import Where
+from memory_core.where.value import EVERYTHING, Where
 
 Records = list[MemoryRecord]
 Versions = list[Version]
@@ -48,7 +49,7 @@ MAX_SPACES: Final = 16
 """Most spaces of a handle; a question that needs more owners wants one owner with collections."""
 
 
-class SharedMemory(Conversing):
+class SharedMemory:
     """The memory of one owner together with spaces that are shared with it.
 
     `search`, `recall`, `list`, `get` and `history` read all of them, as one memory; `space_of` says which one a record
@@ -129,6 +130,8 @@ class SharedMemory(Conversing):
     ) -> Records:
         """Remember a conversation in the owner's own memory: see `BoundMemory.remember`."""
         return await self._own.remember(messages, session=session, data=data, embed=embed)
+
+    recall = recalling.recall
 
     async def search(  # noqa: PLR0913  (one optional keyword per setting)
         self,

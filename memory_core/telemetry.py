@@ -14,45 +14,27 @@ question or of an error is ever part of them, and neither are users' names.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Coroutine, Generator, Mapping, Sized
+from collections.abc import Callable, Generator, Mapping, Sized
 from contextlib import contextmanager
-from functools import partial, wraps
+from functools import partial
 from time import perf_counter
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from memory_core.errors import InvalidInputError
-from memory_core.handle import BoundMemory
 from memory_core.models import Page, Scope
+from memory_core.operation import is_observed, observe_by
 from memory_core.recall.values import Recalled
 
 if TYPE_CHECKING:
     from opentelemetry.metrics import Histogram, MeterProvider
     from opentelemetry.trace import Span, Tracer, TracerProvider
 
-OPERATIONS: Final = (
-    "add",
-    "add_many",
-    "put_many",
-    "remember",
-    "recall",
-    "search",
-    "search_by_vector",
-    "list",
-    "update",
-    "supersede",
-    "delete_where",
-    "erase",
-)
-"""Operations of a handle that are observed; `get` is a `list` and `delete` a `delete_where`."""
 RETRIEVALS: Final = frozenset({"recall", "search", "search_by_vector"})
 NAME: Final = "memory_core"
 
 logger = logging.getLogger("memory_core.operations")
 
-Method = Callable[..., Coroutine[Any, Any, Any]]  # any of the operations
 Attributes = dict[str, str | int]
-_originals: Final[dict[str, Method | None]] = {}
-"""The methods of `BoundMemory` itself as they were, while they are observed; `None` for inherited ones."""
 
 
 def observe(
@@ -74,47 +56,32 @@ def observe(
         from opentelemetry import metrics, trace  # noqa: PLC0415  (an extra)
     except ImportError as error:
         raise ImportError("`observe` needs OpenTelemetry: pip install 'memory-core[otel]'") from error
-    if _originals:
+    if is_observed():
         raise InvalidInputError("operations are observed already; call what `observe` returned first")
     meter = metrics.get_meter(NAME, meter_provider=meter_provider)
-    watch = partial(
+    observer = partial(
         _watched,
         trace.get_tracer(NAME, tracer_provider=tracer_provider),
         meter.create_histogram("db.client.operation.duration", "s", "How long operations take."),
         meter.create_histogram("db.client.response.returned_rows", "{row}", "How many memories they return."),
         logs=logs,
     )
-    for name in OPERATIONS:
-        _originals[name] = vars(BoundMemory).get(name)
-        setattr(BoundMemory, name, _observed(getattr(BoundMemory, name), watch))
-    return _stop
-
-
-def _stop() -> None:
-    for name, method in _originals.items():
-        if method is None:
-            delattr(BoundMemory, name)
-        else:
-            setattr(BoundMemory, name, method)
-    _originals.clear()
-
-
-def _observed(method: Method, watch: Callable[..., Any]) -> Method:
-    @wraps(method)
-    async def call(handle: BoundMemory, /, *args: Any, **kwargs: Any) -> Any:  # the operation's own arguments
-        with watch(method.__name__, handle.scope, kwargs.get("limit")) as returned:
-            result = await method(handle, *args, **kwargs)
-            returned(result)
-            return result
-
-    return call
+    observe_by(observer)
+    return partial(observe_by, None)
 
 
 @contextmanager
 def _watched(
-    tracer: Tracer, duration: Histogram, rows: Histogram, name: str, scope: Scope, limit: object, *, logs: bool
+    tracer: Tracer,
+    duration: Histogram,
+    rows: Histogram,
+    name: str,
+    scope: Scope,
+    given: Mapping[str, object],
+    *,
+    logs: bool,
 ) -> Generator[Callable[[object], None]]:
-    known, began = _attributes(name, scope, limit), perf_counter()
+    known, began = _attributes(name, scope, given.get("limit")), perf_counter()
     labels: Attributes = {"db.system.name": NAME, "db.operation.name": name}
 
     def returned(result: object) -> None:

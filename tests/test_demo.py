@@ -13,6 +13,8 @@ from pathlib import Path
 import pytest
 import typer
 
+pytestmark = pytest.mark.process
+
 EXAMPLES = Path(__file__).parents[1] / "examples"
 CONVERSATION = EXAMPLES / "data" / "conversation.jsonl"
 

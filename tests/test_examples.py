@@ -61,6 +61,7 @@ SAYS = {
 NOWHERE = "http://127.0.0.1:9"  # the discard port: an HTTP client that heeds a proxy cannot leave this machine
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.name)
 def test_an_example_ends_well_and_says_what_it_remembers(example: Path, tmp_path: Path) -> None:
     if example.name == "spade_beliefs.py":
@@ -77,7 +78,7 @@ def test_an_example_ends_well_and_says_what_it_remembers(example: Path, tmp_path
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
-        timeout=110,
+        timeout=500,
         check=False,
     )
     assert done.returncode == 0, done.stdout + done.stderr

@@ -63,10 +63,11 @@ def gunicorn(folder: Path, *options: str) -> Iterator[str]:
         yield f"http://127.0.0.1:{port}/"
     finally:
         server.send_signal(signal.SIGTERM)
-        _, said = server.communicate(timeout=30)
+        _, said = server.communicate(timeout=300)
     assert "Traceback" not in said, said
 
 
+@pytest.mark.process
 def test_preloaded_workers_of_gunicorn_share_a_memory(tmp_path: Path) -> None:
     numbers = range(REQUESTS // 2)
 
@@ -79,7 +80,7 @@ def test_preloaded_workers_of_gunicorn_share_a_memory(tmp_path: Path) -> None:
         assert answered.status_code == 200
         return answered.json()
 
-    with gunicorn(tmp_path, "--preload", "--workers", "2") as url, httpx.Client(timeout=30) as client:
+    with gunicorn(tmp_path, "--preload", "--workers", "2") as url, httpx.Client(timeout=300) as client:
         wait_for(client, url)
         with ThreadPoolExecutor(4) as pool:
             stored = list(pool.map(answer, numbers, ["POST"] * len(numbers)))
@@ -93,7 +94,7 @@ def test_preloaded_workers_of_gunicorn_share_a_memory(tmp_path: Path) -> None:
 
 def wait_for(client: httpx.Client, url: str) -> None:
     """Return once the server answers anything."""
-    for _ in range(200):
+    for _ in range(6_000):
         try:
             client.get(url, params={"q": "x"}, headers={"X-User": "nobody"})
         except httpx.TransportError:
@@ -108,7 +109,7 @@ def test_streamlit_reruns_leave_nothing_behind(tmp_path: Path, monkeypatch: pyte
 
     monkeypatch.chdir(tmp_path)
     (script,) = code("streamlit")
-    app = AppTest.from_string(script, default_timeout=30)
+    app = AppTest.from_string(script, default_timeout=300)
     app.run()
     app.text_input[0].input("ann").run()
     app.text_input[1].input("The spare key is with Mrs Okafor")
@@ -120,7 +121,8 @@ def test_streamlit_reruns_leave_nothing_behind(tmp_path: Path, monkeypatch: pyte
     for _ in range(RERUNS):
         app.run()
     assert app.caption[0].value == "1 memories"
-    assert used() == before
+    # Threads of earlier tests may end meanwhile.
+    assert all(now <= was for now, was in zip(used(), before, strict=True))
 
 
 def test_a_notebook_runs_the_page_and_shows_tables(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -146,6 +148,7 @@ def test_a_notebook_runs_the_page_and_shows_tables(tmp_path: Path, monkeypatch: 
     assert "parts" in shown["text/html"]
 
 
+@pytest.mark.process
 def test_pytest_runs_the_fixtures_and_tests_of_the_page(tmp_path: Path) -> None:
     fixtures, tests = code("pytest")
     (tmp_path / "conftest.py").write_text(fixtures)

@@ -181,6 +181,7 @@ def test_no_line_quotes_a_server_that_embeds(tmp_path: Path, lines: Lines, statu
     assert not lines.naming(KEY)
 
 
+@pytest.mark.process
 def test_the_loop_of_the_memories_is_not_debugged() -> None:
     code = "from memory_core.adapting import core_loop; assert not core_loop().loop.get_debug()"
     subprocess.run([sys.executable, "-X", "dev", "-c", code], check=True)

@@ -127,11 +127,11 @@ def content_text(content: types.Content | None) -> str:
 
 
 def event_key(event: Event, session: str | None, text: str) -> str:
-    """The idempotency key of an event: its session and id or, without an id, its author, time and text.
+    """The idempotency key of an event: its session and author, and its id or, without an id, its time and text.
 
-    The session is included because ids chosen by callers, such as `"1"`, are unique within a session at best.
+    Ids chosen by callers, such as `"1"`, are unique for one author within a session at best.
     """
-    identity = (event.id,) if event.id else (event.author, repr(event.timestamp), text)
+    identity = (event.author, event.id) if event.id else (event.author, repr(event.timestamp), text)
     return "adk:" + hashlib.sha256("\0".join((session or "", *identity)).encode()).hexdigest()
 
 

@@ -44,6 +44,9 @@ async def adk(source: str) -> AsyncIterator[Found | Refused]:
             read = _memory_event if table == "memory_events" else _session_event
             rows = db.execute(_ROWS[table])
             for owner, of_session in groupby(rows, lambda row: (row["app_name"], row["user_id"], row["session_id"])):
+                if not all(isinstance(name, str) for name in owner):
+                    yield Refused(f"session {owner[2]!r}", "its app, its user or its id is not text")
+                    continue
                 for item in _session(owner, of_session, read):
                     yield item
 

@@ -25,7 +25,7 @@ import logging
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from memory_adk.capture import Capture
+from memory_adk.capture import Capture, Progress
 from memory_adk.convert import content_text
 from memory_adk.policy import CapturePolicy
 from memory_adk.recall import recall, show
@@ -52,8 +52,8 @@ _SERVES_NOBODY: Final = (
 class _Turn:
     """State of one invocation."""
 
-    captured: set[str] = field(default_factory=set[str])
-    """Ids of the events handed over to be stored. ADK's workflows also remove events, so a position would not do."""
+    captured: Progress = field(default_factory=Progress)
+    """How much of it has been handed over to be stored."""
     requests: dict[str, LlmRequest] = field(default_factory=dict[str, LlmRequest])
     """By agent, the latest request; plugins after this one may still change it."""
     recall: asyncio.Future[str] | None = None
@@ -204,7 +204,11 @@ class MemoryPlugin(BasePlugin):
         await self._capture.flush(vectors=vectors)
 
     async def close(self) -> None:
-        """Store pending turns and retry failed ones once; ADK calls this when the runner closes."""
+        """Store pending turns and retry failed ones once; ADK calls this when the runner closes.
+
+        It returns after four seconds even if the store has not answered, because ADK counts five as a failure. The
+        turns are stored as soon as the store answers, unless the process ends before that.
+        """
         await self._capture.close()
 
     def _serving(self, invocation_context: InvocationContext) -> MemoryService | None:

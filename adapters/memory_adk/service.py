@@ -182,6 +182,16 @@ class MemoryService(BaseMemoryService):
         """Return the drafts to store for some events, none of them undone; subclasses may override it."""
         return event_drafts(events, session_id, metadata, handle.memory.clock())
 
+    def unfinished(self, events: Sequence[Event]) -> Sequence[Event]:  # noqa: ARG002  (of the signature)
+        """Return the last events of a turn that are stored again with what follows them; subclasses may override it.
+
+        It has no unfinished exchanges, because every message is a record of its own.
+
+        Args:
+            events: Events of one turn that say something, in order.
+        """
+        return ()
+
     async def add_memory(
         self,
         *,

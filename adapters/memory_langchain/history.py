@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+import asyncio
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from itertools import dropwhile, takewhile
 from typing import TYPE_CHECKING, Final, Literal
 
 from memory_core import BoundMemory, Draft, Memory, MemoryRecord, Role, Where, run_sync
-from memory_core.adapting import append_drafts, continue_drafts, known_messages, on_core, said
+from memory_core.adapting import append_drafts, continue_drafts, known_messages, on_core, said, said_under
 from memory_langchain.messages import (
     MESSAGE_KIND,
     SUMMARY_DATA,
@@ -20,6 +21,7 @@ from memory_langchain.messages import (
     to_draft,
     to_message,
 )
+from memory_langchain.oversize import is_large
 from memory_langchain.scope import CallScope, ScopeResolver
 
 try:
@@ -52,6 +54,9 @@ class MemoryChatMessageHistory(BaseChatMessageHistory):
     history = MemoryChatMessageHistory(memory, user_id="ann", session_id="monday")
     history.add_user_message("I drink jasmine tea")
     ```
+
+    A message of more than 4,000,000 bytes as JSON comes back with placeholders for its largest images, files or
+    artifacts, which say their type and size; only if its text alone is larger, the text is cut.
 
     Adding is all or nothing. A message with an id is added once; adding the id again replaces the message if it
     differs. Messages without an id are always added, even equal ones, and come back without an id.
@@ -153,7 +158,7 @@ def from_question(records: Sequence[MemoryRecord]) -> list[MemoryRecord]:
 
 async def write(scope: CallScope, messages: Sequence[BaseMessage]) -> None:
     """Append messages in one transaction; a message with a known id replaces the stored one."""
-    drafts = [_draft(message, scope) for message in messages]
+    drafts = await _drafts(messages, lambda message: _draft(message, scope))
     await append_drafts(scope.memory, drafts, embed=_when(drafts))
 
 
@@ -198,7 +203,7 @@ async def capture(scope: CallScope, messages: Sequence[BaseMessage], *, thread: 
         earlier = {id(message) for message in thread[:start]}
         before = [records[at] for place, at in sorted(known.items()) if id(shown[place]) in earlier]
         after = before[-1] if before else next(iter(page.records), None)
-        drafts = [to_draft(message, scope, source_key=None) for message in fresh]
+        drafts = await _drafts(fresh, lambda message: to_draft(message, scope, source_key=None))
         await continue_drafts(scope.memory, drafts, after=after, embed=_when(drafts))
 
 
@@ -221,12 +226,19 @@ def _answers_from(shown: Sequence[BaseMessage], ids: Collection[str | None]) -> 
 
 def _recognised(role: Role | None, text: str, identity: str | None, ids: Collection[str | None]) -> tuple[str, ...]:
     """The key by which a message is recognised: its id if both sides have one, else its text."""
-    return ("id", str(identity)) if identity in ids else said(role, text)
+    return said_under(role, str(identity)) if identity in ids else said(role, text)
 
 
 def _when(drafts: Sequence[Draft]) -> Literal["now", "later"]:
     """Whether the vectors of these messages are computed at once or in the background."""
     return "later" if sum(len(draft.text) for draft in drafts) > _LONG_CHARS else "now"
+
+
+async def _drafts(messages: Sequence[BaseMessage], draft: Callable[[BaseMessage], Draft]) -> list[Draft]:
+    def made() -> list[Draft]:
+        return [draft(message) for message in messages]
+
+    return await asyncio.to_thread(made) if any(map(is_large, messages)) else made()
 
 
 def _draft(message: BaseMessage, scope: CallScope) -> Draft:

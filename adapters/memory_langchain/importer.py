@@ -35,7 +35,11 @@ async def langgraph(source: str) -> AsyncIterator[Found | Refused]:
                 yield Refused(place, str(error))
 
 
-def _draft(prefix: str, key: str, stored: str | bytes, created: datetime | None, expires: datetime | None) -> Draft:
+def _draft(
+    prefix: object, key: object, stored: str | bytes, created: datetime | None, expires: datetime | None
+) -> Draft:
+    if not isinstance(prefix, str) or not isinstance(key, str):
+        raise InvalidInputError("its namespace or its key is not text")
     try:
         found: object = json.loads(stored)
     except (ValueError, TypeError, RecursionError) as error:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 from functools import partial
@@ -25,7 +25,7 @@ from memory_core import (
     Where,
     data_conditions,
 )
-from memory_core.adapting import cut_query
+from memory_core.adapting import MAX_TEXT_CHARS, cut_query
 from memory_langchain.recall import SearchMode
 
 try:
@@ -216,9 +216,18 @@ def _texts(key: str, value: dict[str, Any], paths: Iterable[str]) -> list[str]:
         texts = [text for path in paths for text in get_text_at_path(value, path) if text.strip()]
     except (TypeError, ValueError, RecursionError) as cause:
         raise InvalidInputError(f"the value of {key!r} is not JSON: {cause}") from cause
-    if len(texts) <= _MOST_PASSAGES:
-        return texts
-    return [*texts[: _MOST_PASSAGES - 1], "\n".join(texts[_MOST_PASSAGES - 1 :])]
+    if len(texts) > _MOST_PASSAGES:
+        texts = [*texts[: _MOST_PASSAGES - 1], "\n".join(texts[_MOST_PASSAGES - 1 :])]
+    return list(_beginnings(texts))
+
+
+def _beginnings(texts: Iterable[str]) -> Iterator[str]:
+    """As much of the texts as a record's text may have; all of it is in the value of the item."""
+    room = MAX_TEXT_CHARS
+    for text in texts:
+        if room > 0:
+            yield text[:room]
+        room -= len(text) + 1  # with what separates passages
 
 
 def address_of(namespace: Iterable[str], key: str) -> str:

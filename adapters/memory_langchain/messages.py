@@ -6,9 +6,11 @@ import hashlib
 import json
 import math
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Final, cast
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from memory_core import Draft, InvalidInputError, MemoryRecord, Role
+from memory_langchain.oversize import fitting, is_placeholder
 
 try:
     from langchain_core.messages import (
@@ -80,6 +82,8 @@ _ROLES: Final[Mapping[str, Role]] = {
 def to_draft(message: object, scope: CallScope, *, source_key: str | None) -> Draft:
     """Convert a message to a draft: the exact message in `data`, its readable and searchable text in `text`.
 
+    Of a message that is larger than `data` may be, large images and other media are replaced (see `fitting`).
+
     The author is the message's `name`, else the user for human messages and the agent for model messages. Tool results,
     instructions and removals have no text: they are part of the history but never recalled as memories. A removal and
     a `ChatMessage` with a nonstandard role have no role.
@@ -101,8 +105,12 @@ def to_draft(message: object, scope: CallScope, *, source_key: str | None) -> Dr
         agent=scope.agent,
         session=scope.session,
         source_key=source_key,
-        data={_DATA_KEY: {"type": message.type, "data": _fields(message)}},
+        data=_data(message.type, fitting(_fields(message), partial(_data, message.type))),
     )
+
+
+def _data(kind: str, fields: Json) -> dict[str, Json]:
+    return {_DATA_KEY: {"type": kind, "data": fields}}
 
 
 def role_of(message: BaseMessage) -> Role | None:
@@ -143,6 +151,9 @@ def searchable_text(message: BaseMessage) -> str:
     """The text that search indexes: the words of a person or a model, without lone surrogates."""
     if not isinstance(message, HumanMessage | AIMessage | ChatMessage):
         return ""
+    if isinstance(message.content, list) and any(map(is_placeholder, message.content)):
+        said = [block for block in message.content if not is_placeholder(block)]
+        message = message.model_copy(update={"content": said})
     return _storable(message.text, MAX_SEARCHABLE_CHARS)
 
 
@@ -163,10 +174,10 @@ def to_messages(value: object, *, role: type[HumanMessage | AIMessage]) -> list[
     raise TypeError(f"expected a string, a message or messages, not {type(value).__name__}: {value!r:.80}")
 
 
-def _fields(message: BaseMessage) -> Json:
+def _fields(message: BaseMessage) -> dict[str, Any]:
     try:
         given = message.model_dump()
-        return jsonable({name: value for name, value in given.items() if not _is_left_out(name, value)})
+        return {name: jsonable(value) for name, value in given.items() if not _is_left_out(name, value)}
     except (RecursionError, ValueError) as cause:  # pydantic's error for circular references
         raise InvalidInputError(f"a message of type {message.type!r} cannot be stored as JSON: {cause}") from cause
 
@@ -232,7 +243,11 @@ def _with_text(message: BaseMessage, text: str) -> str | list[str | dict[str, ob
     """The content with its text blocks replaced by a single one; images and other blocks stay."""
     if isinstance(message.content, str):
         return text
-    others = [block for block in message.content if isinstance(block, dict) and block.get("type") != "text"]
+    others = [
+        block
+        for block in message.content
+        if isinstance(block, dict) and (block.get("type") != "text" or is_placeholder(block))
+    ]
     return [{"type": "text", "text": text}, *others]
 
 

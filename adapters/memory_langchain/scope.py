@@ -1,7 +1,9 @@
 """Resolves user, conversation and agent of a call, for every class of this package.
 
 Each key is looked up in this order, and the first place that has it wins. `None` or an empty value there is an error;
-the lookup does not continue:
+the lookup does not continue. One exception: LangGraph's server without authentication, such as `langgraph dev`, puts an
+empty `user_id` into the configuration of every run that names none; if the constructor or the handle names a user, that
+is the user.
 
 1. the context of the run (LangGraph's `context=`: a dataclass, a pydantic model or a mapping),
 2. `config["configurable"]`,
@@ -21,6 +23,7 @@ model then comes from its spaces too, while conversations are stored in the user
 
 from __future__ import annotations
 
+import sys
 import uuid
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
@@ -46,6 +49,9 @@ _RUNTIME: Final = "__pregel_runtime"
 """Key of a LangGraph run's `Runtime` (langgraph 1.2, `_internal/_constants.py`); read without importing LangGraph."""
 _AUTHENTICATED: Final = "langgraph_auth_user"
 """Key of the user whom LangGraph's server authenticated (langgraph 1.2, `pregel/main.py`)."""
+
+_AUTHENTICATED_ID: Final = "langgraph_auth_user_id"
+"""Key of that user's name; it is all that some versions pass on to scheduled runs. Empty without authentication."""
 
 _ABSENT: Final = object()
 
@@ -127,6 +133,8 @@ class ScopeResolver:
         configurable: Mapping[str, object] = {} if config is None else config.get("configurable") or {}
         if context is None:
             context = getattr(configurable.get(_RUNTIME), "context", None)
+        if self._is_of_server_without_users(configurable):
+            configurable = {name: value for name, value in configurable.items() if name not in USER_KEYS}
         places = (context, configurable)
         reach = self._reached(self._user(places, _authenticated(configurable)), context)
         own = reach.own if isinstance(reach, SharedMemory) else reach
@@ -139,6 +147,12 @@ class ScopeResolver:
         agent = self._named("agent", places, AGENT_KEYS, self.agent_id, own.scope.agent)
         own.bind(session=session, agent=agent)  # raises if they contradict the handle
         return CallScope(own, own.scope.user or "", session, agent, reach)
+
+    def _is_of_server_without_users(self, configurable: Mapping[str, object]) -> bool:
+        """Whether the empty user of a run is the server's, and the developer has named one."""
+        is_empty = all(configurable.get(name) == "" for name in USER_KEYS)
+        is_open = _AUTHENTICATED in configurable and _authenticated(configurable) is None
+        return is_empty and is_open and self.default("user") is not None
 
     def _user(self, places: Iterable[object], authenticated: str | None) -> str:
         bound = None if self.handle is None else self.handle.scope.user
@@ -211,10 +225,20 @@ def _look_up(place: object, name: str) -> object:
 
 
 def _authenticated(configurable: Mapping[str, object]) -> str | None:
-    """The user whom the server authenticated, or `None` if it has no authentication (the user name is then "")."""
+    """The user whom the server authenticated, or `None` if it has no authentication.
+
+    Raises:
+        ScopeError: It has, and the user has no name: nobody knows whose memory that is.
+    """
     user = configurable.get(_AUTHENTICATED)
-    if user is None:
-        return None
+    if user is None or _is_nobody(user):
+        name = configurable.get(_AUTHENTICATED_ID)
+        return as_key(_AUTHENTICATED_ID, name) if name else None
     identity = _look_up(user, "identity")
-    named = None if identity is _ABSENT else identity
-    return None if named == "" else as_key("the identity of the authenticated user", named)
+    return as_key("the identity of the authenticated user", None if identity is _ABSENT else identity)
+
+
+def _is_nobody(user: object) -> bool:
+    """Whether a user is the one that a server without authentication makes up, in some of its versions."""
+    module = sys.modules.get("starlette.authentication")  # a server has loaded it
+    return module is not None and isinstance(user, module.UnauthenticatedUser)

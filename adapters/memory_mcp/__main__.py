@@ -3,56 +3,50 @@
 from __future__ import annotations
 
 import argparse
-import asyncio
-import socket
+import io
 import sys
 from collections.abc import Sequence
 from functools import partial
 from ipaddress import ip_address
-from typing import Final, NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
-from memory_core import InvalidInputError, Memory, MemoryCoreError, SharedMemory
+from memory_core import BoundMemory, InvalidInputError, Memory, MemoryCoreError, SharedMemory
 from memory_mcp.hook import run_hook
-from memory_mcp.owners import Reach, Served, StaticTokens
-from memory_mcp.server import http_app, memory_server
+from memory_mcp.stopping import INTERRUPTED, run_until_signal
 
-try:
-    import uvicorn
-    from starlette.applications import Starlette
-except ImportError as error:
-    raise ImportError("`memory_mcp` needs the MCP SDK: pip install 'memory-core[mcp]'") from error
-
-_KEEP_ALIVE_SECONDS: Final = 120
-"""How long an idle connection stays open. Agents often pause for longer than uvicorn's default of 5 seconds between two
-calls, and a call that is sent while the server closes the connection fails."""
-_BACKLOG: Final = 2_048
-"""Connections that may wait to be accepted; uvicorn's own default."""
-_GRACE_SECONDS: Final = 2
-"""How long a server that is shutting down waits for clients that keep a stream open."""
+if TYPE_CHECKING:
+    from memory_mcp.owners import Served
 
 
-def main(arguments: Sequence[str] | None = None) -> None:
-    """Serve until the client closes standard input or, over HTTP, until a signal; or process one event as a hook."""
-    given = _parser().parse_args(arguments)
-    try:
-        asyncio.run(answer(given) if given.action == "hook" else serve(given))
-    except MemoryCoreError as failure:
-        _end(str(failure), status=1 if given.action == "hook" else 2)  # for a hook, 2 would stop the client's turn
-    except KeyboardInterrupt:
-        pass  # Ctrl-C is the normal way to stop a server in a terminal
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Serve until the client closes standard input or until a signal, or process one event as a hook.
 
-
-async def answer(given: argparse.Namespace) -> None:
-    """Process the event on standard input, and write the text for the model to standard output.
+    Returns:
+        The exit code: 0 if the work is done or a signal asked the program to end, 130 after Ctrl-C.
 
     Raises:
-        InvalidInputError: The input is not an event.
+        SystemExit: It could not be done; the code is 2, or 1 for a hook.
+    """
+    given = _parser().parse_args(arguments)
+    try:
+        return run_until_signal(answer(given, _event()) if given.action == "hook" else serve(given))
+    except MemoryCoreError as failure:
+        _end(str(failure), status=1 if given.action == "hook" else 2)  # for a hook, 2 would stop the client's turn
+    except KeyboardInterrupt:  # while an event is read, or a module is imported
+        return INTERRUPTED
+
+
+async def answer(given: argparse.Namespace, event: str) -> None:
+    """Process an event, and write the text for the model to standard output.
+
+    Raises:
+        InvalidInputError: It is not an event, or the options name no user.
         StorageError: The memory cannot be opened.
     """
     if given.user is None:
         raise InvalidInputError("a hook serves one user; name the user with --user")
     async with Memory(given.db) as memory:
-        sys.stdout.write(await run_hook(_reached(memory, given, given.user), await asyncio.to_thread(sys.stdin.read)))
+        sys.stdout.write(await run_hook(_reached(memory, given, given.user), event))
 
 
 async def serve(given: argparse.Namespace) -> None:
@@ -62,6 +56,11 @@ async def serve(given: argparse.Namespace) -> None:
         InvalidInputError: The arguments contradict each other.
         StorageError: The memory cannot be opened.
     """
+    # A hook needs none of these, and they take longer to import than a hook takes altogether.
+    from memory_mcp.owners import StaticTokens  # noqa: PLC0415
+    from memory_mcp.server import memory_server  # noqa: PLC0415
+    from memory_mcp.serving import serve_http, serve_stdio  # noqa: PLC0415
+
     tokens = None if given.tokens is None else StaticTokens.from_file(given.tokens)
     if tokens is not None and given.http is None:
         raise InvalidInputError("--tokens works only with --http; over stdio, name the user with --user")
@@ -74,40 +73,26 @@ async def serve(given: argparse.Namespace) -> None:
             served = partial(_reached, memory, given)
         server = memory_server(served, collection=given.collection, tokens=tokens)
         if given.http is None:
-            await server.run_stdio_async()
+            await serve_stdio(server)
         else:
-            await _serve_http(http_app(server, hosts=given.allow_host), *given.http)
+            await serve_http(server, *given.http, hosts=given.allow_host)
 
 
-def _reached(memory: Memory, given: argparse.Namespace, user: str | None) -> Reach:
+def _event() -> str:
+    """What the client writes to standard input. Events and answers are in UTF-8, whatever the locale is."""
+    for stream in (sys.stdin, sys.stdout):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(encoding="utf-8", errors="replace")
+    return sys.stdin.read()
+
+
+def _reached(memory: Memory, given: argparse.Namespace, user: str | None) -> BoundMemory | SharedMemory:
     """What a user reaches: the own memory, and the spaces that the options share."""
     handle = memory.bind(app=given.app, user=given.user).bind(user=user)
     if not given.share:
         return handle
     spaces = {label: memory.bind(app=given.app, user=owner) for label, owner, _ in given.share}
     return SharedMemory(handle, spaces, writable=[label for label, _, is_writable in given.share if is_writable])
-
-
-async def _serve_http(app: Starlette, host: str, port: int) -> None:
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    # asyncio sets TCP_NODELAY only if the socket names its protocol; without it, each answer waits 40 ms for an ACK.
-    with socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP) as listening:
-        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            listening.bind((host, port))
-            listening.listen(_BACKLOG)
-        except OSError as cause:
-            raise InvalidInputError(f"cannot listen on {host} port {port}: {cause.strerror}; choose another") from cause
-        shown = f"[{host}]" if family == socket.AF_INET6 else host
-        sys.stderr.write(f"memory-mcp: http://{shown}:{listening.getsockname()[1]}/mcp\n")
-        sys.stderr.flush()
-        config = uvicorn.Config(
-            app,
-            log_level="warning",
-            timeout_keep_alive=_KEEP_ALIVE_SECONDS,
-            timeout_graceful_shutdown=_GRACE_SECONDS,
-        )
-        await uvicorn.Server(config).serve(sockets=[listening])
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -166,4 +151,4 @@ def _end(reason: str, status: int) -> NoReturn:
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -7,20 +7,16 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Iterator, Mapping
-from datetime import datetime
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final, cast
 
-from memory_core import BoundMemory, InvalidInputError, Message, Role, SharedMemory
+from memory_core import BoundMemory, InvalidInputError, MemoryRecord, Message, SharedMemory
+from memory_mcp.transcript import read_transcript
 
-_MAX_MESSAGES: Final = 200
-"""Messages read from the end of a transcript. Earlier messages were remembered when their own turn ended."""
-_NOT_SAID: Final = ("isMeta", "isSidechain", "isCompactSummary", "isApiErrorMessage")
-"""Marks of entries that Claude Code writes itself, such as the summary that replaces a long conversation."""
-_OUTPUTS: Final = ("<local-command-", "<bash-stdout>", "<bash-stderr>")
-"""What the text of an entry begins with that is the output of a command."""
-_ROLES: Final[Mapping[object, Role]] = {"user": "user", "assistant": "assistant"}
+_AT_ONCE: Final = 200
+"""Messages that are stored together. A client stops a hook that takes too long; the next call continues after what was
+stored."""
 
 Event = Mapping[str, object]
 
@@ -30,11 +26,12 @@ async def run_hook(memory: BoundMemory | SharedMemory, event: str) -> str:
 
     | the event has | action |
     |---|---|
-    | `transcript_path` but no `prompt`, like Claude Code's `Stop` | remember the last messages of the transcript |
+    | `transcript_path` but no `prompt`, like Claude Code's `Stop` | remember the messages of the transcript |
     | `messages`, each with `role` and `content` | remember these messages |
     | `prompt`, like Claude Code's `UserPromptSubmit` | return the memories that are relevant to the prompt |
 
-    A message is remembered once, no matter how often its transcript is passed in.
+    A message is remembered once, no matter how often its transcript is passed in. The messages of the conversation that
+    the event is from are not returned, because the model can see them.
 
     Args:
         memory: A handle that is bound to a user, or a `SharedMemory`, whose spaces are recalled too.
@@ -45,51 +42,34 @@ async def run_hook(memory: BoundMemory | SharedMemory, event: str) -> str:
     """
     given = _object(event)
     prompt, transcript, messages = (given.get(name) for name in ("prompt", "transcript_path", "messages"))
+    session = _session(given)
     if isinstance(prompt, str):
-        return (await memory.recall(prompt)).text
+        return await _recalled(memory, prompt, session)
     if messages is not None:
-        await memory.remember(cast("list[Mapping[str, object]]", messages), session=_session(given))
+        await memory.remember(cast("list[Mapping[str, object]]", messages), session=session)
     elif isinstance(transcript, str):
-        said = await asyncio.to_thread(lambda: list(_messages(Path(transcript).expanduser())))
-        await memory.remember(said[-_MAX_MESSAGES:], session=_session(given))
+        said = await asyncio.to_thread(read_transcript, Path(transcript))
+        await _remember(memory, said, session)
     else:
         raise InvalidInputError("the event must have 'prompt', 'messages' or the 'transcript_path' of a conversation")
     return ""
 
 
-def _messages(transcript: Path) -> Iterator[Message]:
-    """The messages of the user and the model in a Claude Code transcript, oldest first."""
-    try:
-        lines = transcript.read_text(encoding="utf-8").split("\n")  # texts contain other separators, such as U+2028
-    except (OSError, UnicodeDecodeError) as cause:
-        raise InvalidInputError(f"the transcript {str(transcript)!r} cannot be read: {cause}") from cause
-    for line in lines:
-        entry: Event = _object(line) if line.strip() else {}
-        message = entry.get("message")
-        role = _ROLES.get(entry.get("type"))
-        if role is None or not isinstance(message, Mapping) or any(entry.get(mark) for mark in _NOT_SAID):
-            continue
-        text = _text(cast("Event", message).get("content"))
-        if text and not text.startswith(_OUTPUTS):
-            key = entry.get("uuid")
-            yield Message(text, role=role, id=key if isinstance(key, str) else None, occurred_at=_moment(entry))
+async def _recalled(memory: BoundMemory | SharedMemory, prompt: str, session: str | None) -> str:
+    own = memory.own if isinstance(memory, SharedMemory) else memory
+    owner = own.scope.app, own.scope.user
+
+    def is_shown(record: MemoryRecord) -> bool:
+        return session is not None and record.session == session and (record.app, record.user) == owner
+
+    return (await memory.recall(prompt, without=is_shown)).text
 
 
-def _text(content: object) -> str:
-    """The spoken text, without tool calls, tool results and thoughts."""
-    if isinstance(content, str):
-        return content.strip()
-    blocks = cast("list[object]", content) if isinstance(content, list) else []
-    parts = [cast("Event", block) for block in blocks if isinstance(block, Mapping)]
-    return "\n".join(str(part.get("text", "")) for part in parts if part.get("type") == "text").strip()
-
-
-def _moment(entry: Event) -> datetime | None:
-    try:
-        moment = datetime.fromisoformat(str(entry.get("timestamp")))
-    except ValueError:
-        return None
-    return moment if moment.tzinfo else None
+async def _remember(memory: BoundMemory | SharedMemory, said: Sequence[Message], session: str | None) -> None:
+    """Remember a conversation, in parts if they can be told apart without the messages around them."""
+    step = _AT_ONCE if all(message.id is not None for message in said) else max(len(said), 1)
+    for start in range(0, len(said), step):
+        await memory.remember(said[start : start + step], session=session)
 
 
 def _session(event: Event) -> str | None:
@@ -101,7 +81,7 @@ def _object(text: str) -> Event:
     try:
         value: object = json.loads(text)
     except (ValueError, RecursionError) as cause:
-        raise InvalidInputError("an event is one JSON object, and a transcript is one JSON object per line") from cause
+        raise InvalidInputError("an event is one JSON object") from cause
     if not isinstance(value, dict):
-        raise InvalidInputError("an event is one JSON object, and a transcript is one JSON object per line")
+        raise InvalidInputError("an event is one JSON object")
     return cast("Event", value)

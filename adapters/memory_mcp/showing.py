@@ -10,6 +10,7 @@ from typing import Final
 from memory_core import Hit, MemoryRecord, SharedMemory
 from memory_mcp.owners import Reach
 from memory_mcp.values import (
+    DeleteAnswer,
     FoundMemory,
     HistoryAnswer,
     SearchAnswer,
@@ -86,6 +87,16 @@ def text_of_stored(memory: StoredMemory) -> str:
         f"{f'Shared in: {_name(memory.space)}{chr(10)}' if memory.space else ''}"
         f"Type: {_name(memory.metadata.type)}\n"
         f"Importance: {memory.metadata.importance:g}"
+    )
+
+
+def text_of_deleted(answer: DeleteAnswer) -> str:
+    """What was deleted, and whether the files are clean of it."""
+    if answer.filesClean:
+        return "Deleted."
+    return (
+        "Deleted: nothing finds it any more. But files of the memory may contain its text for now, for example because "
+        "another program is reading an older state of them. The next deletion removes it from them as well."
     )
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Annotated, Any, Final
 
 from memory_core import BoundMemory, MemoryCoreError, MemoryRecord, Message, SharedMemory, StorageError, Where
+from memory_core.adapting import scrubbed
 from memory_mcp.operations import change, conditions, shelf, store, store_in, supersede
 from memory_mcp.owners import Owner, Reach, own
 from memory_mcp.showing import (
@@ -16,6 +17,7 @@ from memory_mcp.showing import (
     milliseconds,
     space_of,
     stored,
+    text_of_deleted,
     text_of_history,
     text_of_search,
     text_of_stored,
@@ -265,9 +267,12 @@ class MemoryTools:
         self,
         id: MemoryId,  # noqa: A002  (as in `memory_store`)
     ) -> Annotated[CallToolResult, DeleteAnswer]:
-        """Delete a memory for good, for example because somebody asked to be forgotten."""
-        await self.owner().delete(id)
-        return _answer(DeleteAnswer(id=id), "Deleted.")
+        """Delete a memory for good, for example because somebody asked to be forgotten. Its text is then in no file of
+        the memory either, unless the answer says otherwise."""
+        reach = self.owner()
+        await reach.delete(id)
+        answer = DeleteAnswer(id=id, filesClean=await scrubbed(reach.memory))
+        return _answer(answer, text_of_deleted(answer))
 
     def _shelf(self, collection: str | None) -> BoundMemory:
         return shelf(own(self.owner()), collection or self.collection)

@@ -227,6 +227,9 @@ class DeleteAnswer(BaseModel):
 
     id: str
     deleted: Literal[True] = True
+    filesClean: bool  # noqa: N815
+    """Whether no file contains its text any more; a reader of an older state, in any process, keeps it until the next
+    deletion, and a server of another store until it tidies up."""
 
 
 def complaints(failure: ValidationError) -> str:

@@ -17,6 +17,7 @@ from typing import Any, Final
 
 from memory_core import AsyncMemoryBank, BoundMemory, Memory, MemoryCoreError
 from memory_core.adapting import reason_for_log
+from memory_spade.memory.deadline import DEFAULT_SECONDS, Deadline, checked_seconds
 
 logger = logging.getLogger(__name__)
 
@@ -40,6 +41,11 @@ class BankProvider(BaseLLMProvider):
         memory: A handle for the banks, bound to a user; by default a memory that lives as long as the process.
         max_entries: See `MemoryBank`.
         compression_threshold: See `MemoryBank`.
+        memory_timeout: How many seconds a model request waits for the bank. Then it is sent without the bank, and the
+            steps are added when the memory answers again.
+
+    Raises:
+        TypeError: `memory_timeout` is not a number above 0.
     """
 
     def __init__(
@@ -49,10 +55,12 @@ class BankProvider(BaseLLMProvider):
         *,
         max_entries: int = 6,
         compression_threshold: int = 6,
+        memory_timeout: float = DEFAULT_SECONDS,
     ) -> None:
         self.provider = provider
         self._memory = Memory(":memory:", embedder=None).bind(user="bank") if memory is None else memory
         self._limits = (max_entries, compression_threshold)
+        self._deadline = Deadline(checked_seconds("memory_timeout", memory_timeout), "a bank")
         self._tasks: OrderedDict[str, tuple[AsyncMemoryBank, set[_Known]]] = OrderedDict()
         """The bank of each conversation, and the calls that it contains."""
 
@@ -79,12 +87,23 @@ class BankProvider(BaseLLMProvider):
 
     async def _kept(self, context: ContextManager, conversation_id: str) -> str:
         bank, known = self._task(conversation_id)
-        try:
-            for call, name, arguments, result in _calls(context.get_conversation_history(conversation_id)):
-                if call not in known:
+        new = [call for call in _calls(context.get_conversation_history(conversation_id)) if call[0] not in known]
+        known.update(call for call, *_ in new)  # now, because adding them may take longer than this request waits
+
+        async def add() -> None:
+            missing = list(new)
+            try:
+                while missing:
+                    _, name, arguments, result = missing[0]
                     await bank.add_step(name, arguments, result, failed=result.startswith(_FAILED))
-                    known.add(call)
-            return await bank.prompt_block()
+                    del missing[0]
+            finally:
+                known.difference_update(call for call, *_ in missing)  # the next request tries again
+
+        try:
+            if new:
+                await self._deadline.write("adding steps to a bank", add)
+            return await self._deadline.read("reading a bank", bank.prompt_block)
         except MemoryCoreError as error:
             logger.error("an agent goes on without its bank: %s", reason_for_log(error))  # noqa: TRY400  (may quote)
             return ""

@@ -47,7 +47,8 @@ class MemoryBehaviour(CyclicBehaviour):
     any other sender, its session is the thread, else FIPA's conversation id, else `peer:<bare JID>`. In a room, the
     author is the nick and the session `room:<JID of the room>`. Its `data["metadata"]` is the metadata of the message,
     its `data["receivers"]` names the agents that received it. Errors of the memory are logged: they delay no message
-    and end no behaviour, only the call of `run` in which they were raised.
+    and end no behaviour, only the call of `run` in which they were raised. A memory that hangs delays a message by the
+    agent's `memory_timeout`; it is remembered later, when the memory answers again.
     """
 
     agent: Any  # of the application's own class, which SPADE sets
@@ -82,14 +83,16 @@ class MemoryBehaviour(CyclicBehaviour):
         The message itself and earlier questions similar to it are left out. Errors are logged, and nothing is recalled.
         """
         agent = self._owner()
-        return await recalled(lambda: agent.home.base(agent.peer_of(message)), message.body or "", agent.recall_options)
+        home, peer = agent.home, agent.peer_of(message)
+        query, options = message.body or "", agent.recall_options
+        return await recalled(lambda: home.reached(home.base, peer), query, options, home.deadline)
 
     async def run(self) -> None:
         """Listen."""
         await self.receive(timeout=10)
 
     async def receive(self, timeout: float | None = None) -> Message | None:  # noqa: ASYNC109  (spade's signature)
-        """See `CyclicBehaviour.receive`; the message is in the memory when this returns."""
+        """See `CyclicBehaviour.receive`; the message is in the memory when this returns, unless the memory hangs."""
         message = await super().receive(timeout)
         if message is not None:
             peer = self._owner().peer_of(message)
@@ -97,7 +100,7 @@ class MemoryBehaviour(CyclicBehaviour):
         return message
 
     async def send(self, msg: Message) -> None:
-        """See `CyclicBehaviour.send`; the message is in the memory before it is sent."""
+        """See `CyclicBehaviour.send`; the message is in the memory before it is sent, unless the memory hangs."""
         await self._send_by(super().send, msg)
 
     async def _run(self) -> None:  # SPADE's own hook for behaviours of behaviours
@@ -127,16 +130,21 @@ class MemoryBehaviour(CyclicBehaviour):
         if not (message.body or "").strip() or (isinstance(message, Received) and message.is_error):
             return
         is_sent = author == agent.address and not is_of_room(message)
+        receiver = peer if is_sent and peer else agent.address
         try:
-            memory = agent.home.own(peer)  # a message is shared only on purpose
             draft = _draft(
                 message, agent=agent.address, peer=peer, author=author, is_own=is_sent or agent.is_own_nick(message)
             )
-            if not isinstance(memory, BoundMemory):
-                await memory.add(draft)
-                return
-            receiver = peer if is_sent and peer else agent.address
-            await keep(memory, draft, receiver=receiver, message_id=message.get_metadata(MESSAGE_ID) or "")
+            message_id = message.get_metadata(MESSAGE_ID) or ""  # now, because an agent in this process may change it
+
+            async def store() -> None:
+                memory = await agent.home.reached(agent.home.own, peer)  # a message is shared only on purpose
+                if isinstance(memory, BoundMemory):
+                    await keep(memory, draft, receiver=receiver, message_id=message_id)
+                else:
+                    await memory.add(draft)
+
+            await agent.home.deadline.write("remembering a message", store)
         except MemoryCoreError as error:
             reason = reason_for_log(error)  # without the traceback, whose messages may quote
             logger.error("an agent goes on without remembering a message: %s", reason)  # noqa: TRY400

@@ -42,6 +42,7 @@ from memory_core.adapting import (
     remembered_block,
 )
 from memory_spade.conversation import session_of
+from memory_spade.memory.exceptions import MemoryTimeoutError
 from memory_spade.memory.home import Grants, Home
 from memory_spade.recalling import recalled
 
@@ -58,6 +59,7 @@ logger = logging.getLogger(__name__)
 
 MAX_NOTES: Final = 20
 """Most notes of a conversation that are added to the prompt, the newest ones."""
+_READING: Final = (SEARCH_MEMORIES, LIST_MEMORIES)
 
 
 class Remembering(Protocol):
@@ -184,23 +186,32 @@ class MemoryTool(LLMTool):
         turn, home = _running.get(), self._agent.home
         if turn is None or turn.agent != self._agent.address:
             return f"{self.name} failed: no conversation is running, so the owner of the memory is unknown"
+        within = home.deadline.read if self._tool in _READING else home.deadline.write
         try:
-            notes = home.notes(turn.peer)
-            if self._tool is REMEMBER_INTERACTION_INFO and notes is not None:
-                return await notes.aadd_information(turn.session, Arguments(arguments).text("information"))
-            memory = home.base(turn.peer)
-            context = ToolContext(memory=memory, agent=turn.agent, session=turn.session, author=turn.peer)
-            return await _counted(memory, await self._tool(context, arguments))
+            return await within(f"the tool {self.name}", lambda: self._result(turn, arguments))
+        except MemoryTimeoutError as error:
+            later = "" if self._tool in _READING else "; it may still be done later, so do not repeat it"
+            return f"{self.name} failed: {error}{later}"
         except MemoryCoreError as error:
             return f"{self.name} failed: {error}"
 
+    async def _result(self, turn: Turn, arguments: Mapping[str, object]) -> str:
+        home = self._agent.home
+        notes = home.notes(turn.peer)
+        if self._tool is REMEMBER_INTERACTION_INFO and notes is not None:
+            return await notes.aadd_information(turn.session, Arguments(arguments).text("information"))
+        memory = await home.reached(home.base, turn.peer)
+        context = ToolContext(memory=memory, agent=turn.agent, session=turn.session, author=turn.peer)
+        return await _counted(memory, await self._tool(context, arguments))
 
-def _offered(agent: Remembering, tools: list[LLMTool] | None, turn: Turn) -> list[LLMTool] | None:
+
+async def _offered(agent: Remembering, tools: list[LLMTool] | None, turn: Turn) -> list[LLMTool] | None:
     """The tools of one call of the model, with what is shared with the agent at that moment."""
-    if not tools or not agent.home.grants.spaces:
+    home = agent.home
+    if not tools or not home.grants.spaces:
         return tools
     try:
-        memory = agent.home.base(turn.peer)
+        memory = await home.deadline.read("offering tools", lambda: home.reached(home.base, turn.peer))
     except MemoryCoreError:  # the tool itself will tell the model
         return tools
     return [tool.offered_for(memory) if isinstance(tool, MemoryTool) else tool for tool in tools]
@@ -249,7 +260,7 @@ class RecallingProvider(BaseLLMProvider):
             or turn.grants is not self._agent.home.grants
         ):
             turn = await begin(self._agent, context, conversation_id)
-        offered = _offered(self._agent, tools, turn)
+        offered = await _offered(self._agent, tools, turn)
         response = await self.provider.get_llm_response(
             _reminded(context, turn), offered, conversation_id, output_schema
         )
@@ -267,18 +278,20 @@ async def begin(agent: Remembering, context: ContextManager, conversation_id: st
     message: Any = next((said for said in reversed(history) if said["role"] == "user"), {})
     sender, said = message.get("sender"), str(message.get("content") or "")
     peer = agent.peer_at(JID(sender)) if isinstance(sender, str) else None
-    session, grants = session_of(conversation_id, peer), agent.home.grants
+    home = agent.home
+    session, grants = session_of(conversation_id, peer), home.grants
     noted: list[str] = []
     memories = ""
     try:
-        notes = agent.home.notes(peer) if agent.inject_memories else None
+        notes = home.notes(peer) if agent.inject_memories else None
         if notes is not None:
-            noted = await notes.aget_information(session, last=MAX_NOTES)
+            noted = await home.deadline.read("reading notes", lambda: notes.aget_information(session, last=MAX_NOTES))
     except MemoryCoreError as error:
         reason = reason_for_log(error)  # without the traceback, whose messages may quote
         logger.error("an agent answers without its notes: %s", reason)  # noqa: TRY400
     if agent.agent_base_memory is not None and agent.inject_memories:
-        memories = (await recalled(lambda: agent.home.base(peer), said, recall_options(agent, noted))).text
+        options = recall_options(agent, noted)
+        memories = (await recalled(lambda: home.reached(home.base, peer), said, options, home.deadline)).text
     block = "\n".join(filter(None, (remembered_block(noted, []), memories)))
     return Turn(
         agent=agent.address, conversation_id=conversation_id, session=session, peer=peer, grants=grants, block=block

@@ -33,6 +33,7 @@ from memory_spade.conversation import (
     sender_of,
 )
 from memory_spade.memory import MemoryBackend
+from memory_spade.memory.deadline import DEFAULT_SECONDS
 from memory_spade.memory.flags import Flag, StrPath, read_flags
 from memory_spade.memory.home import Home, Owner
 
@@ -70,6 +71,8 @@ class MemoryMixin(Agent):
         inject_memories: Before each model call, add the notes of the conversation and at most this many long-term
             memories that are relevant to the last message to the prompt of that call. 0 adds nothing.
         recall: Recall options: budget, conditions, mode and so on.
+        memory_timeout: How many seconds a behaviour, tool, start or stop of the agent waits for one call of its memory.
+            Then it goes on without. A write is completed when the memory answers again, while the agent runs.
 
     Raises:
         TypeError: A flag has an invalid value or is passed by position, a keyword is unknown, or the bases of the
@@ -98,6 +101,7 @@ class MemoryMixin(Agent):
         memory_editing: bool = False,
         inject_memories: int = 5,
         recall: RecallOptions = DEFAULT_RECALL,
+        memory_timeout: float = DEFAULT_SECONDS,
         **kwargs: Any,
     ) -> None:
         check_arguments(type(self), MemoryMixin, args, kwargs)
@@ -113,7 +117,7 @@ class MemoryMixin(Agent):
             memory_path=memory_path,
             memory=memory,
         )
-        self.home = Home(self.address, places, owner)
+        self.home = Home(self.address, places, owner, memory_timeout)
         self.share(shared, writable=writable)
         # LLMAgent declares attributes of these names with its own types; here they are `AgentInteractionMemory` and
         # `AgentBaseMemory` of `memory_spade.memory`, or None.
@@ -218,22 +222,28 @@ class MemoryMixin(Agent):
     register_tool = add_tool
 
     async def start(self, auto_register: bool = True) -> None:  # noqa: FBT001, FBT002  (spade's signature)
-        """Open the memory, then start the agent. If either fails, memory and connection are closed again."""
+        """Open the memory, then start the agent. If either fails, memory and connection are closed again.
+
+        An agent whose memory takes longer than `memory_timeout` to open starts without it, and has it once it is open.
+        """
         try:
-            await self.home.open()
+            await self.home.begin()
             await super().start(auto_register=auto_register)
         except BaseException:  # also if the start is cancelled: nothing may stay open
-            await self.home.close()
+            await self.home.end()
             if self.client is not None:
                 await self.client.disconnect()  # `stop` disconnects only agents that were started completely
             raise
 
     async def stop(self) -> None:
-        """Stop the agent, then close the memories it opened. May be called twice."""
+        """Stop the agent, complete late writes, and close the memories it opened. May be called twice.
+
+        A memory that hangs delays this by at most `memory_timeout` for the writes, and as long for the closing.
+        """
         try:
             await super().stop()
         finally:
-            await self.home.close()
+            await self.home.end()
 
     def _has_model(self) -> bool:
         return "llm_behaviour" in vars(self)

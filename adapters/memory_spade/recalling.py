@@ -3,22 +3,29 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import Final
 
 from memory_core import Recalled, RecallOptions
 from memory_core.adapting import AgentMemory, cut_query, reason_for_log, recall_with
+from memory_spade.memory.deadline import Deadline
 
 logger = logging.getLogger(__name__)
 
 NOTHING: Final = Recalled("", (), ())
 
 
-async def recalled(memory: Callable[[], AgentMemory], query: str, options: RecallOptions) -> Recalled:
-    """Recall memories for a prompt; errors, also those of functions in the options, are logged, and nothing is
-    recalled."""
+async def recalled(
+    memory: Callable[[], Awaitable[AgentMemory]], query: str, options: RecallOptions, deadline: Deadline
+) -> Recalled:
+    """Recall memories for a prompt; errors, also those of functions in the options and a deadline that is exceeded, are
+    logged, and nothing is recalled."""
+
+    async def recall() -> Recalled:
+        return await recall_with(await memory(), cut_query(query), options)
+
     try:
-        return await recall_with(memory(), cut_query(query), options)
+        return await deadline.read("recalling memories", recall)
     except Exception as error:  # noqa: BLE001  (a function of the application may raise anything)
         reason = reason_for_log(error)  # without the traceback, whose messages may quote
         logger.error("an agent answers without its memory: %s", reason)  # noqa: TRY400

@@ -22,9 +22,9 @@ from memory_core.app.command import Answer, Door
 from memory_core.app.settings import embedder_of
 from memory_core.handle import BoundMemory
 from memory_core.memory import Memory
-from memory_core.progress import Progress, ProgressCallback
 from memory_core.protocols import Embedder
 from memory_core.transfer.migrate import exists, is_server
+from memory_core.values.progress import Progress, ProgressCallback
 
 SINGLE: Final = 100
 """Adds, synced writes and searches that are measured one by one."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 import os
+import signal
 import sys
 from collections.abc import Awaitable, Callable, Generator, Mapping
 from contextlib import contextmanager
@@ -25,8 +26,8 @@ from memory_core.app.settings import NONE, Settings, embedder_of, settings
 from memory_core.errors import InvalidInputError, StoreUnavailableError
 from memory_core.handle import BoundMemory
 from memory_core.memory import Memory
-from memory_core.progress import ProgressCallback, progress_bar
 from memory_core.transfer.migrate import exists, is_server, memory_at
+from memory_core.values.progress import ProgressCallback, progress_bar
 
 File = Annotated[
     str | None,
@@ -128,7 +129,8 @@ class Door:
             return
         if not sys.stdin.isatty():
             raise InvalidInputError("this cannot be undone, and nobody is there to ask; confirm it with --yes")
-        typer.confirm(showing.line(question, 1_000), abort=True, err=True)
+        with _interruptible():
+            typer.confirm(showing.line(question, 1_000), abort=True, err=True)
 
     @contextmanager
     def progress(self, title: str) -> Generator[ProgressCallback]:
@@ -138,6 +140,22 @@ class Door:
             return
         with progress_bar(showing.line(title)) as tell:
             yield tell
+
+
+@contextmanager
+def _interruptible() -> Generator[None]:
+    """Let Ctrl-C end a question that blocks the event loop: asyncio's own handler waits for the loop."""
+    before = signal.getsignal(signal.SIGINT)
+    if before is not signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        yield
+    except typer.Abort as end:
+        if isinstance(end.__context__, KeyboardInterrupt):
+            raise KeyboardInterrupt from end
+        raise
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 Work = Callable[..., Awaitable[Answer]]
@@ -180,10 +198,7 @@ async def _carried_out(work: Work, door: Door, given: Mapping[str, Any], *, as_j
             if sys.stdout.isatty() and not as_json:
                 showing.console().clear()
             _print(answer, as_json=as_json)
-            try:
-                await asyncio.sleep(answer.every)
-            except asyncio.CancelledError:  # Ctrl-C, which is how watching ends
-                return answer.code
+            await asyncio.sleep(answer.every)
             answer = await work(door, **given)
     finally:
         await door.close()

@@ -17,8 +17,8 @@ from memory_core.app import showing
 from memory_core.app.command import Answer, Door
 from memory_core.errors import MemoryCoreError
 from memory_core.handle import settled
-from memory_core.progress import Progress
 from memory_core.transfer.migrate import insist_on_existing, is_server
+from memory_core.values.progress import Progress
 
 LEAST_FREE_BYTES: Final = 64 * 1024 * 1024
 """Free space below which writes may fail soon."""
@@ -53,7 +53,7 @@ async def doctor(
     except MemoryCoreError as error:
         found.append(Problem(showing.sentence(error)))
     rows = [("repaired" if each.repaired else "wrong", each.problem) for each in found]
-    view = showing.table(("", "problem"), rows) if found else Text("nothing is wrong")
+    view = showing.table(("", "problem"), rows, most=showing.MAX_SENTENCE_CHARS) if found else Text("nothing is wrong")
     left = any(not each.repaired for each in found)
     return Answer({"problems": [asdict(each) for each in found]}, view, 1 if left else 0)
 

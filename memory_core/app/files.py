@@ -21,12 +21,13 @@ from memory_core.app.command import Answer, Door, Yes
 from memory_core.app.importing import EXPORTERS, LOSSLESS, entry_of, targets
 from memory_core.app.settings import NONE, WAYS, embedder_of
 from memory_core.errors import InvalidInputError
-from memory_core.importing import Exporter
 from memory_core.memory import Memory
-from memory_core.models import Scope, utc_now
+from memory_core.models import Scope
 from memory_core.storage.shared.transfer import Carried
+from memory_core.transfer.importing import Exporter
 from memory_core.transfer.jsonl import export_jsonl, export_records
 from memory_core.transfer.migrate import insist_on_existing, memory_at, migrate
+from memory_core.values.times import utc_now
 
 Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace an existing file.")]
 
@@ -112,8 +113,8 @@ def _new_path(name: str, *, overwrite: bool) -> Generator[Path]:
 
 
 def _is_memory(path: Path) -> bool:
-    from memory_core.storage.sqlite.codec import file_problems_explained  # noqa: PLC0415  (for files only)
     from memory_core.storage.sqlite.files import file_header  # noqa: PLC0415  (for files only)
+    from memory_core.storage.sqlite.problems import file_problems_explained  # noqa: PLC0415  (for files only)
     from memory_core.storage.sqlite.schema import APPLICATION_ID  # noqa: PLC0415
 
     with file_problems_explained(f"the file {str(path)!r}"):
@@ -187,7 +188,9 @@ async def reembed(
     if name != door.settings.embedder:
         showing.note(f"name it from now on: --embedder {name}, or MEMORY_CORE_EMBEDDER={name}")
     made_by = asdict(embedder.fingerprint)
-    return Answer({"vectors": count, "embedder": made_by}, Text(f"{count} vectors computed by {made_by['name']}"))
+    return Answer(
+        {"vectors": count, "embedder": made_by}, Text(f"{count} vectors computed by {showing.line(made_by['name'])}")
+    )
 
 
 async def check(door: Door) -> Answer:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from importlib.metadata import entry_points
 from pathlib import Path
 from typing import IO, Annotated, Any, Final
@@ -16,15 +16,17 @@ from rich.text import Text
 
 from memory_core.app import showing
 from memory_core.app.command import Answer, Door, DryRun
-from memory_core.draft_to_record import check_draft
+from memory_core.app.settings import Settings
 from memory_core.errors import InvalidInputError
 from memory_core.handle import BoundMemory
-from memory_core.importing import Found, Importer, Refused, fields_of, file_at
 from memory_core.memory import Memory
 from memory_core.models import STATES, Draft, MemoryRecord, Scope
-from memory_core.progress import Progress, ProgressCallback
+from memory_core.records.draft_to_record import check_draft
+from memory_core.transfer.importing import Found, Importer, Refused, fields_of, file_at, lines_of, name_of
 from memory_core.transfer.jsonl import import_jsonl
 from memory_core.transfer.migrate import exists
+from memory_core.values.checks import check_key, shown
+from memory_core.values.progress import Progress
 from memory_core.where.value import Where
 
 IMPORTERS: Final = "memory_core.importers"
@@ -36,6 +38,8 @@ BATCH: Final = 256
 MAX_SHOWN: Final = 10
 """Refusals that are printed; `--json` has all of them."""
 LINES: Final = "lines"
+_FRAME_LINES: Final = 2
+"""The first and the last line of an export, which are no records."""
 EXAMPLE: Final = (
     '{"at": "2026-03-02T09:12:00+01:00", "session": "monday", "author": "Ann", "text": "The tide turns at noon"}'
 )
@@ -102,11 +106,26 @@ async def import_(
         str,
         typer.Option("--format", help="What the source is; `memory-core formats` lists them.", autocompletion=sources),
     ] = LOSSLESS,
+    user_key: Annotated[
+        str | None,
+        typer.Option("--user-key", metavar="KEY", help="The metadata that names the user of each memory."),
+    ] = None,
+    one_user: Annotated[
+        bool, typer.Option("--one-user", help="Everything becomes --user's, also what the source gives to others.")
+    ] = False,
     dry_run: DryRun = False,
 ) -> Answer:
-    """Bring in what `export` or another program wrote. Importing twice adds nothing."""
+    """Bring in what `export` or another program wrote. Importing twice adds nothing.
+
+    Users that the source names are owners of their own; what names none is --user's.
+    """
+    if format_ == LOSSLESS and (user_key is not None or one_user):
+        raise InvalidInputError("an export names the owner of each memory, so --user-key and --one-user are for others")
+    if user_key is not None and one_user:
+        raise InvalidInputError("--user-key names many users and --one-user one; give only one of them")
     if format_ != LOSSLESS:
-        return await _carried(door, [(source, entry_of(IMPORTERS, format_))], dry_run=dry_run)
+        owners = _Owners(door.settings, user_key=user_key, one_user=one_user)
+        return await _carried(door, [(source, entry_of(IMPORTERS, format_))], owners, dry_run=dry_run)
     if dry_run and not exists(door.settings.file):
         async with Memory(":memory:", embedder=None) as nothing:
             return await _lossless(door, nothing, source, dry_run=True)
@@ -115,10 +134,10 @@ async def import_(
 
 async def _lossless(door: Door, memory: Memory, source: str, *, dry_run: bool) -> Answer:
     with _opened(source) as lines, door.progress("importing") as tell:
-        total = _lines_in(lines)
+        total = max(0, _lines_in(lines) - _FRAME_LINES)
 
         def told(progress: Progress) -> None:
-            tell(Progress(progress.done, max(progress.done, total)))
+            tell(progress if progress.total else Progress(progress.done, total))
 
         done = await import_jsonl(memory, lines, dry_run=dry_run, progress=told)
     said = "would be written" if dry_run else "written"
@@ -137,6 +156,13 @@ def _lines_in(file: IO[bytes]) -> int:
     count = sum(chunk.count(b"\n") for chunk in iter(lambda: file.read(1 << 20), b""))
     file.seek(0)
     return count
+
+
+def _lines_at(path: Path) -> int:
+    """How many lines that are not blank a file has, for a bar; a missing file is reported when it is read."""
+    if not path.expanduser().is_file():
+        return 0
+    return sum(bool(line.strip()) for _, line in lines_of(str(path)))
 
 
 async def ingest(
@@ -158,7 +184,9 @@ async def ingest(
     """
     asked = [] if questions is None else _lines(questions)
     noun = LINES if all(path.suffix.lower() == ".jsonl" for path in sources) else "parts"
-    answer = await _carried(door, [(str(path), _by_suffix(path)) for path in sources], dry_run=dry_run, noun=noun)
+    found = [(str(path), _by_suffix(path)) for path in sources]
+    total = sum(_lines_at(path) for path in sources) if noun == LINES else 0
+    answer = await _carried(door, found, _Owners(door.settings), dry_run=dry_run, noun=noun, total=total)
     if not asked or dry_run:
         return answer
     owner, answers, views = await door.owner(), list[Any](), [answer.view]
@@ -185,11 +213,25 @@ def _lines(path: Path) -> list[str]:
         raise InvalidInputError(f"{path} cannot be read as questions: it is not text in UTF-8 ({error})") from error
 
 
-async def _carried(door: Door, sources: list[tuple[str, Importer]], *, dry_run: bool, noun: str = "memories") -> Answer:
-    intake = _Intake(door, dry_run=dry_run)
+async def _carried(
+    door: Door,
+    sources: list[tuple[str, Importer]],
+    owners: _Owners,
+    *,
+    dry_run: bool,
+    noun: str = "memories",
+    total: int = 0,
+) -> Answer:
+    """Import from sources.
+
+    Args:
+        total: How many memories they have, for a bar; 0 if that is not known.
+    """
+    intake = _Intake(door, owners, dry_run=dry_run)
     with door.progress("importing") as tell:
         for source, importer in sources:
-            await intake.take(importer(source), tell)
+            await intake.take(importer(source), lambda done: tell(Progress(done, max(done, total) if total else 0)))
+        tell(Progress(intake.read, intake.read))
     report = intake.report
     for refused in report.refused[:MAX_SHOWN]:
         showing.note(f"{refused.place}: {refused.reason}")
@@ -197,6 +239,10 @@ async def _carried(door: Door, sources: list[tuple[str, Importer]], *, dry_run: 
         showing.note(f"… and {len(report.refused) - MAX_SHOWN} more")
     if report.refused and noun == LINES:
         showing.note(f"a line is such as {EXAMPLE}")
+    if intake.others:
+        names = ", ".join(f"{app}/{user}" for app, user in sorted(intake.others)[:MAX_SHOWN])
+        more = f" and {len(intake.others) - MAX_SHOWN} more" if len(intake.others) > MAX_SHOWN else ""
+        showing.note(f"the source names their owners: {names}{more} (choose with --app and --user)")
     if report.refused:
         showing.note(f"{len(report.refused)} of {report.read + len(report.refused)} {noun} could not be used")
     new = "would be new" if dry_run else "of them new"
@@ -205,19 +251,55 @@ async def _carried(door: Door, sources: list[tuple[str, Importer]], *, dry_run: 
     return Answer({**asdict(report), "dry_run": dry_run}, view, 1 if report.refused else 0)
 
 
+class _Owners:
+    """Decides whose each memory of a source becomes."""
+
+    def __init__(self, given: Settings, *, user_key: str | None = None, one_user: bool = False) -> None:
+        self.default = Scope(given.app, given.user)
+        self._user_key = user_key
+        self._one_user = one_user
+
+    def of(self, item: Found) -> tuple[Scope, Draft]:
+        """The owner of a memory, and the memory.
+
+        Raises:
+            InvalidInputError: It has no metadata that names its user, or not the name of one.
+        """
+        user, app = item.user, item.app or self.default.app
+        if self._one_user:
+            # Who it belonged to is not lost.
+            data = {**({} if user is None else {"user_id": user}), **item.draft.data}
+            return self.default, replace(item.draft, data=data)
+        if self._user_key is not None:
+            value = item.draft.data.get(self._user_key)
+            user = name_of(value)
+            if user is None:
+                raise InvalidInputError(f"its metadata {self._user_key!r} is {shown(value)}, not the name of a user")
+        owner = Scope(check_key("app", app), check_key("user", user or self.default.user))
+        return owner, item.draft
+
+
 class _Intake:
     """Stores what importers yield, in batches of one owner, and counts."""
 
-    def __init__(self, door: Door, *, dry_run: bool) -> None:
+    def __init__(self, door: Door, owners: _Owners, *, dry_run: bool) -> None:
         self._door = door
+        self._owners = owners
         self._dry_run = dry_run
+        self.others: set[tuple[str, str]] = set()
+        """Other owners than the one of the command."""
         self._waiting: dict[Scope, list[Draft]] = {}
         self._seen: set[tuple[Scope, str]] = set()
         """Source keys of a dry run, which stores none of them."""
         self.report = Report()
 
-    async def take(self, found: AsyncIterator[Found | Refused], tell: ProgressCallback) -> None:
-        """Store everything that an importer yields."""
+    @property
+    def read(self) -> int:
+        """What importers have yielded so far."""
+        return self.report.read + len(self.report.refused)
+
+    async def take(self, found: AsyncIterator[Found | Refused], tell: Callable[[int], None]) -> None:
+        """Store everything that an importer yields, and tell how much that is so far."""
         async for item in found:
             try:
                 self._accept(item)
@@ -225,7 +307,7 @@ class _Intake:
                 self.report.refused.append(Refused(item.place, str(error)))
             for owner in [owner for owner, drafts in self._waiting.items() if len(drafts) == BATCH]:
                 await self._put(owner)
-            tell(Progress(self.report.read, self.report.read))
+            tell(self.read)
         for owner in list(self._waiting):
             await self._put(owner)
 
@@ -233,10 +315,11 @@ class _Intake:
         if isinstance(item, Refused):
             self.report.refused.append(item)
             return
-        given = self._door.settings
-        owner = Scope(item.app or given.app, item.user or given.user)
-        self._waiting.setdefault(owner, []).append(check_draft(item.draft))
+        owner, draft = self._owners.of(item)
+        self._waiting.setdefault(owner, []).append(check_draft(draft))
         self.report.read += 1
+        if owner != self._owners.default:
+            self.others.add((owner.app, owner.user or ""))
 
     async def _put(self, owner: Scope) -> None:
         drafts = self._waiting.pop(owner)

@@ -12,12 +12,12 @@ from rich.text import Text
 from memory_core.all_owners import Operator
 from memory_core.app import showing
 from memory_core.app.command import Answer, Door
-from memory_core.checks import MAX_LIMIT
 from memory_core.errors import RecordNotFoundError
 from memory_core.handle import BoundMemory
-from memory_core.importing import fields_of
 from memory_core.models import STATES, Mode, Order
 from memory_core.recall.values import DEFAULT_CHARS, Considered
+from memory_core.transfer.importing import fields_of
+from memory_core.values.limits import MAX_LIMIT
 from memory_core.where.value import Where
 
 Id = Annotated[str, typer.Argument(metavar="ID", help="The id of a memory, as the other commands print it.")]

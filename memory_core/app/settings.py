@@ -16,9 +16,9 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, Final
 
-from memory_core.checks import shown
 from memory_core.errors import InvalidInputError
 from memory_core.protocols import Embedder
+from memory_core.values.checks import shown
 
 KEYS: Final[Mapping[str, type]] = {"file": str, "app": str, "user": str, "embedder": str}
 DEFAULT_FILE: Final = "memory.db"

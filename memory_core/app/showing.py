@@ -14,14 +14,16 @@ from rich.table import Table
 from rich.text import Text
 
 from memory_core.errors import FingerprintError, ReadOnlyError
-from memory_core.json_values import encode_json
 from memory_core.models import Component, Hit, MemoryRecord
 from memory_core.recall.values import Considered, Reason
+from memory_core.values.json_text import encode_json
 
 PIPE_WIDTH: Final = 200
 """Columns of a table that no terminal shows."""
 MAX_SHOWN_CHARS: Final = 300
 """Characters of a memory in a table; `show` prints all of them."""
+MAX_SENTENCE_CHARS: Final = 2_000
+"""Characters of an error or a problem, whose end says the way out."""
 BAR: Final = 24
 """Columns of the longest bar."""
 _HARMLESS: Final = frozenset("\n\t")
@@ -70,7 +72,8 @@ def console(*, errors: bool = False) -> Console:
 
 def complain(text: str) -> None:
     """Print a sentence on standard error."""
-    console(errors=True).print(Text(f"memory-core: {line(text, 2_000)}", "red" if sys.stderr.isatty() else ""))
+    said = f"memory-core: {line(text, MAX_SENTENCE_CHARS)}"
+    console(errors=True).print(Text(said, "red" if sys.stderr.isatty() else ""))
 
 
 def sentence(error: Exception) -> str:
@@ -85,7 +88,7 @@ def sentence(error: Exception) -> str:
 
 def note(text: str) -> None:
     """Print an aside on standard error, so that it is not part of what a pipe receives."""
-    console(errors=True).print(Text(line(text, 2_000), "dim"))
+    console(errors=True).print(Text(line(text, MAX_SENTENCE_CHARS), "dim"))
 
 
 def as_json(value: object) -> str:
@@ -93,14 +96,14 @@ def as_json(value: object) -> str:
     return encode_json(value).replace("\x7f", "\\u007f")
 
 
-def text(value: object, style: str = "") -> Text:
-    """A cell."""
+def text(value: object, style: str = "", most: int = MAX_SHOWN_CHARS) -> Text:
+    """A cell of at most so many characters."""
     if value is None:
         return Text("")
     if isinstance(value, datetime):
         return Text(moment(value), style)
     shown = f"{value:.2f}" if isinstance(value, float) else str(value)
-    return Text(line(shown), style)
+    return Text(line(shown, most), style)
 
 
 def moment(value: datetime | None) -> str:
@@ -108,13 +111,13 @@ def moment(value: datetime | None) -> str:
     return "" if value is None else value.strftime("%Y-%m-%d %H:%M")
 
 
-def table(head: Sequence[str], rows: Iterable[Sequence[object]]) -> Table:
-    """A table without lines; cells that do not fit are folded, not cut."""
+def table(head: Sequence[str], rows: Iterable[Sequence[object]], *, most: int = MAX_SHOWN_CHARS) -> Table:
+    """A table without lines; cells that do not fit are folded, and cut only after so many characters."""
     found = Table(box=None, header_style="dim", padding=(0, 2, 0, 0))
     for title in head:
-        found.add_column(Text(title), overflow="fold")
+        found.add_column(text(title), overflow="fold")
     for row in rows:
-        found.add_row(*(text(value) for value in row))
+        found.add_row(*(text(value, most=most) for value in row))
     return found
 
 

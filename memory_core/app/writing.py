@@ -16,12 +16,12 @@ from rich.text import Text
 from memory_core.app import showing
 from memory_core.app.command import Answer, Door, DryRun, Yes
 from memory_core.app.reading import Id
-from memory_core.checks import shown
 from memory_core.errors import InvalidInputError, RecordNotFoundError
-from memory_core.importing import fields_of
-from memory_core.json_values import UNSET
 from memory_core.lifecycle import MaintainPolicy, Maintenance, Step, maintain, undo_maintenance
 from memory_core.models import STATES, Draft, Patch, Role, State
+from memory_core.transfer.importing import fields_of
+from memory_core.values.checks import shown
+from memory_core.values.unset import UNSET
 from memory_core.where.value import Where
 
 Kind = Annotated[str | None, typer.Option("--kind", help="What it is: fact, preference, message, or any word.")]
@@ -142,8 +142,12 @@ async def maintain_(
     door: Door,
     *,
     duplicates: Annotated[
-        Literal["merge", "propose", "keep"], typer.Option("--duplicates", help="Memories that say the same.")
+        Literal["merge", "propose", "keep"], typer.Option("--duplicates", help="Memories with equal texts.")
     ] = "merge",
+    alike: Annotated[
+        Literal["merge", "propose", "keep"],
+        typer.Option("--alike", help="Memories that look alike; they may mean something else."),
+    ] = "propose",
     contradictions: Annotated[
         Literal["supersede", "propose", "keep"], typer.Option("--contradictions", help="Memories that others correct.")
     ] = "propose",
@@ -152,13 +156,13 @@ async def maintain_(
     ] = None,
     dry_run: DryRun = False,
 ) -> Answer:
-    """Merge what says the same and find what is no longer true. Keep the --json output to undo it."""
+    """Merge equal memories, and propose other changes. Keep the --json output to undo it."""
     owner = await door.owner()
     if undo is not None:
         left = await undo_maintenance(owner, _maintenance(undo))
         value = {**Maintenance().to_dict(), "not_undone": [each.to_dict() for each in left]}
         return Answer(value, Text(f"undone, except {len(left)} memories that have been changed since"), bool(left))
-    policy = MaintainPolicy(duplicates=duplicates, contradictions=contradictions)
+    policy = MaintainPolicy(duplicates=duplicates, alike=alike, contradictions=contradictions)
     with door.progress("maintaining") as tell:
         done = await maintain(owner, policy, dry_run=dry_run, progress=tell)
     groups = (("would be done" if dry_run else "done", done.steps), ("proposed", done.proposed))

@@ -13,9 +13,9 @@ from __future__ import annotations
 
 from memory_core.bank.asynchronous import AsyncMemoryBank
 from memory_core.bank.entries import MemoryEntry, MemoryQuery, MemorySummary
+from memory_core.concurrency.sync import run_sync
 from memory_core.handle import BoundMemory
 from memory_core.protocols import Summarizer
-from memory_core.sync import run_sync
 
 __all__ = ["AsyncMemoryBank", "MemoryBank", "MemoryEntry", "MemoryQuery", "MemorySummary"]
 
@@ -36,10 +36,12 @@ class MemoryBank:
         memory: The handle that stores the bank, in the collection `bank`; by default a memory that ends with the bank.
         task: The name of the task, stored as the session: a bank with the same memory and task continues the last one.
             By default the session of the handle, or a new task.
-        summarizer: Writes the summaries. Without one, or if it fails, a summary has one line for each entry.
+        summarizer: Writes the summaries: an object with `async def summarize(texts)`, such as
+            `memory_core.lifecycle.LanguageModel(ask)`. Without one, or if it fails, a summary has one line for each
+            entry.
 
     Raises:
-        InvalidInputError: A number is out of range, or the task is blank.
+        InvalidInputError: A number is out of range, the task is blank, or the summarizer has no such method.
         ScopeError: The handle is bound to another session or collection.
     """
 

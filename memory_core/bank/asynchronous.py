@@ -15,7 +15,6 @@ from memory_core.bank.entries import (
     MemoryEntry,
     MemoryQuery,
     MemorySummary,
-    check_count,
     draft_of,
     entry_of,
     line_of,
@@ -23,14 +22,17 @@ from memory_core.bank.entries import (
     summary_of,
     title_of,
 )
-from memory_core.checks import MAX_LIMIT, MAX_LINKS, MAX_TEXT_CHARS, check_key, until_after
+from memory_core.concurrency.loop import on_core
 from memory_core.errors import ConflictError, RecordNotFoundError, reason_for_log
 from memory_core.handle import BoundMemory
-from memory_core.loop import on_core
 from memory_core.memory import Memory
-from memory_core.models import STATES, Draft, Link, MemoryRecord, Patch, new_id
+from memory_core.models import STATES, Draft, Link, MemoryRecord, Patch
 from memory_core.protocols import Summarizer
 from memory_core.recall.block import remembered_block
+from memory_core.values.checks import check_count, check_key, check_summarizer, check_text
+from memory_core.values.ids import new_id
+from memory_core.values.limits import MAX_LIMIT, MAX_LINKS, MAX_TEXT_CHARS
+from memory_core.values.times import until_after
 from memory_core.where.value import Where
 
 logger = logging.getLogger(__name__)
@@ -61,6 +63,7 @@ class AsyncMemoryBank:
     ) -> None:
         self.max_entries = check_count("max_entries", max_entries, 1, MAX_ENTRIES)
         self.compression_threshold = check_count("compression_threshold", compression_threshold, 1, MAX_ENTRIES)
+        check_summarizer(summarizer)
         if memory is None:
             memory = Memory(":memory:", embedder=None).bind(user=COLLECTION)
         self.task = check_key("task", task or memory.scope.session or new_id())
@@ -202,7 +205,7 @@ class AsyncMemoryBank:
         lines = [line_of(entry) for entry in entries]
         if self._summarizer is not None:
             try:
-                if (text := await self._summarizer.summarize(lines)).strip():
+                if (text := check_text("a summary", await self._summarizer.summarize(lines))).strip():
                     return text
             except Exception as error:  # noqa: BLE001  (whatever a model's client raises: the lines say it, too)
                 logger.warning("a memory bank writes its summary without its summarizer: %s", reason_for_log(error))

@@ -7,10 +7,11 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, Final
 
-from memory_core.checks import MAX_LIMIT, check_unit, shown
-from memory_core.errors import InvalidInputError
-from memory_core.json_values import Value
-from memory_core.models import Draft, MemoryRecord, new_id, utc_now
+from memory_core.models import Draft, MemoryRecord
+from memory_core.values.checks import check_count, check_unit
+from memory_core.values.ids import new_id
+from memory_core.values.times import utc_now
+from memory_core.values.value import Value
 
 STEP: Final = "step"
 SUMMARY: Final = "summary"
@@ -150,10 +151,3 @@ def _beginnings(thinking: str, command: str, result: str) -> str:
 
 def _cut(text: str) -> str:
     return text if len(text) <= _BEGINNING_CHARS else text[:_BEGINNING_CHARS] + "..."
-
-
-def check_count(name: str, value: object, least: int, most: int = MAX_LIMIT) -> int:
-    """Return `value` if it is a whole number within these bounds."""
-    if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
-        raise InvalidInputError(f"{name} must be a whole number from {least} to {most}, not {shown(value)}")
-    return value

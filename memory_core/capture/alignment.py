@@ -2,62 +2,97 @@
 
 Clients of chat APIs resend the whole conversation, or its last messages, with every message, and repeat a request whose
 answer they did not receive. So the given messages are aligned with the last stored ones; the best alignment shows which
-of them are new. The source key of a new message is made of its content and the key of the message before it, so that
-two processes that see the same conversation give it the same key. See
-`docs/decisions/0005-messages-without-ids.md` for the cases.
+of them are new. People say the same again, so a message that agrees proves nothing by itself: the evidence is a whole
+turn (what the user says, up to and with the answers to it), or that the given messages go on where the stored ones end.
+
+The source key of a new message is made of its content and the key of the message before it, so that two processes that
+see the same conversation give it the same key. See `docs/decisions/0005-messages-without-ids.md` for the cases.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Final
 
 Said = tuple[str, ...]
-"""The identity of a message: its role, its text with normalised spaces, and its time if all messages have one."""
+"""The identity of a message. Its role comes first; then its text with normalised spaces, and its time if all messages
+have one, or else its id."""
 
 LOOK_BACK: Final = 200
 """Compare at least this many stored messages, and twice as many as are given."""
+_ANSWERS: Final = frozenset({"assistant", "tool"})
+"""The roles of those who answer the user."""
 _STARTS: Final = 3
 """An alignment starts at one of this many first given messages."""
 _GIVE_UP: Final = -3
 """An alignment that is this far behind the best is abandoned."""
 
 
+class _Talk:
+    """Messages in order, with the turns they belong to."""
+
+    def __init__(self, messages: Sequence[Said]) -> None:
+        self.messages = messages
+        self.all = frozenset(messages)
+        self.turns = _turns(messages)
+        """The number of the turn of each message."""
+        self.sizes = Counter(self.turns)
+
+    def whole(self, known: Collection[int]) -> set[int]:
+        """The turns of which all messages are among these."""
+        return {turn for turn, size in Counter(self.turns[at] for at in known).items() if size == self.sizes[turn]}
+
+
 @dataclass(frozen=True, slots=True)
 class _Fit:
     """An alignment of the given messages with the stored ones."""
 
+    known: dict[int, int]
+    """The position of the stored message, by the position of the given one, in order."""
     score: int
     """Number of equal messages, less those between them that are on one side only."""
-    known: dict[int, int]
-    """The position of the stored message, by the position of the given one."""
+    beginning: int = 0
+    """Number of given messages, from the first one on, that are proved to be stored. It decides before the score, since
+    what is passed before a new turn tells where the conversation goes on."""
 
 
 def said(role: str | None, text: str, at: datetime | None = None) -> Said:
-    """The identity of a message."""
+    """The identity of a message without an id."""
     return (role or "", " ".join(text.split()), *(() if at is None else (at.astimezone(UTC).isoformat(),)))
+
+
+def said_under(role: str | None, identity: str) -> Said:
+    """The identity of a message that has an id on both sides."""
+    return (role or "", identity, "id")
 
 
 def known_messages(given: Sequence[Said], stored: Sequence[Said], *, is_complete: bool) -> dict[int, int]:
     """Find the given messages that are stored: the position of the stored one, by the position of the given one.
+
+    Of a single turn, either all messages are known, and those within one stored turn, or those that the stored messages
+    end with, or none.
 
     Args:
         given: The messages passed by the caller, in order.
         stored: The last stored messages of the conversation, in order.
         is_complete: Whether `stored` starts at the beginning of the conversation.
     """
-    all_stored = frozenset(stored)
-    best = _Fit(0, {})
+    new, old = _Talk(given), _Talk(stored)
+    best = _Fit({}, 0)
     for start in range(min(_STARTS, len(given))):
         for place, message in enumerate(stored):
             if message == given[start]:
-                found = _fit(given, stored, start, place, all_stored)
-                best = found if found.score > best.score else best
-    if not best.known and is_complete and given[:1] == stored[:1]:  # resent with edits or another answer
-        return _fit(given, stored, 0, 0, all_stored, give_up=False).known
+                found = _weighed(_fit(new, old, start, place), new, old)
+                if found.score > 0 and (found.beginning, found.score) > (best.beginning, best.score):
+                    best = found
+    if not best.known and is_complete and given[:1] == stored[:1]:
+        again = _fit(new, old, 0, 0, give_up=False)  # the whole conversation, edited or with deleted messages
+        if 0 in new.whole(again.known) or (len(again.known) == len(stored) and new.turns[-1] > 0):
+            return again.known
     return best.known
 
 
@@ -71,9 +106,10 @@ def source_key(session: str, previous: str, message: Said) -> str:
     return "said:" + _digest(session, previous, *message)
 
 
-def source_key_of_id(session: str, message_id: str) -> str:
-    """The key of a message with an id, which is unique within the session."""
-    return "message:" + _digest(session, message_id)
+def source_key_of_id(session: str, message_id: str, speaker: str) -> str:
+    """The key of a message with an id, which its speaker gives to no other message of the session: senders choose ids
+    themselves, so those of two speakers may be equal."""
+    return "message:" + _digest(session, message_id, speaker)
 
 
 def kind_of_key(key: str | None) -> str:
@@ -94,27 +130,57 @@ def key_within(key: str, bounds: Sequence[str | None]) -> str:
     return f"{kind}:" + _digest(digest, *(f"={bound}" if bound else "" for bound in bounds))
 
 
-def _fit(
-    given: Sequence[Said],
-    stored: Sequence[Said],
-    start: int,
-    place: int,
-    all_stored: frozenset[Said],
-    *,
-    give_up: bool = True,
-) -> _Fit:
+def _turns(messages: Sequence[Said]) -> list[int]:
+    """The number of the turn of each message: an answer ends what the user says. Where nobody answers, each message is
+    a turn."""
+    answers = [message[0] in _ANSWERS for message in messages]
+    turns: list[int] = []
+    for place, is_answer in enumerate(answers):
+        begins = place > 0 and not is_answer and (answers[place - 1] or not any(answers))
+        turns.append((turns[-1] if turns else 0) + begins)
+    return turns
+
+
+def _fit(new: _Talk, old: _Talk, start: int, place: int, *, give_up: bool = True) -> _Fit:
     """Align the given messages from `start` on with the stored ones from `place` on."""
     known: dict[int, int] = {}
     score = -start
-    while start < len(given) and place < len(stored) and (score > _GIVE_UP or not give_up):
-        if given[start] == stored[place]:
+    while start < len(new.messages) and place < len(old.messages) and (score > _GIVE_UP or not give_up):
+        end = _end_of_reach(start, place, known, new, old)
+        if place < end and new.messages[start] == old.messages[place]:
             known[start] = place
             score, start, place = score + 1, start + 1, place + 1
-        elif given[start] not in all_stored:
+        elif new.messages[start] not in (old.all if end == len(old.messages) else old.messages[place:end]):
             score, start = score - 1, start + 1
         else:
             score, place = score - 1, place + 1
-    return _Fit(score, known)
+    return _Fit(known, score)
+
+
+def _end_of_reach(start: int, place: int, known: dict[int, int], new: _Talk, old: _Talk) -> int:
+    """The end of the stored messages that the given one at `start` can be: anywhere if it begins a turn, in the turn of
+    the message before it if not, and nowhere if that one is new."""
+    if not known or new.turns[start - 1] != new.turns[start]:
+        return len(old.messages)
+    end = place
+    if start - 1 in known:
+        while end < len(old.messages) and old.turns[end] == old.turns[known[start - 1]]:
+            end += 1
+    return end
+
+
+def _weighed(fit: _Fit, new: _Talk, old: _Talk) -> _Fit:
+    """The alignment with its evidence: whole turns, and messages from the first one on that stored ones end with."""
+    if fit.score <= 0:
+        return fit
+    whole = new.whole(fit.known)
+    first = next(at for at in range(len(new.messages) + 1) if at not in fit.known)
+    goes_on = first > 0 and fit.known[first - 1] == len(old.messages) - 1
+    if not (whole or (goes_on and old.turns[fit.known[0]] == old.turns[-1])):
+        return _Fit({}, 0)
+    beginning = first if goes_on else sum(new.turns[at] in whole for at in range(first))
+    unproven = sum(new.turns[at] not in whole for at in fit.known)
+    return replace(fit, beginning=beginning, score=fit.score if goes_on else fit.score - unproven)
 
 
 def _digest(*parts: str) -> str:

@@ -12,28 +12,34 @@ from memory_core.capture.alignment import (
     kind_of_key,
     known_messages,
     said,
+    said_under,
     source_key,
 )
 from memory_core.capture.message_to_draft import MESSAGE_KIND
 from memory_core.models import Draft, MemoryRecord, Scope
 
+_MOST_DELETED: Final = 50
+"""Most deleted messages in a row that are recognised."""
+_MOST_GAPS: Final = 20
+"""Most places of a conversation at which messages may have been deleted."""
 _FEWEST: Final = 2
 """Least number of equal messages that shows that a conversation with ids and one without are the same."""
 
 
 def known_records(
-    drafts: Sequence[Draft], last: Sequence[MemoryRecord], known_keys: Collection[str]
+    scope: Scope, drafts: Sequence[Draft], last: Sequence[MemoryRecord], known_keys: Collection[str]
 ) -> dict[int, MemoryRecord]:
     """Find stored messages that do not have the draft's own source key: the record of each, by position in `drafts`.
 
     Args:
+        scope: That of the handle.
         drafts: The messages passed by the caller, in order.
         last: The last stored messages of the conversation, in order.
         known_keys: The source keys of drafts that are stored.
     """
     found = _at_the_same_moment(drafts, last, known_keys)
     if any(draft.source_key is None for draft in drafts):
-        return found | _at_the_same_place(drafts, last)
+        return found | _at_the_same_place(scope, drafts, last)
     return found | _without_ids(drafts, last, known_keys)
 
 
@@ -86,17 +92,60 @@ def _moment(message: Draft | MemoryRecord) -> tuple[object, ...]:
     return message.kind, message.role, message.author, message.text, message.occurred_at
 
 
-def _at_the_same_place(drafts: Sequence[Draft], last: Sequence[MemoryRecord]) -> dict[int, MemoryRecord]:
+def _at_the_same_place(scope: Scope, drafts: Sequence[Draft], last: Sequence[MemoryRecord]) -> dict[int, MemoryRecord]:
     """Messages without ids that continue what is stored."""
     stored_keys = {record.source_key for record in last}
     places = [at for at, draft in enumerate(drafts) if draft.source_key is None or draft.source_key in stored_keys]
     own_keys = {draft.source_key for draft in drafts if draft.source_key is not None}
     timed = _are_timed(drafts)
     given = [_token(drafts[place], own_keys, timed=timed) for place in places]
-    stored = [_token(record, own_keys, timed=timed) for record in last]
-    found = known_messages(given, stored, is_complete=is_complete(len(last), len(drafts)))
-    pairs = ((places[at], last[place]) for at, place in found.items())
-    return {place: record for place, record in pairs if drafts[place].source_key is None}
+    is_whole = is_complete(len(last), len(drafts))
+    gaps = _deleted_between(scope, [drafts[place] for place in places], last, timed=timed, is_complete=is_whole)
+    stored: list[tuple[Said, MemoryRecord | None]] = []
+    for at, record in enumerate(last):
+        stored += ((given[place], None) for place in gaps.get(at, ()))
+        stored.append((_token(record, own_keys, timed=timed), record))
+    found = known_messages(given, [token for token, _ in stored], is_complete=is_whole)
+    pairs = ((places[at], stored[place][1]) for at, place in found.items())
+    return {place: record for place, record in pairs if record is not None and drafts[place].source_key is None}
+
+
+def _deleted_between(
+    scope: Scope, drafts: Sequence[Draft], last: Sequence[MemoryRecord], *, timed: bool, is_complete: bool
+) -> dict[int, range]:
+    """Find the messages that were deleted from a conversation: positions in `drafts`, by that of the record after them.
+
+    The key of a message is made of the key before it, so the key of the record after a gap tells what was in the gap.
+    """
+    gaps = [at for at in range(len(last)) if (at or is_complete) and not _follows(scope, last, at)]
+    if len(gaps) > _MOST_GAPS:  # their keys were made in another way
+        return {}
+    found = {at: _deleted_before(scope, drafts, last, at, timed=timed) for at in gaps}
+    return {at: deleted for at, deleted in found.items() if deleted}
+
+
+def _follows(scope: Scope, last: Sequence[MemoryRecord], at: int) -> bool:
+    """Whether the key of a record is made of that of the record before it, or not made of the key before it at all."""
+    record, previous = last[at], key_of(last[at - 1]) if at else ""
+    if kind_of_key(record.source_key) != "said":
+        return True
+    keys = (source_key(record.session or "", previous, _said(record, timed=timed)) for timed in (False, True))
+    return record.source_key in {within(scope, key) for key in keys}
+
+
+def _deleted_before(
+    scope: Scope, drafts: Sequence[Draft], last: Sequence[MemoryRecord], at: int, *, timed: bool
+) -> range:
+    before = last[at - 1] if at else None
+    for start in range(len(drafts)):
+        if start and (before is None or _said(drafts[start - 1], timed=False) != _said(before, timed=False)):
+            continue
+        key = "" if before is None else key_of(before)
+        for end in range(start, min(start + _MOST_DELETED, len(drafts))):
+            key = drafts[end].source_key or key_behind(scope, key, drafts[end], timed=timed)
+            if key == last[at].source_key:
+                return range(start, end)
+    return range(0)
 
 
 def _without_ids(
@@ -118,7 +167,7 @@ def _without_ids(
 def _token(message: Draft | MemoryRecord, keys: Collection[str | None], *, timed: bool) -> Said:
     """The value that identifies a message: its id if both sides have it, otherwise its content."""
     if message.source_key is not None and message.source_key in keys:
-        return ("id", message.source_key)
+        return said_under(message.role, message.source_key)
     return _said(message, timed=timed)
 
 

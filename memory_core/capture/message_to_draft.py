@@ -13,9 +13,9 @@ from datetime import datetime
 from typing import Any, Final, cast
 
 from memory_core.capture.alignment import source_key_of_id
-from memory_core.checks import check_key, check_text, check_time, shown
 from memory_core.errors import InvalidInputError
 from memory_core.models import ROLES, Draft, Json, Role
+from memory_core.values.checks import check_key, check_text, check_time, shown
 
 _ROLE_NAMES: Final[Mapping[str, Role]] = {
     **{role: role for role in ROLES},
@@ -53,8 +53,8 @@ class Message:
     occurred_at: datetime | None = None
     """When, aware."""
     id: str | None = None
-    """Its id within the session. A message with an id is recognised by it, one without by its position in the
-    conversation."""
+    """Its id, which its author gives to no other message of the session. A message with an id is recognised by it, one
+    without by its position in the conversation."""
     tool_calls: Sequence[ToolCall] = ()
     """The tool calls of the model; their results are messages with the role `tool`."""
 
@@ -184,6 +184,7 @@ def message_drafts(messages: Iterable[Message], *, session: str, data: Mapping[s
 
 def _draft(message: Message, session: str, data: Mapping[str, Json]) -> Draft:
     calls: list[Json] = [{"name": call.name, "arguments": call.arguments} for call in message.tool_calls]
+    speaker = message.author or message.role
     return Draft(
         message.text,
         role=message.role,
@@ -191,6 +192,6 @@ def _draft(message: Message, session: str, data: Mapping[str, Json]) -> Draft:
         author=message.author,
         session=session,
         occurred_at=message.occurred_at,
-        source_key=None if message.id is None else source_key_of_id(session, message.id),
+        source_key=None if message.id is None else source_key_of_id(session, message.id, speaker),
         data={**data, "tool_calls": calls} if calls else data,
     )

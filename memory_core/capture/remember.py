@@ -10,8 +10,9 @@ from typing import Final, Literal, Protocol
 from memory_core.capture.alignment import LOOK_BACK
 from memory_core.capture.known_messages import key_behind, key_of, keys_of, known_records, within
 from memory_core.capture.message_to_draft import MESSAGE_KIND
-from memory_core.checks import MAX_LISTED, shifted
 from memory_core.models import STATES, Draft, MemoryRecord, Order, Page, Patch, Scope
+from memory_core.values.limits import MAX_LISTED
+from memory_core.values.times import shifted
 from memory_core.where.value import Where
 
 DEFAULT_SESSION: Final = "conversation"
@@ -60,7 +61,7 @@ async def remember_drafts(
     last: Sequence[MemoryRecord] = ()
     if session is not None and any(draft.source_key not in known_keys for draft in drafts):
         last = await _last_messages(handle, session, len(drafts))
-    known = known_records(drafts, last, known_keys)
+    known = known_records(handle.scope, drafts, last, known_keys)
     keys = keys_of(handle.scope, drafts, last, known)
     times = _times(drafts, known, now, last)
     fresh = [place for place in range(len(drafts)) if place not in known]

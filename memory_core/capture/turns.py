@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import hashlib
-from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
 from memory_core.capture.message_to_draft import MESSAGE_KIND, Message
-from memory_core.checks import MAX_DATA_BYTES, MAX_TEXT_CHARS
-from memory_core.json_values import check_json, encode_json
 from memory_core.models import Draft, Json, Role
+from memory_core.values.json_checks import check_json
+from memory_core.values.json_text import cut_to_bytes, text_bytes
+from memory_core.values.limits import MAX_DATA_BYTES, MAX_TEXT_CHARS
 
 USER_QUERY: Final = "user_query"
 CONVERSATION_TURN: Final = "conversation_turn"
@@ -103,22 +103,10 @@ def _with_both_sides(question: str, answer: str, data: Mapping[str, Json]) -> di
     """`data` with both sides of an exchange, cut to fit, the longer side first."""
     empty, size = check_json("data", {**data, "user_message": "", "agent_response": ""}, MAX_DATA_BYTES)
     room = MAX_DATA_BYTES - size
-    asked, answered = _bytes(question), _bytes(answer)
+    asked, answered = text_bytes(question), text_bytes(answer)
     asked = min(asked, max(room // 2, room - answered))
-    return {**empty, "user_message": _cut(question, asked), "agent_response": _cut(answer, min(answered, room - asked))}
-
-
-def _bytes(text: str) -> int:
-    """The number of bytes of a text as a JSON string, without the quotes."""
-    return len(encode_json(text)) - 2
-
-
-def _cut(text: str, most: int) -> str:
-    """The longest beginning of a text that has at most `most` bytes as a JSON string."""
-    shortened = text[:most]  # each character has at least one byte
-    if _bytes(shortened) <= most:
-        return shortened
-    return shortened[: bisect_right(range(len(shortened)), most, key=lambda last: _bytes(shortened[: last + 1]))]
+    sides = {"user_message": cut_to_bytes(question, asked), "agent_response": cut_to_bytes(answer, room - asked)}
+    return {**empty, **sides}
 
 
 def _joined(messages: Sequence[Message]) -> str:
@@ -128,4 +116,5 @@ def _joined(messages: Sequence[Message]) -> str:
 def _source_key(kind: str, session: str | None, message: Message) -> str | None:
     if message.id is None:
         return None
-    return f"{kind}:" + hashlib.sha256(f"{session or ''}\0{message.id}".encode()).hexdigest()
+    speaker = message.author or message.role  # ids are unique for each speaker only
+    return f"{kind}:" + hashlib.sha256(f"{session or ''}\0{message.id}\0{speaker}".encode()).hexdigest()

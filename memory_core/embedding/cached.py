@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Final
 
+from memory_core.embedding.checks import check_documents
 from memory_core.errors import EmbeddingError, InvalidInputError
 from memory_core.models import Fingerprint
 from memory_core.protocols import Embedder, Familiar
@@ -54,8 +55,7 @@ class CachedEmbedder:
         """
         import numpy as np  # noqa: PLC0415  (takes 0.15 s, and only embedding needs it)
 
-        if isinstance(texts, str):
-            raise InvalidInputError(f"embed_documents takes a list of texts, not one text: [{texts[:40]!r}]")
+        check_documents(texts)
         keys = [_digest(_DOCUMENT, text) for text in texts]
         rows = self._known(keys)
         unknown = {key: text for key, text in zip(keys, texts, strict=True) if key not in rows}

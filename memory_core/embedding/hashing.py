@@ -9,6 +9,7 @@ from hashlib import blake2b
 from itertools import chain
 from typing import TYPE_CHECKING, Final
 
+from memory_core.embedding.checks import check_documents
 from memory_core.errors import InvalidInputError
 from memory_core.models import Fingerprint
 
@@ -46,8 +47,7 @@ class HashingEmbedder:
         """One unit row per text, in the order given. A text without a letter or digit is hashed as a whole."""
         import numpy as np  # noqa: PLC0415  (takes 0.15 s, and only embedding needs it)
 
-        if isinstance(texts, str):
-            raise InvalidInputError(f"embed_documents takes a list of texts, not one text: [{texts[:40]!r}]")
+        check_documents(texts)
         rows = np.zeros((len(texts), self._fingerprint.dimensions), np.float32)
         for row, text in zip(rows, texts, strict=True):
             self._fill(row, text)

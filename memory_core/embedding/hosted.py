@@ -23,8 +23,9 @@ from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
+from memory_core.concurrency.loop import on_core
+from memory_core.embedding.checks import check_documents
 from memory_core.errors import EmbeddingError, InvalidInputError
-from memory_core.loop import on_core
 from memory_core.models import Fingerprint
 
 if TYPE_CHECKING:
@@ -129,8 +130,7 @@ class HostedEmbedder:
         Raises:
             EmbeddingError: The server refused the request, failed or could not be reached, after all attempts.
         """
-        if isinstance(texts, str):
-            raise InvalidInputError(f"embed_documents takes a list of texts, not one text: [{texts[:40]!r}]")
+        check_documents(texts)
         return await on_core(self._embed, texts, query=False)
 
     async def embed_query(self, text: str) -> NDArray[np.float32]:

@@ -7,21 +7,21 @@ import os
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from hashlib import blake2b
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, NamedTuple, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
 
+from memory_core.concurrency.threads import keep_for_ever
+from memory_core.embedding.checks import check_documents
 from memory_core.embedding.model import Pooling, SentenceModel, load
-from memory_core.errors import EmbeddingError, InvalidInputError
+from memory_core.embedding.model_threads import ModelThreads
+from memory_core.errors import InvalidInputError
 from memory_core.models import Fingerprint
-from memory_core.threads import keep_for_ever, mark_own_thread
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-P = ParamSpec("P")
 T = TypeVar("T")
 
 _TEXTS_A_JOB: Final = 8
@@ -95,15 +95,14 @@ class OnnxEmbedder:
         Raises:
             EmbeddingError: The model's files are missing or damaged, or it was closed meanwhile.
         """
-        if isinstance(texts, str):
-            raise InvalidInputError(f"embed_documents takes a list of texts, not one text: [{texts[:40]!r}]")
+        check_documents(texts)
         self._insist_on_process()
         threads = self._open_threads()
         given = [self._document_prefix + text for text in texts]
         size = threads.share(len(given))
         jobs = [given[start : start + size] for start in range(0, len(given), size)] or [given]
         parts = await threads.each(self._embed, jobs)
-        return parts[0] if len(parts) == 1 else await threads.document(_joined, parts)
+        return parts[0] if len(parts) == 1 else await threads.documents.run(_joined, parts)
 
     async def embed_query(self, text: str) -> NDArray[np.float32]:
         """The unit vector of a query, shape `(dimensions,)`; cached for the latest 1,024 queries.
@@ -125,7 +124,7 @@ class OnnxEmbedder:
         self._insist_on_process()
         known = self._recent.get(text)
         if known is None:
-            known = await self._open_threads().query(self._ask, text)
+            known = await self._open_threads().queries.run(self._ask, text)
             self._recent.put(text, known)
         return known
 
@@ -174,18 +173,12 @@ class _Threads:
 
     def __init__(self) -> None:
         self._cores = _cores()
-        self._documents = ThreadPoolExecutor(self._cores, "memory-core-embed", mark_own_thread)
-        self._queries = ThreadPoolExecutor(self._cores, "memory-core-query", mark_own_thread)
+        self.documents = ModelThreads(self._cores, "memory-core-embed")
+        self.queries = ModelThreads(self._cores, "memory-core-query")
 
     def share(self, texts: int) -> int:
         """Number of texts per job, so that even a few texts are spread over the cores."""
         return max(1, min(_TEXTS_A_JOB, -(-texts // self._cores)))
-
-    async def query(self, function: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
-        return await self._run(self._queries, function, *args, **kwargs)
-
-    async def document(self, function: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
-        return await self._run(self._documents, function, *args, **kwargs)
 
     async def each(self, function: Callable[[list[str]], T], jobs: Sequence[list[str]]) -> list[T]:
         """The results in the order of the jobs.
@@ -198,7 +191,7 @@ class _Threads:
 
         async def work() -> None:
             for number, job in waiting:
-                results[number] = await self.document(function, job)
+                results[number] = await self.documents.run(function, job)
 
         try:
             async with asyncio.TaskGroup() as group:
@@ -209,15 +202,8 @@ class _Threads:
         return [results[number] for number in range(len(jobs))]
 
     def stop(self) -> None:
-        self._documents.shutdown(wait=False)
-        self._queries.shutdown(wait=False)
-
-    async def _run(self, pool: ThreadPoolExecutor, function: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
-        try:
-            future = pool.submit(function, *args, **kwargs)
-        except RuntimeError as error:  # the pool was shut down, or the interpreter is shutting down
-            raise EmbeddingError("the embedder was closed while it had texts to embed") from error
-        return await asyncio.wrap_future(future)
+        self.documents.stop()
+        self.queries.stop()
 
 
 class _Question(NamedTuple):

@@ -15,7 +15,8 @@ from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
-from memory_core.embedding.threaded import ThreadedEmbedder, known_dimensions
+from memory_core.embedding.checks import known_dimensions
+from memory_core.embedding.threaded import ThreadedEmbedder
 from memory_core.models import Fingerprint
 
 if TYPE_CHECKING:

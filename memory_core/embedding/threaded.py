@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 import threading
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING, Final, ParamSpec, Protocol, TypeVar
+from typing import TYPE_CHECKING, Final, Protocol
 
-from memory_core.errors import EmbeddingError, InvalidInputError
+from memory_core.concurrency.threads import keep_for_ever
+from memory_core.embedding.checks import check_documents
+from memory_core.embedding.model_threads import ModelThreads
+from memory_core.errors import EmbeddingError
 from memory_core.models import Fingerprint
-from memory_core.threads import keep_for_ever, mark_own_thread
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-P = ParamSpec("P")
-T = TypeVar("T")
 
 TEXTS_A_JOB: Final = 32
 """Number of texts the thread embeds before it serves a waiting query."""
@@ -71,18 +69,17 @@ class ThreadedEmbedder:
         """
         import numpy as np  # noqa: PLC0415  (takes 0.15 s, and only embedding needs it)
 
-        if isinstance(texts, str):
-            raise InvalidInputError(f"embed_documents takes a list of texts, not one text: [{texts[:40]!r}]")
+        check_documents(texts)
         worker = self._running()
         given = [_clean(text) for text in texts]
         jobs = [given[start : start + TEXTS_A_JOB] for start in range(0, len(given), TEXTS_A_JOB)]
-        parts = [await worker.run(self._documents, worker, job) for job in jobs]
+        parts = [await worker.thread.run(self._documents, worker, job) for job in jobs]
         return np.concatenate([np.zeros((0, self._fingerprint.dimensions), np.float32), *parts])
 
     async def embed_query(self, text: str) -> NDArray[np.float32]:
         """The unit vector of a query, shape `(dimensions,)`; raises as `embed_documents` does."""
         worker = self._running()
-        rows = await worker.run(self._query, worker, _clean(text))
+        rows = await worker.thread.run(self._query, worker, _clean(text))
         vector: NDArray[np.float32] = rows[0]
         return vector
 
@@ -92,7 +89,7 @@ class ThreadedEmbedder:
         with self._lock:
             worker, self._worker = self._worker, None
         if worker is not None:
-            worker.stop()
+            worker.thread.stop()
 
     def _insist_on_process(self) -> None:
         """Start again in a forked child: it has no such thread, and may have copied a locked lock."""
@@ -139,7 +136,7 @@ class _Worker:
     def __init__(self, load: Callable[[], Model]) -> None:
         self._load = load
         self._model: Model | None = None
-        self._pool = ThreadPoolExecutor(1, "memory-core-model", mark_own_thread)
+        self.thread = ModelThreads(1, "memory-core-model")
 
     def model(self) -> Model:
         """The model, loaded at the first call; called on the thread only."""
@@ -147,27 +144,7 @@ class _Worker:
             self._model = self._load()
         return self._model
 
-    async def run(self, function: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
-        try:
-            future = self._pool.submit(function, *args, **kwargs)
-        except RuntimeError as error:  # the pool was shut down, or the interpreter is shutting down
-            raise EmbeddingError("the embedder was closed while it had texts to embed") from error
-        return await asyncio.wrap_future(future)
-
-    def stop(self) -> None:
-        self._pool.shutdown(wait=False)
-
 
 def _clean(text: str) -> str:
     """The text without lone surrogates, which tokenizers written in Rust do not accept."""
     return text.encode("utf-8", "replace").decode()
-
-
-def known_dimensions(model: str, given: int | None, table: dict[str, int]) -> int:
-    """The given dimensions, or those in the table; raises `InvalidInputError` without either."""
-    dimensions = table.get(model) if given is None else given
-    if dimensions is None:
-        raise InvalidInputError(f"the dimensions of {model!r} are not known; give them: dimensions=…")
-    if dimensions < 1:
-        raise InvalidInputError(f"dimensions must be at least 1, not {dimensions}")
-    return dimensions

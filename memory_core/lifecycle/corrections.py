@@ -191,7 +191,7 @@ def _kind_of_time(value: str) -> str:
 
 def _value(said: str) -> frozenset[str]:
     """The words of a value; empty for a long one, which says more than a value."""
-    words = frozenset(statement_of(_TRAILING.sub("", said)).means)
+    words = frozenset(statement_of(_TRAILING.sub("", said)).words)
     return words if len(words) <= MAX_VALUE_WORDS else frozenset()
 
 

@@ -4,22 +4,26 @@ from __future__ import annotations
 
 import hashlib
 import logging
+import re
 from collections import defaultdict
-from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
+from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, timedelta
 from typing import Final, TypedDict
 
-from memory_core.checks import MAX_LINKS, MAX_TEXT_CHARS
-from memory_core.errors import InvalidInputError, reason_for_log
-from memory_core.hits import EXTRACTION
+from memory_core.capture.duplicates import is_turn
+from memory_core.errors import InvalidInputError, UnreadableAnswerError, reason_for_log
 from memory_core.lifecycle.extraction import PatternExtractor
 from memory_core.lifecycle.fading import is_pinned, last_used
-from memory_core.lifecycle.proposals import Extracted, Extractor, Insight, Reflector
+from memory_core.lifecycle.proposals import AnswerExtractor, Extracted, Extractor, Insight, Reflector
 from memory_core.lifecycle.summaries import ExtractiveSummarizer
-from memory_core.lifecycle.values import DAY, PINNED, Change, Period, Reason, Step
+from memory_core.lifecycle.values import DAY, PINNED, REFLECTION, Change, Period, Reason, Step
 from memory_core.models import Draft, Json, Link, MemoryRecord, Patch, Relation, State
 from memory_core.protocols import Summarizer
+from memory_core.records.undone import NOTHING, UNDONE, Undone, summary_of, undone_by
+from memory_core.retrieval.hits import EXTRACTION
+from memory_core.values.checks import check_helper, check_summarizer, check_text
+from memory_core.values.limits import MAX_LINKS, MAX_TEXT_CHARS
 
 logger = logging.getLogger(__name__)
 
@@ -31,13 +35,20 @@ QUIET_DAYS: Final = 1
 """A session without a turn for so many days is over, and its rest is summarised."""
 LEAST_NEW: Final = 20
 """New memories after which a reflector is called again."""
-SUMMARY, REFLECTION, INSIGHT = "summary", "reflection", "insight"
+SUMMARY, INSIGHT = "summary", "insight"
+KNOWN_KINDS: Final = (EXTRACTION, REFLECTION, SUMMARY, INSIGHT, UNDONE)
+"""Kinds that say what was derived or taken back before."""
 CONFIDENCE: Final = 0.9
 """Of derived statements: somebody's words, found by a pattern or by a model."""
 MAX_SOURCES: Final = 100
 """Most memories that an insight links to, the latest."""
+MAX_ASKED_CHARS: Final = 500
+"""Characters from the end of a turn in which the question is looked for that the next turn answers."""
 IMPORTANT: Final = 0.8
 """Turns of this importance are not compacted."""
+
+
+_QUESTION: Final = re.compile(r"[^.!?\n\uff1f\u061f]*[?\uff1f\u061f]")
 
 
 class _Identity(TypedDict):
@@ -53,40 +64,46 @@ class Helpers:
     summarizer: Summarizer | None = None
     reflector: Reflector | None = None
 
-
-def is_turn(record: MemoryRecord) -> bool:
-    """Whether a record is a turn of a conversation: somebody's message, not something derived from one."""
-    is_said = record.kind in {"message", "user_query"} or bool(record.session and record.role)
-    return is_said and not any(link.relation == "derived_from" for link in record.links)
+    def __post_init__(self) -> None:
+        check_helper("extractor", self.extractor, "extract", "`PatternExtractor()` or `LanguageModel(ask)`")
+        check_summarizer(self.summarizer)
+        check_helper("reflector", self.reflector, "reflect", "`PatternReflector()` or `LanguageModel(ask)`")
 
 
 def is_by_model(record: MemoryRecord) -> bool:
-    """Whether a user's model derived a record. Such a record corrects nothing: whoever speaks to the model could make
-    it say so."""
+    """Whether a user's model derived a record. Such a record corrects nothing: anybody who speaks to the model could
+    make it say so."""
     is_derived = any(link.relation == "derived_from" for link in record.links)
     return is_derived and record.data.get("by", PatternExtractor.name) != PatternExtractor.name
 
 
 def is_note(record: MemoryRecord) -> bool:
-    """Whether a record only notes what was read, so that it is read once."""
-    return record.kind in {EXTRACTION, REFLECTION} and not record.text
+    """Whether a record only notes what was read, so that it is read once, or what was taken back."""
+    return record.kind in {EXTRACTION, REFLECTION, UNDONE} and not record.text
 
 
-async def derived(records: Sequence[MemoryRecord], helpers: Helpers, now: datetime) -> list[Step]:
-    """The steps that add derived records, in order.
+async def derived(
+    records: Sequence[MemoryRecord], known: Sequence[MemoryRecord], helpers: Helpers, now: datetime
+) -> AsyncIterator[Step]:
+    """The steps that add derived records, in order, each as soon as a helper has answered.
 
     Args:
-        records: An owner's records in all states.
+        records: The records of an owner to derive from, in all states.
+        known: All records of the owner of `KNOWN_KINDS`, in all states.
     """
     oldest_first = sorted(records, key=lambda record: (record.occurred_at, record.id))
-    steps = list(_unfinished(oldest_first))
+    before = list({record.id: record for record in (*known, *oldest_first)}.values())
+    for step in _unfinished(oldest_first):
+        yield step
     if helpers.extractor is not None:
-        steps += [step async for step in _extractions(oldest_first, helpers.extractor)]
+        async for step in _extractions(oldest_first, before, helpers.extractor):
+            yield step
     if helpers.summarizer is not None:
-        steps += [step async for step in _summaries(oldest_first, helpers.summarizer, now)]
+        async for step in _summaries(oldest_first, before, helpers.summarizer, now):
+            yield step
     if helpers.reflector is not None:
-        steps += await _reflections(oldest_first, helpers.reflector)
-    return steps
+        async for step in _reflections(oldest_first, before, helpers.reflector):
+            yield step
 
 
 def _unfinished(records: Iterable[MemoryRecord]) -> Iterator[Step]:
@@ -97,40 +114,85 @@ def _unfinished(records: Iterable[MemoryRecord]) -> Iterator[Step]:
             yield Step(reason="extracted", kept="", gone=(), changes=(change,))
 
 
-async def _extractions(records: Sequence[MemoryRecord], extractor: Extractor) -> AsyncIterator[Step]:
+async def _extractions(
+    records: Sequence[MemoryRecord], known: Sequence[MemoryRecord], extractor: Extractor
+) -> AsyncIterator[Step]:
     """A step for each batch of turns that this extractor has not read: what they say, and a note of what was read."""
-    notes = [each for each in records if each.kind == EXTRACTION and each.data.get("by") == extractor.name]
+    notes = [each for each in known if each.kind == EXTRACTION and each.data.get("by") == extractor.name]
     read = {link.id for note in notes for link in note.links}
     unread = (each for each in records if each.id not in read and each.role in ("user", None) and each.text.strip())
+    questions = _questions(records)
     for turns in _batches(unread):
-        said = await extractor.extract(turns)
+        try:
+            if isinstance(extractor, AnswerExtractor):
+                said = await extractor.extract_answers(turns, [questions.get(turn.id, "") for turn in turns])
+            else:
+                said = await extractor.extract(turns)
+        except UnreadableAnswerError as error:
+            logger.warning("%d turns stay unread, and the next run reads them: %s", len(turns), reason_for_log(error))
+            continue
         facts = [_fact(_among(turns, each.turn, extractor.name), each, extractor.name) for each in said]
-        yield _with_note(EXTRACTION, extractor.name, "extracted", _new(facts, records), turns, {})
+        yield _with_note(EXTRACTION, extractor.name, "extracted", _new(facts, known), turns, {})
 
 
-async def _summaries(records: Sequence[MemoryRecord], summarizer: Summarizer, now: datetime) -> AsyncIterator[Step]:
+def _questions(records: Iterable[MemoryRecord]) -> Mapping[str, str]:
+    """For each turn before which somebody else asked something in the same session, what they asked.
+
+    Args:
+        records: The oldest first.
+    """
+    last: dict[str | None, MemoryRecord] = {}
+    asked: dict[str, str] = {}
+    for turn in filter(is_turn, records):
+        before = last.get(turn.session)
+        if before is not None and (before.role, before.author) != (turn.role, turn.author):
+            asked[turn.id] = " ".join(
+                question.strip() for question in _QUESTION.findall(before.text[-MAX_ASKED_CHARS:])
+            )
+        last[turn.session] = turn
+    return asked
+
+
+async def _summaries(
+    records: Sequence[MemoryRecord], known: Sequence[MemoryRecord], summarizer: Summarizer, now: datetime
+) -> AsyncIterator[Step]:
     """A step for each part of a session that no summary covers: full batches, and the rest of one that is over."""
-    covered = {link.id for each in records if each.kind == SUMMARY for link in each.links}
-    for turns in _batches(each for each in records if each.id not in covered and each.text.strip()):
+    undone = undone_by(known)
+    covered = {link.id for each in known if each.kind == SUMMARY for link in each.links}
+    unsummarized = (
+        each
+        for each in records
+        if each.id not in covered and each.text.strip() and not undone.has(summary_of(None), each.id)
+    )
+    for turns in _batches(unsummarized):
         is_over = (now - turns[-1].occurred_at) / DAY >= QUIET_DAYS and len(turns) >= LEAST_SUMMARIZED
         if len(turns) == READ_AT_ONCE or is_over:
             yield await _summary(turns, summarizer)
 
 
 async def of_periods(
-    records: Iterable[MemoryRecord], periods: Sequence[Period], summarizer: Summarizer, now: datetime
+    records: Iterable[MemoryRecord],
+    periods: Sequence[Period],
+    summarizer: Summarizer,
+    now: datetime,
+    known: Iterable[MemoryRecord] = (),
 ) -> AsyncIterator[Step]:
     """A step for each period whose sessions have ended: a summary of their summaries, of which there are at least two.
 
     Args:
         records: With the summaries of sessions, also new ones.
+        known: As for `derived`.
     """
     summaries = [each for each in records if each.kind == SUMMARY]
+    before = [*known, *summaries]
+    undone = undone_by(before)
     for period in periods:
-        covered = {link.id for each in summaries if each.data.get("period") == period for link in each.links}
+        covers = [each for each in before if each.kind == SUMMARY and each.data.get("period") == period]
+        covered = {link.id for each in covers for link in each.links}
         groups: dict[date, list[MemoryRecord]] = defaultdict(list)
         for each in sorted(summaries, key=lambda record: (record.occurred_at, record.id)):
-            if each.id not in covered and "period" not in each.data:
+            is_covered = each.id in covered or undone.has(summary_of(period), each.id)
+            if not is_covered and "period" not in each.data:
                 groups[_first_day(each.occurred_at, period)].append(each)
         for first, sources in groups.items():
             is_over = first < _first_day(now - 2 * QUIET_DAYS * DAY, period)
@@ -150,7 +212,7 @@ async def _summary(turns: Sequence[MemoryRecord], summarizer: Summarizer, period
     texts = [f"{turn.author or turn.role or ''}: {turn.text}".removeprefix(": ") for turn in turns]
     by, text = type(summarizer).__name__, ""
     try:
-        text = (await summarizer.summarize(texts)).strip()
+        text = check_text("a summary", await summarizer.summarize(texts)).strip()
     except Exception as error:  # noqa: BLE001  (whatever a model's client raises: there is a summary without it)
         logger.warning("a session is summarised without its summarizer: %s", reason_for_log(error))
     if not text:
@@ -173,17 +235,18 @@ async def _summary(turns: Sequence[MemoryRecord], summarizer: Summarizer, period
     return Step(reason="summary", kept=draft.text, gone=(), changes=(), added=(draft,))
 
 
-def compacted(records: Iterable[MemoryRecord], days: float, now: datetime) -> Iterator[Step]:
+def compacted(records: Iterable[MemoryRecord], days: float, now: datetime, undone: Undone = NOTHING) -> Iterator[Step]:
     """A step for each summary that replaces old turns which nobody reads: they become `compacted`.
 
     Args:
         records: Active records.
         days: Age from which on turns are compacted.
+        undone: A turn that was brought back is not compacted again.
     """
     by_id = {record.id: record for record in records}
     for summary in [record for record in by_id.values() if record.kind == SUMMARY]:
         turns = [by_id[link.id] for link in summary.links if link.relation == "summarizes" and link.id in by_id]
-        old = [turn for turn in turns if _is_old(turn, days, now)]
+        old = [turn for turn in turns if _is_old(turn, days, now) and not undone.has("summary", turn.id)]
         if old:
             changes = tuple(_changed(turn.id, turn.version, "compacted") for turn in old)
             yield Step(reason="summary", kept=summary.text, gone=tuple(turn.text for turn in old), changes=changes)
@@ -194,26 +257,35 @@ def _is_old(turn: MemoryRecord, days: float, now: datetime) -> bool:
     return is_turn(turn) and unread and turn.importance < IMPORTANT and not is_pinned(turn)
 
 
-async def _reflections(records: Sequence[MemoryRecord], reflector: Reflector) -> list[Step]:
+async def _reflections(
+    records: Sequence[MemoryRecord], before: Sequence[MemoryRecord], reflector: Reflector
+) -> AsyncIterator[Step]:
     """One step with the patterns that a reflector finds once there are enough new memories; patterns that it found
     before get the new text."""
-    notes = [each for each in records if each.kind == REFLECTION and each.data.get("by") == reflector.name]
+    notes = [each for each in before if each.kind == REFLECTION and each.data.get("by") == reflector.name]
     sources = [each for each in records if not _is_derived(each) and each.text.strip()]
     if len(sources) < LEAST_NEW + max((int(str(note.data.get("read", 0))) for note in notes), default=0):
-        return []
-    known = {record.source_key: record for record in records}
+        return
+    try:
+        insights = await reflector.reflect(sources)
+    except UnreadableAnswerError as error:
+        logger.warning(
+            "%d memories show no pattern yet, and the next run asks again: %s", len(sources), reason_for_log(error)
+        )
+        return
+    known, undone = {record.source_key: record for record in before}, undone_by(before)
     drafts: list[Draft] = []
     changes: list[Change] = []
-    for insight in await reflector.reflect(sources):
+    for insight in insights:
         draft = _insight(insight, [_among(sources, place, reflector.name) for place in insight.sources], reflector.name)
         old = known.get(draft.source_key)
-        if old is None:
+        if old is None and not undone.has("insight", str(draft.id)):
             drafts.append(draft)
-        elif old.text != draft.text:
+        elif old is not None and old.text != draft.text:
             patch, undo = Patch(text=draft.text, links=draft.links), Patch(text=old.text, links=old.links)
             changes.append(Change(id=old.id, version=old.version, patch=patch, undo=undo))
     step = _with_note(REFLECTION, reflector.name, "reflection", drafts, sources[-1:], {"read": len(sources)})
-    return [replace(step, changes=(*changes, *step.changes))]
+    yield replace(step, changes=(*changes, *step.changes))
 
 
 def _insight(insight: Insight, sources: Sequence[MemoryRecord], by: str) -> Draft:
@@ -283,7 +355,7 @@ def _among(records: Sequence[MemoryRecord], place: int, by: str) -> MemoryRecord
 
 
 def _identity(kind: str, *parts: str) -> _Identity:
-    """The same id and source key for the same derivation, whoever makes it and however often."""
+    """The same id and source key for the same derivation, by any process and any number of times."""
     digest = hashlib.sha256("\0".join([kind, *parts]).encode()).hexdigest()[:32]
     return {"id": f"{kind}-{digest}", "source_key": f"{kind}:{digest}"}
 

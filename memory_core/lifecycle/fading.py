@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime, timedelta
 
-from memory_core.json_values import encode_json
 from memory_core.lifecycle.values import DAY, FADED, PINNED, Change, MaintainPolicy, Reason, Step
 from memory_core.models import MemoryRecord, Patch
+from memory_core.records.undone import NOTHING, Undone
+from memory_core.values.json_text import encode_json
 
 
 def strength(record: MemoryRecord, policy: MaintainPolicy, now: datetime) -> float:
@@ -22,20 +23,23 @@ def strength(record: MemoryRecord, policy: MaintainPolicy, now: datetime) -> flo
     return float(record.importance * 0.5 ** (days / half_life))
 
 
-def fading(records: Iterable[MemoryRecord], policy: MaintainPolicy, now: datetime) -> Iterator[Step]:
+def fading(
+    records: Iterable[MemoryRecord], policy: MaintainPolicy, now: datetime, undone: Undone = NOTHING
+) -> Iterator[Step]:
     """Steps that archive records beyond their lifetime, faded ones and, of the others, the weakest beyond the budget.
 
     Args:
         records: Active records.
+        undone: A record that was brought back is not archived again for the same reason.
     """
     left: list[MemoryRecord] = []
     for record in sorted(records, key=lambda each: (strength(each, policy, now), last_used(each), each.id)):
         reason = _end_of(record, policy, now)
-        if reason is None or is_pinned(record):
+        if reason is None or is_pinned(record) or undone.has(reason, record.id):
             left.append(record)
         else:
             yield _archived(record, reason)
-    yield from (_archived(record, "budget") for record in _beyond_budget(left, policy))
+    yield from (_archived(record, "budget") for record in _beyond_budget(left, policy, undone))
 
 
 def outdated(records: Iterable[MemoryRecord], days: float, now: datetime) -> Iterator[Step]:
@@ -68,14 +72,14 @@ def _end_of(record: MemoryRecord, policy: MaintainPolicy, now: datetime) -> Reas
     return "faded" if record.kind in policy.half_lives and strength(record, policy, now) < FADED else None
 
 
-def _beyond_budget(records: Sequence[MemoryRecord], policy: MaintainPolicy) -> Iterator[MemoryRecord]:
+def _beyond_budget(records: Sequence[MemoryRecord], policy: MaintainPolicy, undone: Undone) -> Iterator[MemoryRecord]:
     count, size = len(records), sum(map(_bytes, records))
     most_records = count if policy.most_records is None else policy.most_records
     most_bytes = size if policy.most_bytes is None else policy.most_bytes
     for record in records:
         if count <= most_records and size <= most_bytes:
             return
-        if not is_pinned(record):
+        if not is_pinned(record) and not undone.has("budget", record.id):
             count, size = count - 1, size - _bytes(record)
             yield record
 

@@ -3,27 +3,23 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Mapping
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Final, Literal
+from datetime import datetime
 
 from memory_core.all_owners import Operator
-from memory_core.checks import MAX_LIMIT
-from memory_core.draft_to_record import complete
 from memory_core.errors import ConflictError, DuplicateIdError, RecordNotFoundError
-from memory_core.handle import BoundMemory
-from memory_core.lifecycle.deriving import Helpers, derived, of_periods
-from memory_core.lifecycle.planning import merge_of, plan
+from memory_core.handle import BoundMemory, every_record, whole_owner
+from memory_core.lifecycle.deriving import KNOWN_KINDS, Helpers, derived, of_periods
+from memory_core.lifecycle.planning import plan
 from memory_core.lifecycle.proposals import Extractor, Reflector
-from memory_core.lifecycle.values import DEFAULT_POLICY, Change, MaintainPolicy, Maintenance, Step
-from memory_core.models import STATES, Draft, MemoryRecord, Scope
-from memory_core.progress import Progress, ProgressCallback
+from memory_core.lifecycle.values import DEFAULT_POLICY, MaintainPolicy, Maintenance, Step
+from memory_core.models import STATES, MemoryRecord, Scope
 from memory_core.protocols import Summarizer
-from memory_core.recall.quoting import cut_query
+from memory_core.records.draft_to_record import complete
+from memory_core.records.undone import undone_by
+from memory_core.values.progress import Progress, ProgressCallback
 from memory_core.where.value import Where
-
-MAX_LIKE: Final = 20
-"""Number of most similar records that a new one is compared with."""
 
 
 async def maintain(
@@ -36,13 +32,15 @@ async def maintain(
     dry_run: bool = False,
     progress: ProgressCallback | None = None,
 ) -> Maintenance:
-    """Merge records that say the same, find statements that later ones correct, and archive records that fade; derive
-    facts, summaries and patterns before that, if asked to.
+    """Merge records with equal texts, find those that look alike and statements that later ones correct, and archive
+    records that fade; derive facts, summaries and patterns before that, if asked to.
 
     Every change is its own transaction and applies only to the version of the record that it was planned for. So this
     can run beside writers and other processes, can be interrupted at any point, and continues when it is called again.
     A second call changes nothing. Nothing is deleted unless the policy says so (`delete_after`), and
-    `undo_maintenance` reverts all other changes.
+    `undo_maintenance` reverts all other changes, which no later run repeats.
+
+    What a model answers is stored before it is asked again: if a call fails, the next run asks only for the rest.
 
     Args:
         handle: The records to maintain, limited by its agent, session and collection.
@@ -52,24 +50,51 @@ async def maintain(
             the place where it fails.
         reflector: Finds patterns in many memories: `PatternReflector()`, or one that asks a model.
         dry_run: Only report what would be done; models are asked all the same.
-        progress: Called with the number of steps taken.
+        progress: Called with the number of steps taken, after those that derive records.
+
+    Raises:
+        InvalidInputError: An extractor, summarizer or reflector lacks its method.
+        Exception: Whatever an extractor or a reflector raises, except `UnreadableAnswerError`.
     """
-    now = handle.memory.clock()
-    records = await _records(handle, replace(policy.where, states=STATES))
     helpers = Helpers(extractor=extractor, summarizer=summarizer, reflector=reflector)
-    additions = await derived(records, helpers, now)
-    known = {record.id for record in records}
-    new = [draft for step in additions for draft in step.added if draft.id not in known]
-    expected = [*records, *(complete(draft, handle.scope, now) for draft in new)]
-    if summarizer is not None:
-        additions += [step async for step in of_periods(expected, policy.periods, summarizer, now)]
-    steps = [*additions, *await asyncio.to_thread(plan, expected, policy, now)]
-    wishes = {"duplicate": policy.duplicates, "correction": policy.contradictions}
+    now = handle.memory.clock()
+    known = await every_record(whole_owner(handle), Where(kinds=KNOWN_KINDS, states=STATES))
+    first, expected = await _derived(handle, policy, helpers, known, now, dry_run=dry_run)
+    steps = await asyncio.to_thread(plan, expected, policy, now, undone_by(known))
+    wishes = {"duplicate": policy.duplicates, "alike": policy.alike, "correction": policy.contradictions}
     proposed = tuple(step for step in steps if wishes.get(step.reason) == "propose")
     wanted = [step for step in steps if wishes.get(step.reason) != "propose"]
     if dry_run:
-        return Maintenance(steps=tuple(wanted), proposed=proposed, is_dry_run=True)
-    return replace(await apply_steps(handle, wanted, progress=progress), proposed=proposed)
+        return Maintenance(steps=(*first.steps, *wanted), proposed=proposed, is_dry_run=True)
+    then = await apply_steps(handle, wanted, progress=progress)
+    return Maintenance(steps=(*first.steps, *then.steps), proposed=proposed, skipped=(*first.skipped, *then.skipped))
+
+
+async def _derived(
+    handle: BoundMemory,
+    policy: MaintainPolicy,
+    helpers: Helpers,
+    known: Sequence[MemoryRecord],
+    now: datetime,
+    *,
+    dry_run: bool,
+) -> tuple[Maintenance, list[MemoryRecord]]:
+    """What was derived, and the records to maintain after that."""
+    records = await every_record(handle, replace(policy.where, states=STATES))
+    ids = {record.id for record in records}
+    taken, missed = list[Step](), list[Step]()
+
+    async def take(found: AsyncIterator[Step]) -> list[MemoryRecord]:
+        """Apply each step before the next answer of a model is waited for, which may never come."""
+        async for step in found:
+            (taken if dry_run or await _apply(handle, step) else missed).append(step)
+        drafts = (draft for step in (*taken, *missed) for draft in step.added if draft.id not in ids)
+        return [*records, *(complete(draft, handle.scope, now) for draft in drafts)]
+
+    expected = await take(derived(records, known, helpers, now))
+    if helpers.summarizer is not None:
+        await take(of_periods(expected, policy.periods, helpers.summarizer, now, known))
+    return Maintenance(steps=tuple(taken), skipped=tuple(missed)), expected
 
 
 async def maintain_all(
@@ -95,26 +120,6 @@ async def maintain_all(
     return done
 
 
-async def add_once(
-    handle: BoundMemory, entry: str | Draft, *, embed: Literal["now", "later"], on_duplicate: str
-) -> MemoryRecord:
-    """`BoundMemory.add` for `on_duplicate="merge"` and `"refuse"`."""
-    draft = complete(entry, handle.scope, handle.memory.clock())
-    query = cut_query(draft.text)
-    like_it = Where(kinds=[draft.kind])
-    hits = await handle.search(query, limit=MAX_LIKE, mode="lexical", floor=False, where=like_it, apart=True)
-    like = [hit.record for hit in hits if merge_of(hit.record, draft) is not None]
-    if like and on_duplicate == "refuse":
-        return like[0]
-    added = await handle.add(entry, embed=embed)
-    step = merge_of(like[0], added) if like else None
-    if step is None or added.id == like[0].id:  # the same source key
-        return added
-    await apply_steps(handle, [step])
-    gone = {change.id for change in step.changes if change.patch.state == "compacted"}
-    return await handle.get(added.id if like[0].id in gone else like[0].id) or added
-
-
 async def apply_steps(
     handle: BoundMemory, steps: Iterable[Step], *, progress: ProgressCallback | None = None
 ) -> Maintenance:
@@ -127,27 +132,6 @@ async def apply_steps(
     if progress is not None:
         progress(Progress(len(wanted), len(wanted)))
     return Maintenance(steps=tuple(done), skipped=tuple(skipped))
-
-
-async def undo_maintenance(handle: BoundMemory, maintenance: Maintenance) -> tuple[Change, ...]:
-    """Revert what `maintain` did, the last step first; returns the changes that were not reverted because their records
-    have been changed since. Records that it added are deleted, unless they have been changed since."""
-    versions: dict[str, int] = {}
-    left: list[Change] = []
-    for step in reversed((*maintenance.steps, *maintenance.skipped)):
-        for change in reversed(step.changes):
-            expected = versions.get(change.id, change.version + 1)
-            try:
-                record = await handle.update(change.id, change.undo, expected_version=expected)
-            except (ConflictError, RecordNotFoundError):
-                left.append(change)
-            else:
-                versions[change.id] = record.version
-        for draft in step.added:
-            added = await handle.get(str(draft.id))
-            if added is not None and added.version == versions.get(added.id, 1):
-                await handle.delete_where(Where(ids=[added.id], states=STATES), forget=False)
-    return tuple(left)
 
 
 async def _apply(handle: BoundMemory, step: Step) -> bool:
@@ -168,13 +152,3 @@ async def _apply(handle: BoundMemory, step: Step) -> bool:
             return False
         await handle.delete_where(Where(ids=[id], states=["archived"]))
     return True
-
-
-async def _records(handle: BoundMemory, where: Where) -> list[MemoryRecord]:
-    records: list[MemoryRecord] = []
-    cursor: str | None = None
-    while True:
-        page = await handle.list(where=where, order="oldest", limit=MAX_LIMIT, cursor=cursor)
-        records += page.records
-        if (cursor := page.cursor) is None:
-            return records

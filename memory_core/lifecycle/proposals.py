@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
-from memory_core.json_values import Value
 from memory_core.models import MemoryRecord
+from memory_core.values.value import Value
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -40,7 +40,26 @@ class Extractor(Protocol):
         ...
 
     async def extract(self, turns: Sequence[MemoryRecord]) -> Sequence[Extracted]:
-        """What turns of one session say, given in order; an exception reaches the caller of `maintain`."""
+        """What turns of one session say, given in order.
+
+        Raises:
+            UnreadableAnswerError: A model's answer cannot be read: the turns stay unread, and the next run passes them
+                again. Any other exception reaches the caller of `maintain`; what was extracted before is stored.
+        """
+        ...
+
+
+@runtime_checkable
+class AnswerExtractor(Extractor, Protocol):
+    """An extractor that is also shown which questions the turns answer, since "the right one" alone says nothing."""
+
+    async def extract_answers(self, turns: Sequence[MemoryRecord], questions: Sequence[str]) -> Sequence[Extracted]:
+        """Called instead of `extract`.
+
+        Args:
+            turns: As for `extract`.
+            questions: For each turn, what was asked right before it by somebody else; empty if nothing was.
+        """
         ...
 
 
@@ -53,5 +72,5 @@ class Reflector(Protocol):
         ...
 
     async def reflect(self, records: Sequence[MemoryRecord]) -> Sequence[Insight]:
-        """What the memories of one owner show together, given oldest first; an exception reaches the caller."""
+        """What the memories of one owner show together, given oldest first; exceptions are those of `extract`."""
         ...

@@ -1,7 +1,8 @@
-"""Find texts that say the same: equal except for case, punctuation, a typo, the order of their parts, or synonyms.
+"""Find texts that are equal but for how they are written, and texts that look alike. Pure functions.
 
-Pure functions. In doubt two texts differ: an extra line costs less than a lost fact. So numbers, names, dates and
-negations have to be equal, and a word matches another one only if `synonyms` lists both.
+Equal texts are merged without asking, so in doubt two texts differ: an extra line costs less than a lost fact. Texts
+that look alike are shown to a person, who decides: no rule about letters and words knows that "sulfites" are not
+"sulfates" and that "keine" is not "eine".
 """
 
 from __future__ import annotations
@@ -9,29 +10,18 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cache
-from itertools import combinations, pairwise
-from pathlib import Path
+from itertools import combinations
 from typing import Final
 
-from memory_core.lifecycle.synonyms import synonym_classes
-
-MAX_TYPO_TOKENS: Final = 60
-"""Most words of a text that is checked for typos; longer texts have to be equal word by word."""
-LEAST_TYPO_CHARS: Final = 4
+LEAST_SLIP_CHARS: Final = 4
 """A shorter word with another letter is more often another word."""
-LONG_UNKNOWN_CHARS: Final = 7
-"""Of two unknown words, one can be a typo of the other from this length on."""
-COMMON: Final = 3
-"""A word in this many texts of one person is not a typo, ..."""
-OFTEN: Final = 100
-"""... unless the other word is in this many times as many texts, since typos in common words are repeated."""
-LEAST_MOVED: Final = 3
-"""Most words of two parts that were exchanged."""
+MAX_SLIP_WORDS: Final = 60
+"""Most words of a text of which one may have another letter."""
 MAX_BUCKET: Final = 100
 """Most different texts with the same words that are compared with each other."""
+
 
 _TOKEN: Final = re.compile(
     r"[-+\u2212]?[$\u20ac\u00a3]?\d+(?:[.,:/-]\d+)*\w*|\w+|(?<=\w)['\u2019]\w+|[^\w\s.,;:!?\"'\u2018\u2019\u201c\u201d()\u2026\u2013\u2014-]"
@@ -39,32 +29,38 @@ _TOKEN: Final = re.compile(
 _BEFORE_CODE: Final = ("`", ".", "/", "@", "#", "*", "\\", "$")
 """Characters right before a word that show that it is not a word of a language."""
 _ARTICLES: Final = frozenset({"a", "an", "the"})
-_FOCUS: Final = frozenset(
-    {"no", "not", "never", "none", "only", "just", "even", "also", "almost", "nearly", "still", "too"}
-)
-"""Words that modify the next word, which has to stay behind them."""
-_AND: Final = frozenset({"and", "or", "und", "oder", "y", "et"})
-_IS: Final = frozenset({"is", "are", "was", "were"})
 
-_NO_COUNTS: Final[Mapping[str, int]] = {}
+
+def alike(texts: Sequence[str]) -> list[tuple[int, int]]:
+    """Pairs of positions of texts that look alike: with the same words in another order, or with one letter more, less
+    or different, or two neighbours exchanged, in one longer word that is not written like a name or code."""
+    buckets: dict[tuple[bool, Sequence[str]], list[tuple[int, str]]] = defaultdict(list)
+    for place, text in enumerate(texts):
+        for key, word in _places_of(statement_of(text)):
+            buckets[key].append((place, word))
+    return sorted(
+        {
+            (one, other)
+            for entries in buckets.values()
+            for (one, word), (other, written) in combinations(entries[:MAX_BUCKET], 2)
+            if one != other and _is_one_slip(word, written)
+        }
+    )
 
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """A text in the form in which it is compared."""
+    """The words of a text."""
 
     words: tuple[str, ...]
-    """The words in order, without case, punctuation and articles."""
-    means: tuple[str, ...]
-    """For each word, the representative of it and its synonyms."""
+    """In order, without case, punctuation and articles."""
     is_name: tuple[bool, ...]
     """For each word, whether it is written like a name or code, or has a digit."""
 
 
 def statement_of(text: str) -> Statement:
-    """Parse a text for comparison."""
+    """The words of a text, and which of them are names."""
     words: list[str] = []
-    means: list[str] = []
     names: list[bool] = []
     end = 0
     for found in _TOKEN.finditer(unicodedata.normalize("NFKC", text)):
@@ -75,109 +71,32 @@ def statement_of(text: str) -> Statement:
         if word in _ARTICLES:
             continue
         is_quoted = between.endswith(_BEFORE_CODE) or "_" in token
-        is_name = is_quoted or any(map(str.isdigit, token)) or (token[0].isupper() and word != "i" and not starts)
         words.append(word)
-        means.append(word if is_name else synonym_classes().get(word, word))
-        names.append(is_name)
-    return Statement(tuple(words), tuple(means), tuple(names))
+        names.append(is_quoted or any(map(str.isdigit, token)) or (token[0].isupper() and word != "i" and not starts))
+    return Statement(tuple(words), tuple(names))
 
 
-def say_the_same(one: Statement, other: Statement, counts: Mapping[str, int] = _NO_COUNTS) -> bool:
-    """Whether two texts differ at most by a typo, the order of their parts and synonyms.
-
-    Args:
-        counts: Number of texts of the same person with a word; a common word is not a typo.
-    """
-    means, others = one.means, _as_in(one, other, counts)
-    return others is not None and (means == others or _is_reordered(means, others))
-
-
-def groups_of_same(texts: Sequence[str], counts: Mapping[str, int] = _NO_COUNTS) -> list[list[int]]:
-    """The positions of texts that say the same, in groups of two or more, in order."""
-    statements = [statement_of(text) for text in texts]
-    first: dict[tuple[str, ...], int] = {}
-    parent = list(range(len(texts)))
-    for place, statement in enumerate(statements):
-        if statement.words:
-            parent[place] = first.setdefault(statement.words, place)
-    for one, other in _candidates({place: statements[place] for place in first.values()}):
-        root, second = _root(parent, one), _root(parent, other)
-        if root != second and say_the_same(statements[one], statements[other], counts):
-            parent[max(root, second)] = min(root, second)
-    groups: dict[int, list[int]] = defaultdict(list)
-    for place in range(len(texts)):
-        groups[_root(parent, place)].append(place)
-    return [group for group in groups.values() if len(group) > 1]
-
-
-@cache
-def known_words() -> frozenset[str]:
-    """The whole words in the vocabulary of the default embedder."""
-    from memory_core.embedding import minilm  # noqa: PLC0415  (loads numpy)
-
-    vocabulary = Path(minilm.__file__).with_name("vocab.txt").read_text(encoding="utf-8")
-    return frozenset(word for word in vocabulary.split("\n") if word.isalpha())
-
-
-def _candidates(statements: Mapping[int, Statement]) -> Iterator[tuple[int, int]]:
-    """Pairs of statements with the same words in any order, all or all but one of them."""
-    buckets: dict[tuple[str, ...], list[int]] = defaultdict(list)
-    for place, statement in statements.items():
-        buckets[tuple(sorted(statement.means))].append(place)
-        if len(statement.words) > MAX_TYPO_TOKENS:
-            continue
-        slips = {mean for mean, word in zip(statement.means, statement.words, strict=True) if _may_slip(word)}
-        for mean in slips:
-            rest = list(statement.means)
-            rest.remove(mean)
-            buckets["*", *sorted(rest)].append(place)
-    for places in buckets.values():
-        yield from combinations(places[:MAX_BUCKET], 2)
-
-
-def _as_in(one: Statement, other: Statement, counts: Mapping[str, int]) -> tuple[str, ...] | None:
-    """The words of `other`, spelt as in `one`; `None` if the texts differ in other ways."""
-    if len(one.means) != len(other.means):
-        return None
-    if sorted(one.means) == sorted(other.means):
-        return other.means
-    mine, yours = _only_in(one.means, other.means), _only_in(other.means, one.means)
-    if len(mine) != 1 or len(yours) != 1:
-        return None
-    at, there = one.means.index(mine[0]), other.means.index(yours[0])
-    word, written = one.words[at], other.words[there]
-    if one.is_name[at] or other.is_name[there] or not _is_typo(word, written, counts):
-        return None
-    return (*other.means[:there], mine[0], *other.means[there + 1 :])
-
-
-def _only_in(words: Iterable[str], others: Iterable[str]) -> list[str]:
-    left = list(words)
-    for word in others:
-        if word in left:
-            left.remove(word)
-    return left
-
-
-def _is_typo(word: str, other: str, counts: Mapping[str, int]) -> bool:
-    """Whether exactly one of two words is known and the other one is a typo of it."""
-    if not (_may_slip(word) and _may_slip(other) and _is_one_slip(word, other)):
-        return False
-    if max(len(word), len(other)) < LEAST_TYPO_CHARS:
-        return False
-    often = max(COMMON, counts.get(word, 0) // OFTEN, counts.get(other, 0) // OFTEN)
-    knows = [each in known_words() or counts.get(each, 0) >= often for each in (word, other)]
-    return knows[0] != knows[1] or (not any(knows) and min(len(word), len(other)) >= LONG_UNKNOWN_CHARS)
-
-
-def _may_slip(word: str) -> bool:
-    return len(word) >= LEAST_TYPO_CHARS - 1 and word.isalpha()
+def _places_of(statement: Statement) -> Iterator[tuple[tuple[bool, Sequence[str]], str]]:
+    """All words of a statement, sorted; and all but one for each word that may have another letter, with that word."""
+    ordered = tuple(sorted(statement.words))
+    if not ordered:
+        return
+    yield (True, ordered), ""
+    if len(ordered) <= MAX_SLIP_WORDS:
+        written = zip(statement.words, statement.is_name, strict=True)
+        for word in {word for word, is_name in written if not is_name and word.isalpha()}:
+            if len(word) >= LEAST_SLIP_CHARS - 1:
+                at = ordered.index(word)
+                yield (False, (*ordered[:at], *ordered[at + 1 :])), word
 
 
 def _is_one_slip(word: str, other: str) -> bool:
-    """Whether one inserted, deleted or replaced letter, or two exchanged neighbors, turn one word into the other."""
+    """Whether one inserted, deleted or replaced letter, or two exchanged neighbors, turn one word into the other; or
+    nothing."""
     if len(word) > len(other):
         word, other = other, word
+    if word != other and len(other) < LEAST_SLIP_CHARS:
+        return False
     start = 0
     while start < len(word) and word[start] == other[start]:
         start += 1
@@ -186,33 +105,3 @@ def _is_one_slip(word: str, other: str) -> bool:
         return left == right[1:]
     swapped = left[1:2] + left[:1] + left[2:]
     return left[1:] == right[1:] or swapped == right
-
-
-def _is_reordered(words: Sequence[str], others: Sequence[str]) -> bool:
-    """Whether one part was moved: "on Fridays Ann sails", "Ann sails on Fridays"; or both sides of "and" or "is"."""
-    if _focused(words) != _focused(others):
-        return False
-    start, stop = 0, len(words)
-    while words[start] == others[start]:
-        start += 1
-    while words[stop - 1] == others[stop - 1]:
-        stop -= 1
-    part, moved = tuple(words[start:stop]), tuple(others[start:stop])
-    # Two words alone may be roles: "I told Tom Ann is ill", "I told Ann Tom is ill".
-    if len(part) >= LEAST_MOVED and any(part[at:] + part[:at] == moved for at in range(1, len(part))):
-        return True
-    pivots = _AND | (_IS if len(part) == len(words) else frozenset[str]())
-    return any((*part[at + 1 :], word, *part[:at]) == moved for at, word in enumerate(part) if word in pivots)
-
-
-def _focused(words: Sequence[str]) -> list[tuple[str, str]]:
-    """Pairs of each modifying word and the word that it modifies."""
-    pairs = pairwise((*words, ""))
-    return sorted(pair for pair in pairs if pair[0] in _FOCUS)
-
-
-def _root(parent: list[int], place: int) -> int:
-    while parent[place] != place:
-        parent[place] = parent[parent[place]]
-        place = parent[place]
-    return place

@@ -13,6 +13,8 @@ from collections.abc import Sequence
 from typing import Final
 
 from memory_core.retrieval.analysis import analyse
+from memory_core.values.checks import check_count
+from memory_core.values.limits import MAX_TEXT_CHARS
 
 SUMMARY_CHARS: Final = 1_200
 """Length of a summary by default: some lines of a prompt."""
@@ -26,11 +28,14 @@ class ExtractiveSummarizer:
     """A `Summarizer` that needs no model: it quotes sentences.
 
     Args:
-        max_chars: Most characters of a summary.
+        max_chars: Most characters of a summary, from 1 to `MAX_TEXT_CHARS`.
+
+    Raises:
+        InvalidInputError: `max_chars` is out of range.
     """
 
     def __init__(self, max_chars: int = SUMMARY_CHARS) -> None:
-        self._max_chars = max_chars
+        self._max_chars = check_count("max_chars", max_chars, 1, MAX_TEXT_CHARS)
 
     async def summarize(self, texts: Sequence[str]) -> str:
         """Sentences of these texts, one a line, in order; the first text, cut, if no sentence says much."""

@@ -7,20 +7,22 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Final, Literal, TypeGuard, cast, get_args
 
-from memory_core.checks import check_one_of, shown
 from memory_core.errors import InvalidInputError
-from memory_core.json_values import Value
 from memory_core.models import Draft, Patch
+from memory_core.values.checks import check_one_of, shown
+from memory_core.values.value import Value
 from memory_core.where.value import Where
 
 FADED: Final = 0.05
 """Records with less strength than this are archived: an importance of 0.5 falls below it after 3.3 half-lives."""
+REFLECTION: Final = "reflection"
+"""The kind of the notes of a reflector."""
 PINNED: Final = "pinned"
 """Records with this tag stay active."""
 DAY: Final = timedelta(days=1)
 
 Reason = Literal[
-    "extracted", "summary", "reflection", "duplicate", "correction", "faded", "expired", "budget", "deleted"
+    "extracted", "summary", "reflection", "duplicate", "alike", "correction", "faded", "expired", "budget", "deleted"
 ]
 Period = Literal["day", "week", "month"]
 _Duplicates = Literal["merge", "propose", "keep"]
@@ -39,7 +41,11 @@ class MaintainPolicy(Value):
     """
 
     duplicates: _Duplicates = "merge"
-    """For records that say the same: one stays and gets the tags of the others, which become `compacted`."""
+    """For records with equal texts: one stays and gets the tags of the others, which become `compacted`. Texts are
+    equal if they differ only in spaces, case, quotation marks and a full stop at the end."""
+    alike: _Duplicates = "propose"
+    """For records whose texts look alike: the same words in another order, or one letter in one word. They may say
+    different things, even opposite ones, so look at the proposals rather than have them merged."""
     contradictions: _Contradictions = "propose"
     """For a statement that a later one corrects: it is archived, and its validity ends when the later one begins."""
     half_lives: Mapping[str, float] = field(default_factory=dict[str, float])

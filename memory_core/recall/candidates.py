@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import datetime
 
 from memory_core.models import Hit, MemoryRecord
 
@@ -16,16 +15,14 @@ class Candidate:
     text: str
     """The text to show: the best passage, or all of a short text."""
     words: str
-    """The text to show, normalised for case and punctuation."""
+    """The text to show in the form that equal texts share."""
     terms: frozenset[str]
     is_request: bool
-    """Whether it only asks a question, so that it gets a line only with its answer."""
+    """Whether it only asks a question, so that statements come before it."""
     before: MemoryRecord | None = None
     """The question before it, if it is a short reply."""
     after: MemoryRecord | None = None
     """The answer after it, if it is a question."""
-    since: datetime | None = None
-    """If it is the latest of several values of one thing, the time from which that value is valid."""
 
     @property
     def record(self) -> MemoryRecord:

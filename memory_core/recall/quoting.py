@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 from typing import Final
 
-from memory_core.checks import MAX_QUERY_CHARS
+from memory_core.values.limits import MAX_QUERY_CHARS
 
 MAX_ITEM_CHARS: Final = 500
-"""Most characters of a quoted text."""
+"""Maximum number of characters of a quoted text."""
 _JOINERS: Final = "\u200c\u200d"
 """Characters that are not printable but that some scripts and emoji need."""
 _ESCAPES: Final = {"<": "\\u003c", ">": "\\u003e"}

@@ -3,30 +3,31 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Protocol, runtime_checkable
 
-from memory_core.checks import check_text, until_after
-from memory_core.models import STATES, Hit, MemoryRecord
-from memory_core.protocols import Searching
-from memory_core.recall.block import block_of, line_of, longest_text
+from memory_core.models import STATES, Hit, MemoryRecord, Mode, Relation, Role
+from memory_core.protocols import Home, Searching
+from memory_core.recall.block import longest_text
 from memory_core.recall.quoting import cut_query
-from memory_core.recall.values import Considered, Reason, Recalled, RecallOptions
-from memory_core.where.value import Where
+from memory_core.recall.values import DEFAULT_CHARS, Considered, Reason, Recalled, RecallOptions, shows_nothing_yet
+from memory_core.values.checks import check_text
+from memory_core.values.times import until_after, utc_now
+from memory_core.where.value import EVERYTHING, Where
 
 if TYPE_CHECKING:
-    from memory_core.recall.candidates import Candidate
     from memory_core.recall.selection import Selection
 
 MAX_QUERY_CHARS: Final = 2_000
-"""Most characters of a question that are searched for, from its beginning and its end; embedders read less."""
+"""Maximum number of characters of a question that are searched for, from its beginning and its end. Embedders read
+less."""
 _LINE_CHARS: Final = 120
 """Approximate length of a line; the budget divided by it is the number of hits fetched at first."""
 _FEWEST_HITS, _MOST_HITS = 50, 1_000
 MAX_LIMIT: Final = 10_000
-"""Most records one search returns."""
+"""Maximum number of records that one search returns."""
 _PER_LINE: Final = 4
 """Number of hits fetched for each memory of `RecallOptions`' limit."""
 _MORE: Final = 4
@@ -37,12 +38,80 @@ _MOST_FOLLOWED: Final = 24
 """Neighbors and links are followed from at most this many of the best candidates."""
 
 
-async def recall_for(
-    handle: Searching, query: str, options: RecallOptions, *, now: datetime, explain: bool = False
-) -> Recalled:
-    """Recall memories about a question; see `BoundMemory.recall`."""
-    from memory_core.recall.selection import latest_first  # noqa: PLC0415  (analysis takes 20 ms)
+@runtime_checkable
+class _WithClock(Protocol):
+    """A handle of a memory, which has its own clock."""
 
+    @property
+    def memory(self) -> Home: ...
+
+
+@runtime_checkable
+class _WithSpaces(Protocol):
+    """A handle that reads several owners."""
+
+    def label_of(self, record: MemoryRecord) -> str | None: ...
+
+
+async def recall(  # noqa: PLR0913  (one optional keyword per option)
+    handle: Searching,
+    /,
+    query: str,
+    *,
+    max_chars: int | None = DEFAULT_CHARS,
+    max_tokens: int | None = None,
+    count_tokens: Callable[[str], int] | None = None,
+    limit: int | None = None,
+    where: Where = EVERYTHING,
+    kinds: Sequence[str] = (),
+    roles: Sequence[Role] = (),
+    mode: Mode = "hybrid",
+    floor: bool = True,
+    min_score: float = 0.0,
+    diversity: float = 0.0,
+    latest_first: bool = True,
+    neighbors: bool = True,
+    links: Sequence[Relation] = (),
+    format: Callable[[MemoryRecord, str], str] | None = None,  # noqa: A002  (it formats)
+    without: Callable[[MemoryRecord], bool] = shows_nothing_yet,
+    explain: bool = False,
+) -> Recalled:
+    """Recall memories about a question as a block for a prompt, escaped and within a budget.
+
+    Args:
+        query: A question, or the message to be answered; a blank one recalls nothing.
+        explain: Fill `Recalled.considered`: why each memory is in the block or not.
+
+    The other arguments are the fields of `RecallOptions`, which raises `InvalidInputError` for invalid values.
+    """
+    options = RecallOptions(
+        max_chars=max_chars,
+        max_tokens=max_tokens,
+        count_tokens=count_tokens,
+        limit=limit,
+        where=where,
+        kinds=kinds,
+        roles=roles,
+        mode=mode,
+        floor=floor,
+        min_score=min_score,
+        diversity=diversity,
+        latest_first=latest_first,
+        neighbors=neighbors,
+        links=links,
+        format=format,
+        without=without,
+    )
+    return await recall_with(handle, query, options, explain=explain)
+
+
+async def recall_with(handle: Searching, query: str, options: RecallOptions, *, explain: bool = False) -> Recalled:
+    """`recall` with its options as one value, for adapters and tools."""
+    from memory_core.recall.packing import pack  # noqa: PLC0415  (analysis takes 20 ms)
+
+    now = handle.memory.clock() if isinstance(handle, _WithClock) else utc_now()
+    if isinstance(handle, _WithSpaces):
+        options = replace(options, label=handle.label_of)
     wanted = cut_query(check_text("query", query), MAX_QUERY_CHARS)
     where = options.conditions()
     hits, selection = await _selected(handle, wanted, options, where, now, explain=explain)
@@ -50,10 +119,11 @@ async def recall_for(
     await _follow_links(handle, selection, options, where)
     if options.neighbors:
         await _add_neighbors(handle, selection, wanted, where)
-    chosen, text = _within(selection.kept, options, latest_first)
-    records = tuple(record for line in chosen for record in line.records)
-    considered = await _considered(handle, wanted, options, hits, selection, records) if explain else ()
-    return Recalled(text, tuple(line.hit for line in chosen), records, considered)
+    packed = pack(selection.kept, options)
+    considered = (
+        await _considered(handle, wanted, options, hits, selection.left_out | packed.outcomes) if explain else ()
+    )
+    return Recalled(packed.text, tuple(each.hit for each in packed.shown), packed.records, considered)
 
 
 async def _selected(
@@ -118,7 +188,7 @@ async def _add_neighbors(handle: Searching, selection: Selection, query: str, wh
     asking = [candidate for candidate in selection.kept if needs_neighbor(candidate)][:_MOST_FOLLOWED]
     found = await asyncio.gather(*(_neighbor(handle, c.record, where, is_after=c.is_request) for c in asking))
     by_id = {c.record.id: record for c, record in zip(asking, found, strict=True) if record is not None}
-    with_neighbors(selection, query, by_id)
+    selection.kept = with_neighbors(selection.kept, query, by_id)
 
 
 async def _neighbor(handle: Searching, record: MemoryRecord, where: Where, *, is_after: bool) -> MemoryRecord | None:
@@ -134,53 +204,15 @@ async def _neighbor(handle: Searching, record: MemoryRecord, where: Where, *, is
     return next((each for each in rest if each.kind == record.kind and each.text.strip()), None)
 
 
-def _within(
-    candidates: Sequence[Candidate],
-    options: RecallOptions,
-    ordered: Callable[[Sequence[Candidate]], list[Candidate]],
-) -> tuple[list[Candidate], str]:
-    """The lines that fit into the budget, chosen best first, and their block."""
-    longest = longest_text(options.max_chars, options.max_tokens)
-    chosen: list[Candidate] = []
-    room = options.room(block_of([""]))
-    for candidate in candidates:
-        if options.is_full(room) or len(chosen) == options.limit:
-            break
-        line = "\n" + line_of(candidate, longest, options)
-        if all(left >= taken for left, taken in zip(room, options.sizes(line), strict=True)):
-            room = [left - taken for left, taken in zip(room, options.sizes(line), strict=True)]
-            chosen.append(candidate)
-    while chosen:
-        lines = ordered(chosen) if options.latest_first else chosen
-        block = block_of([line_of(line, longest, options) for line in lines])
-        if options.fits(block):
-            return lines, block
-        chosen.pop()  # a text may have more tokens than its lines together
-    return [], ""
-
-
 async def _considered(
     handle: Searching,
     query: str,
     options: RecallOptions,
     hits: Sequence[Hit],
-    selection: Selection,
-    records: Sequence[MemoryRecord],
+    outcomes: Mapping[str, tuple[Reason, str | None]],
 ) -> tuple[Considered, ...]:
     """The outcome of every hit, and the hits found only without the floor or without the conditions."""
-    in_block = {record.id for record in records}
-    considered = [
-        Considered(
-            hit,
-            rank,
-            *(
-                ("shown", None)
-                if hit.record.id in in_block
-                else selection.left_out.get(hit.record.id, ("budget", None))
-            ),
-        )
-        for rank, hit in enumerate(hits, 1)
-    ]
+    considered = [Considered(hit, rank, *outcomes[hit.record.id]) for rank, hit in enumerate(hits, 1)]
     limit = max(len(hits), _FEWEST_HITS)
     wider: tuple[tuple[Reason, Where], ...] = (("floor", options.conditions()), ("filter", Where(states=STATES)))
     for reason, where in wider:
@@ -191,5 +223,6 @@ async def _considered(
         for hit in more:
             if hit.record.id not in known:
                 superseded = reason == "filter" and hit.record.state == "archived"
-                considered.append(Considered(hit, len(considered) + 1, "superseded" if superseded else reason))
+                found = ("superseded" if superseded else reason), None
+                considered.append(Considered(hit, len(considered) + 1, *outcomes.get(hit.record.id, found)))
     return tuple(considered)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Final
@@ -12,31 +11,29 @@ from memory_core.models import Hit, MemoryRecord
 from memory_core.recall.candidates import Candidate
 from memory_core.recall.levels import at_one_level
 from memory_core.recall.statements import (
-    SAME_QUESTION,
     asks_the_same,
     echoes,
     ends_asking,
     excerpt,
-    is_about_the_same,
+    is_mere_reply,
     is_request,
     is_short,
     is_the_same,
-    normalised,
-    repeats,
-    stated,
     terms_of,
 )
-from memory_core.recall.values import MAX_LINE_CHARS, Reason, RecallOptions
-from memory_core.retrieval.diversity import diversified, similarity
+from memory_core.recall.values import Reason, RecallOptions
+from memory_core.retrieval.diversity import diversified
+from memory_core.retrieval.equal_texts import equal_form
 
 NEAR: Final = 0.5
 """Statements with at least this share of the best one's score or similarity count as equally relevant: of these the
 latest comes first, because it may correct the others, in other words."""
 
+BEST: Final = 3
+"""This many of the best hits come before all others, even if they are questions: a question can tell a fact."""
+
 MOST_ASKED: Final = 8
 """Number of earlier questions whose answers are read."""
-
-_NOWHERE: Final[Sequence[int]] = ()
 
 
 @dataclass(slots=True)
@@ -83,7 +80,7 @@ class Selection:
 
 
 def select(query: str, hits: Sequence[Hit], options: RecallOptions, *, longest: int, now: datetime) -> Selection:
-    """Leave out hits without content or with nothing new, and move mere questions to the end.
+    """Leave out hits without content or with nothing new, and move questions behind the statements.
 
     Args:
         hits: Best first.
@@ -114,8 +111,12 @@ def select(query: str, hits: Sequence[Hit], options: RecallOptions, *, longest: 
         by_id = {candidate.record.id: candidate for candidate in once}
         chosen = diversified([candidate.hit for candidate in once], len(once), options.diversity)
         once = [by_id[hit.record.id] for hit in chosen]
-    selection.kept = [c for c in once if not c.is_request] + [c for c in once if c.is_request]
+    selection.kept = [*_questions_last(once[:BEST]), *_questions_last(once[BEST:])]
     return selection
+
+
+def _questions_last(candidates: Sequence[Candidate]) -> list[Candidate]:
+    return [c for c in candidates if not c.is_request] + [c for c in candidates if c.is_request]
 
 
 def needs_neighbor(candidate: Candidate) -> bool:
@@ -125,72 +126,45 @@ def needs_neighbor(candidate: Candidate) -> bool:
     return is_turn and (candidate.is_request or is_short(record.text))
 
 
-def with_neighbors(selection: Selection, query: str, found: Mapping[str, MemoryRecord]) -> None:
-    """Add questions to short replies and answers to questions; a question without an answer is left out.
+def with_neighbors(candidates: Sequence[Candidate], query: str, found: Mapping[str, MemoryRecord]) -> list[Candidate]:
+    """Add the question before short replies and the answer after questions; every candidate stays.
 
     Args:
         found: For the id of each candidate, the turn before it or, if it asks, after it.
     """
     wanted = terms_of(query)
-    statements = {c.record.id for c in selection.kept if not c.is_request}
-    texts = {c.words for c in selection.kept if not c.is_request}
-    beside: set[str] = set()
-    kept: list[Candidate] = []
-    for candidate in selection.kept:
-        other = found.get(candidate.record.id)
-        is_new = other is not None and (normalised(other.text) not in texts or other.id in statements - beside)
-        if other is None or not is_new or not _belong_together(candidate, other, wanted, statements):
-            other = None
-        if candidate.is_request and other is None:
-            selection.leave_out(candidate.record, "question")
-            continue
-        if other is not None:
-            beside.add(other.id)
-            texts.add(normalised(other.text))
-        kept.append(_beside(candidate, other))
-    selection.kept = [candidate for candidate in kept if candidate.record.id not in beside]
+    return [_beside(candidate, found.get(candidate.record.id), wanted) for candidate in candidates]
 
 
-def _beside(candidate: Candidate, other: MemoryRecord | None) -> Candidate:
-    if candidate.is_request:
-        return replace(candidate, after=other)
-    return replace(candidate, before=other)
+def _beside(candidate: Candidate, other: MemoryRecord | None, wanted: frozenset[str]) -> Candidate:
+    if other is None or not _belong_together(candidate, other, wanted):
+        return candidate
+    return replace(candidate, after=other) if candidate.is_request else replace(candidate, before=other)
 
 
-def _belong_together(
-    candidate: Candidate, other: MemoryRecord, wanted: frozenset[str], statements: Collection[str]
-) -> bool:
+def _belong_together(candidate: Candidate, other: MemoryRecord, wanted: frozenset[str]) -> bool:
     """Whether the turn before or after a candidate is the question or the answer that completes it."""
     if (candidate.record.role, candidate.record.author) == (other.role, other.author):
         return False
-    if candidate.is_request:  # an answer with its own line needs no question
-        return other.id not in statements and not is_request(other.text)
+    if candidate.is_request:
+        return not is_request(other.text)
     return ends_asking(other.text) and not _is_query(other, wanted)
 
 
 def latest_first(candidates: Sequence[Candidate]) -> list[Candidate]:
-    """Order the lines: as given, but among statements about as relevant as the best the latest comes first, and
-    likewise among several values of one thing, where the latest gets the date since when it is valid.
+    """Order the lines: as given, but among statements about as relevant as the best the latest comes first.
 
-    Answers of the model and summaries keep their positions, and mere questions with their answers come last.
+    Answers of the model and summaries keep their positions, and questions with their answers come last.
     """
     lines = [line for line in candidates if not line.is_request]
     stated = [n for n, line in enumerate(lines) if line.record.role != "assistant" and line.record.tier != "summary"]
     score = max((lines[place].hit.score for place in stated), default=0.0)
     likeness = max((lines[place].hit.similarity or 0.0 for place in stated), default=0.0)
     near = [place for place in stated if _is_near(lines[place], score, likeness)]
-    _put_latest_first(lines, near)
-    for group in _groups(lines, stated):
-        _put_latest_first(lines, group)
-        lines[group[0]] = replace(lines[group[0]], since=_since(lines[group[0]]))
-    return lines + [line for line in candidates if line.is_request]
-
-
-def _put_latest_first(lines: list[Candidate], places: Sequence[int]) -> None:
-    """Reorder the lines at these positions so that the latest comes first."""
-    latest = sorted((lines[place] for place in places), key=_since, reverse=True)
-    for place, line in zip(places, latest, strict=True):
+    latest = sorted((lines[place] for place in near), key=_since, reverse=True)
+    for place, line in zip(near, latest, strict=True):
         lines[place] = line
+    return lines + [line for line in candidates if line.is_request]
 
 
 def _is_near(line: Candidate, score: float, likeness: float) -> bool:
@@ -203,28 +177,6 @@ def _since(line: Candidate) -> datetime:
     return line.record.valid_from or line.record.occurred_at
 
 
-def _groups(lines: Sequence[Candidate], places: Iterable[int]) -> list[list[int]]:
-    """The positions of lines with values of the same thing, in groups of at least two."""
-    groups: list[list[int]] = []
-    for place in places:
-        home = next((group for group in groups if _same_thing(lines[group[0]], lines[place])), None)
-        if home is None:
-            groups.append([place])
-        else:
-            home.append(place)
-    return [group for group in groups if len(group) > 1]
-
-
-def _same_thing(one: Candidate, other: Candidate) -> bool:
-    """Whether both are from one speaker, about the same thing or in answer to the same question."""
-    first, second = one.record, other.record
-    if (first.role, first.author) != (second.role, second.author) or first.role == "tool":
-        return False
-    if one.before is not None and other.before is not None:
-        return similarity(terms_of(one.before.text), terms_of(other.before.text)) >= SAME_QUESTION
-    return is_about_the_same(one.terms, other.terms)
-
-
 def _is_query(record: MemoryRecord, wanted: frozenset[str]) -> bool:
     """Whether a record asks what the query asks."""
     if record.role not in ("user", None) or (record.role is None and not is_request(record.text)):
@@ -234,10 +186,8 @@ def _is_query(record: MemoryRecord, wanted: frozenset[str]) -> bool:
 
 def _candidate(hit: Hit, wanted: frozenset[str], longest: int) -> Candidate:
     whole = hit.passage.text if hit.passage else hit.record.text
-    if longest < MAX_LINE_CHARS and hit.record.role in ("user", None) and len(whole) <= MAX_LINE_CHARS:
-        whole = stated(whole, wanted)  # room is scarce
     text = excerpt(whole, wanted, longest)
-    said = normalised(text) or text
+    said = equal_form(text)
     return Candidate(hit, text, said, terms_of(text), is_request(hit.record.text) and hit.record.role != "assistant")
 
 
@@ -250,18 +200,17 @@ def _unfit(candidate: Candidate, query: str, wanted: frozenset[str], *, shows_qu
 
 
 def _once(candidates: Sequence[Candidate], selection: Selection) -> list[Candidate]:
-    """Keep each text once, at the position of the best and with the date of the latest."""
+    """Keep each text once for each speaker, at the position of the best and with the date of the latest."""
     kept: list[Candidate] = []
-    by_text: defaultdict[str, list[int]] = defaultdict(list)
-    by_term: defaultdict[str, list[int]] = defaultdict(list)
+    by_words: dict[str, list[int]] = {}
     for candidate in candidates:
-        rarest: Sequence[int] = min((by_term[term] for term in candidate.terms), key=len, default=_NOWHERE)
-        places = (n for n in (*by_text[candidate.words], *rarest) if _is_repeated(candidate, kept[n]))
-        place = next(places, None)
+        if is_mere_reply(candidate.text) and needs_neighbor(candidate):  # to another question it says something else
+            kept.append(candidate)
+            continue
+        places = by_words.setdefault(candidate.words, [])
+        place = next((n for n in places if _is_repeated(candidate, kept[n])), None)
         if place is None:
-            by_text[candidate.words].append(len(kept))
-            for term in candidate.terms:
-                by_term[term].append(len(kept))
+            places.append(len(kept))
             kept.append(candidate)
         else:
             kept[place] = _later(kept[place], candidate, selection)
@@ -269,21 +218,18 @@ def _once(candidates: Sequence[Candidate], selection: Selection) -> list[Candida
 
 
 def _is_repeated(candidate: Candidate, other: Candidate) -> bool:
-    """Whether the other candidate, of a compatible speaker, says all that this one says."""
-    one, two = candidate.record, other.record
-    if one.author != two.author and None not in (one.author, two.author) and "assistant" not in (one.role, two.role):
-        return False
-    if two.role == "assistant" != one.role:  # a person's statement is not replaced by the model's words
-        return candidate.words == other.words
-    return candidate.words == other.words or repeats(candidate.text, candidate.terms, other.text, other.terms)
+    return candidate.words == other.words and is_one_statement(candidate.record, other.record)
+
+
+def is_one_statement(one: MemoryRecord, other: MemoryRecord) -> bool:
+    """Whether two records of the same words are one statement; two people who say the same make two."""
+    return one.author == other.author or None in (one.author, other.author) or "assistant" in (one.role, other.role)
 
 
 def _later(kept: Candidate, repetition: Candidate, selection: Selection) -> Candidate:
-    """The one of two equivalent candidates to keep: a person's rather than the model's, otherwise the later one unless
-    it says less."""
-    newer = repetition.record.occurred_at > kept.record.occurred_at
-    as_much = repetition.terms == kept.terms and repetition.record.role == kept.record.role
-    if not (newer and as_much) and (kept.record.role != "assistant" or repetition.record.role == "assistant"):
+    """The one of two repetitions to keep: a person's rather than the model's, otherwise the later one."""
+    newer = repetition.record.occurred_at > kept.record.occurred_at and repetition.record.role == kept.record.role
+    if not newer and (kept.record.role != "assistant" or repetition.record.role == "assistant"):
         selection.leave_out(repetition.record, "duplicate", kept.record.id)
         return kept
     selection.leave_out(kept.record, "duplicate", repetition.record.id)

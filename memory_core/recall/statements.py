@@ -1,4 +1,4 @@
-"""Compare statements: find repetitions, questions, and values of the same thing. Pure functions.
+"""Compare statements: find repetitions and questions. Pure functions.
 
 All functions compare analysed terms, so they do not depend on the embedder. In doubt two texts differ, and a text is a
 statement: an extra line in a prompt costs less than a missing fact.
@@ -7,37 +7,27 @@ statement: an extra line in a prompt costs less than a missing fact.
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections.abc import Collection
 from typing import Final
 
 from memory_core.retrieval.analysis import analyse, asks, words
-from memory_core.retrieval.diversity import similarity
+from memory_core.retrieval.equal_texts import equal_form
 
 REQUEST_WORDS: Final = 20
-"""Longest text that can be a mere question; longer ones also give reasons, which are worth remembering."""
+"""Maximum length of a mere question. Longer ones also give reasons, which are worth remembering."""
 REQUEST_CHARS: Final = 20 * REQUEST_WORDS
 """Twenty words are never longer; longer texts are not analysed."""
 REPLY_WORDS: Final = 8
-"""Longest text that may need the question before it to be understood: "Yes, on Friday!"."""
-SHARE_OF_LONGER: Final = 0.75
-"""A text whose terms are all in another one repeats it only if it has at least this share of the other's terms."""
-SAME_QUESTION: Final = 0.5
-"""From this similarity of terms on, two questions ask the same."""
-SAME_THING: Final = 0.5
-"""From this similarity of terms on, two statements of one speaker are about the same thing."""
+"""Maximum length of a text that may need the question before it to be understood: "Yes, on Friday!"."""
 
-_BETWEEN_WORDS: Final = re.compile(r"[\W_]+")
+MERE_REPLY_WORDS: Final = 3
+"""Maximum words of a reply that says nothing by itself."""
+
 _SENTENCE: Final = re.compile(r"[^.!?\u2026\n\u3002\uff01\uff1f\u061f]+[.!?\u2026\u3002\uff01\uff1f\u061f]*")
-_NEGATION: Final = re.compile(
-    r"\b(?:not?|never|none|nor|cannot|nicht|kein\w*|nie|niemals|nunca|jam[aá]s|ne|pas|non|mai|não|niet|geen)\b|n['\u2019]t\b"
-    r"|[\u4e0d\u6ca1\u7121]|\u306a\u3044|\b\u043d\u0435\u0442?\b",
-    re.IGNORECASE,
-)
 _MARKS: Final = 3
 """A text longer than this many times the query cannot be the query with other punctuation and spaces."""
 UNMARKED_WORDS: Final = 12
-"""Longest sentence without a question mark that its first words can make a question."""
+"""Maximum length of a sentence without a question mark that its first words can make a question."""
 _AUXILIARY: Final = r"(?:is|are|was|were|am|do|does|did|can|could|should|will|would|has|have|had|may|must)"
 _SUBJECT: Final = r"(?:i|we|my|our|ich|mein\w*|wir|unser\w*|yo|mi|mis|je|j|mon|ma|mes|nous|io|eu|meu|minha|ik|mijn)"
 _WH: Final = (
@@ -65,11 +55,6 @@ def terms_of(text: str) -> frozenset[str]:
     return frozenset(analyse(text))
 
 
-def normalised(text: str) -> str:
-    """The words of a text, normalised for case, width, punctuation and spaces."""
-    return _BETWEEN_WORDS.sub(" ", unicodedata.normalize("NFKC", text).casefold()).strip()
-
-
 def excerpt(text: str, wanted: frozenset[str], longest: int) -> str:
     """The part of a text that shares most terms with the query, in whole sentences if they fit; all of a short text.
 
@@ -88,21 +73,6 @@ def excerpt(text: str, wanted: frozenset[str], longest: int) -> str:
         first -= 1
     start, stop = spans[first][0], min(spans[last][1], spans[first][0] + longest - 2)
     return f"{'…' if start else ''}{text[start:stop].strip()}{'…' if stop < len(text) else ''}"
-
-
-def stated(text: str, wanted: frozenset[str]) -> str:
-    """A text without its requests that share no term with the query, if anything is left; an ellipsis replaces them.
-
-    "I drive a Yaris. How often should the oil be changed?" is shown as "I drive a Yaris. …".
-
-    Args:
-        wanted: The terms of the query.
-    """
-    sentences = [sentence for sentence in _SENTENCE.findall(text) if any(map(str.isalnum, sentence))]
-    kept = [each for each in sentences if not _is_asking(each) or wanted & terms_of(each)]
-    if len(kept) == len(sentences) or not any(not _is_asking(each) for each in kept):
-        return text
-    return f"{' '.join(each.strip() for each in kept)} …"
 
 
 def is_request(text: str) -> bool:
@@ -124,40 +94,25 @@ def is_short(text: str) -> bool:
     return len(text) <= REQUEST_CHARS and words(text) <= REPLY_WORDS
 
 
-def repeats(text: str, terms: frozenset[str], other: str, others: frozenset[str]) -> bool:
-    """Whether the other text says everything that this one says.
-
-    Args:
-        terms: The terms of the text.
-        others: The terms of the other text.
-    """
-    return (
-        bool(terms)
-        and terms <= others
-        and len(terms) >= SHARE_OF_LONGER * len(others)
-        and bool(_NEGATION.search(text)) == bool(_NEGATION.search(other))
-    )
-
-
 def asks_the_same(text: str, terms: frozenset[str], wanted: frozenset[str]) -> bool:
-    """Whether a text only asks the same question as the query."""
-    return is_request(text) and (terms <= wanted or similarity(terms, wanted) >= SAME_QUESTION)
+    """Whether a text only asks what the query asks, without a term that the query lacks."""
+    return terms <= wanted and is_request(text)
+
+
+def is_mere_reply(text: str) -> bool:
+    """Whether a text says nothing without the question before it: "Yes.", "Nine of them"."""
+    return len(text) <= REQUEST_CHARS and words(text) <= MERE_REPLY_WORDS
 
 
 def is_the_same(text: str, query: str) -> bool:
-    """Whether a text is the query, ignoring case, punctuation and spaces."""
-    return len(text) <= _MARKS * len(query) and normalised(text) == normalised(query)
+    """Whether a text is the query but for how it is written."""
+    return len(text) <= _MARKS * len(query) and equal_form(text) == equal_form(query)
 
 
 def echoes(terms: frozenset[str], statement: frozenset[str], query: Collection[str]) -> bool:
     """Whether an answer only repeats a statement, in the terms of the statement and of the query."""
     said = terms.difference(query)
     return bool(said) and said <= statement
-
-
-def is_about_the_same(terms: frozenset[str], others: frozenset[str]) -> bool:
-    """Whether two statements may state two values of one thing: "I moved to Oslo" and "I moved to Bergen"."""
-    return not (terms <= others or others <= terms) and similarity(terms, others) >= SAME_THING
 
 
 def _is_asking(sentence: str) -> bool:

@@ -6,9 +6,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final, Literal, TypeVar
 
-from memory_core.checks import check_one_of, check_unit, shown
 from memory_core.errors import InvalidInputError
 from memory_core.models import RELATIONS, Hit, MemoryRecord, Mode, Relation, Role
+from memory_core.values.checks import check_one_of, check_unit, shown
 from memory_core.where.value import Where
 
 T = TypeVar("T")
@@ -16,20 +16,32 @@ T = TypeVar("T")
 DEFAULT_CHARS: Final = 4_000
 """The budget of a block, about 1,000 tokens."""
 MAX_LINE_CHARS: Final = 1_000
-"""Most characters of one memory in a block, before escaping: a passage and a little more."""
+"""Maximum number of characters of one memory in a block, before escaping: a passage and a little more."""
 _SHORTEST_LINE: Final = 30
 """Characters of the shortest line, or four times its tokens; with less room left the block is full."""
 
 
 Reason = Literal[
-    "shown", "question", "duplicate", "echo", "superseded", "excluded", "score", "no text", "budget", "filter", "floor"
+    "shown",
+    "question",
+    "duplicate",
+    "echo",
+    "superseded",
+    "excluded",
+    "score",
+    "no text",
+    "limit",
+    "budget",
+    "filter",
+    "floor",
 ]
 """Why a memory is in the block (`shown`) or is not:
 
-- `question`: it only asks the same as the query, or it is a question without a known answer;
+- `question`: it only asks what the query asks;
 - `duplicate`: another line says the same; `echo`: the model's answer repeats a user's statement;
 - `superseded`: it is no longer true; `excluded`: `without` excludes it, because the prompt already shows it;
-- `score`: it is less relevant than `min_score`; `no text`: it has data only; `budget`: it did not fit;
+- `score`: it is less relevant than `min_score`; `no text`: it has data only;
+- `limit`: the block has as many memories as it may have; `budget`: it did not fit;
 - `filter`, `floor`: the search finds it only without the conditions, or without the floor.
 """
 

@@ -1,4 +1,4 @@
-"""Derive what a record is found by: its index terms, and flags for its kind of turn.
+"""Split a text into the terms it is found by.
 
 A record and a query go through the same `analyse`, so what it does to a word matters less than that it does it twice.
 Words of segmented scripts are folded (case, width, ligatures, diacritics), stripped of English stop words, reduced to
@@ -10,18 +10,12 @@ is safe, and finds exact word forms.
 from __future__ import annotations
 
 import re
-import unicodedata
-from collections.abc import Iterable, Iterator, Sequence
-from datetime import date
-from functools import lru_cache
-from hashlib import blake2b
-from itertools import islice
-from typing import Final, NamedTuple
+from collections.abc import Iterator, Sequence
+from typing import Final
 
-from memory_core.models import MemoryRecord
+from memory_core.concurrency.threads import yield_now
 from memory_core.retrieval.english import BASE_FORMS, STOP_WORDS, stem
-from memory_core.retrieval.time_expressions import format_date, has_time_expression, resolve
-from memory_core.threads import yield_now
+from memory_core.retrieval.folding import fold
 
 ANALYSIS: Final = 3
 """The version of the analysis. Increase it when a text may get other terms, flags or words; stored texts are then
@@ -61,27 +55,9 @@ _ENDS = " \n.,!?\u3002\u3001\uff0c"
 _QUESTION_MARK = re.compile(r"[?\uff1f\u061f\u2e2e\u2047\u2048\u2049\u203d\ufe56\u037e](?!\w)")
 """Question marks of all scripts; one followed by a letter is part of an address."""
 
-_APOSTROPHES = "'\u02bb\u02bc\u2018\u2019\u201b\u2032"
-
 _ARTICLE = re.compile(r"^(?:[\u0648\u0641\u0628\u0643]?\u0627\u0644|\u0644\u0644)(?=\w{3})")
 """The Arabic article, alone and joined to "and", "so", "in", "like" or "for", before at least three letters: a light
 stemmer takes it off, too (Larkey, Ballesteros and Connell, SIGIR 2002)."""
-
-_LETTERS = {
-    "\u00e6": "ae",
-    "\u00f0": "d",
-    "\u00f8": "o",
-    "\u00fe": "th",
-    "\u0111": "d",
-    "\u0127": "h",
-    "\u0131": "i",
-    "\u0142": "l",
-    "\u0153": "oe",
-    "\u0629": "\u0647",
-    "\u0649": "\u064a",
-}
-"""Latin letters with a stroke and ligatures, which Unicode does not decompose; and two Arabic endings (teh marbuta,
-alef maksura) that are as often written as heh and yeh."""
 
 
 def analyse(text: str) -> list[str]:
@@ -103,7 +79,7 @@ def analyse(text: str) -> list[str]:
         return terms_of(ascii_words(text))
     terms: list[str] = []
     for piece in _pieces(text):
-        for run, word in _FOLDED_WORD.findall(_without_wont(_fold(piece))):
+        for run, word in _FOLDED_WORD.findall(_without_wont(fold(piece))):
             if word:
                 if term := _TERMS[word]:
                     terms.append(term)
@@ -139,7 +115,7 @@ def index_terms(text: str) -> list[str]:
     terms = analyse(text)
     if text.isascii():
         return terms
-    return terms + [character for piece in _pieces(text) for run in _HAN_RUN.findall(_fold(piece)) for character in run]
+    return terms + [character for piece in _pieces(text) for run in _HAN_RUN.findall(fold(piece)) for character in run]
 
 
 def query_terms(query: str) -> list[str]:
@@ -168,12 +144,12 @@ def asks(text: str) -> bool:
     return _QUESTION_MARK.search(text) is not None
 
 
-def _pieces(text: str, size: int = _PIECE) -> Iterator[str]:
-    """Split a long text where words end, or anywhere in a run of more than `size` characters without such a place."""
+def _pieces(text: str) -> Iterator[str]:
+    """Split a long text where words end, or anywhere in a run of more than `_PIECE` characters without such a place."""
     start = 0
-    while len(text) - start > size:
-        end = max(text.rfind(mark, start, start + size) for mark in _ENDS) + 1
-        stop = end if end > start else start + size
+    while len(text) - start > _PIECE:
+        end = max(text.rfind(mark, start, start + _PIECE) for mark in _ENDS) + 1
+        stop = end if end > start else start + _PIECE
         yield text[start:stop]
         start = stop
         yield_now()
@@ -201,181 +177,3 @@ class _Terms(dict[str, str]):
 
 
 _TERMS = _Terms()
-
-
-def _fold(text: str) -> str:
-    """Return the text in lower case, without diacritics, with spaces for all but letters, digits, marks and `'`."""
-    return unicodedata.normalize("NFC", unicodedata.normalize("NFKD", text).translate(_FOLDED))
-
-
-class _Folded(dict[int, str]):
-    """The replacement of each code point of compatibility-decomposed text, computed when first needed."""
-
-    _CAPACITY = 65536
-
-    def __missing__(self, code: int) -> str:
-        folded = _fold_character(chr(code))
-        if len(self) < self._CAPACITY:
-            self[code] = folded
-        return folded
-
-
-_FOLDED = _Folded()
-
-
-def _fold_character(character: str) -> str:
-    category = unicodedata.category(character)
-    if category == "Cf" or character == "\u0640" or _is_diacritic(character):  # U+0640 stretches Arabic words
-        return ""
-    if character in _APOSTROPHES:
-        return "'"
-    if category == "Nd":
-        return str(unicodedata.decimal(character))
-    if category[0] not in "LNM":
-        return " "
-    lower = character.casefold()
-    return _LETTERS.get(lower, lower)
-
-
-def _is_diacritic(character: str) -> bool:
-    """Return whether this is a mark that writers of its script often omit, or that only styles a symbol."""
-    return (
-        "\u0300" <= character <= "\u036f"  # Latin, Greek, Cyrillic
-        or "\u0483" <= character <= "\u0489"  # Cyrillic
-        or "\u0591" <= character <= "\u05c7"  # Hebrew points
-        or "\u0610" <= character <= "\u061a"  # Arabic
-        or "\u064b" <= character <= "\u065f"
-        or character == "\u0670"
-        or "\u06d6" <= character <= "\u06ed"
-        or "\u1ab0" <= character <= "\u1aff"  # extensions of the first block
-        or "\u1dc0" <= character <= "\u1dff"
-        or "\u20d0" <= character <= "\u20ff"
-        or "\ufe00" <= character <= "\ufe0f"  # variation selectors
-        or "\ufe20" <= character <= "\ufe2f"
-    )
-
-
-TERM_BYTES: Final = 5
-"""A term is stored as this many bytes of its hash, see `postings.py`."""
-TOGETHER: Final = 2_000
-"""Terms packed in one step, which takes a few milliseconds."""
-
-
-class _Hashes(dict[str, bytes]):
-    """Hashes by term, computed when first needed, since terms recur."""
-
-    _CAPACITY = 65_536
-
-    def __missing__(self, term: str) -> bytes:
-        digest = blake2b(term.encode(), digest_size=TERM_BYTES).digest()
-        if len(self) < self._CAPACITY:
-            self[term] = digest
-        return digest
-
-
-HASH_OF: Final = _Hashes()
-
-
-def pack(terms: Iterable[str]) -> bytes:
-    """Pack analysed terms for `Postings`; order and repetitions are kept."""
-    left, parts = iter(terms), list[bytes]()
-    while part := b"".join(map(HASH_OF.__getitem__, islice(left, TOGETHER))):
-        parts.append(part)
-        if len(part) == TOGETHER * TERM_BYTES:
-            yield_now()
-    return b"".join(parts)
-
-
-QUESTION: Final = 1
-"""Flag: the text asks something, so the next turn probably answers it."""
-TIMED: Final = 2
-"""Flag: the text names a time, so it may answer a question that asks when."""
-
-FROM_USER: Final = 4
-"""Flag: the role is `user`."""
-FROM_ASSISTANT: Final = 8
-"""Flag: the role is `assistant`."""
-
-
-class Features(NamedTuple):
-    """The features of a record that the ranking uses."""
-
-    packed: bytes
-    """The terms (`terms_of_record`) in the form of `pack`."""
-    flags: int
-    words: int
-
-
-def features(record: MemoryRecord) -> Features:
-    """Analyse a record."""
-    text = record.text
-    if not text:
-        return Features(b"", 0, 0)
-    if text.isascii() and "_" not in text and (record.author is None or record.author.isascii()):
-        found = ascii_words(text)  # split once for all steps, whose patterns match such words
-        if len(found) > TOGETHER:
-            yield_now()
-        dates = resolve(text, record.occurred_at, found)
-        packed = _packed_head(record.occurred_at.date(), record.author)
-        packed += _packed(found)
-        packed += pack(index_terms(" ".join(dates))) if dates else b""
-        timed = has_time_expression(text, found)
-    else:
-        packed, timed = pack(terms_of_record(record)), has_time_expression(text)
-    return Features(packed, (QUESTION if asks(text) else 0) | (TIMED if timed else 0), words(text))
-
-
-def _packed(words: Sequence[str]) -> bytes:
-    parts: list[bytes] = []
-    for start in range(0, len(words), TOGETHER):
-        if start:
-            yield_now()
-        parts.append(b"".join(map(_packed_words.__getitem__, words[start : start + TOGETHER])))
-    return b"".join(parts)
-
-
-def terms_of_record(record: MemoryRecord) -> list[str]:
-    """The analysed terms in order: date, author, text, and resolved relative dates.
-
-    The date and the author count as part of the text because questions name them (each adds about two points of recall
-    on conversations).
-    """
-    text = record.text
-    head = _head(record.occurred_at, record.author)
-    return index_terms(f"{head} {text} {' '.join(resolve(text, record.occurred_at))}") if text else []
-
-
-def _head(day: date, author: str | None) -> str:
-    return f"{format_date(day)} {author or ''}"
-
-
-@lru_cache(maxsize=256)
-def _packed_head(day: date, author: str | None) -> bytes:
-    """Cached, because a conversation has few dates and authors."""
-    return pack(index_terms(_head(day, author)))
-
-
-class _PackedWords(dict[str, bytes]):
-    """The packed terms of each word that `ascii_words` returns, computed when first needed."""
-
-    _CAPACITY = 65_536
-    _LONGEST = 32
-
-    def __missing__(self, word: str) -> bytes:
-        packed = pack(terms_of((word,)))
-        if len(self) < self._CAPACITY and len(word) <= self._LONGEST:
-            self[word] = packed
-        return packed
-
-
-_packed_words: Final = _PackedWords()
-
-
-def is_turn(kind: str, role: str | None) -> bool:
-    """Whether a record is a turn of its session's conversation; a fact is not, whatever session it came from."""
-    return role is not None or kind == "message"
-
-
-def role_flag(role: str | None) -> int:
-    """The flag of a role, 0 for others."""
-    return {"user": FROM_USER, "assistant": FROM_ASSISTANT}.get(role or "", 0)

@@ -37,7 +37,7 @@ TEXTS: Final = (
 """Texts on different subjects."""
 
 LEAST_SPREAD: Final = 0.01
-"""Least spread, for embedders that give unrelated texts nearly the same cosine, such as those of tests."""
+"""Minimum spread, for embedders that give unrelated texts nearly the same cosine, such as those of tests."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ import importlib.util
 import math
 import os
 from collections import deque
-from collections.abc import Sequence, Sized
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from typing import Any, Final, NamedTuple
@@ -20,12 +20,9 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from memory_core.checks import MAX_DIMENSIONS, check_size, shown
-from memory_core.errors import InvalidInputError
+from memory_core.concurrency.threads import mark_own_thread
 from memory_core.retrieval.arrays import Column, leading
-from memory_core.threads import mark_own_thread
-
-Floats = NDArray[np.float32]
+from memory_core.retrieval.unit_vectors import Floats
 
 BLOCK: Final = 4_096
 """Vectors of one int8 block."""
@@ -67,7 +64,7 @@ class Dense:
     """Unit vectors, each belonging to a row; a row may have none, one or several."""
 
     def __init__(self, dimensions: int) -> None:
-        self._dimensions = dimensions
+        self.dimensions = dimensions
         self._vectors = Column(np.float32, dimensions)
         self._rows = Column(np.int64)
         self._one_each = True
@@ -80,7 +77,7 @@ class Dense:
 
     @property
     def nbytes(self) -> int:
-        return self._vectors.nbytes + self._rows.nbytes + self._packed * self._dimensions
+        return self._vectors.nbytes + self._rows.nbytes + self._packed * self.dimensions
 
     @property
     def _packed(self) -> int:
@@ -92,12 +89,12 @@ class Dense:
         self._vectors.reserve(count)
         self._rows.reserve(count)
 
-    def extend(self, blobs: Sequence[bytes], rows: Sequence[int]) -> None:
-        """Append float16 vectors, single or concatenated, and the rows they belong to, ascending."""
+    def extend(self, vectors: Floats, rows: Sequence[int]) -> None:
+        """Append vectors and the rows they belong to, ascending."""
         first = len(self._rows)
         numbers = np.array(rows, np.int64)
         self._one_each = self._one_each and bool((numbers == np.arange(first, first + len(rows))).all())
-        self._vectors.extend(_widened(b"".join(blobs)).reshape(len(rows), self._dimensions))
+        self._vectors.extend(vectors)
         self._rows.extend(numbers)
         self._pieces = None
 
@@ -214,16 +211,6 @@ class _Block:
         np.multiply(products, np.float32(scale * self._scale), out=scores[self.first : self.stop])
 
 
-def _widened(halves: bytes) -> Floats:
-    """Convert finite float16 numbers to float32 by moving bits and scaling exponents; three times as fast as numpy."""
-    bits = np.frombuffer(halves, "<i2").astype(np.int32)
-    bits <<= 13
-    bits &= ~0x70000000  # clears the copies of the sign that the shift left
-    floats: Floats = bits.view(np.float32)
-    floats *= np.float32(2.0**112)
-    return floats
-
-
 def _all_products(vectors: Floats, vector: Floats) -> Floats:
     """The product of each vector with `vector`, on all cores if that is faster."""
     if len(vectors) < ON_ALL_CORES:
@@ -257,22 +244,3 @@ def _cores() -> int:
 @cache
 def _has_numkong() -> bool:
     return importlib.util.find_spec("numkong") is not None
-
-
-def unit_vector(given: object) -> NDArray[np.float32]:
-    """The vector at length 1.
-
-    Raises:
-        InvalidInputError: It is not a sequence of finite numbers, or all are zero.
-    """
-    if isinstance(given, Sized):
-        check_size("vector", len(given), MAX_DIMENSIONS, "numbers", "no model makes so many")
-    try:
-        vector = np.asarray(given, np.float64)
-    except (TypeError, ValueError, OverflowError) as cause:
-        raise InvalidInputError(f"a vector is a sequence of numbers, not {shown(given)}") from cause
-    if vector.ndim != 1 or not np.isfinite(vector).all() or not vector.any():
-        raise InvalidInputError(f"a vector is a row of finite numbers, not all of them zero, not {shown(given)}")
-    vector = vector / np.abs(vector).max()  # so that squares neither underflow nor overflow
-    unit: NDArray[np.float32] = (vector / np.linalg.norm(vector)).astype(np.float32)
-    return unit

@@ -25,7 +25,7 @@ CANDIDATES_PER_HIT: Final = 4
 MIN_CANDIDATES: Final = 50
 """Number of the best hits to choose from."""
 MAX_HITS: Final = 100
-"""Most hits that can be chosen, since each choice compares all candidates."""
+"""Maximum number of hits that can be chosen, since each choice compares all candidates."""
 
 
 def candidates(limit: int) -> int:

@@ -17,10 +17,11 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from memory_core.retrieval.analysis import QUESTION
 from memory_core.retrieval.arrays import Column
 from memory_core.retrieval.dense import Dense
+from memory_core.retrieval.features import QUESTION
 from memory_core.retrieval.postings import Postings
+from memory_core.retrieval.unit_vectors import Floats, widened
 
 _WORD: Final = re.compile(r"[^\W_]+")
 
@@ -41,12 +42,12 @@ class Entry(NamedTuple):
 
     key: int
     terms: bytes
-    """See `analysis.pack`."""
+    """See `term_hashes.pack`."""
     flags: int
-    """The flags of `analysis.py`, that of the role included."""
+    """The flags of `features.py`, that of the role included."""
     words: int
     session: str | None
-    """The session of a turn; `None` for other records, see `analysis.is_turn`."""
+    """The session of a turn; `None` for other records, see `features.is_turn`."""
     author: str | None
     occurred_at: int
     expires_at: int | None
@@ -124,7 +125,7 @@ class OwnerIndex:
         self._session_codes: dict[str | None, int] = {}
         self.postings = Postings()
         self.terms: list[bytes] = []
-        """The terms of each row, see `analysis.pack`."""
+        """The terms of each row, see `term_hashes.pack`."""
         self._turns: Turns | None = None
         self._average_length: float | None = None
         self._derived: dict[str, NDArray[np.float32]] = {}
@@ -195,10 +196,10 @@ class OwnerIndex:
                 are consumed a few at a time: memory once allocated for all of them would stay with the process.
         """
         if entries:
-            self.extend_by_columns(Entries.of(entries), _joined(vectors))
+            self.extend_by_columns(Entries.of(entries), _joined(vectors, self.dense))
 
-    def extend_by_columns(self, entries: Entries, vectors: Iterable[tuple[Sequence[int], bytes]]) -> None:
-        """`extend` for many entries; vectors come in groups, as the keys and the joined bytes of each group."""
+    def extend_by_columns(self, entries: Entries, vectors: Iterable[tuple[Sequence[int], Floats]]) -> None:
+        """`extend` for many entries; vectors come in groups, as the keys and the rows of each group."""
         first, size = len(self), len(entries.keys)
         keys: list[int] = entries.keys.tolist()
         if self.row_of:
@@ -224,12 +225,12 @@ class OwnerIndex:
         self._derived.clear()
         self._turns = self._average_length = None
 
-    def _extend_dense(self, dense: Dense, expected: int, vectors: Iterable[tuple[Sequence[int], bytes]]) -> None:
+    def _extend_dense(self, dense: Dense, expected: int, vectors: Iterable[tuple[Sequence[int], Floats]]) -> None:
         reserved = 0
-        for keys, blob in vectors:
+        for keys, rows in vectors:
             dense.reserve(max(expected - reserved, len(keys)))
             reserved = expected
-            dense.extend([blob], [self.row_of[key] for key in keys])
+            dense.extend(rows, [self.row_of[key] for key in keys])
 
     def remove(self, keys: Iterable[int]) -> None:
         """Mark the rows of these keys dead; unknown keys are ignored."""
@@ -286,10 +287,10 @@ def first_name(author: str) -> str:
     return found[0].lower() if found else author.lower()
 
 
-def _joined(vectors: Iterable[tuple[int, bytes]]) -> Iterator[tuple[list[int], bytes]]:
+def _joined(vectors: Iterable[tuple[int, bytes]], dense: Dense | None) -> Iterator[tuple[list[int], Floats]]:
     left = iter(vectors)
-    while some := list(islice(left, AT_ONCE)):
-        yield [key for key, _ in some], b"".join([blob for _, blob in some])
+    while dense is not None and (some := list(islice(left, AT_ONCE))):
+        yield [key for key, _ in some], widened(b"".join([blob for _, blob in some])).reshape(-1, dense.dimensions)
 
 
 def _codes(values: Sequence[str | None], codes: dict[str | None, int]) -> NDArray[np.int32]:

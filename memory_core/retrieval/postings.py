@@ -18,12 +18,12 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from memory_core.retrieval.analysis import HASH_OF, TERM_BYTES
+from memory_core.retrieval.term_hashes import HASH_OF, TERM_BYTES
 
 _ROW_BITS: Final = 64 - 8 * TERM_BYTES
 _PADDING: Final = bytes(8 - TERM_BYTES)
 MAX_ROWS: Final = 1 << _ROW_BITS
-"""Most rows of one owner, dead ones included: 16.8 million."""
+"""Maximum number of rows of one owner, dead ones included: 16.8 million."""
 _ROW_MASK: Final = np.uint64(MAX_ROWS - 1)
 TERM_MASK: Final = ~_ROW_MASK
 """The bits of a number of `unpack` that identify the term; the others are free."""

@@ -7,9 +7,9 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from memory_core.checks import MAX_QUERY_TERMS
 from memory_core.retrieval.analysis import query_terms
 from memory_core.retrieval.time_expressions import DateMention, asks_when, has_time_expression, mentioned_dates
+from memory_core.values.limits import MAX_QUERY_TERMS
 
 _WORD: Final = re.compile(r"[^\W_]+")
 _CAPITAL: Final = re.compile(r"(?<![^\W_])[^\W\d_a-z][^\W_]*")

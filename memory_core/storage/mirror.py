@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Final
 
 from memory_core.errors import InvalidInputError, StorageError, StoreUnavailableError, reason_for_log
-from memory_core.models import ErasureReceipt, Hit, Scope, utc_now
+from memory_core.models import ErasureReceipt, Hit, Scope
 from memory_core.protocols import Clock, Embedder, SearchRequest
 from memory_core.storage.qdrant.settings import Server
 from memory_core.storage.qdrant.store import DEFAULT_COLLECTION, QdrantStore
@@ -27,6 +27,7 @@ from memory_core.storage.shared.transfer import Position
 from memory_core.storage.sqlite.connection import IN_MEMORY
 from memory_core.storage.sqlite.store import SqliteStore
 from memory_core.storage.sqlite.transfer import SqlitePort
+from memory_core.values.times import utc_now
 
 logger = logging.getLogger(__name__)
 
@@ -97,11 +98,20 @@ class MirroredStore(SqliteStore):
     async def erase(self, scope: Scope) -> ErasureReceipt:
         """See `Store.erase`; `files_clean` is false, because the client cannot check the server's files."""
         receipt = await super().erase(scope)
+        await self._mirror_deletion()
+        return replace(receipt, files_clean=False)
+
+    async def scrub(self) -> bool:
+        """See `optional.Scrubbing`; `False`, because the client cannot check the server's files."""
+        await super().scrub()
+        await self._mirror_deletion()
+        return False
+
+    async def _mirror_deletion(self) -> None:
         try:
             await asyncio.wait_for(self.catch_up(), ERASE_SECONDS)
         except (StorageError, TimeoutError) as error:
             logger.warning("an erasure is not mirrored yet and will be retried: %s", reason_for_log(error))
-        return replace(receipt, files_clean=False)
 
     async def catch_up(self) -> None:
         """Bring the mirror up to date with the file.

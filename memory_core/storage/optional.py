@@ -25,6 +25,23 @@ class PuttingLater(Protocol):
         ...
 
 
+@runtime_checkable
+class Scrubbing(Protocol):
+    """Optional for a store: making deleted records unreadable in its files."""
+
+    async def scrub(self) -> bool:
+        """Overwrite what remains of deleted records in files and logs; returns whether nothing remains.
+
+        `False` if a reader still needs an older state: the next call completes it.
+        """
+        ...
+
+
+async def scrub(store: Store) -> bool:
+    """See `Scrubbing.scrub`; `False` for a store that cannot do it."""
+    return isinstance(store, Scrubbing) and await store.scrub()
+
+
 def key_value(store: Store) -> KeyValue:
     """The store as a key-value store.
 

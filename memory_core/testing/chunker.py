@@ -8,7 +8,8 @@ from typing import Final
 
 import pytest
 
-from memory_core.chunking import Chunker, is_boundary, pieces_of
+from memory_core.chunking import Chunker, pieces_of
+from memory_core.values.graphemes import is_boundary
 
 TEXTS: Final = {
     "empty": "",

@@ -171,12 +171,10 @@ class ConditionContract(Contract):
             "query has 10001 characters; at most 10000": lambda: run_sync(ann.search, "x" * 10_001),
             "query has 10001": lambda: run_sync(ann.search, "x" * 10_001, mode="substring"),
             "text has 1000001 characters": lambda: run_sync(ann.add, "x" * 1_000_001),
-            "data has 1000009 bytes as JSON, or more": lambda: run_sync(
-                ann.add, Draft("x", data={"key": "x" * 1_000_001})
+            "data has 4000009 bytes as JSON, or more": lambda: run_sync(
+                ann.add, Draft("x", data={"key": "x" * 4_000_001})
             ),
-            "data has 2000008 bytes as JSON, or more": lambda: run_sync(
-                ann.add_many, [Draft("x", data={"key": [0] * 1_000_000})]
-            ),
+            "data has 1000002 values": lambda: run_sync(ann.add_many, [Draft("x", data={"key": [0] * 1_000_000})]),
             "remove has 10001 values": lambda: run_sync(ann.put_many, [], remove=["x"] * 10_001),
             "expiries has 10001 ids": lambda: run_sync(ann.postpone, {str(n): None for n in range(10_001)}),
             "vector has 65537 numbers": lambda: run_sync(ann.search_by_vector, [1.0] * 65_537),

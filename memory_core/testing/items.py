@@ -136,6 +136,16 @@ class ItemContract(Contract):
         run_sync(elsewhere.put_many, [], remove=["k"])
         assert sorted(everything(ann), key=lambda record: record.text) == before
 
+    @optional
+    def test_a_turn_that_is_put_into_another_session_has_its_neighbors_there(self, ann: BoundMemory) -> None:
+        run_sync(ann.add, Draft("Which berth did the harbour office give us?", session="s1", role="user"))
+        found: list[bool] = []
+        for session in ("s2", "s1"):
+            run_sync(ann.put_many, [Draft("Fourteen.", session=session, role="assistant", source_key="k")])
+            hits = run_sync(ann.search, "harbour office", floor=False, explain=True)
+            found += ["neighbor" in (hit.components or {}) for hit in hits if hit.record.text == "Fourteen."]
+        assert found == [False, True]
+
     def test_a_put_needs_a_source_key(self, ann: BoundMemory) -> None:
         with pytest.raises(InvalidInputError, match="draft 1 has no source_key"):
             run_sync(ann.put_many, [Draft("a", source_key="k"), Draft("b")])

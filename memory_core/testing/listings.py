@@ -12,8 +12,8 @@ from typing import Any, Final, cast
 import pytest
 
 from memory_core import BoundMemory, Draft, FieldCondition, InvalidInputError, MemoryRecord, Patch, Where, run_sync
-from memory_core.checks import MAX_LISTED
 from memory_core.testing.base import Contract, Ticks, add, everything, texts
+from memory_core.values.limits import MAX_LISTED
 from memory_core.where.conditions import NAME_FIELDS, NUMBER_FIELDS, TIME_FIELDS
 from memory_core.where.meaning import satisfies
 

@@ -16,17 +16,17 @@ from functools import partial
 from hashlib import blake2b
 from typing import Any, Final, Protocol, cast, runtime_checkable
 
-from memory_core.checks import shown
+from memory_core.concurrency.loop import on_core
 from memory_core.errors import InvalidInputError
-from memory_core.json_values import encode_json
-from memory_core.loop import on_core
 from memory_core.memory import Memory
 from memory_core.models import STATES, Fingerprint, Page, Scope
-from memory_core.progress import Progress, ProgressCallback
 from memory_core.protocols import ListRequest, Store
 from memory_core.storage.shared.transfer import Carried, Copyable, Position, Tombstones
 from memory_core.transfer.lines import from_json, to_json
 from memory_core.transfer.migrate import port_of
+from memory_core.values.checks import shown
+from memory_core.values.json_text import encode_json
+from memory_core.values.progress import Progress, ProgressCallback
 from memory_core.where.value import Where
 
 FORMAT: Final = "memory-core"
@@ -191,7 +191,7 @@ async def import_jsonl(
     Args:
         lines: The lines of the export, such as a file that is open for reading bytes.
         dry_run: Check everything and write nothing.
-        progress: Called after each batch with the number of records; the total is not known before the end.
+        progress: Called after each batch with the number of records; the total is 0 until the end, when it is known.
 
     Raises:
         InvalidInputError: A line is not as it was exported, or the target has other memories. Records of earlier lines
@@ -206,12 +206,14 @@ async def import_jsonl(
         port = port_of(store)
         import_ = _Import(store, port, fresh=await _claim(port, head.secret, dry_run=dry_run), dry_run=dry_run)
         has_vectors = head.fingerprint is not None and head.fingerprint == await port.fingerprint()
-        vector_bytes = 2 * head.fingerprint.dimensions if has_vectors and head.fingerprint is not None else None
-        while batch := await asyncio.to_thread(reader.batch, vector_bytes):
+        dimensions = head.fingerprint.dimensions if has_vectors and head.fingerprint is not None else None
+        while batch := await asyncio.to_thread(reader.batch, dimensions):
             await import_.store(batch)
             if progress is not None:
-                progress(Progress(reader.records, reader.records))
+                progress(Progress(reader.records, 0))
         await import_.settle()
+        if progress is not None:
+            progress(Progress(reader.records, reader.records))
         if not dry_run:
             await port.adopt(Tombstones(head.secret, frozenset(reader.forgotten)))
         return Imported(reader.records, import_.written, import_.kept)
@@ -269,11 +271,11 @@ class _Reader:
         except (KeyError, TypeError, ValueError) as error:
             raise InvalidInputError(f"line {number} is damaged: {error}") from error
 
-    def batch(self, vector_bytes: int | None) -> list[tuple[Scope, Carried]]:
+    def batch(self, dimensions: int | None) -> list[tuple[Scope, Carried]]:
         """The next records, all of one owner; none at the end."""
         found, self._waiting = self._waiting, []
         for number, line in self._lines:
-            item = self._record(number, line, vector_bytes)
+            item = self._record(number, line, dimensions)
             if item is None:
                 continue
             if found and item[0] != found[0][0]:
@@ -288,7 +290,7 @@ class _Reader:
             )
         return found
 
-    def _record(self, number: int, line: bytes, vector_bytes: int | None) -> tuple[Scope, Carried] | None:
+    def _record(self, number: int, line: bytes, dimensions: int | None) -> tuple[Scope, Carried] | None:
         value = _parsed(number, line)
         if self._end is not None:
             raise InvalidInputError(f"line {number} follows the last line of the export; remove it")
@@ -300,7 +302,7 @@ class _Reader:
             if "forgotten" in value:
                 self.forgotten += [bytes.fromhex(digest) for digest in value["forgotten"]]
                 return None
-            item = from_json(value, self.records, vector_bytes)
+            item = from_json(value, self.records, dimensions)
         except (InvalidInputError, KeyError, TypeError, ValueError) as error:
             raise InvalidInputError(f"line {number} is not a record of an export: {error}") from error
         self.records += 1

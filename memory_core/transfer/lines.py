@@ -8,11 +8,11 @@ from dataclasses import fields, replace
 from datetime import datetime
 from typing import Any, Final
 
-from memory_core.checks import check_text, check_time, shown
-from memory_core.draft_to_record import complete
 from memory_core.errors import InvalidInputError
 from memory_core.models import STATES, Draft, MemoryRecord, Scope
+from memory_core.records.draft_to_record import complete
 from memory_core.storage.shared.transfer import Carried, Revision
+from memory_core.values.checks import check_text, check_time, shown
 
 _DRAFT: Final = tuple(each.name for each in fields(Draft) if each.name != "passages")  # which are in the text
 _TIMES: Final = ("created_at", "updated_at", "accessed_at")
@@ -32,12 +32,12 @@ def to_json(item: Carried, *, vectors: bool) -> dict[str, Any]:
     return found
 
 
-def from_json(value: Mapping[str, Any], seq: int, vector_bytes: int | None) -> Carried:
+def from_json(value: Mapping[str, Any], seq: int, dimensions: int | None) -> Carried:
     """The record of a JSON object, in the form in which it would be stored.
 
     Args:
         seq: Its position in the order of arrival.
-        vector_bytes: The size of a vector of the target's model; `None` leaves out the vectors.
+        dimensions: Of the vectors of the target's model; `None` leaves out the vectors.
 
     Raises:
         InvalidInputError, KeyError, TypeError, ValueError: It is no such object; the message says what is wrong.
@@ -54,18 +54,15 @@ def from_json(value: Mapping[str, Any], seq: int, vector_bytes: int | None) -> C
     record = replace(record, **changes)
     earlier = tuple(_revision(*given) for given in value.get("earlier", ()))
     vectors = tuple(b64decode(each, validate=True) for each in value.get("vectors", ()))
-    if vector_bytes is None or any(len(vector) != vector_bytes for vector in vectors):
-        vectors = ()
-    if not all(map(_is_finite, vectors)):
-        raise InvalidInputError("a vector contains something that is not a finite number")
-    return Carried(record, seq, earlier, vectors)
+    return Carried(record, seq, earlier, () if dimensions is None else _checked(vectors, dimensions))
 
 
-def _is_finite(vector: bytes) -> bool:
-    """Whether a row of float16 can be compared; with any other, every later search would find nothing."""
-    import numpy as np  # noqa: PLC0415  (only an import with vectors needs it)
+def _checked(vectors: tuple[bytes, ...], dimensions: int) -> tuple[bytes, ...]:
+    if not vectors:
+        return ()
+    from memory_core.retrieval.unit_vectors import unit_halves  # noqa: PLC0415  (only an import with vectors needs it)
 
-    return bool(np.isfinite(np.frombuffer(vector, np.float16)).all())
+    return unit_halves(vectors, dimensions)
 
 
 def _revision(rev: object, text: object, until: str) -> Revision:

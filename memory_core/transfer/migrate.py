@@ -15,14 +15,14 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Final
 
+from memory_core.concurrency.loop import on_core
 from memory_core.errors import InvalidInputError, StoreUnavailableError
-from memory_core.loop import on_core
 from memory_core.memory import Memory
 from memory_core.models import Scope
-from memory_core.progress import Progress, ProgressCallback
 from memory_core.protocols import Embedder
 from memory_core.settings import DEFAULT_EMBEDDER, Default, made
 from memory_core.storage.shared.transfer import Copyable, Entry, checksum
+from memory_core.values.progress import Progress, ProgressCallback
 
 BATCH: Final = 512
 """Records copied at a time: some megabytes, with their vectors, sent to a server in several parallel requests."""

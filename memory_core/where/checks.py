@@ -7,15 +7,10 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any, Final, cast
 
-from memory_core.checks import (
-    MAX_ALTERNATIVES,
-    MAX_CONDITIONS,
-    MAX_DATA_BYTES,
-    MAX_DATA_LEVELS,
-    MAX_GROUP_LEVELS,
-    MAX_KEY_CHARS,
-    MAX_KEYWORDS,
-    MAX_VALUE_BYTES,
+from memory_core.errors import InvalidInputError
+from memory_core.models import ROLES, STATES, TIERS, Json
+from memory_core.records.draft_to_record import check_links, or_none
+from memory_core.values.checks import (
     check_key,
     check_listed,
     check_name,
@@ -25,10 +20,17 @@ from memory_core.checks import (
     check_unit,
     shown,
 )
-from memory_core.draft_to_record import check_links, or_none
-from memory_core.errors import InvalidInputError
-from memory_core.json_values import check_json
-from memory_core.models import ROLES, STATES, TIERS, Json
+from memory_core.values.json_checks import check_json
+from memory_core.values.limits import (
+    MAX_ALTERNATIVES,
+    MAX_CONDITIONS,
+    MAX_DATA_BYTES,
+    MAX_DATA_LEVELS,
+    MAX_GROUP_LEVELS,
+    MAX_KEY_CHARS,
+    MAX_KEYWORDS,
+    MAX_VALUE_BYTES,
+)
 from memory_core.where.conditions import (
     COMPARISONS,
     GROUPS,

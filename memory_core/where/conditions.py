@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Final, Literal, TypeAlias, Union, cast, get_args
 
-from memory_core.json_values import Value
+from memory_core.values.value import Value
 
 TimeField = Literal["created_at", "updated_at", "accessed_at", "occurred_at", "expires_at", "valid_from", "valid_to"]
 NumberField = Literal["importance", "confidence", "access_count", "rev", "version"]

@@ -6,8 +6,9 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final, cast
 
-from memory_core.checks import MAX_CONDITIONS, check_size, shown
 from memory_core.errors import InvalidInputError
+from memory_core.values.checks import check_size, shown
+from memory_core.values.limits import MAX_CONDITIONS
 from memory_core.where.conditions import AllOf, AnyOf, Comparison, Condition, DataCondition, Group, NoneOf
 
 _COMPARISONS: Final[Mapping[str, Comparison]] = {

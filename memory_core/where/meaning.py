@@ -10,10 +10,10 @@ from functools import lru_cache
 from operator import ge, gt, le, lt
 from typing import Any, Final, cast
 
+from memory_core.concurrency.threads import yield_now
 from memory_core.models import MemoryRecord
-from memory_core.threads import yield_now
 from memory_core.where.conditions import GROUPS, TAGS, AllOf, Condition, DataCondition, FieldCondition, NoneOf
-from memory_core.where.value import Where
+from memory_core.where.value import EQUAL_FIELDS, Where
 
 _ORDERINGS: Final[Mapping[str, Callable[[Any, Any], bool]]] = {"gt": gt, "gte": ge, "lt": lt, "lte": le}
 _EQUALITIES: Final = ("eq", "ne", "in", "nin")
@@ -218,8 +218,7 @@ def _ordering(compare: Callable[[Any, Any], bool], bound: object) -> Callable[[o
 
 
 def _has_fields(record: MemoryRecord, where: Where) -> bool:
-    named = ("author", "agent", "session", "collection", "emotion")
-    return all(getattr(where, name) in (None, getattr(record, name)) for name in named)
+    return all(getattr(where, name) in (None, getattr(record, name)) for name in EQUAL_FIELDS)
 
 
 def _is_listed(record: MemoryRecord, where: Where) -> bool:

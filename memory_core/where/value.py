@@ -5,10 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from typing import Final
 
-from memory_core.json_values import Value
 from memory_core.models import Link, Role, State, Tier
+from memory_core.values.value import Value
 from memory_core.where.conditions import Condition
+
+EQUAL_FIELDS: Final = ("author", "agent", "session", "collection", "emotion")
+"""Fields of a `Where` that a record must have with the same value, if they are given."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -54,3 +58,7 @@ class Where(Value):
     `delete_where(Where(ids=chosen))` with nothing chosen deletes nothing."""
     source_keys: Sequence[str] | None = None
     """Records with these source keys. An empty list matches nothing, as for `ids`."""
+
+
+EVERYTHING: Final = Where()
+"""No condition: the default of every read."""

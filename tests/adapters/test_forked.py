@@ -56,6 +56,7 @@ print((asyncio.run(agent.get_memory_stats()))["total_memories"])
 """
 
 
+@pytest.mark.process
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="only where processes fork")
 def test_adapters_made_before_a_fork_work_in_every_child(tmp_path: Path) -> None:
     command = [sys.executable, "-c", FORKING, str(tmp_path)]

@@ -214,6 +214,7 @@ async def test_what_several_frameworks_hand_over_of_one_conversation_is_kept_onc
         assert await stored(ann) == list(SAID), name
 
 
+@pytest.mark.process
 async def test_what_an_agent_heard_and_said_the_other_frameworks_do_not_keep_again(
     memory: Memory, server: XmppServer, container: None
 ) -> None:
@@ -225,6 +226,7 @@ async def test_what_an_agent_heard_and_said_the_other_frameworks_do_not_keep_aga
         assert await stored(ann) == list(SAID)
 
 
+@pytest.mark.process
 async def test_what_an_agent_hears_of_a_conversation_that_is_stored_already_is_kept_as_said_again(
     memory: Memory, server: XmppServer, container: None
 ) -> None:
@@ -239,6 +241,7 @@ async def test_what_an_agent_hears_of_a_conversation_that_is_stored_already_is_k
         assert len(await stored(ann)) == 2 * len(SAID)
 
 
+@pytest.mark.process
 async def test_two_processes_at_once_keep_a_conversation_once(tmp_path: Path) -> None:
     path = tmp_path / "memory.db"
     async with Memory(path, embedder=None) as memory:

@@ -140,6 +140,7 @@ def written_by(store: MemoryStore) -> Write:
     return write
 
 
+@pytest.mark.process
 @pytest.mark.xmpp
 @pytest.mark.skipif(not Path("/proc/locks").exists(), reason="looks at locks as Linux lists them")
 @pytest.mark.parametrize(

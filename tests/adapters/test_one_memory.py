@@ -22,6 +22,8 @@ from memory_core import BoundMemory, Memory
 from memory_core.embedding.hashing import HashingEmbedder
 from memory_spade.testing.xmpp import XmppServer
 
+pytestmark = pytest.mark.process
+
 PAIRS = list(itertools.permutations(FRAMEWORKS, 2))
 OTHERS = {"user": ("demo", "bob"), "app": ("other", "ann"), "case": ("demo", "Ann"), "both": ("demo/an", "n")}
 FACTS = ("Mia is allergic to peanuts", "The spare key is with Mrs Okafor", "The passport expires in June 2027")
@@ -117,7 +119,7 @@ class Elsewhere:
         return self._answer()
 
     def close(self) -> None:
-        self._process.communicate(timeout=20)
+        self._process.communicate(timeout=300)
         assert self._process.returncode == 0
 
     def _answer(self) -> Any:

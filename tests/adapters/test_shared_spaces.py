@@ -68,6 +68,7 @@ async def try_everything(
             assert await texts(handle) == before
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("name", FRAMEWORKS)
 async def test_nobody_reaches_more_than_is_granted(
     owners: dict[str, BoundMemory], server: XmppServer, name: str

@@ -105,6 +105,41 @@ def test_every_command_works_in_a_terminal_which_a_hostile_memory_does_not_drive
             insist_on_schema(call[0], json.loads(shown))
 
 
+@pytest.mark.usefixtures("words_only")
+def test_the_name_of_an_owner_does_not_drive_a_terminal(run: Run, tmp_path: Path) -> None:
+    name = "ann\x1b]0;owned\x07\x1b[2J\u202e"
+    for user in (name, "other"):
+        run("add", "tea", "--user", user)
+    calls = [["stats", "--all"], *([command, "--user", name] for command in ("stats", "list", "recall", "migrate"))]
+    calls[3].append("tea")
+    calls[4].append("moved.db")
+    calls += [["search", "nothing", "--user", "nobody"], ["why", "tea", "--expect", "x", "--user", name]]
+    calls += [["show", name, "--user", name], ["maintain", "--user", name], ["erase", "--user", name, "--yes"]]
+    for call in calls:
+        done = run(*call, code=None)
+        assert "\x1b" not in done.out + done.err, call
+        assert "\u202e" not in done.out + done.err, call
+    assert "ann\\x1b" in run("stats", "--user", name).out
+
+
+@pytest.mark.process
+@pytest.mark.parametrize("missing", ["rich", "typer"])
+def test_without_its_extra_the_program_answers_with_one_sentence(missing: str) -> None:
+    code = f"import sys; sys.modules[{missing!r}] = None; from memory_core.__main__ import run; run()"
+    done = subprocess.run([sys.executable, "-c", code, "--help"], capture_output=True, text=True, check=False)
+    said = "memory-core: `memory-core` needs typer and rich: pip install 'memory-core[cli]'\n"
+    assert (done.returncode, done.stdout, done.stderr) == (2, "", said)
+
+
+def test_a_search_of_the_command_line_leaves_the_file_to_every_model(run: Run) -> None:
+    run("add", "tea", "--words-only")
+    for arguments in (["search", "tea"], ["recall", "tea"], ["list"], ["stats"], ["export", "all.jsonl"], ["doctor"]):
+        run(*arguments, "--embedder", "hashing")
+    assert run("search", "tea", "--json").value[0]["record"]["text"] == "tea"  # with the default model
+    run("add", "coffee", "--embedder", "hashing")
+    assert "made by hashing" in run("search", "tea", code=2).err
+
+
 SEPARATOR = "\x1e"
 IN_A_ROW = f"""
 import json, sys
@@ -278,6 +313,7 @@ def test_a_defect_is_one_sentence_without_the_text_of_a_memory(run: Run, monkeyp
     assert "secret" not in failed.err
 
 
+@pytest.mark.process
 def test_text_comes_from_a_pipe_and_goes_to_one(tmp_path: Path) -> None:
     """A pipe that closes early ends the program quietly."""
     add = subprocess.run(
@@ -293,6 +329,7 @@ def test_text_comes_from_a_pipe_and_goes_to_one(tmp_path: Path) -> None:
 INTERRUPTED = "memory-core: interrupted; nothing is half-written, and the same command continues"
 
 
+@pytest.mark.process
 def test_an_interrupted_import_is_one_sentence_and_continues(run: Run, tmp_path: Path) -> None:
     """Ctrl-C in a terminal while the program waits for more lines, and in a pipe after some of them."""
     remember(run, "The spare key is with Mrs Okafor", "Ann lives in Oslo")
@@ -317,6 +354,58 @@ def test_an_interrupted_import_is_one_sentence_and_continues(run: Run, tmp_path:
         assert run("export", f"{file}.jsonl", "--file", file, "--json").value["checksum"] == checksum
 
 
+@pytest.mark.process
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143), (signal.SIGHUP, 129)], ids=["SIGTERM", "SIGHUP"])
+def test_a_command_that_is_told_to_end_closes_the_memory_first(
+    run: Run, tmp_path: Path, number: signal.Signals, code: int
+) -> None:
+    """As by `timeout`, systemd, or a terminal that is closed: the file alone has everything."""
+    remember(run, *(f"fact {n}" for n in range(5)))
+    run("export", "all.jsonl")
+    lines = (tmp_path / "all.jsonl").read_bytes().splitlines(keepends=True)
+    command = [*PROGRAM, "import", "-", "--file", "c.db"]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        assert process.stdin is not None
+        assert process.stderr is not None
+        process.stdin.write(b"".join(lines[:2]))
+        process.stdin.flush()
+        while not (tmp_path / "c.db-wal").exists():
+            time.sleep(0.01)
+        process.send_signal(number)
+        assert process.wait() == code
+        assert process.stderr.read().decode() == f"{INTERRUPTED}\n"
+    assert [path.name for path in tmp_path.glob("c.db*")] == ["c.db"]
+
+
+@pytest.mark.process
+def test_a_command_in_the_background_ends_too_when_it_is_told_to(run: Run, tmp_path: Path) -> None:
+    """`memory-core stats --watch &`: a shell lets what it starts in the background ignore Ctrl-C."""
+    remember(run, "Ann lives in Oslo")
+    command = [*PROGRAM, "stats", "--watch", "--every", "0.1", "--json"]
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)  # which a process inherits
+    try:
+        process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    finally:
+        signal.signal(signal.SIGINT, before)
+    with process:
+        assert process.stdout is not None
+        process.stdout.readline()
+        process.send_signal(signal.SIGINT)
+        process.stdout.readline()
+        process.send_signal(signal.SIGTERM)
+        assert process.wait() == 143
+
+
+@pytest.mark.usefixtures("words_only")
+def test_ctrl_c_at_a_question_ends_the_command(run: Run, tmp_path: Path) -> None:
+    remember(run, "Ann lives in Oslo")
+    code, screen = on_screen([*PROGRAM, "erase"], tmp_path, ("[y/N]", "\x03"))
+    assert (code, "Traceback" in screen) == (130, False)
+    assert INTERRUPTED in screen
+    assert run("stats", "--json").value["records"] == 1
+
+
+@pytest.mark.process
 def test_an_interrupt_while_the_program_is_loaded_is_no_traceback(tmp_path: Path) -> None:
     (tmp_path / "typer.py").write_text("raise KeyboardInterrupt")
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(tmp_path), *sys.path])}
@@ -324,18 +413,21 @@ def test_an_interrupt_while_the_program_is_loaded_is_no_traceback(tmp_path: Path
     assert (done.returncode, done.stdout, done.stderr) == (130, "", "")
 
 
+@pytest.mark.process
 @pytest.mark.usefixtures("words_only")
 def test_watching_prints_again_until_it_is_interrupted(run: Run, tmp_path: Path) -> None:
     remember(run, "Ann lives in Oslo")
     command = [*PROGRAM, "stats", "--watch", "--every", "0.1", "--json"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
+        assert process.stderr is not None
         first = json.loads(process.stdout.readline())
         remember(run, "Ann keeps bees")
         while (later := json.loads(process.stdout.readline())) == first:
             pass
         process.send_signal(signal.SIGINT)
-        assert process.wait() == 0
+        assert process.wait() == 130
+        assert process.stderr.read() == f"{INTERRUPTED}\n"
     insist_on_schema("stats", later)
     assert (first["records"], later["records"]) == (1, 2)
 
@@ -378,6 +470,7 @@ def completed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str]
     return script
 
 
+@pytest.mark.process
 def test_bash_completes_commands_options_and_formats(completed: Callable[[str], Path]) -> None:
     ask = f"""
         source {completed("bash")}
@@ -390,6 +483,7 @@ def test_bash_completes_commands_options_and_formats(completed: Callable[[str], 
     assert said.stdout.splitlines() == ["search", "--explain", "chatgpt chroma"]
 
 
+@pytest.mark.process
 def test_fish_completes_options_and_formats(completed: Callable[[str], Path]) -> None:
     lines = ["memory-core search --exp", "memory-core export x --format m"]
     ask = "; ".join([f"source {completed('fish')}", *(f"complete -C '{line}'" for line in lines)])
@@ -397,6 +491,7 @@ def test_fish_completes_options_and_formats(completed: Callable[[str], Path]) ->
     assert [line.partition("\t")[0] for line in said.stdout.splitlines() if line] == ["--explain", "mem0"]
 
 
+@pytest.mark.process
 def test_zsh_completes_a_command_in_a_terminal(completed: Callable[[str], Path], tmp_path: Path) -> None:
     begin = f"autoload -U compinit; compinit -u -D; source {completed('zsh')}; echo re''ady\n"
     completed_and_echoed = "memory-core sea\t\x01echo \nexit\n"

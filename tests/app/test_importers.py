@@ -134,6 +134,8 @@ def test_files_of_spade_llm(run: Run, tmp_path: Path) -> None:
     (half,) = folder.glob("*_interactions.json")
     half.write_bytes(half.read_bytes()[:-9])
     assert "is not JSON, or was cut" in run("import", str(half), "--format", "spade-llm", "--words-only", code=2).err
+    half.write_text('{"agent_id": "\\ud800", "interactions": {"s": [{"content": "tea"}]}}')
+    assert "agent_id contains" in run("import", str(half), "--format", "spade-llm", "--words-only", code=2).err
     (tmp_path / "empty").mkdir()
     assert "no file of spade_llm" in run("import", "empty", "--format", "spade-llm", "--words-only", code=2).err
 
@@ -186,6 +188,16 @@ def conversation_of_chatgpt() -> dict[str, Any]:
     }
 
 
+@pytest.mark.parametrize("kind", ["file", "zip"])
+def test_an_export_that_was_saved_on_windows_with_a_byte_order_mark(run: Run, tmp_path: Path, kind: str) -> None:
+    path = tmp_path / "conversations.json"
+    path.write_text(json.dumps([conversation_of_chatgpt()]), encoding="utf-8-sig")
+    with zipfile.ZipFile(tmp_path / "export.zip", "w") as archive:
+        archive.write(path, path.name)
+    source = {"file": path, "zip": tmp_path / "export.zip"}[kind]
+    assert len(import_twice(run, source, "chatgpt", refused=0)) == 2
+
+
 @pytest.mark.parametrize("kind", ["file", "folder", "zip"])
 def test_an_export_of_chatgpt(run: Run, tmp_path: Path, kind: str) -> None:
     (tmp_path / "export").mkdir()
@@ -222,6 +234,13 @@ def test_documents_keep_the_place_of_every_part(run: Run, tmp_path: Path) -> Non
         else:
             assert record["text"] == "The tide turns\nat noon\n& at six"
     assert run("ingest", "harbour.md", "tide.html", "--words-only", "--json").value["new"] == 0
+
+
+@pytest.mark.parametrize("mark", ["<![if !vml]>", "<![x", "<![", "<![]>", "<![CDATA[x]]>", "<!", "<?x", "<!ELEMENT"])
+def test_any_mark_in_a_page_is_skipped_like_a_comment(run: Run, tmp_path: Path, mark: str) -> None:
+    (tmp_path / "tide.html").write_text(f"<p>The tide turns</p>{mark}\n<p>at noon</p>")
+    assert run("ingest", "tide.html", "--words-only", "--json").value["new"] == 1
+    assert "The tide turns" in run("list", "--json").value["records"][0]["text"]
 
 
 def test_pages_of_a_pdf(run: Run, tmp_path: Path) -> None:

@@ -14,10 +14,13 @@ from base64 import b64encode
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from datetime import datetime, timedelta, timezone
+from hashlib import blake2b
 from pathlib import Path
 from uuid import uuid4
 
+import numpy as np
 import pytest
+from numpy.typing import NDArray
 from qdrant_client import QdrantClient
 
 from memory_core import (
@@ -34,14 +37,14 @@ from memory_core import (
     run_sync,
 )
 from memory_core.app.main import main
-from memory_core.loop import on_core
+from memory_core.concurrency.loop import on_core
 from memory_core.storage.qdrant.store import QdrantStore
 from memory_core.storage.shared.transfer import Copyable, checksum
 from memory_core.testing import Ticks
 from memory_core.transfer.jsonl import Exported, Imported, export_jsonl, import_jsonl
 from memory_core.transfer.migrate import memory_at, port_of
 from tests.app.conftest import Run
-from tests.storage.embedders import WordEmbedder
+from tests.storage.embedders import DIMENSIONS, WordEmbedder
 from tests.storage.qdrant.loopback import Loopback
 
 Lines = list[bytes]
@@ -232,6 +235,10 @@ DAMAGE: dict[str, tuple[Callable[[Lines], Lines], str]] = {
         lambda lines: [lines[0], re.sub(rb'"vectors":\["[^"]*"', b'"vectors":["' + NANS + b'"', lines[1])],
         "a vector contains something that is not a finite number",
     ),
+    "a vector of another model": (
+        lambda lines: [lines[0], re.sub(rb'"vectors":\["[^"]*"', b'"vectors":["AAAA"', lines[1])],
+        "line 2 is not a record of an export: a vector has not the 64 dimensions of the model",
+    ),
     "bad vectors": (lambda lines: [lines[0], lines[1].replace(b'"vectors":["', b'"vectors":["?')], "line 2 is not"),
 }
 
@@ -244,6 +251,36 @@ def test_a_damaged_export_is_one_sentence(source: Memory, tmp_path: Path, name: 
         imported(target, change(lines))
     assert said in str(failed.value)
     assert "\n" not in str(failed.value)
+
+
+@pytest.mark.parametrize("kind", ["file", "qdrant"])
+def test_a_vector_of_any_length_wins_no_more_searches_than_its_direction_does(
+    source: Memory, tmp_path: Path, kind: str
+) -> None:
+    lines, _ = exported(source)
+    loud = b64encode(np.full(DIMENSIONS, 6e4, np.float16).tobytes())
+    lines[1] = re.sub(rb'"vectors":\["[^"]*"', b'"vectors":["' + loud + b'"', lines[1])
+    lines[-1] = end_of(lines[:-1])
+    poisoned = json.loads(lines[1])["record"]["id"]
+    with file(tmp_path / "target.db") if kind == "file" else qdrant() as target:
+        imported(target, lines)
+        ann = target.bind(user="ann")
+        hits = run_sync(ann.search, "Ann saw bird number 7", mode="vector", limit=1_000, floor=False)
+        assert hits[0].record.text == "Ann saw bird number 7"
+        cosine = np.ones(DIMENSIONS) @ run_vector("Ann saw bird number 7") / np.sqrt(DIMENSIONS)
+        (found,) = [hit for hit in hits if hit.record.id == poisoned]
+        assert found.score == pytest.approx(cosine, abs=1e-3)
+
+
+def run_vector(text: str) -> NDArray[np.float32]:
+    return run_sync(WordEmbedder().embed_query, text)
+
+
+def end_of(lines: Lines) -> bytes:
+    """The last line for these lines before it."""
+    digest = blake2b(b"".join(lines), digest_size=16).hexdigest()
+    records = sum(b'"record"' in line for line in lines)
+    return f"{json.dumps({'end': {'records': records, 'checksum': digest}})}\n".encode()
 
 
 def test_values_in_another_form_are_stored_like_those_of_an_add(source: Memory, tmp_path: Path) -> None:
@@ -329,6 +366,7 @@ def agree(target: str) -> bool:
         return state(one) == state(other)
 
 
+@pytest.mark.process
 def test_an_import_that_was_killed_is_completed_by_the_next(target: str, tmp_path: Path) -> None:
     """Killed while it waits for more lines, after the first records are stored."""
     fill("a.db", 600)
@@ -346,6 +384,7 @@ def test_an_import_that_was_killed_is_completed_by_the_next(target: str, tmp_pat
     assert agree(target)
 
 
+@pytest.mark.process
 @pytest.mark.torture
 @pytest.mark.timeout(1_800)
 def test_killed_at_ten_points_both_ways(target: str) -> None:
@@ -377,6 +416,7 @@ print(*peaks)
 """
 
 
+@pytest.mark.process
 def test_memory_use_does_not_grow_with_the_records() -> None:
     """Eight times as many records of an owner, out and in: no more than some buffers more."""
     peaks: list[list[int]] = []

@@ -71,6 +71,7 @@ def test_a_time_outside_the_calendar_is_one_sentence(run: Run, time: str) -> Non
     assert "defect" not in done.err
 
 
+@pytest.mark.process
 def test_a_terminal_that_lacks_a_character_prints_its_escape() -> None:
     """Such as a cron job, or a container without a locale."""
     done = shell(
@@ -80,6 +81,7 @@ def test_a_terminal_that_lacks_a_character_prints_its_escape() -> None:
     assert done.stdout.count("Ann drinks \\u8336") == 2
 
 
+@pytest.mark.process
 @pytest.mark.parametrize(
     ("script", "code"),
     [
@@ -98,6 +100,7 @@ def test_a_closed_stream_is_an_empty_one(script: str, code: int) -> None:
     assert "Traceback" not in done.stderr
 
 
+@pytest.mark.process
 @pytest.mark.skipif(bool(BOUND) and shutil.which("setpriv") is None, reason="root needs setpriv for this")
 @pytest.mark.parametrize("name", [".", "memory.db"])
 def test_a_memory_that_may_only_be_read_is_read(run: Run, tmp_path: Path, name: str) -> None:

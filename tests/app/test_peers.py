@@ -76,7 +76,7 @@ def test_the_history_of_mem0(run: Run, peers: Path) -> None:
 def test_a_folder_of_chroma_with_the_metadata_of_skynet(run: Run, peers: Path) -> None:
     (record,) = import_twice(run, peers / "chroma", "chroma", refused=1)
     fields = [record[name] for name in ("text", "user", "kind", "importance", "tags", "collection", "data")]
-    assert fields == ["Ann keeps bees", "ann", "fact", 0.9, ["a", "b"], "skynet_memories", {"x": True}]
+    assert fields == ["Ann keeps bees", "ann", "fact", 0.9, ["a", "b"], "skynet_memories", {"x": True, "user": "ann"}]
     assert record["occurred_at"].startswith("2023-11-14T22:13:20")
 
 
@@ -171,6 +171,7 @@ def test_items_of_two_owners_are_not_mixed_up(run: Run) -> None:
     assert run(*arguments, "--only-owner", "--user", "tom", "--json").value["records"] == 1
 
 
+@pytest.mark.process
 @pytest.mark.skipif(PEERS_PYTHON is None, reason="PEERS_PYTHON names no Python with mem0 and LangGraph's SqliteStore")
 def test_the_peers_read_our_exports(exported: Path) -> None:
     command = [str(PEERS_PYTHON), str(SCRIPT), "read", str(exported)]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -238,6 +238,30 @@ async def test_a_model_writes_summaries_and_lines_take_its_place_when_it_fails()
         await bank.add_entry(step(number))
     contents = [summary.content for summary in await bank.get_summaries()]
     assert contents == ["briefly 1", "Step 1 - CommandSkill: Command: command1; Result: result1"]
+
+
+class Blocking:
+    def summarize(self, texts: Sequence[str]) -> str:
+        return "briefly"
+
+
+def briefly(texts: Sequence[str]) -> str:
+    return f"{len(texts)} steps"
+
+
+@pytest.mark.parametrize("make", [MemoryBank, AsyncMemoryBank])
+@pytest.mark.parametrize("wrong", [3, "briefly", briefly, object(), Model, Blocking()])
+def test_a_summarizer_that_could_never_be_called_is_refused(make: Callable[..., object], wrong: object) -> None:
+    with pytest.raises(InvalidInputError, match=r"summarizer must be .*`LanguageModel\(ask\)`.*; not ") as refused:
+        make(summarizer=wrong)
+    assert type(wrong).__name__ in str(refused.value) or repr(wrong) in str(refused.value)
+
+
+async def test_a_summary_that_cannot_be_stored_costs_no_step() -> None:
+    bank = AsyncMemoryBank(2, 2, summarizer=Model("\ud800"))
+    for number in range(2):
+        await bank.add_entry(step(number))
+    assert [summary.content.splitlines()[0][:6] for summary in await bank.get_summaries()] == ["Step 0"]
 
 
 async def test_steps_of_tools_are_numbered_and_failures_are_remembered_longer() -> None:

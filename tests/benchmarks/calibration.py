@@ -16,7 +16,7 @@ from typing import Final
 
 sys.path.insert(0, str(Path(__file__).parents[2]))  # a script finds only what is in its own folder
 
-from memory_core.retrieval.ranking import SLACK
+from memory_core.retrieval.floor import SLACK
 from tests.corpora.calibration import curve
 from tests.corpora.loading import CORPORA
 

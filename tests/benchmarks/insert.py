@@ -22,13 +22,14 @@ from pathlib import Path
 
 from common import KnownVectors, drafts
 from memory_core import Draft, Memory, Scope
-from memory_core.draft_to_record import complete_all
-from memory_core.models import MemoryRecord, utc_now
+from memory_core.models import MemoryRecord
+from memory_core.records.draft_to_record import complete_all
 from memory_core.storage.shared.prepared import prepare
 from memory_core.storage.sqlite.codec import COLUMNS, to_row
 from memory_core.storage.sqlite.connection import set_up
 from memory_core.storage.sqlite.files import prepare_file
 from memory_core.storage.sqlite.schema import OWNER_BITS
+from memory_core.values.times import utc_now
 
 ROUNDS = 5
 WRITERS = (1, 8, 32)

@@ -28,8 +28,8 @@ from langchain_core.runnables.history import RunnableWithMessageHistory
 
 from common import GivenVectors
 from memory_core import Memory, Store
-from memory_core.models import utc_now
 from memory_core.storage.sqlite.store import SqliteStore
+from memory_core.values.times import utc_now
 from memory_langchain import MemoryMiddleware, with_memory
 from memory_langchain.testing import ScriptedChatModel
 

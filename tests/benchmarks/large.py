@@ -29,8 +29,9 @@ from common import RememberedVectors, drafts, percentiles, questions
 from memory_core import BoundMemory, Memory
 from memory_core.models import MemoryRecord
 from memory_core.retrieval import dense
-from memory_core.retrieval.analysis import query_terms, terms_of_record
+from memory_core.retrieval.analysis import query_terms
 from memory_core.retrieval.bm25 import K1, B
+from memory_core.retrieval.features import terms_of_record
 
 ROUNDS, ASKED = 5, 20
 PAUSE = 0.5

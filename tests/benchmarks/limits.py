@@ -21,7 +21,7 @@ from pathlib import Path
 
 from common import GivenVectors, drafts, questions
 from memory_core import AnyOf, BoundMemory, DataCondition, Draft, InvalidInputError, Memory, Where, data_conditions
-from memory_core.checks import MAX_QUERY_CHARS
+from memory_core.values.limits import MAX_QUERY_CHARS
 
 EVERY = 0.005
 ENOUGH = 20

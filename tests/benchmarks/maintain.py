@@ -3,8 +3,9 @@
 python tests/benchmarks/maintain.py [records]
 
 The sentences are those of the project's corpora and of the documentation strings of Python's standard library. Beside
-a fifth of them their like is planted (a slip of the keys, another order, a synonym), beside others a hard negative
-(another number, name, date, or "not"), and 500 statements with the later ones that correct them.
+a fifth of them their like is planted (other marks, which are merged; a slip of the keys or another order, which are
+only proposed), beside others a hard negative (another number, name, date, or "not"), and 500 statements with the later
+ones that correct them.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from memory_core import BoundMemory, Draft, Memory, MemoryRecord, Where
 from memory_core.lifecycle import MaintainPolicy, Maintenance, maintain, undo_maintenance
 from memory_core.models import STATES
 from tests.corpora.loading import CORPORA, owners
-from tests.lifecycle.planting import HARD, contradictions, sentences, with_other_order, with_synonym, with_typo
+from tests.lifecycle.planting import HARD, contradictions, sentences, with_other_marks, with_other_order, with_typo
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 Plant = Callable[[str, random.Random], str | None]
@@ -73,9 +74,9 @@ async def main(count: int) -> None:
     written = sentences(texts)
     chance.shuffle(written)
     kinds: dict[str, tuple[Sequence[Plant], int]] = {
+        "other marks": ((with_other_marks,), count * 67 // 1000),
         "slip of the keys": ((with_typo,), count * 67 // 1000),
-        "other order": ((with_other_order,), count * 67 // 1000),
-        "synonym": ((with_synonym,), count * 66 // 1000),
+        "other order": ((with_other_order,), count * 66 // 1000),
     }
     hard = planted(written, HARD, count // 20, chance)
     same = {name: planted(written, changes, most, chance) for name, (changes, most) in kinds.items()}
@@ -99,24 +100,30 @@ async def main(count: int) -> None:
             left = await undo_maintenance(ann, done)
             active = await all_records(ann, Where())
             print(f"undone: {len(active)} records active, {len(left)} changes left")
+            again = await maintain(ann, MaintainPolicy(contradictions="supersede"))
+            print(f"run after that: {len(again.steps)} steps")
 
 
 def tell(done: Maintenance, same: dict[str, Pairs], hard: Pairs, corrected: Pairs) -> None:
-    """How many of the planted pairs were found, and what else."""
-    merged = {text: step for step in done.steps if step.reason == "duplicate" for text in (step.kept, *step.gone)}
+    """How many of the planted pairs were merged or proposed, and what else."""
     wanted = {frozenset(pair) for pairs in same.values() for pair in pairs}
-    for name, pairs in same.items():
-        found = sum(one in merged and merged[one] is merged.get(other) for one, other in pairs)
-        print(f"  {name}: {found} of {len(pairs)}")
-    others = [
-        step for step in done.steps if step.reason == "duplicate" and frozenset({step.kept, *step.gone}) not in wanted
-    ]
-    print(
-        f"  merged without being planted: {len(others)}", *(f"\n    {step.kept} | {step.gone}" for step in others[:9])
-    )
-    print(f"  hard negatives merged: {sum(other in merged for _, other in hard)} of {len(hard)}")
-    steps = {(gone, step.kept) for step in done.steps if step.reason == "correction" for gone in step.gone}
-    print(f"  corrections: {len(steps & set(corrected))} of {len(corrected)}; others: ", *(steps - set(corrected)))
+    for said, reason, steps in (("merged", "duplicate", done.steps), ("proposed", "alike", done.proposed)):
+        found = [step for step in steps if step.reason == reason]
+        step_of = {text: step for step in found for text in (step.kept, *step.gone)}
+        for name, pairs in same.items():
+            count = sum(one in step_of and step_of[one] is step_of.get(other) for one, other in pairs)
+            print(f"  {name}: {count} of {len(pairs)} {said}")
+        others = [step for step in found if frozenset({step.kept, *step.gone}) not in wanted]
+        print(
+            f"  {said} without being planted: {len(others)}",
+            *(f"\n    {each.kept} | {each.gone}" for each in others[:9]),
+        )
+        print(
+            f"  hard negatives {said}: {sum(step_of.get(one) is step_of.get(other) is not None for one, other in hard)}"
+        )
+    corrections = {(gone, step.kept) for step in done.steps if step.reason == "correction" for gone in step.gone}
+    found_ones = len(corrections & set(corrected))
+    print(f"  corrections: {found_ones} of {len(corrected)}; others: ", *(corrections - set(corrected)))
 
 
 async def tell_past(ann: BoundMemory, corrected: Pairs) -> None:

@@ -51,7 +51,7 @@ def main(count: int) -> None:
     held.reserve(count)
     for start in range(0, count, AT_ONCE):
         size = min(AT_ONCE, count - start)
-        held.extend([units(size, numbers, centres).astype(np.float16).tobytes()], range(start, start + size))
+        held.extend(units(size, numbers, centres).astype(np.float16).astype(np.float32), range(start, start + size))
     vectors, asked = held._vectors.values, units(ASKED, numbers, centres)
 
     def scan(query: Floats) -> Floats:

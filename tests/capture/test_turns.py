@@ -6,9 +6,9 @@ from hypothesis import strategies as st
 
 from memory_core import Message, check_draft
 from memory_core.adapting import turn_drafts
-from memory_core.checks import MAX_DATA_BYTES
-from memory_core.json_values import encode_json
 from memory_core.models import ROLES
+from memory_core.values.json_text import json_bytes
+from memory_core.values.limits import MAX_DATA_BYTES
 
 CONVERSATIONS = st.lists(st.tuples(st.sampled_from(ROLES), st.text(alphabet="ab \n")), max_size=12).map(
     lambda said: [Message(text, role=role, id=str(number)) for number, (role, text) in enumerate(said)]
@@ -80,16 +80,22 @@ def test_without_ids_nothing_claims_to_be_known() -> None:
 
 @pytest.mark.parametrize("character", ["a", "é", "茶", "🍵", '"'])
 def test_a_turn_longer_than_a_memory_can_be_is_cut_rather_than_lost(character: str) -> None:
-    for draft in turn_drafts([Message(character * 1_000_001), Message("b" * 1_000_001, role="assistant")]):
+    for draft in turn_drafts([Message(character * 4_000_001), Message("b" * 4_000_001, role="assistant")]):
         check_draft(draft)
-        assert len(encode_json(draft.data)) <= MAX_DATA_BYTES
+        assert json_bytes(draft.data) <= MAX_DATA_BYTES
 
 
 def test_of_an_exchange_the_side_that_is_too_long_is_cut_and_the_other_one_stays_whole() -> None:
-    for asked, answered in [(300_000, 900_000), (900_000, 300_000), (10, 2_000_000)]:
+    for asked, answered in [(1_000_000, 3_500_000), (3_500_000, 1_000_000), (10, 8_000_000)]:
         said = [Message("a" * asked), Message("b" * answered, role="assistant")]
         data = turn_drafts(said, data={"channel": "web"})[-1].data
         sides = str(data["user_message"]), str(data["agent_response"])
         assert (len(sides[0]) == asked) == (asked < answered)
         assert (len(sides[1]) == answered) == (answered < asked)
-        assert len(encode_json(data)) == MAX_DATA_BYTES
+        assert json_bytes(data) == MAX_DATA_BYTES
+
+
+def test_the_questions_of_speakers_who_choose_the_same_id_are_two() -> None:
+    asked = [Message("Which tea?", author=author, id="1") for author in ("Ann", "Mallory")]
+    first, second = (turn_drafts([message], session="monday")[0].source_key for message in asked)
+    assert first != second

@@ -23,17 +23,10 @@ from memory_core import (
     TokenChunker,
     run_sync,
 )
-from memory_core.chunking import (
-    DEFAULT_CHUNKER,
-    Span,
-    boundary_after,
-    boundary_before,
-    is_boundary,
-    pieces_of,
-    token_spans,
-)
+from memory_core.chunking import DEFAULT_CHUNKER, Span, pieces_of, token_spans
 from memory_core.storage.qdrant.store import QdrantStore
 from memory_core.testing import ChunkerContract, Ticks
+from memory_core.values.graphemes import boundary_after, boundary_before, is_boundary
 from tests.storage.embedders import WordEmbedder
 
 ODD = "e\u0301 👩‍👩‍👧 🇫🇷🇩🇪 한글 ㄱ ᄒ\u1161\u11ab \r\n क्षि நி ำ 🏴\U000e0067\U000e007f 👍🏽 \u0600\u200d. 。"
@@ -212,7 +205,7 @@ def test_what_was_cut_otherwise_keeps_its_pieces(tmp_path: Path) -> None:
     embedder = WordEmbedder()
     with Memory(path, embedder=embedder) as memory:
         ann = memory.bind(user="ann")
-        settle(ann)
+        run_sync(memory.reembed, embedder)
         assert [text.split() for text in embedder.embedded] == [words[n : n + 10] for n in range(0, 78, 8)]
         (hit,) = run_sync(ann.search, "word25 word26 word27")
         assert hit.passage is not None

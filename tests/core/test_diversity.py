@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from memory_core import Component, Draft, Hit, Scope
-from memory_core.draft_to_record import complete
+from memory_core.records.draft_to_record import complete
 from memory_core.retrieval.analysis import analyse
 from memory_core.retrieval.diversity import diversified, similarity
 from memory_core.testing import Ticks

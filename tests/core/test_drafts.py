@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from memory_core import Draft, InvalidInputError, Link, Scope, ScopeError
 from memory_core.adapting import complete
-from memory_core.draft_to_record import TIER_OF_KIND
 from memory_core.models import ROLES, TIERS
+from memory_core.records.draft_to_record import TIER_OF_KIND
 
 NOW = datetime(2024, 5, 6, 7, 8, 9, 10, tzinfo=UTC)
 NAMES = st.text(st.characters(codec="utf-8", exclude_characters="\0"), min_size=1, max_size=20).filter(str.strip)

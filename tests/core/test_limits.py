@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NoReturn, overload
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from memory_core import (
     AnyOf,
@@ -16,19 +19,36 @@ from memory_core import (
     FieldCondition,
     InvalidInputError,
     Link,
+    Memory,
     Patch,
     Scope,
     Where,
-    checks,
     data_conditions,
     utc_now,
 )
-from memory_core.draft_to_record import check_expiries, complete, complete_items, is_long, is_long_patch
-from memory_core.json_values import check_json, least_bytes
+from memory_core.records.draft_to_record import (
+    check_data,
+    check_expiries,
+    complete,
+    complete_items,
+    is_long,
+    is_long_patch,
+)
+from memory_core.values import limits
+from memory_core.values.json_checks import check_json, least_bytes
+from memory_core.values.json_text import json_bytes
+from memory_core.values.limits import MAX_DATA_BYTES, MAX_DATA_VALUES
+from memory_core.values.long_texts import is_long as text_is_long
 from memory_core.where.checks import check_where
 
 PAGE = Path(__file__).parents[2] / "docs" / "reference" / "limits.md"
 SCOPE = Scope("app", "ann")
+TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=8)
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | TEXTS,
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(TEXTS, inner, max_size=4),
+    max_leaves=12,
+)
 
 
 class Huge(Sequence[Any]):
@@ -102,7 +122,7 @@ def test_what_would_be_read_again_and_again_is_refused() -> None:
     data: Any = ["x" * 10]
     for _ in range(100):
         data = [data, data]
-    with pytest.raises(InvalidInputError, match=r"data has .* bytes"):
+    with pytest.raises(InvalidInputError, match=r"data has .* values"):
         complete(Draft("x", data={"a": data}), SCOPE, utc_now())
 
 
@@ -122,8 +142,40 @@ def test_the_size_of_data_is_never_overrated() -> None:
     for value in values:
         _, size = check_json("data", value, 10_000)
         assert least_bytes("data", value, 10_000) <= size
-    with pytest.raises(InvalidInputError, match=r"data has 12 bytes as JSON; at most 11 are allowed: "):
-        check_json("data", "\u00e9abcd", 11)
+    with pytest.raises(InvalidInputError, match=r"data has 8 bytes as JSON; at most 7 are allowed: "):
+        check_json("data", "\u00e9abcd", 7)
+
+
+@given(JSON)
+def test_the_size_of_data_is_that_of_utf_8(value: Any) -> None:
+    text = json.dumps(value, separators=(",", ":"), ensure_ascii=False)
+    assert check_json("data", value, 10_000) == (value, len(text.encode(errors="surrogatepass")))
+
+
+@pytest.mark.parametrize("character", ["a", "é", "茶", "🍵", "\ud800", "\0"])
+def test_every_script_may_fill_the_same_number_of_bytes(character: str) -> None:
+    room = MAX_DATA_BYTES - len('{"a":""}')
+    text = character * (room // (json_bytes(character) - 2))
+    assert check_data({"a": text}) == {"a": text}
+    with pytest.raises(InvalidInputError, match=r"data has 40\d{5} bytes as JSON"):
+        check_data({"a": text + character})
+
+
+async def test_a_long_text_of_another_script_is_stored_and_found_by_its_field(tmp_path: Path) -> None:
+    text = "日本語 " * 300_000
+    async with Memory(tmp_path / "memory.db", embedder=None) as memory:
+        ann = memory.bind(app="demo", user="ann")
+        kept = await ann.add(Draft("a page", data={"page": text, "lang": "ja"}))
+        found = await ann.list(where=Where(data={"lang": "ja"}))
+        assert [(record.id, record.data["page"]) for record in found.records] == [(kept.id, text)]
+
+
+def test_many_short_values_are_refused_although_they_have_few_bytes() -> None:
+    assert check_json("data", [1] * MAX_DATA_VALUES, MAX_DATA_BYTES)[1] == 2 * MAX_DATA_VALUES + 1
+    with pytest.raises(InvalidInputError, match="data has 500001 values; at most 500000 are allowed"):
+        check_json("data", [1] * (MAX_DATA_VALUES + 1), MAX_DATA_BYTES)
+    with pytest.raises(InvalidInputError, match="values; at most"):
+        check_json("data", {"a": [{"b": []} for _ in range(300_000)]}, MAX_DATA_BYTES)
 
 
 def test_long_work_is_told_from_short() -> None:
@@ -133,9 +185,9 @@ def test_long_work_is_told_from_short() -> None:
     assert not is_long_patch(Patch(text="tea"))
     assert is_long_patch(Patch(text="tea " * 1_000))
     assert is_long_patch(Patch(data={"a": "x" * 20_000}))
-    assert checks.is_long("x" * 1_001)
-    assert checks.is_long("é" * 126)
-    assert not checks.is_long("x" * 500, "é" * 62)
+    assert text_is_long("x" * 1_001)
+    assert text_is_long("é" * 126)
+    assert not text_is_long("x" * 500, "é" * 62)
 
 
 def test_links_and_expiries_are_counted_first() -> None:
@@ -149,5 +201,5 @@ def test_links_and_expiries_are_counted_first() -> None:
 def test_the_reference_names_every_limit_and_its_value() -> None:
     text = PAGE.read_text(encoding="utf-8")
     table = dict(re.findall(r"^\| `(MAX_\w+)` \| ([\d,]+) ", text, re.MULTILINE))
-    held = {name: value for name, value in vars(checks).items() if name.startswith("MAX_")}
+    held = {name: value for name, value in vars(limits).items() if name.startswith("MAX_")}
     assert {name: int(value.replace(",", "")) for name, value in table.items()} == held

@@ -13,7 +13,7 @@ from memory_core import Draft, Memory, Progress, run_sync
 from memory_core.embedding.hashing import HashingEmbedder
 from memory_core.storage.qdrant.settings import Server
 from memory_core.storage.qdrant.store import QdrantStore
-from memory_core.storage.shared.prepared import TEXTS_AT_ONCE
+from memory_core.storage.shared.embedding_batches import TEXTS_AT_ONCE
 from tests.storage.qdrant.loopback import Loopback
 
 MANY = 2 * TEXTS_AT_ONCE + 10
@@ -77,6 +77,7 @@ def test_reembedding_reports_the_vectors_it_computes(tmp_path: Path) -> None:
     assert {each.total for each in seen} == {MANY}
 
 
+@pytest.mark.process
 def test_the_bar_shows_what_is_reported() -> None:
     code = """
 from memory_core import Progress, progress_bar

@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 
 from memory_core import Draft, Memory
 from memory_core.adapting import SEARCH_MEMORIES, ToolContext, cut_query, remembered_block
-from memory_core.checks import MAX_QUERY_CHARS
 from memory_core.recall.block import MAX_BLOCK_CHARS
 from memory_core.recall.quoting import MAX_ITEM_CHARS, excerpt, quoted
+from memory_core.values.limits import MAX_QUERY_CHARS
 
 HOSTILE = ["tea " + "\U000e0041" * 480, "<" * 5_000, "tea " + "\0" * 5_000, "\u202e" * 600, '"' * 5_000, "\\" * 5_000]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 import random
 from collections.abc import AsyncGenerator
@@ -32,8 +33,10 @@ from memory_core.adapting import (
     SEARCH_MEMORIES,
     STORE_MEMORY,
     UPDATE_MEMORY,
+    AgentMemory,
     ToolContext,
 )
+from memory_core.operation import OPERATIONS
 from memory_core.storage.sqlite.store import SqliteStore
 from tests.corpora.loading import owners
 from tests.repository.shelf import ShelfStore
@@ -308,3 +311,15 @@ async def test_a_store_without_one_ranking_refuses_the_search_and_lists_all(tmp_
         with pytest.raises(UnsupportedError, match="ShelfStore cannot rank several owners"):
             await both.search("mine")
         assert {record.text for record in (await both.list()).records} == {"mine", "ours"}
+
+
+@pytest.mark.parametrize("kind", [SharedMemory, AgentMemory])
+def test_what_another_memory_has_is_an_operation_of_a_handle_with_the_same_parameters(kind: type) -> None:
+    own = {"add": {"space"}}
+    names = {name for name, function in inspect.getmembers(kind, inspect.iscoroutinefunction) if name[0] != "_"}
+    assert names - {"count"} <= set(OPERATIONS)
+    for name in names & set(OPERATIONS):
+        ours, theirs = (inspect.signature(getattr(each, name)).parameters for each in (kind, BoundMemory))
+        assert set(ours) - own.get(name, set()) <= set(theirs)
+        defaults = [(ours[each].default, theirs[each].default) for each in set(ours) & set(theirs)]
+        assert all(mine is ... or mine == default for mine, default in defaults), name

@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from memory_core import Draft, MemoryRecord, Patch, Scope, Where
-from memory_core.draft_to_record import complete, patched
-from memory_core.superseding import retired, superseded_by, superseding
+from memory_core.records.draft_to_record import complete, patched
+from memory_core.records.superseding import retired, superseded_by, superseding
 from memory_core.testing import Ticks
 from memory_core.where.checks import check_where
 from memory_core.where.meaning import satisfies

@@ -8,10 +8,21 @@ import threading
 
 import pytest
 
-from memory_core import BoundMemory, Draft, Memory, Patch, RecordNotFoundError, SyncMemory, WrongThreadError, run_sync
+from memory_core import (
+    BoundMemory,
+    Draft,
+    Memory,
+    Patch,
+    RecordNotFoundError,
+    SyncMemory,
+    Where,
+    WrongThreadError,
+    run_sync,
+)
 from memory_core.adapting import on_core
+from memory_core.operation import OPERATIONS
 
-OPERATIONS = {name for name, _ in inspect.getmembers(SyncMemory, inspect.isfunction) if not name.startswith("_")}
+METHODS = {name for name, _ in inspect.getmembers(SyncMemory, inspect.isfunction) if not name.startswith("_")}
 
 
 @pytest.fixture
@@ -34,8 +45,20 @@ def test_each_everyday_operation_does_what_the_handle_does(ann: SyncMemory) -> N
         ann.delete(newer.id)
 
 
-def test_it_takes_the_same_arguments_as_the_handle() -> None:
-    assert len(OPERATIONS) == 10
+def test_the_rarer_operations_block_as_well(ann: SyncMemory) -> None:
+    old = ann.add("Ann drinks jasmine tea")
+    new = ann.supersede(old.id, "Ann drinks coffee")
+    assert [version.text for version in ann.history(new.id)] == [old.text, new.text]
+    ann.put_many([Draft("a page", source_key="page", collection="wiki")])
+    assert ann.collections() == ["wiki"]
+    assert ann.delete_where(Where(collection="wiki")) == 1
+    assert ann.stats().records == 2
+    ann.erase()
+    assert ann.stats().records == 0
+
+
+def test_it_has_every_operation_with_the_arguments_that_the_handle_takes() -> None:
+    assert sorted(OPERATIONS) == sorted(METHODS)
     for name in OPERATIONS:
         ours, theirs = getattr(SyncMemory, name), getattr(BoundMemory, name)
         assert inspect.signature(ours) == inspect.signature(theirs), name

@@ -22,8 +22,8 @@ from memory_core.adapting import (
     AgentMemory,
     Arguments,
     ToolContext,
-    ToolInputError,
 )
+from memory_core.tools.arguments import ToolInputError
 
 TOOLS = (REMEMBER_INTERACTION_INFO, STORE_MEMORY, SEARCH_MEMORIES, LIST_MEMORIES, UPDATE_MEMORY, FORGET_MEMORY)
 ENTRY = re.compile(

@@ -47,7 +47,8 @@ from memory_core import (
     Version,
     Where,
 )
-from memory_core.json_values import Unset, Value
+from memory_core.values.unset import Unset
+from memory_core.values.value import Value
 
 GROUPS = (AnyOf, AllOf, NoneOf)
 KINDS = (
@@ -213,6 +214,7 @@ def test_fastapi_takes_and_returns_values() -> None:
         assert Hit.from_dict(hit).components
 
 
+@pytest.mark.process
 def test_importing_the_core_imports_no_pydantic() -> None:
     code = "import sys, memory_core; assert not [name for name in sys.modules if 'pydantic' in name]"
     subprocess.run([sys.executable, "-c", code], check=True)

@@ -50,7 +50,7 @@ def test_it_says_how_many_are_left_after_the_time() -> None:
                 await settled(ann, timeout=0.05)
             await settled(memory.bind(app="settled", user="bob"), timeout=0.0)  # nothing of his is pending
             embedder.refuses = False
-            await settled(ann, timeout=30)
+            await settled(ann, timeout=300)
             assert await ann.search("kettle", mode="vector", floor=False)
 
     asyncio.run(store_and_wait())

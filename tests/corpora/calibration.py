@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from unittest import mock
 
 from memory_core import BoundMemory, Memory
-from memory_core.retrieval import ranking
+from memory_core.retrieval import floor
 from tests.corpora.loading import Owner, Question, owners
 
 LIMIT = 25
@@ -41,7 +41,7 @@ async def _add_owner(
     for question in owner.questions:
         found: dict[float, frozenset[str]] = {}
         for slack in kept:
-            with mock.patch.object(ranking, "SLACK", slack):
+            with mock.patch.object(floor, "SLACK", slack):
                 found[slack] = await _evidence(handle, question)
         is_complete = all(evidence == question.evidence for evidence in found.values())
         known = question.evidence if is_complete else await _evidence(handle, question, floor=False)
@@ -49,7 +49,7 @@ async def _add_owner(
             kept[slack].append(known <= evidence)
     for question in owner.unanswerable:
         for slack in silent:
-            with mock.patch.object(ranking, "SLACK", slack):
+            with mock.patch.object(floor, "SLACK", slack):
                 silent[slack].append(not await handle.search(question.text, limit=LIMIT))
 
 

@@ -9,7 +9,7 @@ from importlib.resources import files
 import pytest
 
 from memory_core.embedding.minilm import MiniLmEmbedder
-from memory_core.embedding.model import WordPiece
+from memory_core.embedding.wordpiece import WordPiece
 from tests.embedding.bert import Bert, read_weights, weights_folder
 from tests.embedding.texts import varied
 

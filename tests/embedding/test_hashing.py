@@ -42,6 +42,7 @@ async def test_texts_without_words_differ() -> None:
     assert rows[0] @ rows[1] < 0.9
 
 
+@pytest.mark.process
 def test_the_vector_is_the_same_in_every_process() -> None:
     code = """
 import asyncio

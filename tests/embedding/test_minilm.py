@@ -98,6 +98,7 @@ async def test_closing_stops_documents_that_wait_and_the_next_call_opens_again()
     await embedder.close()
 
 
+@pytest.mark.process
 def test_making_one_loads_neither_numpy_nor_onnxruntime() -> None:
     code = """
 import sys
@@ -109,6 +110,7 @@ print({"numpy", "onnxruntime", "tokenizers"} & set(sys.modules))
     assert run_python(code).split("\n") == ["384 512", "set()"]
 
 
+@pytest.mark.process
 def test_the_interpreter_ends_while_a_bulk_is_being_embedded() -> None:
     code = """
 import asyncio, threading
@@ -131,6 +133,7 @@ started.wait()
     assert run_python(code) in {"EmbeddingError", ""}
 
 
+@pytest.mark.process
 @pytest.mark.skipif(not hasattr(__import__("os"), "fork"), reason="only where processes fork")
 def test_a_forked_child_loads_the_model_again() -> None:
     code = """

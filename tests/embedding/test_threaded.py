@@ -20,14 +20,17 @@ FINGERPRINT = Fingerprint("slow", "1", 512)
 
 
 class Hashing:
-    """Vectors five times too long, and the threads that made them."""
+    """Vectors five times too long, by a model that bears one call at a time."""
 
     def __init__(self) -> None:
-        self.threads: set[str] = set()
+        self._in_use = threading.Lock()
 
     def documents(self, texts: list[str]) -> Sequence[NDArray[np.float32]]:
-        self.threads.add(threading.current_thread().name)
-        rows: Sequence[NDArray[np.float32]] = list(5 * asyncio.run(HashingEmbedder().embed_documents(texts)))
+        assert self._in_use.acquire(blocking=False), "the model was called twice at once"
+        try:
+            rows: Sequence[NDArray[np.float32]] = list(5 * asyncio.run(HashingEmbedder().embed_documents(texts)))
+        finally:
+            self._in_use.release()
         return rows
 
     def query(self, text: str) -> NDArray[np.float32]:
@@ -53,12 +56,12 @@ class TestThreaded(EmbedderContract):
         return lambda: ThreadedEmbedder(FINGERPRINT, Hashing)
 
 
-async def test_one_thread_of_its_own_does_everything() -> None:
-    model = Hashing()
-    embedder = ThreadedEmbedder(FINGERPRINT, lambda: model)
-    await asyncio.gather(embedder.embed_documents(["tea"] * 100), embedder.embed_query("tea"))
+async def test_a_model_is_never_called_twice_at_once() -> None:
+    embedder = ThreadedEmbedder(FINGERPRINT, Hashing)
+    calls = [embedder.embed_documents(["tea"] * 100), *(embedder.embed_query("tea") for _ in range(10))]
+    documents, *queries = await asyncio.gather(*calls)
     await embedder.close()
-    assert model.threads == {"memory-core-model_0"}
+    assert (len(documents), {len(query) for query in queries}) == (100, {512})
 
 
 async def test_a_model_that_cannot_be_loaded_is_tried_again_with_the_next_text() -> None:

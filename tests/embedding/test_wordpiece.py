@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory_core.embedding.model import WordPiece
+from memory_core.embedding.wordpiece import WordPiece
 from memory_core.errors import EmbeddingError
 from tests.embedding.texts import NASTY, varied
 

@@ -22,19 +22,6 @@ MONTHS = (
     "December",
 )
 NAMES = ("Marta", "Ingrid", "Tom", "Jo", "Nina", "Oskar", "Priya", "Ben", "Lena", "Hugo")
-_PAIRS = """
-big/large buy/purchase start/begin car/automobile quick/fast doctor/physician help/assist film/movie ill/sick shop/store
-kids/children happy/glad often/frequently finish/complete fix/repair choose/select show/display needs/requires
-boss/manager bike/bicycle holiday/vacation sofa/couch lawyer/attorney trip/journey rich/wealthy smart/clever
-reply/answer meal/dish mistake/error trash/garbage photo/picture important/crucial usually/normally maybe/perhaps
-difficult/hard beautiful/gorgeous job/position house/home small/little road/street speak/talk scared/afraid
-quickly/rapidly tired/exhausted delicious/tasty get/obtain use/utilize
-"""
-SYNONYMS: dict[str, list[str]] = {}
-for _pair in _PAIRS.split():
-    _one, _other = _pair.split("/")
-    SYNONYMS.setdefault(_one, []).append(_other)
-    SYNONYMS.setdefault(_other, []).append(_one)
 _WORD = re.compile(r"\b[a-z]{4,}\b")
 _MOVABLE = re.compile(
     r" (?:on|in|at|for|with|every|because|when|if|after|before|during|since|until|from) [^,;:()\"]+$", re.ASCII
@@ -81,13 +68,16 @@ def with_other_order(sentence: str, chance: random.Random) -> str | None:
     return f"{moved[0].upper()}{moved[1:]}, {first}."
 
 
-def with_synonym(sentence: str, chance: random.Random) -> str | None:
-    """One word replaced by an everyday synonym, whether or not it fits: people and judges do so."""
-    found = [each for each in re.finditer(r"\b[a-z]+\b", sentence) if each.group() in SYNONYMS]
-    if not found:
-        return None
-    word = chance.choice(found)
-    return sentence[: word.start()] + chance.choice(SYNONYMS[word.group()]) + sentence[word.end() :]
+def with_other_marks(sentence: str, chance: random.Random) -> str:
+    """The same text as other people and programs write it."""
+    changes = (
+        sentence.removesuffix("."),
+        sentence.replace(" ", "  ", 1),
+        sentence.removesuffix(".") + "!" if sentence[-2].isalpha() else sentence + " ",
+        sentence.replace("'", "\u2019") if "'" in sentence else f" {sentence}",
+        sentence[0].swapcase() + sentence[1:] if sentence[1:2].islower() else f"{sentence}\n",
+    )
+    return chance.choice(changes)
 
 
 def with_other_number(sentence: str, chance: random.Random) -> str | None:

@@ -12,7 +12,6 @@ import pytest
 import pytest_asyncio
 
 from memory_core import BoundMemory, Draft, InvalidInputError, Link, Memory, MemoryRecord, Patch, Where
-from memory_core.draft_to_record import complete
 from memory_core.lifecycle import (
     Extracted,
     ExtractiveSummarizer,
@@ -33,6 +32,7 @@ from memory_core.lifecycle.reflection import patterns
 from memory_core.lifecycle.summaries import telling_sentences
 from memory_core.lifecycle.values import Period
 from memory_core.models import STATES
+from memory_core.records.draft_to_record import complete
 from memory_core.testing import ReflectorContract
 
 NOW = datetime(2026, 6, 1, tzinfo=UTC)
@@ -76,8 +76,9 @@ async def talk(handle: BoundMemory, weeks: int = 4) -> None:
 
 
 async def everything(handle: BoundMemory) -> dict[str, MemoryRecord]:
+    """All records with a text; notes have none."""
     page = await handle.list(where=Where(states=STATES), limit=10_000)
-    return {record.id: replace(record, updated_at=NOW, version=0) for record in page.records}
+    return {record.id: replace(record, updated_at=NOW, version=0) for record in page.records if record.text}
 
 
 async def of_kind(handle: BoundMemory, *kinds: str) -> list[MemoryRecord]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 from collections.abc import Iterator
 from typing import get_args
 
@@ -70,6 +71,6 @@ def assert_whole(block: str) -> None:
         first, *_, last = block.split("\n")
         assert (first, last) == ("<remembered-data>", "</remembered-data>")
         assert block.count("<") == block.count(">") == 2
-        assert all(line.startswith("- ") for line in block.split("\n")[2:-1])
+        assert all(re.match(r"- |\d{4}-\d\d-\d\d$", line) for line in block.split("\n")[2:-1])
         assert block.splitlines() == block.split("\n")
         assert all(c.isprintable() or c == "\n" for c in block)

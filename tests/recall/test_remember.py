@@ -196,6 +196,7 @@ def parts_of(said: Sequence[tuple[str, str]]) -> dict[str, list[list[tuple[str, 
     }
 
 
+@pytest.mark.process
 @pytest.mark.parametrize(("first", "second"), [("growing", "growing"), ("halves", "windows")])
 def test_two_processes_at_once_store_every_message_once(tmp_path: Path, first: str, second: str) -> None:
     said = [message for n in range(8) for message in (("user", f"I like {n}"), ("assistant", REPLIES[n % 2]))]
@@ -265,3 +266,52 @@ async def test_a_conversation_goes_on_after_a_message_at_either_end_of_time(ann:
     assert sorted(said) == ["At noon", "Noted.", "The tide turns"]
     recalled = await ann.recall("When does the tide turn?")
     assert "The tide turns" in recalled.text
+
+
+@pytest.mark.parametrize("results", [[], [("tool", "ok")]])
+async def test_a_turn_is_stored_whole_if_its_question_was_the_first_of_its_session(
+    ann: BoundMemory, results: list[tuple[str, str]]
+) -> None:
+    answers = ["Light is on.", "Set.", "Which room?", "Kitchen light is on."]
+    questions = ["Turn on the light", "And the heating", "Turn on the light", "Turn on the light"]
+    turns = [
+        [("user", asked), *results, ("assistant", answer)] for asked, answer in zip(questions, answers, strict=True)
+    ]
+    for turn in turns:
+        for _ in range(2):
+            await ann.remember(turn, session="monday")
+    assert await stored(ann) == [message for turn in turns for message in turn]
+
+
+async def test_an_exchange_that_recurs_word_for_word_is_stored_again_if_the_message_before_it_is_passed(
+    ann: BoundMemory,
+) -> None:
+    said = [("user", "hi"), ("assistant", "Hello!"), ("user", "How are you?"), ("assistant", "Well.")]
+    await ann.remember(said, session="monday")
+    await ann.remember(said[:2], session="monday")
+    assert await stored(ann) == said
+    await ann.remember([*said[3:], *said[:2]], session="monday")
+    assert await stored(ann) == [*said, *said[:2]]
+
+
+@pytest.mark.parametrize("speakers", [{"author": ("Ann", "Mallory")}, {"role": ("user", "assistant")}])
+async def test_speakers_who_choose_the_same_id_keep_their_own_messages(
+    ann: BoundMemory, speakers: dict[str, tuple[Any, Any]]
+) -> None:
+    ((field, names),) = speakers.items()
+    texts = ("The spare key is with Mrs Okafor", "The spare key is with Mallory")
+    messages = [Message(text, id="7", **{field: name}) for name, text in zip(names, texts, strict=True)]
+    for _ in range(2):
+        for message in messages:
+            await ann.remember([message], session="monday")
+    assert [text for _, text in await stored(ann)] == list(texts)
+
+
+async def test_an_edited_message_has_its_new_text_and_keeps_the_old_one_in_its_history(ann: BoundMemory) -> None:
+    for text in ("My cat is called Pepper", "My cat is called Ginger"):
+        (record,) = await ann.remember([Message(text, author="Ann", id="1")], session="monday")
+    assert [text for _, text in await stored(ann)] == ["My cat is called Ginger"]
+    assert [version.text for version in await ann.history(record.id)] == [
+        "My cat is called Pepper",
+        "My cat is called Ginger",
+    ]

@@ -17,17 +17,13 @@ ROOMS: Final = {
     "memory and handle": (
         "memory",
         "handle",
-        "operations",
-        "conversation",
+        "operation",
         "all_owners",
         "spaces",
         "history",
         "settings",
     ),
-    "tools": ("tools", "arguments"),
-    "protocols": ("protocols", "superseding"),
-    "values": ("models", "checks", "errors", "json_values"),
-    "loop": ("loop", "sync", "threads"),
+    "values": ("models", "values", "records", "errors"),
 }
 """Modules at the top of the core that are drawn together; folders are drawn as they are, other modules not at all."""
 NOT_DRAWN: Final = frozenset({"testing"})

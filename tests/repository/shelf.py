@@ -32,15 +32,15 @@ from memory_core import (
     utc_now,
 )
 from memory_core.chunking import DEFAULT_CHUNKER, pieces_of
-from memory_core.draft_to_record import insist_on_version, patched
 from memory_core.models import STATES, Order
 from memory_core.protocols import Clock, ListRequest, SearchRequest
-from memory_core.retrieval.analysis import features, is_turn, role_flag
+from memory_core.records.draft_to_record import insist_on_version, patched
+from memory_core.records.superseding import already_superseded, retired, superseded_by
+from memory_core.retrieval.features import features, is_turn, role_flag
 from memory_core.retrieval.owner_index import Entry, OwnerIndex
 from memory_core.retrieval.passages import best_passage
 from memory_core.retrieval.question import parse
 from memory_core.retrieval.ranking import rank
-from memory_core.superseding import already_superseded, retired, superseded_by
 from memory_core.where.meaning import folded, satisfies
 
 Texts = list[tuple[int, str, datetime]]

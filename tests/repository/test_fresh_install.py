@@ -19,6 +19,8 @@ import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
+pytestmark = pytest.mark.process
+
 ROOT = Path(__file__).parents[2]
 OWN = "memory-core"
 

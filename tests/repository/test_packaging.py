@@ -43,26 +43,31 @@ def source_files() -> set[str]:
     return {name.removeprefix("adapters/") for name in packaged}
 
 
+@pytest.mark.process
 def test_the_wheel_holds_every_source_file_and_nothing_else(wheel: Path) -> None:
     names = set(zipfile.ZipFile(wheel).namelist())
     metadata = {name for name in names if re.match(r"memory_core-[^/]*\.dist-info/", name)}
     assert names - metadata == source_files()
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("package", ["memory_core", *ADAPTERS])
 def test_every_package_says_that_it_is_typed(wheel: Path, package: str) -> None:
     assert {f"{package}/__init__.py", f"{package}/py.typed"} <= set(zipfile.ZipFile(wheel).namelist())
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("name", ["model.onnx", "vocab.txt", "NOTICE"])
 def test_the_wheel_carries_the_default_model(wheel: Path, name: str) -> None:
     assert zipfile.ZipFile(wheel).getinfo(str(MODEL / name)).file_size > 0
 
 
+@pytest.mark.process
 def test_the_licence_travels_with_the_wheel(wheel: Path) -> None:
     assert any(name.endswith(".dist-info/licenses/LICENSE") for name in zipfile.ZipFile(wheel).namelist())
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("package", ["memory_core", *ADAPTERS])
 def test_every_package_is_found_in_an_environment_of_its_own(installed: Path, tmp_path: Path, package: str) -> None:
     code = f"import importlib.util as util; print(util.find_spec({package!r}).origin)"
@@ -82,10 +87,12 @@ def test_the_extra_all_is_every_extra_but_the_one_with_torch() -> None:
     assert reached("all") == set(extras) - {"dev", "sentence-transformers"}
 
 
+@pytest.mark.process
 def test_the_core_imports_without_any_dependency_installed(installed: Path, tmp_path: Path) -> None:
     run(installed, "-I", "-c", "import memory_core", cwd=tmp_path)
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("package", ADAPTERS)
 def test_an_adapter_without_its_framework_says_what_to_install(installed: Path, tmp_path: Path, package: str) -> None:
     use_everything = f"import {package} as package; [getattr(package, name) for name in package.__all__]"

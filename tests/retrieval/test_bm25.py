@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory_core.retrieval.analysis import pack
 from memory_core.retrieval.bm25 import K1, B, bm25
 from memory_core.retrieval.owner_index import Entry, OwnerIndex
+from memory_core.retrieval.term_hashes import pack
 
 
 def entry(key: int, text: str) -> Entry:

@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from memory_core.retrieval.ranking import SLACK
+from memory_core.retrieval.floor import SLACK
 from tests.corpora.calibration import Point, curve
 from tests.corpora.loading import CORPORA
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from memory_core import Draft, Memory
 from memory_core.retrieval.cosine_scale import LEAST_SPREAD, unrelated
 from memory_core.retrieval.dense import chance
-from memory_core.retrieval.ranking import FEWEST, SLACK, UNKNOWN_NAME, is_answered, stands_out
+from memory_core.retrieval.floor import FEWEST, SLACK, UNKNOWN_NAME, is_answered, stands_out
 
 
 @given(st.integers(FEWEST, 100_000), st.floats(-5, 10))

@@ -9,9 +9,9 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory_core.retrieval.analysis import pack
 from memory_core.retrieval.arrays import best, leading
 from memory_core.retrieval.postings import Postings
+from memory_core.retrieval.term_hashes import pack
 
 
 @given(st.lists(st.integers(-3, 3), max_size=3_000), st.integers(1, 12))

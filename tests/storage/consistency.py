@@ -12,7 +12,7 @@ import numpy as np
 
 from memory_core import Embedder, MemoryRecord
 from memory_core.chunking import split
-from memory_core.retrieval.analysis import features
+from memory_core.retrieval.features import features
 from memory_core.storage.sqlite.codec import COLUMNS, to_record
 from memory_core.storage.sqlite.schema import OWNER_BITS
 
@@ -48,7 +48,7 @@ def vectors(path: Path) -> dict[tuple[str, int], bytes | None]:
 @contextmanager
 def _opened(path: Path) -> Generator[sqlite3.Connection]:
     assert path.is_file()
-    with closing(sqlite3.connect(path, isolation_level=None, timeout=30)) as db:
+    with closing(sqlite3.connect(path, isolation_level=None, timeout=300)) as db:
         yield db
 
 

@@ -17,12 +17,14 @@ from tests.storage.consistency import assert_consistent, owed
 from tests.storage.embedders import WordEmbedder
 from tests.storage.operating_process import EMBEDDERS
 
+pytestmark = pytest.mark.process
+
 SCRIPT = Path(__file__).with_name("writing_process.py")
 OPERATING = Path(__file__).with_name("operating_process.py")
 WORKERS = 4
 KILLS = 6
 """How often each worker is killed, at random moments of its work."""
-PATIENCE_SECONDS = 100
+PATIENCE_SECONDS = 300
 
 
 class Worker:

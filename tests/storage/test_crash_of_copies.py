@@ -17,6 +17,8 @@ from memory_core import Memory, run_sync
 from tests.storage.consistency import assert_consistent
 from tests.storage.embedders import WordEmbedder
 
+pytestmark = pytest.mark.process
+
 SCRIPT = Path(__file__).with_name("backing_up_process.py")
 STEPS = 40
 """How many formats the upgrading process knows beyond the present one."""
@@ -107,7 +109,7 @@ def test_a_killed_upgrade_goes_on_where_it_stopped(tmp_path: Path, kills: int) -
         after = steps(path)
         assert after >= before
         assert after == STEPS or not lines
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + 300
     while steps(path) < STEPS:
         assert time.monotonic() < deadline
         killed("upgrade", tmp_path, kills, 60)

@@ -164,6 +164,7 @@ def killed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("count", [6, pytest.param(80, marks=[pytest.mark.torture, pytest.mark.timeout(1_800)])])
 def test_a_write_ahead_log_that_was_cut_off_opens_at_an_earlier_commit(
     killed: Path, tmp_path: Path, count: int

@@ -6,6 +6,7 @@ import asyncio
 import random
 import sqlite3
 import subprocess
+import sys
 import threading
 from collections.abc import Sequence
 from contextlib import closing
@@ -17,6 +18,8 @@ import pytest
 from numpy.typing import NDArray
 
 from memory_core import BoundMemory, Draft, Memory, Patch, Where, run_sync
+from memory_core.adapting import scrubbed
+from memory_core.storage.qdrant.store import QdrantStore
 from memory_core.testing import Ticks
 from tests.storage.consistency import assert_consistent
 from tests.storage.embedders import MoodyEmbedder, WordEmbedder
@@ -155,6 +158,7 @@ def test_erasure_computes_no_vector(tmp_path: Path) -> None:
         assert run_sync(ann.stats).vectors_pending == 0
 
 
+@pytest.mark.process
 def test_a_reader_in_another_process_delays_the_last_step(tmp_path: Path) -> None:
     path = tmp_path / "memory.db"
     with Memory(path, embedder=None) as memory, closing(sqlite3.connect(path, isolation_level=None)) as reader:
@@ -220,3 +224,71 @@ async def test_erasure_waits_for_no_vectors_of_another_owner(tmp_path: Path) -> 
         assert (await bob.erase()).records == 600
         embedder.may_end.set()
     await asyncio.to_thread(assert_consistent, tmp_path / "memory.db", WordEmbedder())
+
+
+def deleted_and_scrubbed(handle: BoundMemory, number: int) -> bool:
+    """Delete one secret record and make it unreadable; whether that is complete."""
+    run_sync(handle.delete, f"{SECRET}id{number}")
+    return run_sync(scrubbed, handle.memory)
+
+
+@pytest.mark.parametrize("embedder", [None, WordEmbedder()], ids=["words", "vectors"])
+def test_no_file_holds_anything_of_a_deleted_record_that_is_scrubbed(
+    tmp_path: Path, embedder: WordEmbedder | None
+) -> None:
+    path = tmp_path / "memory.db"
+    with Memory(path, embedder=embedder) as memory:
+        bob = memory.bind(user="bob")
+        rng = random.Random(3)
+        for n in range(60):
+            run_sync(bob.add_many, [plain_draft(100 * n + k, rng) for k in range(5)])
+            run_sync(bob.add, Draft(f"{SECRET}text " * rng.randrange(1, 100), id=f"{SECRET}id{n}", source_key=f"k{n}"))
+        for n in range(59):
+            run_sync(bob.delete, f"{SECRET}id{n}")
+        assert traces(tmp_path)
+        assert deleted_and_scrubbed(bob, 59)
+        assert traces(tmp_path) == [], "while the memory is open"
+        assert run_sync(bob.stats).records == 300
+        assert run_sync(scrubbed, memory), "again, with nothing to do"
+    assert_consistent(path, embedder)
+
+
+def test_a_reader_of_an_older_state_keeps_a_deleted_record_until_the_next_time(tmp_path: Path) -> None:
+    path = tmp_path / "memory.db"
+    with Memory(path, embedder=None) as memory:
+        bob = memory.bind(user="bob")
+        for n in range(2):
+            run_sync(bob.add, Draft(f"{SECRET}{n}", id=f"{SECRET}id{n}"))
+        with closing(sqlite3.connect(path)) as other:
+            other.execute("BEGIN")
+            other.execute("SELECT count(*) FROM record").fetchall()
+            assert not deleted_and_scrubbed(bob, 0)
+            assert traces(tmp_path)
+        assert deleted_and_scrubbed(bob, 1)
+        assert traces(tmp_path) == []
+
+
+@pytest.mark.process
+def test_a_record_deleted_by_a_process_that_died_is_unreadable_after_the_next_scrubbing(tmp_path: Path) -> None:
+    path = tmp_path / "memory.db"
+    dying = f"""
+import os
+from memory_core import Draft, Memory
+memory = Memory({str(path)!r}, embedder=None)
+bob = memory.bind(user="bob").sync
+for n in range(100):
+    bob.add(Draft("{SECRET} " * (n + 1), id=str(n)))
+for n in range(100):
+    bob.delete(str(n))
+os._exit(0)
+"""
+    subprocess.run([sys.executable, "-c", dying], check=True)
+    assert traces(tmp_path)
+    with Memory(path, embedder=None) as memory:
+        assert run_sync(scrubbed, memory)
+        assert traces(tmp_path) == []
+
+
+def test_a_store_that_cannot_look_into_its_files_does_not_call_them_clean(tmp_path: Path) -> None:
+    with Memory(QdrantStore(":memory:", embedder=None)) as memory:
+        assert not run_sync(scrubbed, memory)

@@ -206,6 +206,7 @@ def forbidden(store: Path, request: pytest.FixtureRequest) -> Iterator[Path]:
     folder.chmod(0o700)
 
 
+@pytest.mark.process
 @pytest.mark.parametrize(
     "forbidden",
     ["read only", "not readable", "new file in a read-only folder", "closed folder"],
@@ -273,12 +274,14 @@ def test_a_store_of_another_embedder_is_refused_by_both_names(store: Path) -> No
         assert len(run_sync(memory.bind(user="ann").search, "tea", limit=1_000)) == 300
 
 
-def test_the_first_embedder_is_the_one_a_store_remembers(tmp_path: Path) -> None:
+def test_the_first_embedder_that_a_text_is_written_with_is_the_one_a_store_remembers(tmp_path: Path) -> None:
     path = tmp_path / "memory.db"
     with Memory(path, embedder=None) as memory:
         run_sync(memory.bind(user="ann").add, "tea")
-    with Memory(path, embedder=WordEmbedder("first")):
-        pass
+    with Memory(path, embedder=WordEmbedder("opened")) as memory:
+        run_sync(memory.bind(user="ann").search, "tea")
+    with Memory(path, embedder=WordEmbedder("first")) as memory:
+        run_sync(memory.bind(user="ann").add, "coffee")
     with pytest.raises(FingerprintError, match="made by first"), Memory(path, embedder=WordEmbedder("second")):
         pass
 
@@ -295,6 +298,7 @@ def test_a_failed_start_can_be_tried_again(tmp_path: Path) -> None:
     run_sync(memory.close)
 
 
+@pytest.mark.process
 def test_a_full_disk_loses_nothing_that_was_acknowledged(tmp_path: Path) -> None:
     path = tmp_path / "memory.db"
     command = [sys.executable, "-c", FULL, str(path)]

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from memory_core import BoundMemory, ClosedError, Memory, run_sync
-from memory_core.loop import core_loop
+from memory_core.concurrency.loop import core_loop
 from memory_core.storage.sqlite.store import SqliteStore
 
 

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from memory_core import AnyOf, BoundMemory, ClosedError, DataCondition, Draft, FieldCondition, Memory, Patch, Where
-from memory_core.loop import core_loop, on_core
+from memory_core.concurrency.loop import on_core
 from memory_core.storage.sqlite import owner_index_cache, readers
 from memory_core.storage.sqlite.owners import find
 from memory_core.storage.sqlite.readers import Readers
@@ -154,29 +154,37 @@ async def test_a_field_that_reads_change_is_never_remembered(memory: Memory) -> 
     assert len(await eve.search("tea", where=unread, limit=100)) == RECORDS - 10
 
 
-async def test_a_long_text_is_analysed_outside_the_core_loop(tmp_path: Path) -> None:
-    threads: list[str] = []
+async def test_nobody_waits_for_the_analysis_of_a_long_text(tmp_path: Path) -> None:
+    begun, served = threading.Event(), threading.Event()
 
-    class Noting:
+    class Waiting:
+        """Splits a long text only after somebody else was served."""
+
         def split(self, text: str) -> list[tuple[int, int]]:
-            threads.append(threading.current_thread().name)
+            if len(text) > 100:
+                begun.set()
+                assert served.wait(60)
             return [(0, len(text))]
 
-    core = core_loop()._thread.name
-    async with Memory(tmp_path / "memory.db", embedder=None, chunker=Noting()) as memory:
-        ann = memory.bind(user="ann")
+    async with Memory(tmp_path / "memory.db", embedder=None, chunker=Waiting()) as memory:
+        ann, bob = memory.bind(user="ann"), memory.bind(user="bob")
         short = await ann.add("tea")
-        assert threads.pop() == core
-        await ann.add("tea " * 1_000)
-        assert threads.pop() != core
-        await ann.add("お茶" * 500)
-        assert threads.pop() != core
-        await ann.add_many(["tea " * 300] * 2)
-        assert core not in {threads.pop() for _ in range(2)}
-        await ann.update(short.id, Patch(text="tea " * 1_000))
-        assert core not in threads[:1]
-        await ann.put_many([Draft("tea " * 1_000, source_key="k")])
-        assert threads.pop() != core
+        writes: list[Callable[[], Coroutine[Any, Any, object]]] = [
+            lambda: ann.add("tea " * 1_000),
+            lambda: ann.add("お茶" * 500),
+            lambda: ann.add_many(["tea " * 300] * 2),
+            lambda: ann.update(short.id, Patch(text="tea " * 1_000)),
+            lambda: ann.put_many([Draft("tea " * 1_000, source_key="k")]),
+        ]
+        for write in writes:
+            begun.clear()
+            served.clear()
+            writing = asyncio.create_task(write())
+            assert await asyncio.to_thread(begun.wait, 60)
+            assert (await bob.list()).records == ()
+            assert not writing.done()
+            served.set()
+            await writing
         assert len(await ann.search("tea", limit=100)) == 5
 
 

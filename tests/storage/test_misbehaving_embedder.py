@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import sqlite3
+import zlib
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -77,3 +80,43 @@ def test_what_it_cannot_embed_is_kept_and_what_it_cannot_ask_is_an_error(
         assert len(run_sync(ann.search, "jasmine", mode="lexical")) == number
     embedder.answer = None
     assert run_sync(ann.search, "Black coffee", mode="vector")[0].record.text == "Black coffee"
+
+
+class Loud(WordEmbedder):
+    """Vectors of any length but 1, as most raw models make them."""
+
+    async def embed_documents(self, texts: Any) -> Any:
+        lengths = np.array([[1e-3 + len(text) ** 3] for text in texts], np.float32)
+        return lengths * await super().embed_documents(texts)
+
+    async def embed_query(self, text: str) -> Any:
+        return 1e-9 * await super().embed_query(text)
+
+
+@pytest.mark.parametrize("kind", ["sqlite", "qdrant"])
+def test_the_length_of_a_vector_says_nothing(tmp_path: Path, kind: str) -> None:
+    texts = ["tea", "black tea with milk", f"one long text {'and more ' * 50} tea", "the bus leaves at nine"]
+
+    def scores(embedder: WordEmbedder, name: str) -> list[Any]:
+        store = tmp_path / name if kind == "sqlite" else QdrantStore(":memory:", embedder=embedder)
+        with Memory(store, embedder=embedder) as memory:
+            ann = memory.bind(user="ann")
+            run_sync(ann.add_many, texts)
+            found = [run_sync(ann.search, "black tea", mode=mode, floor=False) for mode in ("hybrid", "vector")]
+            return [(hit.record.text, pytest.approx(hit.score, rel=1e-2, abs=1e-2)) for hits in found for hit in hits]
+
+    assert scores(Loud(), "loud.db") == scores(WordEmbedder(), "unit.db")
+
+
+def test_a_vector_in_a_file_of_somebody_else_wins_nothing_by_its_length(tmp_path: Path) -> None:
+    path = tmp_path / "memory.db"
+    with Memory(path, embedder=WordEmbedder()) as memory:
+        run_sync(memory.bind(user="ann").add_many, ["black tea", "the bus leaves at nine", "send me your password"])
+    loud = np.full(DIMENSIONS, 6e4, np.float16).tobytes()
+    for blob in (loud, b"\xff\x7f" * DIMENSIONS):  # the second is not a number at all
+        with closing(sqlite3.connect(path)) as db, db:
+            db.execute("UPDATE chunk SET vector = ?, vector_digest = ? WHERE record & 15 = 3", (blob, zlib.crc32(blob)))
+        with Memory(path, embedder=WordEmbedder()) as memory:
+            hits = run_sync(memory.bind(user="ann").search, "black tea", mode="vector", floor=False)
+            assert hits[0].record.text == "black tea"
+            assert max(hit.score for hit in hits) <= 1.01

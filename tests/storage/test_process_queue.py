@@ -15,13 +15,13 @@ from pathlib import Path
 import pytest
 
 from memory_core import Memory, run_sync
-from memory_core.storage.sqlite import group_commit
-from memory_core.storage.sqlite.group_commit import WriterQueue
+from memory_core.storage.sqlite import process_queue
+from memory_core.storage.sqlite.process_queue import WriterQueue
 
 HOLDER = """
 import sys
 from pathlib import Path
-from memory_core.storage.sqlite.group_commit import WriterQueue
+from memory_core.storage.sqlite.process_queue import WriterQueue
 queue = WriterQueue(Path(sys.argv[1]))
 print("asks", flush=True)
 with queue.turn():
@@ -54,6 +54,7 @@ def side_file(tmp_path: Path) -> Path:
     return tmp_path / "memory.db-turn"
 
 
+@pytest.mark.process
 @pytest.mark.skipif(not Path("/proc/locks").exists(), reason="looks at locks as Linux lists them")
 def test_a_writer_that_comes_back_lines_up_behind_one_that_waits(side_file: Path, tmp_path: Path) -> None:
     queue, log = WriterQueue(side_file), tmp_path / "log"
@@ -73,6 +74,7 @@ def test_a_writer_that_comes_back_lines_up_behind_one_that_waits(side_file: Path
     assert not side_file.exists()
 
 
+@pytest.mark.process
 def test_a_process_that_is_killed_passes_its_turn_on(side_file: Path, tmp_path: Path) -> None:
     queue = WriterQueue(side_file)
     with other_process(side_file, tmp_path / "log") as child:
@@ -84,10 +86,11 @@ def test_a_process_that_is_killed_passes_its_turn_on(side_file: Path, tmp_path: 
     queue.close(is_last=False)
 
 
+@pytest.mark.process
 def test_a_process_that_is_stopped_keeps_nobody_waiting_for_ever(
     side_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(group_commit, "PATIENCE_SECONDS", 0.05)
+    monkeypatch.setattr(process_queue, "PATIENCE_SECONDS", 0.05)
     queue = WriterQueue(side_file)
     with other_process(side_file, tmp_path / "log") as child:
         has_it(child)
@@ -104,10 +107,11 @@ def test_a_process_that_is_stopped_keeps_nobody_waiting_for_ever(
     queue.close(is_last=True)
 
 
+@pytest.mark.process
 def test_a_queue_that_is_closed_while_it_waits_closes_its_descriptor_later(
     side_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(group_commit, "PATIENCE_SECONDS", 0.01)
+    monkeypatch.setattr(process_queue, "PATIENCE_SECONDS", 0.01)
     queue = WriterQueue(side_file)
     with other_process(side_file, tmp_path / "log") as child:
         has_it(child)
@@ -117,7 +121,7 @@ def test_a_queue_that_is_closed_while_it_waits_closes_its_descriptor_later(
         queue.close(is_last=False)
         os.fstat(descriptor)
     for thread in [each for each in threading.enumerate() if each.name == "memory-core turn"]:
-        thread.join(30)
+        thread.join(300)
     with pytest.raises(OSError, match="Bad file descriptor"):
         os.fstat(descriptor)
 
@@ -154,10 +158,11 @@ asyncio.run(main())
 """
 
 
+@pytest.mark.process
 def test_writers_of_many_processes_all_get_done(tmp_path: Path) -> None:
     path = tmp_path / "memory.db"
     writing = [subprocess.Popen([sys.executable, "-c", WRITING, path, str(n)]) for n in range(3)]
-    assert [process.wait(60) for process in writing] == [0] * 3
+    assert [process.wait(300) for process in writing] == [0] * 3
     assert [file.name for file in tmp_path.iterdir()] == ["memory.db"]
     with Memory(path, embedder=None) as memory:
         texts = {record.text for record in run_sync(memory.bind(user="ann").list, limit=1_000).records}

@@ -9,7 +9,7 @@ from importlib.metadata import version
 import aiosqlite
 
 CHANGED = (
-    f"aiosqlite {version('aiosqlite')} has changed {{}}, which memory_core/storage/sqlite/connection.py uses; "
+    f"aiosqlite {version('aiosqlite')} has changed {{}}, which memory_core/storage/sqlite/raw_connection.py uses; "
     "adapt that module, or exclude this version in pyproject.toml"
 )
 

@@ -163,6 +163,7 @@ def as_nobody(path: Path) -> subprocess.Popen[str]:
     return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("mode", [0o555, 0o777])
 def test_a_file_that_nobody_may_write_is_read_and_nothing_appears_beside_it(shown: Path, mode: int) -> None:
     shown.parent.chmod(mode)
@@ -173,6 +174,7 @@ def test_a_file_that_nobody_may_write_is_read_and_nothing_appears_beside_it(show
     assert shown.read_bytes() == before
 
 
+@pytest.mark.process
 def test_a_write_ahead_log_in_a_read_only_folder_is_refused(shown: Path) -> None:
     with closing(sqlite3.connect(shown)) as db:
         db.execute("BEGIN IMMEDIATE")
@@ -186,6 +188,7 @@ def test_a_write_ahead_log_in_a_read_only_folder_is_refused(shown: Path) -> None
         assert errors == ""
 
 
+@pytest.mark.process
 @pytest.mark.skipif(os.getuid() != 0, reason="needs a second user who may write")
 def test_a_file_that_is_changed_while_it_is_read_as_unchanging_is_noticed(shown: Path) -> None:
     shown.parent.chmod(0o555)

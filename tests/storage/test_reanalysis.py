@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 from memory_core import Memory, run_sync
-from memory_core.retrieval.analysis import ANALYSIS, pack
+from memory_core.retrieval.analysis import ANALYSIS
+from memory_core.retrieval.term_hashes import pack
 from memory_core.storage.sqlite import meta, reanalysis
 from tests.storage.consistency import assert_consistent
 
@@ -44,7 +45,7 @@ def test_an_older_file_is_analysed_anew_while_it_is_searched(tmp_path: Path, mon
     path = tmp_path / "memory.db"
     make_older(path)
     with Memory(path, embedder=None) as memory:
-        until = time.monotonic() + 30
+        until = time.monotonic() + 300
         while found(memory, "jasmine") != [EACH] * OWNERS:
             both = zip(found(memory, "old"), found(memory, "jasmine"), strict=True)
             assert all(old + new >= EACH for old, new in both)  # each is found by what it has, old or new

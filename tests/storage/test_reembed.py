@@ -34,7 +34,7 @@ from tests.storage.embedders import MoodyEmbedder, WordEmbedder
 
 SCRIPT = Path(__file__).with_name("reembedding_process.py")
 COUNT = 3 * BATCH + 7
-PATIENCE_SECONDS = 60
+PATIENCE_SECONDS = 300
 
 
 def drafts(count: int) -> list[Draft]:
@@ -198,6 +198,7 @@ with Memory(sys.argv[1], embedder=WordEmbedder()) as memory:
 """
 
 
+@pytest.mark.process
 async def test_another_process_with_the_old_embedder_is_refused_and_loses_nothing(path: Path) -> None:
     root = str(Path(__file__).parents[2])
     pipe = asyncio.subprocess.PIPE
@@ -313,6 +314,7 @@ async def test_a_caller_who_goes_away_leaves_a_memory_that_works(path: Path) -> 
             assert hits[0].similarity is not None
 
 
+@pytest.mark.process
 def test_a_killed_process_goes_on_where_it_stopped(tmp_path: Path) -> None:
     path, log = tmp_path / "memory.db", tmp_path / "log"
     count = 12 * BATCH

@@ -55,7 +55,7 @@ async def test_other_texts_get_their_vectors(memory: Memory, caplog: pytest.LogC
     await ann.add_many([f"forbidden {n}" for n in range(9)], embed="later")
     for n in range(5):
         await bob.add(f"Bob's memory {n}", embed="later")
-    await settled(bob, timeout=20)
+    await settled(bob, timeout=300)
     assert (await ann.stats()).vectors_pending == 9
     assert sum(map(int, COUNTED.findall(caplog.text))) == 9
     assert "forbidden" not in caplog.text
@@ -64,7 +64,7 @@ async def test_other_texts_get_their_vectors(memory: Memory, caplog: pytest.LogC
 async def test_a_batch_with_a_refused_text_gets_the_other_vectors_soon_after_it_is_stored(memory: Memory) -> None:
     ann = memory.bind(user="ann")
     await ann.add_many(["forbidden", *(Draft(f"note {n}", session="notes") for n in range(9))])
-    await settled(memory.bind(user="ann", session="notes"), timeout=20)
+    await settled(memory.bind(user="ann", session="notes"), timeout=300)
     assert (await ann.stats()).vectors_pending == 1
 
 
@@ -72,10 +72,10 @@ async def test_a_refused_text_is_not_tried_with_the_next_ones(memory: Memory, em
     ann, bob = memory.bind(user="ann"), memory.bind(user="bob")
     await ann.add("forbidden", embed="later")
     await bob.add("Bob's memory", embed="later")
-    await settled(bob, timeout=20)
+    await settled(bob, timeout=300)
     embedder.calls.clear()
     await bob.add("Another one", embed="later")
-    await settled(bob, timeout=20)
+    await settled(bob, timeout=300)
     assert embedder.calls == [1]
 
 
@@ -89,7 +89,7 @@ async def test_a_refused_text_is_tried_again(
     await asyncio.to_thread(wait_for, lambda: len(embedder.calls) >= 9)  # three for each time
     assert COUNTED.findall(caplog.text) == ["1"]
     embedder.refused = "nothing"
-    await settled(ann, timeout=20)
+    await settled(ann, timeout=300)
 
 
 async def test_one_refused_text_costs_few_calls_and_no_other_key_its_vectors(embedder: RefusingEmbedder) -> None:

@@ -22,10 +22,10 @@ from memory_core import (
     Where,
     run_sync,
 )
-from memory_core.loop import core_loop, on_core
+from memory_core.concurrency.loop import core_loop, on_core
+from memory_core.concurrency.threads import in_slices, yield_now
 from memory_core.storage.sqlite import row_filter
 from memory_core.storage.sqlite.readers import Readers
-from memory_core.threads import in_slices, yield_now
 
 RECORDS = 60
 EVEN = Where(matching=[DataCondition(("even",), "eq", value=True)])
@@ -85,7 +85,7 @@ async def test_everybody_else_goes_on_while_python_looks_at_the_records_of(
 
     def look_slowly(self: row_filter.RowFilter, rows: Any) -> None:
         if len(rows) > 1:  # Ann has one
-            assert go_on.wait(60)
+            assert go_on.wait(300)
         check(self, rows)
 
     monkeypatch.setattr(row_filter.RowFilter, "check", look_slowly)
@@ -172,6 +172,7 @@ async def test_a_group_with_a_field_that_reads_change_is_never_remembered(memory
     assert len(await eve.search("tea", where=where, limit=100)) == RECORDS - 1
 
 
+@pytest.mark.process
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="only where processes fork")
 @pytest.mark.filterwarnings("ignore:.*multi-threaded.*fork:DeprecationWarning")
 def test_a_fork_does_not_wait_for_python_to_look_at_records(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -179,7 +180,7 @@ def test_a_fork_does_not_wait_for_python_to_look_at_records(tmp_path: Path, monk
 
     def look_slowly(self: row_filter.RowFilter, rows: Any) -> None:
         looking.set()
-        assert go_on.wait(60)
+        assert go_on.wait(300)
         check(self, rows)
 
     monkeypatch.setattr(row_filter.RowFilter, "check", look_slowly)
@@ -189,7 +190,7 @@ def test_a_fork_does_not_wait_for_python_to_look_at_records(tmp_path: Path, monk
         run_sync(eve.add, Draft("tea", data={"even": True}))
         reader = threading.Thread(target=lambda: run_sync(eve.list, where=EVEN))
         reader.start()
-        assert looking.wait(60)
+        assert looking.wait(300)
         child = os.fork()
         if child == 0:
             code = 1

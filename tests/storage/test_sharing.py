@@ -245,8 +245,13 @@ async def test_a_file_that_goes_while_it_is_open_takes_no_more_writes(tmp_path: 
                 await write
         if what == "replaced":
             assert path.read_bytes() == b""
+    with pytest.raises(StoreUnavailableError, match=r"memory\.db-wal', the write-ahead log of the earlier file"):
+        await Memory(path, embedder=None).open()
+    (tmp_path / "memory.db-wal").rename(tmp_path / "moved.db-wal")  # only it has what was written last
     async with Memory(path, embedder=None) as memory:
         await memory.bind(user="ann").add("after")
+    async with Memory(tmp_path / "moved.db", embedder=None) as memory:
+        assert [record.text for record in (await memory.bind(user="ann").list()).records] == ["before"]
     assert names_in(tmp_path) == ["memory.db", "moved.db"]
 
 

@@ -19,7 +19,16 @@ from typing import Any, Final, Self, overload
 from memory_adk.convert import description
 from memory_adk.entries import tags_of
 from memory_adk.radbot.embedding import EmbeddingModel, get_embedding_model, model_of
-from memory_adk.radbot.turns import ANSWERED, ASKED, REMEMBERED, bring_up_to_date, drafts_of, of_type, text_as
+from memory_adk.radbot.turns import (
+    ANSWERED,
+    ASKED,
+    REMEMBERED,
+    bring_up_to_date,
+    drafts_of,
+    last_exchange,
+    of_type,
+    text_as,
+)
 from memory_adk.recall import as_results, find, for_search
 from memory_adk.service import MAX_CHARS, MemoryService
 from memory_adk.tools import DEFAULT_RESULTS
@@ -126,6 +135,10 @@ class QdrantMemoryService(MemoryService):
     ) -> list[Draft]:
         """Drafts for turns, with the findings of the detector."""
         return await drafts_of(handle, events, session_id, metadata, self._detector)
+
+    def unfinished(self, events: Sequence[Event]) -> Sequence[Event]:
+        """The last exchange: a further answer belongs to its record."""
+        return last_exchange(events)
 
     async def store(self, handle: BoundMemory, drafts: Sequence[Draft]) -> list[MemoryRecord]:
         """Store turns; one that has been answered, or is to be remembered, gets that type."""

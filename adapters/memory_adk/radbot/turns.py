@@ -78,6 +78,17 @@ async def drafts_of(
     return await _detected(handle, drafts, detector)
 
 
+def last_exchange(events: Sequence[Event]) -> Sequence[Event]:
+    """The events from the last question on, as `turn_drafts` divides a turn; none without a question."""
+    start, is_answered = None, True
+    for at, event in enumerate(events):
+        role = role_of(event) or "assistant"
+        if role == "user" and is_answered:
+            start, is_answered = at, False
+        is_answered |= role == "assistant"
+    return () if start is None else events[start:]
+
+
 async def bring_up_to_date(handle: BoundMemory, records: Iterable[MemoryRecord]) -> None:
     """Give stored turns the kind of their most specific type, which changes when they are answered."""
     for record in records:

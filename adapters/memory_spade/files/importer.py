@@ -7,7 +7,18 @@ from pathlib import Path
 from typing import Final
 
 from memory_core import Draft, InvalidInputError
-from memory_core.adapting import Found, Refused, database, fields_of, file_at, items_of, json_of, time_of, word
+from memory_core.adapting import (
+    Found,
+    Refused,
+    check_key,
+    database,
+    fields_of,
+    file_at,
+    items_of,
+    json_of,
+    time_of,
+    word,
+)
 from memory_spade.files.adoption import record_of
 from memory_spade.files.names import identity
 from memory_spade.files.tables import COLUMNS, is_stock
@@ -70,6 +81,7 @@ def _notes(path: Path) -> Iterator[Found | Refused]:
         raise InvalidInputError(
             f"{str(path)!r} is not a file of notes of spade_llm: it has no agent_id or interactions"
         )
+    check_key("agent_id", agent)
     for conversation, notes in conversations.items():
         for number, value in enumerate(items_of(notes), 1):
             place, note = f"conversation {conversation!r}, note {number}", fields_of(value)

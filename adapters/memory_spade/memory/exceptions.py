@@ -7,7 +7,13 @@ from contextlib import contextmanager
 
 from memory_core import MemoryCoreError
 
-__all__ = ["MemoryBackendError", "MemoryInitializationError", "MemorySearchError", "MemoryStorageError"]
+__all__ = [
+    "MemoryBackendError",
+    "MemoryInitializationError",
+    "MemorySearchError",
+    "MemoryStorageError",
+    "MemoryTimeoutError",
+]
 
 
 class MemoryBackendError(MemoryCoreError):
@@ -24,6 +30,10 @@ class MemoryStorageError(MemoryBackendError):
 
 class MemorySearchError(MemoryBackendError):
     """Memories could not be searched or read."""
+
+
+class MemoryTimeoutError(MemoryBackendError):
+    """A call of an agent did not end within its `memory_timeout`; it may still end later."""
 
 
 @contextmanager

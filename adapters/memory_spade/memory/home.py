@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Collection, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
-from typing import Final, Literal
+from typing import Final, Literal, TypeVar
 
 from memory_core import BoundMemory, ClosedError, ScopeError, SharedMemory, UnsupportedError
 from memory_core.adapting import AgentMemory, owned_by
@@ -12,10 +14,15 @@ from memory_spade import files
 from memory_spade.memory.agent_base_memory import AgentBaseMemory
 from memory_spade.memory.backends.backend_handle import BackendHandle
 from memory_spade.memory.backends.handle_backend import HandleBackend
+from memory_spade.memory.deadline import DEFAULT_SECONDS, Deadline, checked_seconds, in_thread
+from memory_spade.memory.exceptions import MemoryTimeoutError
 from memory_spade.memory.flags import TAKEN_OVER, Places
 from memory_spade.memory.interaction_memory import AgentInteractionMemory
 from memory_spade.memory.notes_in_store import NotesInStore
 from memory_spade.memory.opening import Borrowed, Opening
+
+logger = logging.getLogger(__name__)
+T = TypeVar("T")
 
 Owner = Literal["agent", "peer"] | Callable[[str], str]
 """The owner of an agent's memories: the agent, its peer, or the user that the function returns for the peer's bare
@@ -51,12 +58,13 @@ class Home:
         jid: The agent's bare JID.
         places: The places of notes and long-term memories.
         owner: The owner of the memories.
+        timeout: How many seconds the agent waits for one call of its memory.
 
     Raises:
         TypeError: The owner is invalid, or a place cannot separate such owners.
     """
 
-    def __init__(self, jid: str, places: Places, owner: Owner) -> None:
+    def __init__(self, jid: str, places: Places, owner: Owner, timeout: float = DEFAULT_SECONDS) -> None:
         if owner not in ("agent", "peer") and not callable(owner):
             raise TypeError(f"owner must be 'agent', 'peer' or a function of the peer's bare JID, not {owner!r}")
         for flag, place in zip(TAKEN_OVER, places, strict=True):
@@ -64,6 +72,8 @@ class Home:
                 raise TypeError(f"{flag} cannot separate peers; with owner={owner!r}, set its place with memory=")
         self._jid, self._owner, self._stopped = jid, owner, False
         self._notes, self._base = self._places = places
+        self.deadline = Deadline(checked_seconds("memory_timeout", timeout), jid)
+        """What every call of the memory in the agent's behaviours goes through."""
         self.grants = Grants({})
         """What is shared with the agent."""
         self.base_door = self._base if isinstance(self._base, AgentBaseMemory) else None
@@ -141,6 +151,27 @@ class Home:
         if isinstance(self._base, AgentBaseMemory):
             return BackendHandle(self._base)
         return self._bound(self._base, peer, BASE)
+
+    async def reached(self, find: Callable[[str | None], T], peer: str | None) -> T:
+        """`find(peer)`, one of the methods above, without blocking the event loop if an owner function is asked."""
+        if callable(self._owner) and peer is not None:
+            return await in_thread("asking the owner function", lambda: find(peer))
+        return find(peer)
+
+    async def begin(self) -> None:
+        """`open`, but do not wait longer than for any call: the memory then opens while the agent works without it."""
+        try:
+            await self.deadline.write("opening it", self.open)
+        except MemoryTimeoutError:
+            logger.error("agent %s starts although its memory is not open yet", self._jid)  # noqa: TRY400  (no cause)
+
+    async def end(self) -> None:
+        """Let late calls finish, then `close`; neither is waited for longer than any other call."""
+        try:
+            await self.deadline.finish()
+        finally:
+            with suppress(MemoryTimeoutError):  # logged, and it goes on
+                await self.deadline.write("closing it", self.close)
 
     async def open(self) -> None:
         """Open the agent's own memories, and check that borrowed ones can be opened."""

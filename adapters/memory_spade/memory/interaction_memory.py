@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Protocol, Self
 
 from memory_spade import files
+from memory_spade.memory.deadline import in_thread
 from memory_spade.memory.exceptions import MemoryStorageError, reported_as
 from memory_spade.memory.paths import IN_MEMORY, directory
 
@@ -93,12 +94,12 @@ class AgentInteractionMemory:
 
     async def aadd_information(self, conversation_id: str, information: str) -> str:
         """`add_information` without blocking the event loop."""
-        return await asyncio.to_thread(self.add_information, conversation_id, information)
+        return await in_thread("adding a note", partial(self.add_information, conversation_id, information))
 
     async def aget_information(self, conversation_id: str, *, last: int | None = None) -> list[str]:
         """`get_information` without blocking the event loop; with `last`, only this many of the newest notes."""
         with reported_as(MemoryStorageError):
-            return await asyncio.to_thread(self._notes.get, conversation_id, last)
+            return await in_thread("reading notes", partial(self._notes.get, conversation_id, last))
 
 
 class _NotesInProcess:

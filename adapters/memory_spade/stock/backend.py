@@ -8,9 +8,10 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from memory_core import BoundMemory, Draft, MemoryRecord, RecordNotFoundError, Where
-from memory_core.adapting import cut_query, with_context, without_context
+from memory_core import BoundMemory, MemoryRecord, RecordNotFoundError, Where
+from memory_core.adapting import cut_query
 from memory_spade import files
+from memory_spade.memory.backends.records import draft_of, entry_of
 from memory_spade.memory.opening import Opening
 from memory_spade.memory.paths import IN_MEMORY
 from memory_spade.stock.entries import MemoryBackend, MemoryEntry
@@ -41,18 +42,8 @@ class SQLiteMemoryBackend(MemoryBackend):
     async def store_memory(self, entry: MemoryEntry) -> str:
         """See `MemoryBackend`; an entry with a known id replaces the other one."""
         handle = self._handle(entry.agent_id)
-        draft = Draft(
-            with_context(entry.content, entry.context),
-            id=entry.id,
-            kind=entry.category,
-            data={} if entry.context is None else {"context": entry.context},
-            confidence=entry.confidence,
-            occurred_at=None if entry.created_at is None else entry.created_at.astimezone(),
-            agent=entry.agent_id,
-        )
-        if entry.id is not None:
-            await handle.delete_where(Where(ids=(entry.id,)))
-        return (await handle.add(draft)).id
+        await handle.delete_where(Where(ids=(entry.id,)))
+        return (await handle.add(draft_of(entry, entry.agent_id))).id
 
     async def get_memories_by_category(self, agent_id: str, category: str, limit: int = 50) -> list[MemoryEntry]:
         """See `MemoryBackend`; the most recently used ones first."""
@@ -115,19 +106,9 @@ def _entries(agent_id: str, records: Iterable[MemoryRecord]) -> list[MemoryEntry
 
 
 def _entry(agent_id: str, record: MemoryRecord) -> MemoryEntry:
-    noted = record.data.get("context")
-    context = noted if isinstance(noted, str) else None
-    return MemoryEntry(
-        id=record.id,
-        agent_id=agent_id,
-        category=record.kind,
-        content=without_context(record.text, context),
-        context=context,
-        confidence=record.confidence,
-        created_at=_local(record.occurred_at),
-        last_accessed=_local(record.accessed_at or record.created_at),
-        access_count=record.access_count,
-    )
+    entry = entry_of(record, agent_id, MemoryEntry)
+    entry.created_at, entry.last_accessed = _local(entry.created_at), _local(entry.last_accessed)
+    return entry
 
 
 def _local(moment: datetime) -> datetime:

@@ -4,37 +4,41 @@ from __future__ import annotations
 
 import uuid
 from abc import ABC, abstractmethod
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-
-def _new_id() -> str:
-    return str(uuid.uuid4())
+from memory_spade.memory.backends.base import MemoryEntry as DocumentedEntry
 
 
-def _now() -> datetime:
-    return datetime.now()  # noqa: DTZ005  (spade_llm's times are local and have no zone)
-
-
-@dataclass
-class MemoryEntry:
+@dataclass(init=False)
+class MemoryEntry(DocumentedEntry):
     """A long-term memory. Times are local and have no zone."""
 
-    agent_id: str
-    category: str
-    content: str
-    context: str | None = None
-    confidence: float = 1.0
-    id: str | None = None
-    created_at: datetime | None = field(default=None)
-    last_accessed: datetime | None = field(default=None)
-    access_count: int = 0
-
-    def __post_init__(self) -> None:
-        self.id = self.id or _new_id()
-        self.created_at = self.created_at or _now()
-        self.last_accessed = self.last_accessed or _now()
+    def __init__(  # noqa: PLR0913  (the signature of spade_llm)
+        self,
+        agent_id: str,
+        category: str,
+        content: str,
+        context: str | None = None,
+        confidence: float = 1.0,
+        id: str | None = None,  # noqa: A002  (spade_llm's word)
+        created_at: datetime | None = None,
+        last_accessed: datetime | None = None,
+        access_count: int = 0,
+    ) -> None:
+        now = datetime.now()  # noqa: DTZ005  (spade_llm's times are local and have no zone)
+        super().__init__(
+            agent_id=agent_id,
+            category=category,
+            content=content,
+            context=context,
+            confidence=confidence,
+            id=id or str(uuid.uuid4()),
+            created_at=created_at or now,
+            last_accessed=last_accessed or now,
+            access_count=access_count,
+        )
 
 
 class MemoryBackend(ABC):

@@ -1,4 +1,7 @@
-"""The tools of spade_llm's code: names, parameters and words of the answers."""
+"""The tools of spade_llm's code: names, parameters and words of the answers.
+
+A call waits five seconds for its memory; `tool.deadline.seconds` changes that.
+"""
 
 from __future__ import annotations
 
@@ -10,10 +13,12 @@ except ImportError as error:
 import logging
 from collections.abc import Awaitable, Callable, Sequence
 from contextvars import ContextVar
+from functools import partial
 from typing import Any, Final, Protocol
 
 from memory_core.adapting import reason_for_log
 from memory_spade.memory.checks import CATEGORIES
+from memory_spade.memory.deadline import DEFAULT_SECONDS, Deadline, in_thread
 
 logger = logging.getLogger(__name__)
 
@@ -57,6 +62,7 @@ class AgentBaseMemoryStoreTool(LLMTool):
 
     def __init__(self, base_memory: BaseMemory) -> None:
         self.base_memory = base_memory
+        self.deadline = Deadline(DEFAULT_SECONDS, "an agent")
         properties = {
             "category": _category("Type of memory"),
             "content": {"type": "string", "description": "The information to remember, specific and concise"},
@@ -85,7 +91,7 @@ class AgentBaseMemoryStoreTool(LLMTool):
             )
             return f"Stored {category} memory: {content}"
 
-        return await _reported("store memory", store)
+        return await _reported("store memory", store, self.deadline.write)
 
 
 class AgentBaseMemorySearchTool(LLMTool):
@@ -93,6 +99,7 @@ class AgentBaseMemorySearchTool(LLMTool):
 
     def __init__(self, base_memory: BaseMemory) -> None:
         self.base_memory = base_memory
+        self.deadline = Deadline(DEFAULT_SECONDS, "an agent")
         properties = {
             "query": {"type": "string", "description": "What to look for"},
             "limit": _limit(20, 10),
@@ -111,7 +118,7 @@ class AgentBaseMemorySearchTool(LLMTool):
             lines = [_line(each, f"[{each.category}] {each.content}") for each in memories]
             return "\n".join([f"Found {len(memories)} memories for '{query}':", *lines])
 
-        return await _reported("search memories", search)
+        return await _reported("search memories", search, self.deadline.read)
 
 
 class AgentBaseMemoryListTool(LLMTool):
@@ -119,6 +126,7 @@ class AgentBaseMemoryListTool(LLMTool):
 
     def __init__(self, base_memory: BaseMemory) -> None:
         self.base_memory = base_memory
+        self.deadline = Deadline(DEFAULT_SECONDS, "an agent")
         properties = {"category": _category("Category of memories to list"), "limit": _limit(50, 20)}
         description = (
             "List my memories organized by category. Use this tool to browse the facts, patterns, preferences and "
@@ -134,7 +142,7 @@ class AgentBaseMemoryListTool(LLMTool):
             lines = [_line(each, each.content) for each in memories]
             return "\n".join([f"My {category} memories ({len(memories)} total):", *lines])
 
-        return await _reported("list memories", list_them)
+        return await _reported("list memories", list_them, self.deadline.read)
 
 
 class AgentMemoryTool(LLMTool):
@@ -142,6 +150,7 @@ class AgentMemoryTool(LLMTool):
 
     def __init__(self, interaction_memory: NotesMemory) -> None:
         self.interaction_memory = interaction_memory
+        self.deadline = Deadline(DEFAULT_SECONDS, "an agent")
         self._conversation = ContextVar("memory_spade_stock_conversation", default=NO_CONVERSATION)
         information = {"type": "string", "description": "Specific useful information about this interaction"}
         description = "Remember specific, useful information about this interaction with another agent."
@@ -153,7 +162,9 @@ class AgentMemoryTool(LLMTool):
         self._conversation.set(conversation_id)
 
     async def _remember_information(self, information: str) -> str:
-        return self.interaction_memory.add_information(self._conversation.get(), information)
+        what, add = "adding a note", self.interaction_memory.add_information
+        work = partial(add, self._conversation.get(), information)
+        return await self.deadline.write(what, lambda: in_thread(what, work))
 
 
 def create_base_memory_tools(base_memory: BaseMemory) -> list[LLMTool]:
@@ -167,10 +178,14 @@ def create_base_memory_tools(base_memory: BaseMemory) -> list[LLMTool]:
     return tools
 
 
-async def _reported(what: str, run: Callable[[], Awaitable[str]]) -> str:
+async def _reported(
+    what: str,
+    run: Callable[[], Awaitable[str]],
+    within: Callable[[str, Callable[[], Awaitable[str]]], Awaitable[str]],
+) -> str:
     """The answer of a tool, or the reason why it has no answer, for the model."""
     try:
-        return await run()
+        return await within(f"the call to {what}", run)
     except Exception as error:  # noqa: BLE001  (a backend may raise anything, and the conversation goes on)
         logger.error("Failed to %s: %s", what, reason_for_log(error))  # noqa: TRY400  (a traceback may quote)
         return f"Failed to {what}: {error}"

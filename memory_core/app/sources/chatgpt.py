@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
-import json
-import zipfile
 from collections.abc import AsyncIterator, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
 from memory_core.errors import InvalidInputError
-from memory_core.importing import Found, Refused, fields_of, file_at, items_of, json_of, time_of, word
 from memory_core.models import Draft, Role
+from memory_core.transfer.importing import (
+    Found,
+    Refused,
+    fields_of,
+    file_at,
+    items_of,
+    json_in_zip,
+    json_of,
+    time_of,
+    word,
+)
 
 NAME: Final = "conversations.json"
 _ROLES: Final[Mapping[str, Role]] = {"user": "user", "assistant": "assistant"}
@@ -33,14 +41,7 @@ async def chatgpt(source: str) -> AsyncIterator[Found | Refused]:
 def _conversations(source: str) -> list[Any]:
     path = Path(source).expanduser()
     path = path / NAME if path.is_dir() else file_at(source)
-    if path.suffix == ".zip":
-        try:
-            with zipfile.ZipFile(path) as archive:
-                found: object = json.loads(archive.read(NAME))
-        except (zipfile.BadZipFile, KeyError, ValueError, RecursionError, OSError) as error:
-            raise InvalidInputError(f"{source!r} is not ChatGPT's export, or is damaged: {error}") from error
-    else:
-        found = json_of(file_at(str(path)))
+    found = json_in_zip(path, NAME) if path.suffix.lower() == ".zip" else json_of(file_at(str(path)))
     conversations = items_of(found)
     if found != conversations:
         raise InvalidInputError(f"{source!r} is not ChatGPT's export: it is not a list of conversations")
@@ -58,7 +59,7 @@ def _messages(mapping: dict[str, Any], last: object) -> Iterator[dict[str, Any]]
 
 
 def _draft(message: dict[str, Any], session: str, conversation: dict[str, Any]) -> Draft | None:
-    role = _ROLES.get(fields_of(message.get("author")).get("role", ""))
+    role = _ROLES.get(word(fields_of(message.get("author")).get("role")) or "")
     parts = items_of(fields_of(message.get("content")).get("parts"))
     said = "\n".join(part for part in parts if isinstance(part, str)).strip()
     if role is None or not said:

@@ -1,4 +1,8 @@
-"""Chroma's folder: documents and metadata of every collection, with Skynet's metadata as fields of a memory."""
+"""Chroma's folder: documents and metadata of every collection, with Skynet's metadata as fields of a memory.
+
+The metadata `user_id` names the owner, as in mem0. Skynet's `user` is the person that a memory is about, and stays in
+`data`.
+"""
 
 from __future__ import annotations
 
@@ -8,14 +12,14 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any, Final
 
-from memory_core.checks import check_unit
 from memory_core.errors import InvalidInputError
-from memory_core.importing import Found, Refused, database, file_at, time_of, word
 from memory_core.models import Draft
+from memory_core.transfer.importing import Found, Refused, database, file_at, name_of, time_of, word
+from memory_core.values.checks import check_unit, shown
 
 DATABASE: Final = "chroma.sqlite3"
 DOCUMENT: Final = "chroma:document"
-_KNOWN: Final = frozenset({DOCUMENT, "type", "user", "importance", "emotion", "tags", "timestamp"})
+_KNOWN: Final = frozenset({DOCUMENT, "type", "importance", "emotion", "tags", "timestamp"})
 _ROWS: Final = """
 SELECT c.name AS collection, e.embedding_id AS id, m.key, m.string_value, m.int_value, m.float_value, m.bool_value
 FROM embeddings e
@@ -27,14 +31,21 @@ ORDER BY c.name, e.id
 
 
 async def chroma(source: str) -> AsyncIterator[Found | Refused]:
-    """A folder of Chroma's PersistentClient, or its chroma.sqlite3; understands Skynet's metadata."""
+    """A folder of Chroma's PersistentClient, or its chroma.sqlite3; each user_id is a user; knows Skynet's metadata."""
     with database(_file(source), "a database of Chroma") as db:
         for (collection, id_), rows in groupby(db.execute(_ROWS), key=lambda row: (row["collection"], row["id"])):
             place, values = f"{collection}, {id_}", dict(_values(rows))
             try:
-                yield Found(place, _draft(collection, id_, values), user=word(values.get("user")))
+                yield Found(place, _draft(collection, id_, values), user=_owner(values.get("user_id")))
             except InvalidInputError as error:
                 yield Refused(place, str(error))
+
+
+def _owner(value: object) -> str | None:
+    found = name_of(value)
+    if found is None and value is not None:
+        raise InvalidInputError(f"its user_id is {shown(value)}, not the name of a user")
+    return found
 
 
 def _file(source: str) -> Path:

@@ -10,8 +10,8 @@ from datetime import datetime
 from typing import Any, Final, cast
 
 from memory_core.errors import InvalidInputError
-from memory_core.importing import Found, Refused, lines_of
 from memory_core.models import Draft
+from memory_core.transfer.importing import Found, Refused, lines_of
 
 FIELDS: Final = ("at", "session", "author", "text")
 

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Final
 
 from memory_core.errors import InvalidInputError
-from memory_core.importing import Found, Refused, file_at
 from memory_core.models import Draft, Json
+from memory_core.transfer.importing import Found, Refused, bytes_of, file_at
 
 PART_CHARS: Final = 8_000
 """Characters of a part; the core splits it further for its vectors."""
@@ -46,7 +46,7 @@ def _sections(path: Path) -> Iterator[tuple[str, int, str]]:
         yield from (("page", number, text) for number, text in enumerate(_pages(path), 1))
         return
     try:
-        text = path.read_text(encoding="utf-8-sig")
+        text = bytes_of(path).decode("utf-8-sig").replace("\r\n", "\n").replace("\r", "\n")
     except UnicodeDecodeError as error:
         raise InvalidInputError(f"{path.name} is not text in UTF-8 ({error})") from error
     if "\0" in text:
@@ -57,13 +57,12 @@ def _sections(path: Path) -> Iterator[tuple[str, int, str]]:
 def _pages(path: Path) -> Iterator[str]:
     try:
         from pypdf import PdfReader  # noqa: PLC0415  (an extra)
-        from pypdf.errors import PyPdfError  # noqa: PLC0415
     except ImportError as error:
         raise InvalidInputError("reading a PDF needs pypdf: pip install 'memory-core[documents]'") from error
     try:
         for page in PdfReader(path).pages:
             yield page.extract_text()
-    except (PyPdfError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:  # damaged PDFs
+    except Exception as error:  # pypdf raises whatever a damaged or encrypted file leads it to
         raise InvalidInputError(f"{path.name} is not a PDF that can be read: {error}") from error
 
 
@@ -106,3 +105,7 @@ class _Html(HTMLParser):
 
     def handle_data(self, data: str) -> None:
         self.found += [] if self._silent else [data.replace("\n", " ")]
+
+    def parse_marked_section(self, i: int, report: int = 1) -> int:
+        """Skip `<![...>`, as browsers do; the parser of the standard library fails at an unknown one."""
+        return self.parse_bogus_comment(i, bool(report))

@@ -12,14 +12,14 @@ from typing import Any, Final
 from uuid import NAMESPACE_OID, UUID, uuid5
 
 from memory_core.errors import InvalidInputError
-from memory_core.importing import Found, Refused, database, file_at, time_of, word
 from memory_core.models import Draft, Role
 from memory_core.storage.shared.transfer import Carried
+from memory_core.transfer.importing import Found, Refused, database, file_at, name_of, time_of, word
 
 COLLECTION: Final = "mem0"
 """mem0's default collection; others are found as well."""
 _PAGE: Final = 256
-_ROLES: Final[Mapping[object, Role]] = {"user": "user", "assistant": "assistant"}
+_ROLES: Final[Mapping[str, Role]] = {"user": "user", "assistant": "assistant"}
 _OURS: Final = frozenset(
     {"data", "user_id", "agent_id", "run_id", "role", "actor_id", "created_at", "updated_at", "hash", "text_lemmatized"}
 )
@@ -40,7 +40,7 @@ async def mem0(source: str) -> AsyncIterator[Found | Refused]:
         if said is None:
             yield Refused(place, "it has no text")
         else:
-            yield Found(place, _draft(memory_id, said, payload), user=word(payload.get("user_id")))
+            yield Found(place, _draft(memory_id, said, payload), user=name_of(payload.get("user_id")))
 
 
 def _found(source: str) -> Iterator[tuple[str, str, Mapping[str, Any]]]:
@@ -54,7 +54,7 @@ def _draft(memory_id: str, said: str, payload: Mapping[str, Any]) -> Draft:
         said,
         kind="fact",
         author=word(payload.get("actor_id")),
-        role=_ROLES.get(payload.get("role")),
+        role=_ROLES.get(word(payload.get("role")) or ""),
         agent=word(payload.get("agent_id")),
         session=word(payload.get("run_id")),
         occurred_at=time_of(payload.get("created_at")),

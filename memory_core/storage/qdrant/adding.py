@@ -11,7 +11,7 @@ from typing import Final
 
 from memory_core.errors import DuplicateIdError
 from memory_core.models import STATES, MemoryRecord
-from memory_core.retrieval.analysis import is_turn
+from memory_core.retrieval.features import is_turn
 from memory_core.storage.qdrant import superseding
 from memory_core.storage.qdrant.client import models
 from memory_core.storage.qdrant.codec import FORGOTTEN, Stored, key, to_row, to_stored
@@ -20,16 +20,9 @@ from memory_core.storage.qdrant.owners import Owner
 from memory_core.storage.qdrant.points import OvertakenError
 from memory_core.storage.qdrant.where import keyed, ordered, owned, ranged
 from memory_core.storage.qdrant.writing import Changes
-from memory_core.storage.shared.prepared import (
-    Prepared,
-    insist_on_reach,
-    is_searched_differently,
-    merged,
-    micros,
-    moment,
-    replacing,
-    updated,
-)
+from memory_core.storage.shared.merging import insist_on_reach, is_searched_differently, merged, replacing, updated
+from memory_core.storage.shared.prepared import Prepared
+from memory_core.storage.shared.stored_forms import micros, moment
 from memory_core.where.value import Where
 
 _MADE: Final = re.compile("[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}")

@@ -19,7 +19,6 @@ from typing import Final
 
 from memory_core.errors import EmbeddingError, FingerprintError, StorageError, UnsupportedError, reason_for_log
 from memory_core.models import Fingerprint
-from memory_core.progress import Progress, ProgressCallback
 from memory_core.protocols import Clock, Embedder
 from memory_core.retrieval.analysis import ANALYSIS
 from memory_core.storage.qdrant.client import models
@@ -31,8 +30,9 @@ from memory_core.storage.qdrant.owners import Access, shard_of, to_owner
 from memory_core.storage.qdrant.points import Points, by
 from memory_core.storage.qdrant.schema import ensure_vector
 from memory_core.storage.qdrant.where import Clause, all_of, among, ranged, same
-from memory_core.storage.shared.prepared import embed_pieces, texts_to_embed
+from memory_core.storage.shared.embedding_batches import embed_pieces, texts_to_embed
 from memory_core.storage.shared.refusals import Refusals
+from memory_core.values.progress import Progress, ProgressCallback
 
 logger = logging.getLogger(__name__)
 

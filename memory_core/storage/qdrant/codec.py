@@ -24,13 +24,16 @@ from typing import Any, Final, NamedTuple, cast
 
 import numpy as np
 
-from memory_core.json_values import encode_json
 from memory_core.models import MemoryRecord, Scope
-from memory_core.retrieval.analysis import ANALYSIS, features, is_turn, role_flag, terms_of_record
+from memory_core.retrieval.analysis import ANALYSIS
 from memory_core.retrieval.bm25 import K1, B
+from memory_core.retrieval.features import features, is_turn, role_flag, terms_of_record
 from memory_core.storage.qdrant.client import models
-from memory_core.storage.shared.prepared import REVISIONS_KEPT, Prepared, link_keys, micros, to_links
+from memory_core.storage.shared.prepared import Prepared
+from memory_core.storage.shared.stored_forms import link_keys, micros, to_links
 from memory_core.storage.shared.transfer import Carried, Revision, tombstone
+from memory_core.storage.shared.versions import REVISIONS_KEPT
+from memory_core.values.json_text import encode_json
 from memory_core.where.conditions import NAME_FIELDS
 
 WORDS: Final = "words"

@@ -8,11 +8,11 @@ from hashlib import sha256
 from typing import Final
 
 from memory_core.errors import NewerStoreError, StorageError
-from memory_core.json_values import encode_json
 from memory_core.models import Fingerprint
 from memory_core.storage.qdrant.codec import Payload, Point, named_id, token
 from memory_core.storage.qdrant.points import Points
-from memory_core.storage.shared.prepared import insist_on_embedder
+from memory_core.storage.shared.fingerprints import insist_on_embedder
+from memory_core.values.json_text import encode_json
 
 FORMAT: Final = 2
 """Format of the payload and the collections; a store with a newer format is not changed."""

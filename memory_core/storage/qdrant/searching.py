@@ -15,6 +15,7 @@ one. Several owners that are read together are searched as if one had all of the
 from __future__ import annotations
 
 import asyncio
+import math
 import time
 from collections import defaultdict
 from collections.abc import Sequence
@@ -26,12 +27,12 @@ import numpy as np
 
 from memory_core.models import Hit, Passage, Scope, whole_passage
 from memory_core.protocols import SearchRequest
-from memory_core.retrieval.analysis import pack
 from memory_core.retrieval.dense import chance
 from memory_core.retrieval.owner_index import Entry, OwnerIndex
 from memory_core.retrieval.passages import WHOLE_CHARS, best_passage
 from memory_core.retrieval.question import Query
-from memory_core.retrieval.ranking import Ranking, Vector, rank
+from memory_core.retrieval.ranking import Cosines, Ranking, rank
+from memory_core.retrieval.term_hashes import pack
 from memory_core.storage.qdrant import codec
 from memory_core.storage.qdrant.client import models
 from memory_core.storage.qdrant.codec import Stored
@@ -39,7 +40,8 @@ from memory_core.storage.qdrant.connection import IDF_BY_OWNER
 from memory_core.storage.qdrant.owners import CACHED, Owner, reachable
 from memory_core.storage.qdrant.superseding import resolved
 from memory_core.storage.qdrant.where import Clause, all_of, among, any_of, conditions, either, ordered, owned, same
-from memory_core.storage.shared.prepared import micros
+from memory_core.storage.shared.query_vector import Vector
+from memory_core.storage.shared.stored_forms import micros
 from memory_core.where.value import Where
 
 SIMILARITY_DIGITS: Final = 6
@@ -67,7 +69,6 @@ _RESCORED: Final = models.SearchParams(
     quantization=models.QuantizationSearchParams(rescore=True, oversampling=2.0), hnsw_ef=256
 )
 _EXACT: Final = models.SearchParams(exact=True, quantization=models.QuantizationSearchParams(ignore=True))
-_ONES: Final = np.ones(2, np.float32)
 
 
 @dataclass(frozen=True, slots=True)
@@ -272,16 +273,13 @@ def _around(search: Search, found: _Candidates) -> list[Clause]:
 def _rank(search: Search, found: _Candidates, *, only_allowed: bool) -> tuple[list[str], Ranking]:
     """The best points, best first, and their ranking."""
     order = sorted(found.rows, key=lambda point: (found.rows[point][0].seq, point))  # by arrival
-    owner_index = OwnerIndex(None if search.vector is None else len(_ONES))
-    spread = search.vector.unrelated.spread if search.vector is not None and not search.by_meaning else 0.0
-    cosines = _cosines(search, found, spread)
-    vectors = [(n, _as_vector(cosines[point])) for n, point in enumerate(order) if point in cosines]
-    owner_index.extend([_entry(n, *found.rows[point]) for n, point in enumerate(order)], vectors)
+    owner_index = OwnerIndex(None)
+    owner_index.extend([_entry(n, *found.rows[point]) for n, point in enumerate(order)], ())
     allowed = np.array([n for n, point in enumerate(order) if point in found.allowed], np.int64)
     ranking = rank(
         owner_index,
         search.query,
-        None if search.vector is None else replace(search.vector, values=_ONES),
+        _cosines(search, found, order),
         search.request,
         now=micros(search.now),
         allowed=allowed if only_allowed else None,
@@ -290,7 +288,17 @@ def _rank(search: Search, found: _Candidates, *, only_allowed: bool) -> tuple[li
     return [order[int(row)] for row in ranking.rows], ranking
 
 
-def _cosines(search: Search, found: _Candidates, spread: float) -> dict[str, float]:
+def _cosines(search: Search, found: _Candidates, order: Sequence[str]) -> Cosines | None:
+    """The cosines of these points, rounded to the digits that do not depend on how they were computed."""
+    if search.vector is None:
+        return None
+    unrelated, known = search.vector.unrelated, search.vector.known
+    counted = _counted(search, found, 0.0 if search.by_meaning else unrelated.spread)
+    values = [round(counted[point], COSINE_DIGITS) if point in counted else math.nan for point in order]
+    return Cosines(np.array(values, np.float32), unrelated, known)
+
+
+def _counted(search: Search, found: _Candidates, spread: float) -> dict[str, float]:
     """What the ranking counts, by point: the first piece as it is, and the best of the others with a handicap."""
     best, first = found.scores[search.using], found.scores[codec.head_of(search.using)]
     if not spread:
@@ -302,13 +310,6 @@ def _cosines(search: Search, found: _Candidates, spread: float) -> dict[str, flo
 def _entry(key: int, row: codec.Row, terms: str) -> Entry:
     """What the index of a file has of a record; a row has the same fields beside others."""
     return Entry(key, pack(terms.split()), *(getattr(row, name) for name in Entry._fields[2:]))
-
-
-def _as_vector(cosine: float) -> bytes:
-    """A vector whose product with `_ONES` is this number: two float16 numbers, whose sum is exact enough."""
-    cosine = round(cosine, COSINE_DIGITS)
-    high = np.float16(cosine)
-    return np.array([high, cosine - float(high)], np.float16).tobytes()
 
 
 async def _records(

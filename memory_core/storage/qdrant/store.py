@@ -12,13 +12,11 @@ from datetime import datetime
 from functools import partial
 from typing import Any, ClassVar, Self, TypeVar
 
-from memory_core.checks import is_long
 from memory_core.chunking import DEFAULT_CHUNKER, Chunker
-from memory_core.draft_to_record import insist_on_version, is_long_patch, patched
-from memory_core.loop import off_loop
-from memory_core.models import ErasureReceipt, Hit, MemoryRecord, Page, Patch, Scope, Stats, Version, utc_now
-from memory_core.progress import ProgressCallback
+from memory_core.concurrency.loop import off_loop
+from memory_core.models import ErasureReceipt, Hit, MemoryRecord, Page, Patch, Scope, Stats, Version
 from memory_core.protocols import Clock, Embedder, ListRequest, SearchRequest
+from memory_core.records.draft_to_record import insist_on_version, is_long_patch, patched
 from memory_core.retrieval.owner_index import first_name
 from memory_core.retrieval.question import parse
 from memory_core.storage.qdrant import adding, background, erasing, listing, schema, searching, superseding
@@ -33,7 +31,13 @@ from memory_core.storage.qdrant.searching import Search
 from memory_core.storage.qdrant.settings import IN_MEMORY, Layout, Patience, Server, from_uri, to_server
 from memory_core.storage.qdrant.transfer import QdrantPort
 from memory_core.storage.qdrant.where import EVERYTHING
-from memory_core.storage.shared.prepared import prepare, prepare_all, query_vector, versions_of, with_vectors
+from memory_core.storage.shared.embedding_batches import with_vectors
+from memory_core.storage.shared.prepared import prepare, prepare_all
+from memory_core.storage.shared.query_vector import query_vector
+from memory_core.storage.shared.versions import versions_of
+from memory_core.values.long_texts import is_long
+from memory_core.values.progress import ProgressCallback
+from memory_core.values.times import utc_now
 from memory_core.where.value import Where
 
 logger = logging.getLogger(__name__)

@@ -17,13 +17,13 @@ from datetime import datetime
 from functools import partial
 
 from memory_core.models import STATES, MemoryRecord, State
+from memory_core.records.superseding import already_superseded, retired, superseded_by
 from memory_core.storage.qdrant.codec import CLOSING, Stored, key, stamp, to_record
 from memory_core.storage.qdrant.erasing import matching
 from memory_core.storage.qdrant.owners import LIFE, Access, Owner, shard_of, to_owner
 from memory_core.storage.qdrant.points import OvertakenError
 from memory_core.storage.qdrant.where import any_of, same
 from memory_core.storage.qdrant.writing import Changes
-from memory_core.superseding import already_superseded, retired, superseded_by
 from memory_core.where.value import Where
 
 Heirs = Mapping[str, MemoryRecord]

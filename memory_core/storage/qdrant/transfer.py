@@ -20,7 +20,8 @@ from memory_core.storage.qdrant.owners import Access, Owner, to_owner
 from memory_core.storage.qdrant.points import MAX_POINTS, by
 from memory_core.storage.qdrant.where import among, owned, same
 from memory_core.storage.qdrant.writing import Changes
-from memory_core.storage.shared.prepared import moment, prepare
+from memory_core.storage.shared.prepared import prepare, with_these_vectors
+from memory_core.storage.shared.stored_forms import moment
 from memory_core.storage.shared.transfer import Carried, Entry, Position, Tombstones
 
 FIRST_OWNERS = 10_000
@@ -141,8 +142,7 @@ class QdrantPort:
         before = await turns_before(owner, [(item.record, item.seq) for item in items])
         for point, item in here.items():
             made = prepare(item.record, self.access.chunker)
-            if self.access.fingerprint is not None and len(item.vectors) == len(made.chunks):
-                made = made.embedded(item.vectors, self.access.fingerprint)
+            made = with_these_vectors(made, item.vectors, self.access.fingerprint)
             was = known.get(point, {})
             stored = Stored(
                 point=point,

@@ -10,20 +10,19 @@ from collections.abc import Collection, Sequence
 from datetime import datetime
 from typing import Any, Final, cast
 
-from memory_core.checks import MAX_TAGS
 from memory_core.models import STATES, Scope
 from memory_core.storage.qdrant.client import models
 from memory_core.storage.qdrant.codec import data_key, is_plain, key
-from memory_core.storage.shared.prepared import link_keys
+from memory_core.storage.shared.stored_forms import link_keys
+from memory_core.values.limits import MAX_TAGS
 from memory_core.where.conditions import TIME_FIELDS, AllOf, AnyOf, Comparison, Condition, DataCondition, FieldCondition
 from memory_core.where.meaning import conditions_of
-from memory_core.where.value import Where
+from memory_core.where.value import EQUAL_FIELDS, Where
 
 Clause = models.Condition
 
 _BOUNDS: Final = ("agent", "session", "collection")
 """What bounds a narrow handle."""
-_EQUALS: Final = ("author", "agent", "session", "collection", "emotion", "under")
 RANGED: Final = ("occurred_at", "created_at", "updated_at", "expires_at", "valid_from", "valid_to")
 """Times with an index."""
 RATED: Final = ("importance", "confidence")
@@ -133,7 +132,7 @@ def _fields(where: Where) -> list[Clause]:
         "source_key": dict.fromkeys(where.source_keys or ()),
     }
     return [
-        *_given(where, _EQUALS),
+        *_given(where, (*EQUAL_FIELDS, "under")),
         *(any_of("_keys", [key(name, value) for value in values]) for name, values in listed.items() if values),
         *(keyed("tags", tag) for tag in dict.fromkeys(where.tags_all)),
         *(keyed("links", link) for link in link_keys(where.links)),

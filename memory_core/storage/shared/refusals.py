@@ -13,9 +13,9 @@ from collections.abc import Hashable, Mapping, Sequence
 from typing import Final, Generic, TypeVar
 
 from memory_core.errors import EmbeddingError, reason_for_log
-from memory_core.models import new_id
 from memory_core.protocols import Embedder
-from memory_core.storage.shared.prepared import embed
+from memory_core.storage.shared.embedding_batches import embed
+from memory_core.values.ids import new_id
 
 logger = logging.getLogger(__name__)
 

@@ -12,8 +12,8 @@ from datetime import datetime
 from hashlib import blake2b, sha256
 from typing import Any, Protocol, cast
 
-from memory_core.json_values import encode_json
 from memory_core.models import Fingerprint, Link, MemoryRecord, Scope
+from memory_core.values.json_text import encode_json
 
 Revision = tuple[int, str, datetime]
 """An earlier text of a record: rev, text, and when the next one replaced it."""

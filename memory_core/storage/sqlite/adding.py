@@ -12,18 +12,19 @@ from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Final, NamedTuple, Protocol
 
-from memory_core.checks import is_long
+from memory_core.concurrency.loop import answer
+from memory_core.concurrency.threads import in_slices
 from memory_core.errors import ClosedError
-from memory_core.loop import answer
 from memory_core.models import MemoryRecord, Quota, Scope
-from memory_core.progress import ProgressCallback
 from memory_core.protocols import Embedder
-from memory_core.storage.shared.prepared import Prepared, with_vectors
+from memory_core.storage.shared.embedding_batches import with_vectors
+from memory_core.storage.shared.prepared import Prepared
 from memory_core.storage.sqlite.connection import Connection
 from memory_core.storage.sqlite.group_commit import Writer
 from memory_core.storage.sqlite.owners import find
 from memory_core.storage.sqlite.writing import Adds, by_sources
-from memory_core.threads import in_slices
+from memory_core.values.long_texts import is_long
+from memory_core.values.progress import ProgressCallback
 
 MOST_TOGETHER: Final = 64
 """Most adds embedded in one call; limits how long the first of them waits."""
@@ -43,6 +44,7 @@ class AddQueue:
     Args:
         prepare: Analyses a record.
         embed: Computes the vectors of batches.
+        claim: Called before texts are written; see `SharedFile.claim`.
     """
 
     def __init__(
@@ -50,10 +52,12 @@ class AddQueue:
         writer: Writer,
         prepare: Callable[[MemoryRecord], Prepared],
         embed: Callable[[Sequence[Batch]], Awaitable[list[list[Prepared]]]],
+        claim: Callable[[], Awaitable[None]],
     ) -> None:
         self._writer = writer
         self._prepare = prepare
         self._embed = embed
+        self._claim = claim
         self._queue: deque[_Waiting] = deque()
         self._arrival = asyncio.Event()
         self._closed = False
@@ -126,6 +130,7 @@ class AddQueue:
             answer([(waiting.done, None, error) for waiting in group])
 
     async def _hand_over(self, group: Sequence[_Waiting], *, embed_later: bool) -> None:
+        await self._claim()
         by_scope: dict[tuple[Scope, Quota | None], list[_Waiting]] = {}
         last: _Waiting | None = None
         some: list[_Waiting] = []
@@ -159,7 +164,7 @@ async def embedded(
     file: Embedding, batches: Sequence[Batch], *, progress: ProgressCallback | None = None
 ) -> list[list[Prepared]]:
     """The batches with vectors, from one call of the embedder, or without them if there is no embedder or it fails; see
-    `prepared.with_vectors`."""
+    `embedding_batches.with_vectors`."""
     if file.embedder is None:
         return [list(batch) for _, batch in batches]
     kept, items = await _stored(file.reader, batches), [item for _, batch in batches for item in batch]

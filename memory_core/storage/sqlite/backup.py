@@ -14,6 +14,7 @@ from pathlib import Path
 from threading import Event
 from typing import Final
 
+from memory_core.concurrency.threads import in_thread
 from memory_core.errors import (
     DamagedStoreError,
     InvalidInputError,
@@ -21,14 +22,15 @@ from memory_core.errors import (
     StorageError,
     StoreUnavailableError,
 )
-from memory_core.progress import Progress, ProgressCallback
+from memory_core.storage.sqlite import lineage
 from memory_core.storage.sqlite.checking import check
-from memory_core.storage.sqlite.codec import file_problems_explained
-from memory_core.storage.sqlite.connection import IN_MEMORY, Connection, snapshot
+from memory_core.storage.sqlite.connection import IN_MEMORY, Connection
 from memory_core.storage.sqlite.files import file_header, find, real_path
+from memory_core.storage.sqlite.problems import file_problems_explained
 from memory_core.storage.sqlite.read_connection import connect_for_reading, open_for_reading
 from memory_core.storage.sqlite.schema import APPLICATION_ID
-from memory_core.threads import in_thread
+from memory_core.storage.sqlite.transactions import snapshot
+from memory_core.values.progress import Progress, ProgressCallback
 
 SLICE_PAGES: Final = 256
 """Pages copied per step: 4 MiB, after which progress is reported and a cancellation is noticed."""
@@ -100,6 +102,7 @@ def _require_store(path: Path, *, overwrite: bool) -> None:
     found = file_header(path) if path.is_file() else None
     if found is None or found.application != APPLICATION_ID:
         raise NotAStoreError(f"{str(path)!r} is not a memory store, or a damaged one; move it away first")
+    lineage.insist_on_own_log(path)
 
 
 def _copy(db: sqlite3.Connection, *, target: Path, overwrite: bool, report: Report) -> None:
@@ -110,11 +113,19 @@ def _copy(db: sqlite3.Connection, *, target: Path, overwrite: bool, report: Repo
             pages = _pages(db)
             report(Progress(0, pages, "copying"))
             db.backup(new, pages=SLICE_PAGES, progress=partial(_report_copied, report))
+        _begin_lineage(temporary)
         report(Progress(pages, pages, "checking"))
         _check_intact(temporary)
         _synchronise(temporary)
         report(Progress(pages, pages))
         _put_in_place(temporary, target, overwrite=overwrite)
+
+
+def _begin_lineage(copy: Path) -> None:
+    with closing(sqlite3.connect(copy, isolation_level=None)) as db:
+        db.execute("PRAGMA locking_mode = EXCLUSIVE")  # without a -shm file
+        db.execute("PRAGMA synchronous = OFF")
+        lineage.begin(db)
 
 
 def _report_copied(report: Report, _: int, left: int, pages: int) -> None:

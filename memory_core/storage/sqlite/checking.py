@@ -15,25 +15,20 @@ from typing import Any, Final
 from memory_core.chunking import DEFAULT_CHUNKER
 from memory_core.errors import MemoryCoreError
 from memory_core.models import MemoryRecord
-from memory_core.retrieval.analysis import ANALYSIS, features
+from memory_core.retrieval.analysis import ANALYSIS
+from memory_core.retrieval.features import features
 from memory_core.storage.shared.prepared import prepare
 from memory_core.storage.sqlite import meta, revisions
-from memory_core.storage.sqlite.codec import (
-    COLUMNS,
-    digest,
-    file_problems_explained,
-    has_whole_vector,
-    is_whole,
-    lenient,
-    piece_digest,
-    to_record,
-)
+from memory_core.storage.sqlite.codec import COLUMNS, is_whole, to_record
 from memory_core.storage.sqlite.connection import BUSY_MS
+from memory_core.storage.sqlite.damage import digest, has_whole_vector, piece_digest
 from memory_core.storage.sqlite.files import prepare_file
 from memory_core.storage.sqlite.meta import stored_fingerprint
 from memory_core.storage.sqlite.owners import SIZE, owner_names
+from memory_core.storage.sqlite.problems import file_problems_explained, lenient
 from memory_core.storage.sqlite.reanalysis import progress
 from memory_core.storage.sqlite.schema import migrate
+from memory_core.storage.sqlite.transactions import transaction
 from memory_core.storage.sqlite.writing import rewrite
 
 MAX_FINDINGS: Final = 20
@@ -209,8 +204,8 @@ def repair(path: Path) -> int:
         file_problems_explained(f"the memory file {real!r}"),
         closing(sqlite3.connect(real, isolation_level=None, timeout=BUSY_MS / 1000)) as db,
         lenient(db),
+        transaction(db, alters_schema=True),
     ):
-        db.execute("BEGIN IMMEDIATE")
         db.execute("REINDEX")
         for statement in _WITHOUT_RECORD:
             db.execute(statement)
@@ -218,7 +213,6 @@ def repair(path: Path) -> int:
         for owner, key, record in faulty:
             rewrite(db, owner, key, prepare(record, DEFAULT_CHUNKER))
         db.execute(_COUNT_AGAIN)
-        db.execute("COMMIT")
     return len(faulty)
 
 

@@ -1,4 +1,4 @@
-"""One connection to a store file: check the file, open it and run work on it."""
+"""One connection to a store file: open it, set it up and run work on it."""
 
 from __future__ import annotations
 
@@ -6,19 +6,19 @@ import asyncio
 import sqlite3
 import threading
 import time
-from collections.abc import Callable, Generator
-from contextlib import contextmanager
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import Final, NamedTuple, TypeVar
+from typing import Final, TypeVar
 
-import aiosqlite
-
-from memory_core.errors import ClosedError, StoreUnavailableError
-from memory_core.loop import answer, core_loop, settle
-from memory_core.storage.sqlite.codec import Reading, file_problems_explained, reading
+from memory_core.concurrency.loop import answer, core_loop, settle
+from memory_core.concurrency.threads import keep_for_ever, mark_own_thread
+from memory_core.errors import ClosedError
+from memory_core.storage.sqlite.file_identity import Identity, insist_on_opened
+from memory_core.storage.sqlite.fork_gate import inside_sqlite
+from memory_core.storage.sqlite.problems import Reading, file_problems_explained, reading
+from memory_core.storage.sqlite.raw_connection import RawConnection
 from memory_core.storage.sqlite.schema import migrate
-from memory_core.threads import keep_for_ever, mark_own_thread
 
 T = TypeVar("T")
 
@@ -28,104 +28,6 @@ BUSY_PAUSE_SECONDS: Final = 0.01
 """Pause between two attempts where SQLite itself does not wait."""
 
 IN_MEMORY: Final = ":memory:"
-FORK_SECONDS: Final = 2.0
-"""How long a fork waits for running work."""
-_ROWS_AT_ONCE: Final = 64
-"""What aiosqlite's own cursors would fetch together; they are not used."""
-
-
-class ForkGate:
-    """Makes a fork wait until no thread is inside a library whose locks would stay locked in the child.
-
-    `before_fork`, `after_in_parent` and `after_in_child` are for `os.register_at_fork`.
-    """
-
-    def __init__(self) -> None:
-        self.was_idle = True
-        """Whether no work was running when this process was forked."""
-        self._begin()
-
-    def _begin(self) -> None:
-        self._changed = threading.Condition(threading.Lock())
-        self._under_way = 0
-
-    @contextmanager
-    def work(self) -> Generator[None]:
-        """Context manager for work that a fork has to wait for; it begins after a running fork."""
-        # With a time limit: a signal handler, in the thread that is forking, may wait for this work.
-        is_counted = self._changed.acquire(timeout=2 * FORK_SECONDS)
-        if is_counted:
-            self._under_way += 1
-            self._changed.release()
-        try:
-            yield
-        finally:
-            if is_counted:
-                with self._changed:
-                    self._under_way -= 1
-                    self._changed.notify_all()
-
-    def before_fork(self) -> None:
-        """Wait until no work is running, and block new work."""
-        self._changed.acquire()
-        self.was_idle = self._changed.wait_for(lambda: not self._under_way, FORK_SECONDS)
-
-    def after_in_parent(self) -> None:
-        """Go on."""
-        self._changed.release()
-
-    def after_in_child(self) -> None:
-        """Start with no running work: the working threads are the parent's."""
-        self._begin()
-
-
-inside_sqlite: Final = ForkGate()
-"""All work with SQLite in this package passes this gate; see `shared_file.py` for forks."""
-
-
-class RawConnection(aiosqlite.Connection):
-    """The private parts of aiosqlite that this package uses; nothing else touches them.
-
-    aiosqlite's public methods go to the connection's thread and back for every statement. A store runs a whole
-    transaction in one such hop, also for callers on other event loops, and closes the file in a forked child, which has
-    no such thread. `tests/storage/test_raw_connection.py` names what is missing if a version of aiosqlite changes them.
-    """
-
-    def __init__(self, connector: Callable[[], sqlite3.Connection]) -> None:
-        super().__init__(connector, _ROWS_AT_ONCE)
-
-    @property
-    def raw(self) -> sqlite3.Connection | None:
-        """The sqlite3 connection; `None` before it is opened and after it is closed."""
-        return self._connection
-
-    @property
-    def is_running(self) -> bool:
-        """Whether the thread accepts work."""
-        return self._running
-
-    def queue(self, work: Callable[[], object]) -> None:
-        """Queue a call in the connection's thread, from any other thread. The call must not raise."""
-        self._tx.put_nowait((None, _Job(work)))  # pyright: ignore[reportUnknownMemberType]  # aiosqlite leaves it open
-
-    async def call(self, work: Callable[[], object]) -> None:
-        """Call something in the connection's thread and wait for it."""
-        await self._execute(work)  # type: ignore[no-untyped-call]  # pyright: ignore[reportUnknownMemberType]
-
-    def detach(self) -> sqlite3.Connection | None:
-        """Give up the thread and return the sqlite3 connection."""
-        db, self._connection, self._running = self._connection, None, False
-        return db
-
-
-class _Job:
-    """Work whose `repr`, which aiosqlite logs, shows neither queries nor texts nor owners."""
-
-    def __init__(self, work: Callable[[], object]) -> None:
-        self._work = work
-
-    def __call__(self) -> None:
-        self._work()
 
 
 class Connection(RawConnection):
@@ -227,13 +129,6 @@ def _closed() -> ClosedError:
     return ClosedError("this memory was closed; make a new Memory to open it again")
 
 
-class Identity(NamedTuple):
-    """Device and inode: they identify a file whatever its path."""
-
-    device: int
-    inode: int
-
-
 async def connect(
     path: str, *, synchronous: str, prepare: Callable[[Path], object] | None = None, wanted: Identity | None = None
 ) -> Connection:
@@ -270,35 +165,11 @@ def _connected(path: str, synchronous: str, wanted: Identity | None) -> sqlite3.
         if path == IN_MEMORY:
             migrate(db)
         elif wanted is not None:
-            _insist_on_opened(path, wanted)
+            insist_on_opened(path, wanted)
     except BaseException:  # on any error: no other code can close this connection
         db.close()
         raise
     return db
-
-
-def _insist_on_opened(path: str, wanted: Identity) -> None:
-    if _identity(Path(path)) != wanted:
-        raise StoreUnavailableError(f"the memory file {path!r} was replaced while it was opened; open it again")
-
-
-def insist_on_same_file(path: str, wanted: Identity) -> None:
-    """Refuse to write to a file that has been deleted or replaced at its path."""
-    found = _identity(Path(path))
-    if found != wanted:
-        raise StoreUnavailableError(
-            f"the memory file {path!r} was {'replaced' if found else 'deleted'} while it was open; nothing more is "
-            "written: close this memory, and open it again to use what is there now"
-        )
-
-
-def _identity(path: Path) -> Identity | None:
-    """The identity of the file that is at the path now, if there is one."""
-    try:
-        found = path.stat()
-    except FileNotFoundError:
-        return None
-    return Identity(found.st_dev, found.st_ino)
 
 
 def set_up(db: sqlite3.Connection, synchronous: str) -> None:
@@ -324,14 +195,3 @@ def _write_ahead(db: sqlite3.Connection) -> None:
             time.sleep(BUSY_PAUSE_SECONDS)
         else:
             return
-
-
-@contextmanager
-def snapshot(db: sqlite3.Connection) -> Generator[None]:
-    """Read one state of the file until the block ends: a read transaction."""
-    db.execute("BEGIN")
-    try:
-        yield
-    finally:
-        if db.in_transaction:
-            db.execute("COMMIT")

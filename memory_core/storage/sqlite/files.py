@@ -17,8 +17,10 @@ from typing import Final, NamedTuple
 from urllib.parse import quote
 
 from memory_core.errors import NotAStoreError, StoreUnavailableError
-from memory_core.storage.sqlite.codec import file_problems_explained
-from memory_core.storage.sqlite.connection import BUSY_MS, Identity
+from memory_core.storage.sqlite.connection import BUSY_MS
+from memory_core.storage.sqlite.file_identity import Identity
+from memory_core.storage.sqlite.lineage import insist_on_own_log
+from memory_core.storage.sqlite.problems import file_problems_explained
 from memory_core.storage.sqlite.schema import APPLICATION_ID, check_version, migrate
 
 PAGE_BYTES: Final = 16_384
@@ -56,6 +58,7 @@ def find_or_create(path: Path) -> tuple[Path, Identity]:
             raise OSError("file names cannot contain NUL characters")
         path = real_path(path)
         if not path.exists():
+            insist_on_own_log(path)
             path.parent.mkdir(parents=True, exist_ok=True)
             create(path)
     return find(path)
@@ -94,6 +97,7 @@ def prepare_file(path: Path) -> str:
         if not os.access(path, os.R_OK | os.W_OK):
             raise StoreUnavailableError(f"the memory file {str(path)!r} is not readable and writable for this user")
         _require_store(path)
+        insist_on_own_log(path)
         with closing(sqlite3.connect(path, isolation_level=None, timeout=BUSY_MS / 1000)) as db:
             db.execute(f"PRAGMA page_size = {PAGE_BYTES}")
             db.execute("PRAGMA secure_delete = ON")  # pages that a migration frees may contain text

@@ -9,12 +9,14 @@ from datetime import datetime
 from typing import Final
 
 from memory_core.models import STATES, MemoryRecord, Scope
-from memory_core.storage.shared.prepared import Prepared, insist_on_reach, replacing
+from memory_core.storage.shared.merging import insist_on_reach, replacing
+from memory_core.storage.shared.prepared import Prepared
 from memory_core.storage.sqlite import writing
-from memory_core.storage.sqlite.codec import COLUMNS, has_whole_vector, to_record
-from memory_core.storage.sqlite.connection import snapshot
+from memory_core.storage.sqlite.codec import COLUMNS, to_record
+from memory_core.storage.sqlite.damage import has_whole_vector
 from memory_core.storage.sqlite.owners import Owner, find, find_or_add, note_changes
 from memory_core.storage.sqlite.row_filter import RowFilter, narrow
+from memory_core.storage.sqlite.transactions import snapshot
 from memory_core.storage.sqlite.where import conditions
 from memory_core.where.value import Where
 

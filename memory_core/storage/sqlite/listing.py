@@ -7,11 +7,13 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from memory_core.models import EMPTY_STATS, STATES, MemoryRecord, Scope, Stats, Version
-from memory_core.storage.shared.prepared import moment, versions_of
+from memory_core.storage.shared.stored_forms import moment
+from memory_core.storage.shared.versions import versions_of
 from memory_core.storage.sqlite import revisions
-from memory_core.storage.sqlite.codec import COLUMNS, explaining, to_record
-from memory_core.storage.sqlite.connection import snapshot
+from memory_core.storage.sqlite.codec import COLUMNS, to_record
+from memory_core.storage.sqlite.damage import explaining
 from memory_core.storage.sqlite.owners import SIZE, find
+from memory_core.storage.sqlite.transactions import snapshot
 from memory_core.storage.sqlite.where import conditions
 from memory_core.storage.sqlite.writing import overwrite_columns
 from memory_core.where.value import Where

@@ -9,9 +9,11 @@ from functools import lru_cache
 from typing import Final
 
 from memory_core.models import Fingerprint
-from memory_core.storage.shared.prepared import insist_on_embedder
-from memory_core.storage.sqlite.codec import damaged, digest
+from memory_core.storage.shared.fingerprints import insist_on_embedder
+from memory_core.storage.sqlite.damage import damaged, digest
 
+SLACK: Final = "slack"
+"""Set when records were deleted and the file has not been rewritten since then, even if the process ended before."""
 TOMBSTONE_KEY: Final = "tombstone_key"
 """The key of the tombstones' keyed hash."""
 
@@ -87,6 +89,16 @@ def claim(db: sqlite3.Connection, wanted: Fingerprint) -> None:
         store_fingerprint(db, wanted)
 
 
+def is_claimed(db: sqlite3.Connection, wanted: Fingerprint) -> bool:
+    """Whether the file stores vectors of this embedder; `False` if it has none of any.
+
+    Raises:
+        FingerprintError: It stores vectors of another one.
+    """
+    check_fingerprint(db, wanted)
+    return stored_fingerprint(db) is not None
+
+
 def check_fingerprint(db: sqlite3.Connection, wanted: Fingerprint) -> None:
-    """Refuse vectors of another embedder than the file's; see `prepared.insist_on_embedder`."""
+    """Refuse vectors of another embedder than the file's; see `fingerprints.insist_on_embedder`."""
     insist_on_embedder(stored_fingerprint(db), wanted)

@@ -20,16 +20,17 @@ from numpy.typing import NDArray
 
 from memory_core.models import Fingerprint, Scope
 from memory_core.protocols import SearchRequest
-from memory_core.retrieval.analysis import FROM_ASSISTANT, FROM_USER
 from memory_core.retrieval.dense import WORTH_GATHERING
+from memory_core.retrieval.features import FROM_ASSISTANT, FROM_USER
 from memory_core.retrieval.owner_index import AT_ONCE, Entries, OwnerIndex
-from memory_core.storage.sqlite.codec import explaining
-from memory_core.storage.sqlite.connection import snapshot
+from memory_core.retrieval.unit_vectors import Floats, from_halves
+from memory_core.storage.sqlite.damage import explaining
 from memory_core.storage.sqlite.matching_rows import Lookup, MatchingRows, Rows
 from memory_core.storage.sqlite.meta import check_fingerprint
 from memory_core.storage.sqlite.owners import Owner, Reached, find_all
 from memory_core.storage.sqlite.readers import Readers
 from memory_core.storage.sqlite.schema import OWNER_BITS
+from memory_core.storage.sqlite.transactions import snapshot
 from memory_core.storage.sqlite.where import has_few_values, needs_python
 from memory_core.where.value import Where
 
@@ -48,7 +49,7 @@ Missing = Callable[[Readers], Awaitable[Callable[[], None]]]
 
 _FLAGS: Final = f"flags | CASE role WHEN 'user' THEN {FROM_USER} WHEN 'assistant' THEN {FROM_ASSISTANT} ELSE 0 END"
 _SESSION: Final = "CASE WHEN role IS NOT NULL OR kind = 'message' THEN session END"
-"""See `analysis.is_turn`."""
+"""See `features.is_turn`."""
 _NUMBERS: Final = ("record.key", _FLAGS, "words", "occurred_at", "state = 'active'", "length(terms)")
 _ENTRIES: Final = (
     f"SELECT {', '.join(f'group_concat({number})' for number in _NUMBERS)}, CAST(group_concat(terms, '') AS BLOB), "
@@ -247,10 +248,10 @@ class OwnerIndexes:
         entries = _entries([part for part in parts if part[0] is not None])
         if entries is None:
             return
-        vectors: Iterable[tuple[list[int], bytes]] = ()
-        if self._dimensions is not None:
+        vectors: Iterable[tuple[list[int], Floats]] = ()
+        if (size := self._dimensions) is not None:
             found = (db.execute(_VECTORS, part).fetchone() for part in _parts(first, last, AT_ONCE))
-            vectors = ((_numbers(keys).tolist(), blob) for keys, blob in found if keys is not None)
+            vectors = ((_numbers(keys).tolist(), from_halves(blob, size)) for keys, blob in found if keys is not None)
         owner_index.extend_by_columns(entries, vectors)
 
     def _evict(self, used: _Followed) -> None:

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from typing import Final, NamedTuple, TypeVar
 
 from memory_core.errors import QuotaExceededError
-from memory_core.json_values import encode_json
 from memory_core.models import MemoryRecord, Quota, Scope
-from memory_core.storage.shared.prepared import link_keys
-from memory_core.storage.sqlite.codec import damaged, explaining
+from memory_core.storage.shared.stored_forms import link_keys
+from memory_core.storage.sqlite.damage import damaged, explaining
+from memory_core.values.json_text import encode_json
 
 T = TypeVar("T")
 

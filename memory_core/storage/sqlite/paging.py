@@ -9,16 +9,16 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, Final, NamedTuple
 
+from memory_core.concurrency.threads import yield_now
 from memory_core.models import MemoryRecord, Order, Page, Scope
 from memory_core.protocols import ListRequest
 from memory_core.storage.shared.cursors import decode_cursor, encode_cursor
 from memory_core.storage.sqlite.codec import COLUMNS, to_record
-from memory_core.storage.sqlite.connection import snapshot
 from memory_core.storage.sqlite.owners import find
 from memory_core.storage.sqlite.readers import Readers, is_long_page, looks_long
 from memory_core.storage.sqlite.row_filter import RowFilter, narrow
+from memory_core.storage.sqlite.transactions import snapshot
 from memory_core.storage.sqlite.where import Conditions, conditions, needs_python
-from memory_core.threads import yield_now
 
 _ORDERS: Final[dict[Order, tuple[str, str, str]]] = {
     "newest": ("occurred_at", "<", "DESC"),

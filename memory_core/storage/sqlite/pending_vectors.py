@@ -16,17 +16,18 @@ from typing import Final
 from zlib import crc32
 
 from memory_core.errors import EmbeddingError, StorageError, reason_for_log
-from memory_core.json_values import encode_json
 from memory_core.models import Fingerprint
 from memory_core.protocols import Embedder
-from memory_core.storage.shared.prepared import texts_to_embed
+from memory_core.storage.shared.embedding_batches import texts_to_embed
 from memory_core.storage.shared.refusals import Refusals
-from memory_core.storage.sqlite.codec import explaining
-from memory_core.storage.sqlite.connection import Connection, snapshot
+from memory_core.storage.sqlite.connection import Connection
+from memory_core.storage.sqlite.damage import explaining
 from memory_core.storage.sqlite.group_commit import Writer
 from memory_core.storage.sqlite.meta import check_fingerprint
 from memory_core.storage.sqlite.owners import note_changes
 from memory_core.storage.sqlite.schema import OWNER_BITS
+from memory_core.storage.sqlite.transactions import snapshot
+from memory_core.values.json_text import encode_json
 
 logger = logging.getLogger(__name__)
 

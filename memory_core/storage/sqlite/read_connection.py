@@ -9,11 +9,13 @@ from functools import partial
 from pathlib import Path
 from typing import NamedTuple, TypeVar
 
+from memory_core.concurrency.threads import mark_own_thread
 from memory_core.errors import NotAStoreError, StoreUnavailableError
-from memory_core.storage.sqlite.codec import file_problems_explained, reading
-from memory_core.storage.sqlite.connection import BUSY_MS, Connection, inside_sqlite
+from memory_core.storage.sqlite.connection import BUSY_MS, Connection
+from memory_core.storage.sqlite.fork_gate import inside_sqlite
+from memory_core.storage.sqlite.lineage import insist_on_own_log
+from memory_core.storage.sqlite.problems import file_problems_explained, reading
 from memory_core.storage.sqlite.schema import APPLICATION_ID, MIGRATIONS, check_version
-from memory_core.threads import mark_own_thread
 
 T = TypeVar("T")
 
@@ -41,6 +43,8 @@ async def connect_for_reading(path: Path, *, follow: bool = True) -> Connection:
     def connector() -> sqlite3.Connection:
         mark_own_thread()
         with inside_sqlite.work():
+            if not is_fixed:
+                insist_on_own_log(path)
             return open_for_reading(path, immutable=is_fixed)
 
     connection = Connection(connector, partial(_unchanged, path, before) if is_fixed else reading)
@@ -136,7 +140,7 @@ def _wal(path: Path) -> Path:
 
 
 def _unchanged(path: Path, before: _State, work: Callable[[sqlite3.Connection], T], db: sqlite3.Connection) -> T:
-    """`damage.reading`, with a check before and after that the file has not changed since it was opened."""
+    """`problems.reading`, with a check before and after that the file has not changed since it was opened."""
     _check_unchanged(path, before)
     try:
         return reading(work, db)

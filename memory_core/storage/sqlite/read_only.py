@@ -11,11 +11,10 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NoReturn, TypeVar
 
+from memory_core.concurrency.threads import in_thread
 from memory_core.errors import ReadOnlyError, StoreUnavailableError
-from memory_core.progress import ProgressCallback
 from memory_core.protocols import Embedder
 from memory_core.storage.shared.prepared import Prepared
-from memory_core.storage.sqlite import meta
 from memory_core.storage.sqlite.adding import AddQueue, Batch
 from memory_core.storage.sqlite.connection import IN_MEMORY, Connection
 from memory_core.storage.sqlite.files import find
@@ -23,7 +22,7 @@ from memory_core.storage.sqlite.group_commit import Work, Writer
 from memory_core.storage.sqlite.read_connection import connect_for_reading
 from memory_core.storage.sqlite.readers import Readers
 from memory_core.storage.sqlite.shared_file import SharedFile, Wanted
-from memory_core.threads import in_thread
+from memory_core.values.progress import ProgressCallback
 
 T = TypeVar("T")
 
@@ -38,11 +37,12 @@ class ReadOnlyFile(SharedFile):
         self.readers = Readers(connection, self._connect)
         self._to_close.push_async_callback(self.readers.close)
         self.writer = _Refusing(connection, _nothing, _nothing, nullcontext)
-        self.add_queue = AddQueue(self.writer, self.prepare, self.embedded)
+        self.add_queue = AddQueue(self.writer, self.prepare, self.embedded, self.claim)
         self._to_close.push_async_callback(self.add_queue.close)
-        if self.embedder is not None:
-            wanted = self.embedder.fingerprint
-            await self.reader.run(lambda db: meta.check_fingerprint(db, wanted))
+        await self.searching_embedder()
+
+    def _serve_vectors(self, embedder: Embedder) -> None:  # noqa: ARG002
+        self.is_claimed = True
 
     async def _connect(self, prepare: Callable[[Path], object] | None = None) -> Connection:  # noqa: ARG002
         connection = await connect_for_reading(Path(self.path))

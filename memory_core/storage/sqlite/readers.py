@@ -12,14 +12,15 @@ import sqlite3
 from collections.abc import Awaitable, Callable
 from typing import Final, TypeVar
 
+from memory_core.concurrency.threads import in_slices, sliced
 from memory_core.errors import ClosedError
 from memory_core.models import Scope
 from memory_core.protocols import ListRequest
-from memory_core.storage.sqlite.connection import Connection, snapshot
+from memory_core.storage.sqlite.connection import Connection
 from memory_core.storage.sqlite.owners import Owner, find
 from memory_core.storage.sqlite.row_filter import RowFilter, matching_keys
+from memory_core.storage.sqlite.transactions import snapshot
 from memory_core.storage.sqlite.where import conditions, has_few_values, needs_python
-from memory_core.threads import in_slices, sliced
 from memory_core.where.value import Where
 
 T = TypeVar("T")

@@ -13,7 +13,8 @@ import sqlite3
 from typing import Final
 
 from memory_core.errors import StorageError, reason_for_log
-from memory_core.retrieval.analysis import ANALYSIS, features
+from memory_core.retrieval.analysis import ANALYSIS
+from memory_core.retrieval.features import features
 from memory_core.storage.sqlite import meta
 from memory_core.storage.sqlite.codec import COLUMNS, to_record
 from memory_core.storage.sqlite.group_commit import Writer

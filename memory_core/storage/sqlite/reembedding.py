@@ -16,16 +16,17 @@ from zlib import crc32
 
 from memory_core.errors import FingerprintError
 from memory_core.models import Fingerprint
-from memory_core.progress import Progress, ProgressCallback
 from memory_core.protocols import Embedder
-from memory_core.storage.shared.prepared import embed
+from memory_core.storage.shared.embedding_batches import embed
 from memory_core.storage.sqlite import meta
-from memory_core.storage.sqlite.connection import Connection, snapshot
+from memory_core.storage.sqlite.connection import Connection
 from memory_core.storage.sqlite.group_commit import Writer
 from memory_core.storage.sqlite.meta import store_fingerprint, stored_fingerprint
 from memory_core.storage.sqlite.owners import note_changes
 from memory_core.storage.sqlite.pending_vectors import BATCH, Piece, texts_of
 from memory_core.storage.sqlite.schema import OWNER_BITS
+from memory_core.storage.sqlite.transactions import snapshot
+from memory_core.values.progress import Progress, ProgressCallback
 
 ROUNDS: Final = 2
 """Passes over the whole file: the second one finds texts written during the first."""

@@ -7,9 +7,10 @@ from collections.abc import Iterable
 from datetime import datetime
 from typing import Final
 
-from memory_core.storage.shared.prepared import REVISIONS_KEPT, micros, moment
+from memory_core.storage.shared.stored_forms import micros, moment
 from memory_core.storage.shared.transfer import Revision
-from memory_core.storage.sqlite.codec import damaged_record, digest
+from memory_core.storage.shared.versions import REVISIONS_KEPT
+from memory_core.storage.sqlite.damage import damaged_record, digest
 
 _COLUMNS: Final = "rev, text, until, digest"
 

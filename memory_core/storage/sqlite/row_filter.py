@@ -11,8 +11,8 @@ import sqlite3
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final
 
+from memory_core.concurrency.threads import yield_now
 from memory_core.storage.sqlite.where import Conditions
-from memory_core.threads import yield_now
 
 _PART: Final = 256
 """Most records read in one part."""

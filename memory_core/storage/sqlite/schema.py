@@ -12,7 +12,7 @@ every table: a scan of one owner reads no pages of others.
 | `chunk` | chunks of the text with their vectors | a NULL vector is pending |
 | `outbox` | changes, in order | in-memory indexes of every process follow it |
 | `tombstone` | keyed hashes of forgotten source keys | blocks re-ingestion without keeping the deleted keys |
-| `meta` | the embedder's fingerprint, the tombstone key, the analysis version | `slack`: an erasure is unfinished |
+| `meta` | named values: fingerprint, tombstone key, analysis, `lineage.py` | `slack`: an erasure is unfinished |
 | `renewal` | vectors of the next embedder | exists only during a run of `reembedding.py` |
 """
 
@@ -25,7 +25,7 @@ import sqlite3
 from typing import Final
 
 from memory_core.errors import NewerStoreError
-from memory_core.storage.sqlite import meta
+from memory_core.storage.sqlite import lineage, meta
 
 logger = logging.getLogger(__name__)
 
@@ -104,7 +104,7 @@ END;
 
 CREATE TABLE lexical (
     key INTEGER PRIMARY KEY,
-    terms BLOB NOT NULL,                    -- see `analysis.pack`
+    terms BLOB NOT NULL,                    -- see `term_hashes.pack`
     flags INTEGER NOT NULL,
     words INTEGER NOT NULL
 );
@@ -172,6 +172,7 @@ def migrate(db: sqlite3.Connection) -> None:
                 step(db)
                 if version == 0:
                     note_analysis(db, None)
+                lineage.stamp(db)
                 db.execute(f"PRAGMA application_id = {APPLICATION_ID}")
                 db.execute(f"PRAGMA user_version = {number}")
         except BaseException:  # on any error: a migration is applied in full or not at all

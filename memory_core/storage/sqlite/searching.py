@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import sqlite3
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -14,21 +13,25 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from memory_core.concurrency.threads import short_work
 from memory_core.models import Component, Hit, MemoryRecord, Passage, Scope, whole_passage
 from memory_core.protocols import SearchRequest
 from memory_core.retrieval.owner_index import OwnerIndex
 from memory_core.retrieval.passages import WHOLE_CHARS, best_passage
 from memory_core.retrieval.question import Query
-from memory_core.retrieval.ranking import Ranking, Vector, rank
-from memory_core.storage.sqlite.codec import COLUMNS, explaining, to_record
-from memory_core.storage.sqlite.connection import snapshot
+from memory_core.retrieval.ranking import Ranking, rank
+from memory_core.retrieval.unit_vectors import from_halves
+from memory_core.storage.shared.query_vector import Vector
+from memory_core.storage.sqlite.codec import COLUMNS, to_record
+from memory_core.storage.sqlite.damage import explaining
 from memory_core.storage.sqlite.owner_index_cache import Missing, OwnerIndexes
 from memory_core.storage.sqlite.owners import Owner, Reached, find, find_all
 from memory_core.storage.sqlite.readers import Readers, looks_long
+from memory_core.storage.sqlite.row_cosines import row_cosines, similarities
 from memory_core.storage.sqlite.row_filter import RowFilter, matching_keys
 from memory_core.storage.sqlite.schema import OWNER_BITS
+from memory_core.storage.sqlite.transactions import snapshot
 from memory_core.storage.sqlite.where import conditions, owner_range
-from memory_core.threads import short_work
 from memory_core.where.meaning import folded
 
 MOST_ROUNDS: Final = 3
@@ -120,19 +123,22 @@ def _ranked(db: sqlite3.Connection, owner_indexes: OwnerIndexes, owners: Reached
         and (names := frozenset(owner_index.authors_named(search.query.names))) != search.without
     ):
         return Found([], names)
+    allowed = owner_indexes.allowed(db, owners, request.where)
+    cosines = row_cosines(owner_index, search.vector, request, now=search.now, allowed=allowed)
     ranking = rank(
         owner_index,
         search.query,
-        search.vector,
+        cosines,
         request,
         now=search.now,
-        allowed=owner_indexes.allowed(db, owners, request.where),
+        allowed=allowed,
         importances=_importances(db, owner_index, owners) if request.importance else None,
     )
     records = _records(db, owners, owner_index.keys.values[ranking.rows].tolist())
     texts = {key: record.text for key, record in records.items()}
     found = passages(db, texts, search.query.terms, None if search.vector is None else search.vector.values)
-    return Found(_hits(ranking, list(records.values()), list(found.values())))
+    similar = similarities(owner_index, search.vector, cosines, request, ranking.rows)
+    return Found(_hits(ranking, list(records.values()), similar, list(found.values())))
 
 
 async def containing(readers: Readers, search: Search) -> list[Hit]:
@@ -204,18 +210,12 @@ def _records(db: sqlite3.Connection, owners: Reached, keys: list[int]) -> dict[i
         return {key: by_key[key] for key in keys}
 
 
-def _hits(ranking: Ranking, records: Sequence[MemoryRecord], found: Sequence[Passage]) -> list[Hit]:
+def _hits(
+    ranking: Ranking, records: Sequence[MemoryRecord], similar: Sequence[float | None], found: Sequence[Passage]
+) -> list[Hit]:
     scores = ranking.scores.tolist()
-    similarities = _similarities(ranking, len(records))
     parts: Sequence[Mapping[str, Component] | None] = ranking.components or [None] * len(records)
-    return [Hit(*of) for of in zip(records, scores, similarities, parts, found, strict=True)]
-
-
-def _similarities(ranking: Ranking, count: int) -> list[float | None]:
-    if ranking.cosines is None:
-        return [None] * count
-    cosines: list[float] = ranking.cosines.tolist()
-    return [None if math.isnan(cosine) else min(max(cosine, 0.0), 1.0) for cosine in cosines]
+    return [Hit(*of) for of in zip(records, scores, similar, parts, found, strict=True)]
 
 
 _PIECES = (
@@ -252,4 +252,4 @@ def _best(
 
 
 def _cosine(blob: bytes | None, vector: NDArray[np.float32]) -> float:
-    return float("nan") if blob is None else float(np.frombuffer(blob, np.float16).astype(np.float32) @ vector)
+    return float("nan") if blob is None else float(from_halves(blob, len(vector))[0] @ vector)

@@ -18,23 +18,26 @@ from typing import Literal, NamedTuple, TypeVar
 from weakref import WeakValueDictionary
 
 from memory_core.chunking import Chunker
+from memory_core.concurrency.threads import in_thread
 from memory_core.errors import FingerprintError, InvalidInputError, StoreUnavailableError
 from memory_core.models import Fingerprint
-from memory_core.progress import ProgressCallback
 from memory_core.protocols import Embedder
 from memory_core.storage.shared.prepared import Prepared, prepare
 from memory_core.storage.sqlite import erasing, meta
 from memory_core.storage.sqlite.adding import AddQueue, Batch, embedded
-from memory_core.storage.sqlite.connection import IN_MEMORY, Connection, Identity, connect, inside_sqlite
+from memory_core.storage.sqlite.connection import IN_MEMORY, Connection, connect
+from memory_core.storage.sqlite.file_identity import Identity
 from memory_core.storage.sqlite.files import find_or_create, prepare_file
-from memory_core.storage.sqlite.group_commit import Writer, WriterQueue, turn_in_place
+from memory_core.storage.sqlite.fork_gate import inside_sqlite
+from memory_core.storage.sqlite.group_commit import Writer
 from memory_core.storage.sqlite.owner_index_cache import KnownNames, OwnerIndexes
 from memory_core.storage.sqlite.pending_vectors import PendingVectors
+from memory_core.storage.sqlite.process_queue import WriterQueue, turn_in_place
 from memory_core.storage.sqlite.read_connection import connect_for_reading
 from memory_core.storage.sqlite.readers import Readers
 from memory_core.storage.sqlite.reanalysis import Reanalysis, is_due
 from memory_core.storage.sqlite.reembedding import collect, switch
-from memory_core.threads import in_thread
+from memory_core.values.progress import ProgressCallback
 
 logger = logging.getLogger(__name__)
 
@@ -73,6 +76,10 @@ class SharedFile:
         """Entered for every commit."""
         if self._queue is not None and which is not None:
             self._turn = partial(turn_in_place, self._queue, path, which)
+        self.is_claimed = False
+        """Whether the file is known to store vectors of this embedder. A file without vectors is claimed by the next
+        text that is written to it, not by opening or searching it."""
+        self._claiming = asyncio.Lock()
         self._switching = asyncio.Lock()
         """Locked while the file gets the vectors of another embedder and this process switches to that embedder."""
         self._to_close = AsyncExitStack()
@@ -128,6 +135,35 @@ class SharedFile:
         """Return the batches with vectors, or without them if there is no embedder or it fails."""
         return await embedded(self, batches, progress=progress)
 
+    async def claim(self) -> None:
+        """Make this embedder the one of the file's vectors; called before a text is written.
+
+        Raises:
+            FingerprintError: The file has vectors of another embedder by now.
+        """
+        embedder = self.embedder
+        if embedder is None or self.is_claimed:
+            return
+        async with self._claiming:
+            if not self.is_claimed:
+                await self.writer.write(lambda db: meta.claim(db, embedder.fingerprint))
+                await self.searching_embedder()
+
+    async def searching_embedder(self) -> Embedder | None:
+        """The embedder with whose vectors the file can be searched; `None` while it has none.
+
+        Raises:
+            FingerprintError: The file has vectors of another embedder by now.
+        """
+        embedder = self.embedder
+        if embedder is None or self.is_claimed:
+            return embedder
+        if not await self.reader.run(lambda db: meta.is_claimed(db, embedder.fingerprint)):
+            return None
+        if not self.is_claimed:  # nor by another caller meanwhile
+            self._serve_vectors(embedder)
+        return embedder
+
     async def alone(self, work: Callable[[sqlite3.Connection], T]) -> T:
         """Run work that takes the write lock itself, when it is this process's turn."""
         return await self.write_connection.run(partial(self._in_turn, work))
@@ -166,11 +202,9 @@ class SharedFile:
         self._to_close.push_async_callback(self.readers.close)
         self.writer = Writer(self.write_connection, self._notify_pending, erasing.tidy, self._turn)
         self._to_close.push_async_callback(self.writer.close)
-        self.add_queue = AddQueue(self.writer, self.prepare, partial(embedded, self))
+        self.add_queue = AddQueue(self.writer, self.prepare, partial(embedded, self), self.claim)
         self._to_close.push_async_callback(self.add_queue.close)
-        if self.embedder is not None:
-            await self._check_fingerprint(self.embedder.fingerprint)
-            self._start_pending_vectors(self.embedder)
+        await self.searching_embedder()
         if not in_memory and await self.reader.run(is_due):
             self._to_close.push_async_callback(Reanalysis(self.writer).close)
 
@@ -196,21 +230,18 @@ class SharedFile:
     async def _turn_to(self, embedder: Embedder) -> None:
         async with self._switching:
             old, pending_vectors = self.embedder, self.pending_vectors
-            if old is embedder:
+            if old is embedder and self.is_claimed:
                 return
             await switch(self.writer, embedder.fingerprint)
             self.embedder, self.owner_indexes = embedder, OwnerIndexes(embedder.fingerprint)
-            self._start_pending_vectors(embedder)
+            self._serve_vectors(embedder)
         if pending_vectors is not None:
             await pending_vectors.close()
         await close_embedder(old)
 
-    async def _check_fingerprint(self, wanted: Fingerprint) -> None:
-        if await self.reader.run(meta.stored_fingerprint) is None:
-            await self.writer.write(lambda db: meta.claim(db, wanted))
-        await self.reader.run(lambda db: meta.check_fingerprint(db, wanted))
-
-    def _start_pending_vectors(self, embedder: Embedder) -> None:
+    def _serve_vectors(self, embedder: Embedder) -> None:
+        """The file stores vectors of this embedder from now on; compute those that are pending."""
+        self.is_claimed = True
         self.pending_vectors = PendingVectors(self.reader, self.writer, embedder)
         self._to_close.push_async_callback(self.pending_vectors.close)
 

@@ -13,16 +13,17 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
-from memory_core.checks import is_long
 from memory_core.chunking import DEFAULT_CHUNKER, Chunker
-from memory_core.draft_to_record import insist_on_version, is_long_patch, patched
-from memory_core.errors import ClosedError, EmbeddingError, RecordNotFoundError
-from memory_core.loop import answer_with, off_loop
+from memory_core.concurrency.loop import answer_with, off_loop
+from memory_core.errors import ClosedError, EmbeddingError, InvalidInputError, RecordNotFoundError
 from memory_core.models import ErasureReceipt, Hit, MemoryRecord, Page, Patch, Quota, Scope, Stats, Version
-from memory_core.progress import ProgressCallback
 from memory_core.protocols import Clock, Embedder, ListRequest, SearchRequest
+from memory_core.records.draft_to_record import insist_on_version, is_long_patch, patched
 from memory_core.retrieval.question import parse
-from memory_core.storage.shared.prepared import Prepared, micros, prepare_all, query_vector
+from memory_core.storage.shared.merging import is_searched_differently
+from memory_core.storage.shared.prepared import Prepared, prepare_all
+from memory_core.storage.shared.query_vector import query_vector
+from memory_core.storage.shared.stored_forms import micros
 from memory_core.storage.sqlite import (
     backup,
     checking,
@@ -50,8 +51,10 @@ from memory_core.storage.sqlite.shared_file import (
     give_back,
 )
 from memory_core.storage.sqlite.transfer import SqlitePort
-from memory_core.storage.sqlite.updating import is_searched_differently, update
+from memory_core.storage.sqlite.updating import update
 from memory_core.storage.sqlite.where import conditions
+from memory_core.values.long_texts import is_long
+from memory_core.values.progress import ProgressCallback
 from memory_core.where.value import Where
 
 logger = logging.getLogger(__name__)
@@ -181,6 +184,7 @@ class SqliteStore:
             done: asyncio.Future[MemoryRecord | None] = asyncio.get_running_loop().create_future()
             self.begin_add(scope, records[0], done, embed_later=embed_later)
             return [await done]
+        await self._shared.claim()
         batch = await prepare_all(self._prepare, records)
         if not embed_later:
             (batch,) = await self._shared.embedded([(scope, batch)], progress=progress)
@@ -205,7 +209,7 @@ class SqliteStore:
         # Only the owner index knows which words of the query are names; a wrong guess costs a second round, and the
         # next query guesses right.
         while True:
-            embedder, owner_indexes = self._embedder, self._owner_indexes
+            embedder, owner_indexes = await self._searching_embedder(request), self._owner_indexes
             cuts_names = embedder is not None and request.mode != "lexical" and request.vector is None
             without = self._shared.names.guess(scopes, query.names) if cuts_names else None
             try:
@@ -214,12 +218,28 @@ class SqliteStore:
                     self._readers, owner_indexes, searching.Search(scopes, request, query, vector, without, now)
                 )
             except EmbeddingError:
-                if not await self._shared.has_turned_from(embedder):
+                if embedder is None or not await self._shared.has_turned_from(embedder):
                     raise
                 continue
             if found.names is None:
                 return found.hits
             self._shared.names.correct(scopes, query.names, found.names)
+
+    async def _searching_embedder(self, request: SearchRequest) -> Embedder | None:
+        """The embedder of a search.
+
+        Raises:
+            InvalidInputError: Only vectors were asked for, and the file has texts but no vectors.
+        """
+        found = await self._shared.searching_embedder()
+        if found is None and self._embedder is not None and request.mode == "vector":
+            if await self._reader.run(owners.owners):
+                raise InvalidInputError(
+                    "this file was written with embedder=None, so it has no vectors for mode='vector' to compare; "
+                    "compute them with `await memory.reembed(embedder)`, or search with mode='lexical' or 'hybrid'"
+                )
+            return self._embedder  # an empty file: nothing is found
+        return found
 
     async def update(self, scope: Scope, id: str, patch: Patch, *, expected_version: int | None) -> MemoryRecord:  # noqa: A002
         """See `Records.update`."""
@@ -230,6 +250,7 @@ class SqliteStore:
         insist_on_version(known[2], expected_version)  # before its vectors are computed
         item = await off_loop(is_long_patch(patch), self._patched, known[2], patch, now)
         if is_searched_differently(known[2], item.record):
+            await self._shared.claim()
             ((item,),) = await self._shared.embedded([(scope, [item])])
         change = partial(update, scope=scope, patch=patch, item=item, now=now, expected_version=expected_version)
         return await self._writer.write(within(self._quota, scope, change))
@@ -256,6 +277,7 @@ class SqliteStore:
         self, scope: Scope, records: Sequence[MemoryRecord], *, remove: Collection[str]
     ) -> list[MemoryRecord]:
         """See `KeyValue.put`."""
+        await self._shared.claim()
         (batch,) = await self._shared.embedded([(scope, await prepare_all(self._prepare, records))])
         return await self._put(scope, batch, remove)
 
@@ -268,6 +290,7 @@ class SqliteStore:
     async def _put(self, scope: Scope, batch: Sequence[Prepared], remove: Collection[str]) -> list[MemoryRecord]:
         if not batch and not remove:
             return []
+        await self._shared.claim()
         now = self._now()
         return await self._writer.write(
             within(self._quota, scope, lambda db: key_value.put(db, scope, batch, remove, now))
@@ -304,14 +327,19 @@ class SqliteStore:
         clean = await self._shared.alone(erasing.scrub)
         return ErasureReceipt(records, sessions, now, clean)
 
+    async def scrub(self) -> bool:
+        """See `optional.Scrubbing`."""
+        return await self._shared.alone(erasing.scrub)
+
     def port(self) -> SqlitePort:
         """Transfer records unchanged, in and out."""
-        return SqlitePort(self._reader, self._writer, self._prepare)
+        embedder = None if self._embedder is None else self._embedder.fingerprint
+        return SqlitePort(self._reader, self._writer, self._prepare, self._shared.claim, embedder)
 
     async def stats(self, scope: Scope) -> Stats:
         """See `Counting.stats`."""
         now = self._now()
-        has_embedder = self._embedder is not None
+        has_embedder = await self._shared.searching_embedder() is not None
         return await self._readers.run(
             lambda db: listing.count(db, scope, now, has_embedder=has_embedder),
             unless=lambda db: looks_long(find(db, scope), EVERYTHING),

@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from memory_core.json_values import encode_json
 from memory_core.models import STATES, Fingerprint, MemoryRecord, Scope
-from memory_core.storage.shared.prepared import Prepared, prepare_all
+from memory_core.storage.shared.prepared import Prepared, prepare_all, with_these_vectors
 from memory_core.storage.shared.transfer import Carried, Entry, Position, Tombstones
 from memory_core.storage.sqlite import meta, owners, revisions, writing
-from memory_core.storage.sqlite.codec import COLUMNS, damaged_record, has_whole_vector, to_record
-from memory_core.storage.sqlite.connection import Connection, snapshot
+from memory_core.storage.sqlite.codec import COLUMNS, to_record
+from memory_core.storage.sqlite.connection import Connection
+from memory_core.storage.sqlite.damage import damaged_record, has_whole_vector
 from memory_core.storage.sqlite.group_commit import Writer
 from memory_core.storage.sqlite.owners import find, find_or_add
 from memory_core.storage.sqlite.schema import OWNER_BITS
+from memory_core.storage.sqlite.transactions import snapshot
 from memory_core.storage.sqlite.where import conditions, owner_range
+from memory_core.values.json_text import encode_json
 from memory_core.where.value import Where
 
 _BEFORE_EVERYTHING = -(1 << 63)
@@ -26,11 +28,15 @@ _SEQ = (1 << OWNER_BITS) - 1
 
 @dataclass(frozen=True, slots=True)
 class SqlitePort:
-    """`porting.Copyable` over a file's connections."""
+    """`Copyable` over a file's connections."""
 
     reader: Connection
     writer: Writer
     prepare: Callable[[MemoryRecord], Prepared]
+    claim: Callable[[], Awaitable[None]]
+    """See `SharedFile.claim`."""
+    embedder: Fingerprint | None
+    """Of the embedder with which the file was opened."""
 
     async def owners(self) -> list[Scope]:
         return await self.reader.run(owners.owners)
@@ -42,8 +48,12 @@ class SqlitePort:
         return await self.reader.run(lambda db: _take(db, scope, ids))
 
     async def restore(self, scope: Scope, items: Sequence[Carried], *, remove: Collection[str] = ()) -> None:
+        await self.claim()
         prepared = await prepare_all(self.prepare, [item.record for item in items])
-        batch = [(item, _with_these(made, item.vectors)) for item, made in zip(items, prepared, strict=True)]
+        made_by = await self.fingerprint() if any(item.vectors for item in items) else None
+        batch = [
+            (item, with_these_vectors(made, item.vectors, made_by)) for item, made in zip(items, prepared, strict=True)
+        ]
         await self.writer.write(lambda db: _restore(db, scope, batch, remove))
 
     async def settle(self, scope: Scope) -> None:
@@ -66,7 +76,8 @@ class SqlitePort:
         return await self.reader.run(lambda db: _take_at(db, scope, seqs))
 
     async def fingerprint(self) -> Fingerprint | None:
-        return await self.reader.run(meta.stored_fingerprint)
+        """The fingerprint of its vectors, or of those that it will have."""
+        return await self.reader.run(meta.stored_fingerprint) or self.embedder
 
     async def tombstones(self) -> Tombstones:
         return await self.reader.run(_tombstones)
@@ -151,10 +162,6 @@ def _take(db: sqlite3.Connection, scope: Scope, ids: Collection[str]) -> list[Ca
             return []
         rows = "owner = ? AND id IN (SELECT value FROM json_each(?))"
         return with_vectors(db, owner.id, list(read(db, scope, rows, (owner.id, encode_json(list(ids))))))
-
-
-def _with_these(made: Prepared, vectors: Sequence[bytes]) -> Prepared:
-    return made._replace(vectors=vectors) if len(vectors) == len(made.chunks) else made
 
 
 def _restore(

@@ -5,10 +5,12 @@ from __future__ import annotations
 import sqlite3
 from datetime import datetime
 
-from memory_core.draft_to_record import insist_on_version, patched
 from memory_core.errors import RecordNotFoundError
 from memory_core.models import MemoryRecord, Patch, Scope
-from memory_core.storage.shared.prepared import Prepared, micros
+from memory_core.records.draft_to_record import insist_on_version, patched
+from memory_core.storage.shared import merging
+from memory_core.storage.shared.prepared import Prepared
+from memory_core.storage.shared.stored_forms import micros
 from memory_core.storage.sqlite import listing, writing
 
 
@@ -30,15 +32,10 @@ def update(
     record = patched(before, patch, now)
     if record is before:
         return record
-    if not is_searched_differently(before, record):
+    if not merging.is_searched_differently(before, record):
         writing.overwrite_fields(db, owner, key, record)
     elif record == item.record:
         writing.rewrite(db, owner, key, item)
     else:
         writing.rewrite(db, owner, key, item.again(record))
     return record
-
-
-def is_searched_differently(before: MemoryRecord, after: MemoryRecord) -> bool:
-    """Whether a search may find the changed record by other words or vectors, or elsewhere among the turns."""
-    return (before.text, before.author, before.occurred_at) != (after.text, after.author, after.occurred_at)

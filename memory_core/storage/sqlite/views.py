@@ -10,9 +10,10 @@ from contextlib import closing
 from pathlib import Path
 from typing import Final
 
-from memory_core.storage.sqlite.codec import file_problems_explained
 from memory_core.storage.sqlite.connection import BUSY_MS
 from memory_core.storage.sqlite.files import prepare_file
+from memory_core.storage.sqlite.problems import file_problems_explained
+from memory_core.storage.sqlite.transactions import transaction
 
 VIEW: Final = "memories"
 _TEXTS: Final = (
@@ -64,8 +65,7 @@ def add_view(path: Path) -> str:
     ):
         known = db.execute("SELECT sql FROM sqlite_schema WHERE name = ?", (VIEW,)).fetchone()
         if known is None or known[0] != _VIEW:
-            db.execute("BEGIN IMMEDIATE")
-            db.execute(f"DROP VIEW IF EXISTS {VIEW}")
-            db.execute(_VIEW)
-            db.execute("COMMIT")
+            with transaction(db, alters_schema=True):
+                db.execute(f"DROP VIEW IF EXISTS {VIEW}")
+                db.execute(_VIEW)
     return VIEW

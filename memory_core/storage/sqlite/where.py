@@ -13,14 +13,14 @@ from datetime import datetime
 from operator import itemgetter
 from typing import Any, Final, NamedTuple, cast
 
-from memory_core.json_values import encode_json
 from memory_core.models import STATES, Scope
-from memory_core.storage.shared.prepared import link_keys, micros
-from memory_core.storage.sqlite.codec import explaining
+from memory_core.storage.shared.stored_forms import link_keys, micros
+from memory_core.storage.sqlite.damage import explaining
 from memory_core.storage.sqlite.schema import OWNER_BITS
+from memory_core.values.json_text import encode_json
 from memory_core.where.conditions import GROUPS, TAGS, AllOf, Condition, DataCondition, FieldCondition, NoneOf
 from memory_core.where.meaning import Test, conditions_of, keyword_test, matcher
-from memory_core.where.value import Where
+from memory_core.where.value import EQUAL_FIELDS, Where
 
 Parameter = str | int | float | None
 Row = tuple[Any, ...]
@@ -93,7 +93,6 @@ class PythonConditions:
         return [len(self._fragments)]
 
 
-_EQUALS: Final = ("author", "agent", "session", "collection", "emotion")
 _SIGNS: Final = {"gt": ">", "gte": ">=", "lt": "<", "lte": "<="}
 _LISTED: Final = "(SELECT value FROM json_each(?))"
 """Any number of values in one parameter."""
@@ -155,7 +154,7 @@ def conditions(owner: int, scope: Scope, where: Where, now: int) -> Conditions:
             found.add(f"{aside}{name} = ?", bound)
     if set(where.states) != set(STATES):
         found.any_of("state", where.states)
-    for name in _EQUALS:
+    for name in EQUAL_FIELDS:
         value = getattr(where, name)
         if value is not None:
             found.add(f"{name} = ?", value)

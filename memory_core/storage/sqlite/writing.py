@@ -12,19 +12,15 @@ from typing import Final
 from zlib import crc32
 
 from memory_core.errors import DuplicateIdError
-from memory_core.json_values import encode_json
 from memory_core.models import STATES, Fingerprint, Link, MemoryRecord, Quota, Scope
-from memory_core.storage.shared.prepared import (
-    Prepared,
-    insist_on_reach,
-    is_searched_differently,
-    merged,
-    micros,
-    updated,
-)
+from memory_core.records.superseding import already_superseded, retired, superseded_by
+from memory_core.storage.shared.merging import insist_on_reach, is_searched_differently, merged, updated
+from memory_core.storage.shared.prepared import Prepared
+from memory_core.storage.shared.stored_forms import micros
 from memory_core.storage.shared.transfer import tombstone
 from memory_core.storage.sqlite import meta, revisions
-from memory_core.storage.sqlite.codec import COLUMNS, NAMES, damaged, explaining, piece_digest, to_record, to_row
+from memory_core.storage.sqlite.codec import COLUMNS, NAMES, to_record, to_row
+from memory_core.storage.sqlite.damage import damaged, explaining, piece_digest
 from memory_core.storage.sqlite.meta import SELECT_FINGERPRINT, fingerprint_row, stored_fingerprint
 from memory_core.storage.sqlite.owners import (
     SIZE,
@@ -39,7 +35,7 @@ from memory_core.storage.sqlite.owners import (
 )
 from memory_core.storage.sqlite.schema import OWNER_BITS
 from memory_core.storage.sqlite.where import Conditions, conditions
-from memory_core.superseding import already_superseded, retired, superseded_by
+from memory_core.values.json_text import encode_json
 from memory_core.where.value import Where
 
 _STATEMENT_ROWS: Final = (64, 32, 16, 8, 4, 2, 1)
@@ -229,6 +225,7 @@ def delete(db: sqlite3.Connection, scope: Scope, owner: int, found: Conditions, 
     if not rows:
         return 0
     keys = [row[0] for row in rows]
+    meta.put(db, meta.SLACK, 1)
     if forget:
         Tombstones(db, scope).add([source for _, source, _, _ in rows if source is not None])
     _unindex(db, keys)

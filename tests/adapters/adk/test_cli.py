@@ -31,7 +31,7 @@ from tests.adapters.adk.chromium import CHROMIUM, page
 pytestmark = pytest.mark.slow
 
 ADK = [str(Path(sys.executable).with_name("adk"))]
-HANG_SECONDS = 100
+HANG_SECONDS = 300
 """Far beyond what anything here takes; a process that needs it hangs."""
 
 AGENT = """
@@ -143,6 +143,7 @@ def talk(address: str, session: str, text: str, *, app: str = "folder_name", use
     return str(events[-1]["content"]["parts"][0]["text"])
 
 
+@pytest.mark.process
 @pytest.mark.skipif(CHROMIUM is None, reason="Chromium is not installed")
 def test_a_browser_on_adk_web_is_told_in_one_session_what_was_said_in_another(started: Started, tmp_path: Path) -> None:
     told, asked = "My favourite tea is jasmine", "Which tea is my favourite?"
@@ -153,6 +154,7 @@ def test_a_browser_on_adk_web_is_told_in_one_session_what_was_said_in_another(st
             browser.until(f"document.body.innerText.includes('{answer}')")
 
 
+@pytest.mark.process
 def test_servers_and_adk_run_share_a_memory_on_one_file_and_end_when_they_are_interrupted(started: Started) -> None:
     web, api_server = started.web.address(), started.api_server.address()
     talk(web, "s1", "My favourite tea is jasmine")
@@ -166,6 +168,7 @@ def test_servers_and_adk_run_share_a_memory_on_one_file_and_end_when_they_are_in
     assert TEA in done.stdout, done.stderr
 
 
+@pytest.mark.process
 def test_the_plugin_can_be_added_on_the_command_line(started: Started) -> None:
     address = started.api_server.address()
     talk(address, "s1", "I sail in June", app="plain", user="bob")
@@ -179,6 +182,7 @@ def busy(seconds: float) -> None:
         pass
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("starts", [1, pytest.param(20, marks=[pytest.mark.torture, pytest.mark.timeout(1_800)])])
 def test_a_process_that_has_just_started_recalls_although_the_machine_is_busy(started: Started, starts: int) -> None:
     """`adk run` with one question: the first turn includes loading the model, with more work than cores beside it."""
@@ -210,6 +214,7 @@ async def test_a_uri_is_refused_by_what_is_wrong_with_it_also_when_adk_makes_the
     await made.close()
 
 
+@pytest.mark.process
 def test_two_processes_with_forty_turns_each_lose_and_double_nothing_although_one_flushes_and_closes_nothing(
     tmp_path: Path,
 ) -> None:
@@ -242,6 +247,7 @@ async def turns_and_close(path: Path) -> None:
     await runner.memory_service.close()
 
 
+@pytest.mark.process
 def test_without_google_adk_the_adapter_says_what_to_install_and_the_core_works() -> None:
     code = "import sys; sys.modules['google.adk'] = None; import memory_core; memory_core.Memory; import memory_adk"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)

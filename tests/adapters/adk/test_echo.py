@@ -73,15 +73,16 @@ async def test_the_tools_find_it_every_time(
     memory: Memory, name: str, recall: RecallOptions | None, asked: Sequence[str]
 ) -> None:
     service, plugin, told = MemoryService(memory, recall=recall), MemoryPlugin(recall=False), len(list(facts()))
-    queries = [(name, {"query": question if n % 2 else "favourite tea"}) for n, question in enumerate(asked)]
-    model = ScriptedLlm(script=["Noted."] * told + [step for query in queries for step in (query, ANSWER)])
+    queries = [question if n % 2 else "favourite tea" for n, question in enumerate(asked)]
+    calls = [(name, {"query": query}) for query in queries]
+    model = ScriptedLlm(script=["Noted."] * told + [step for call in calls for step in (call, ANSWER)])
     tools = (load_memory_tool, MemoryToolset(recall=recall))
     async with runner_of(service, model, *tools, plugins=[plugin]) as runner:
         await tell(runner, plugin, service)
         for n, question in enumerate(asked):
             await ask(runner, question, user_id="ann", session_id=f"asking {n}")
             await stored(plugin, service)
-            assert_shown(results(name, model.requests[-1]), question)
+            assert_shown(results(name, model.requests[-1]), queries[n])
 
 
 async def test_preload_memory_shows_it_every_time(service: MemoryService) -> None:

@@ -115,6 +115,7 @@ root_agent = LlmAgent(name="helper", model=model, tools=tools)
 """
 
 
+@pytest.mark.process
 @needs_eval
 @pytest.mark.slow
 def test_adk_eval_reaches_a_memory_through_the_toolset(tmp_path: Path) -> None:

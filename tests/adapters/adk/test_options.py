@@ -18,6 +18,7 @@ from memory_adk import MemoryPlugin, MemoryService, MemoryToolset
 from memory_adk.testing import ScriptedLlm, ask, prompt
 from memory_core import BoundMemory, Draft, EmbeddingError, Memory, RecallOptions, Where
 from memory_core.embedding.hashing import HashingEmbedder
+from memory_core.storage.shared import refusals
 from tests.adapters.adk.agents import ANN, APP, entry_of, found, runner_of, said_event, session_with, text_of, texts
 
 SEARCH = "search_past_conversations"
@@ -151,7 +152,11 @@ class Unwilling(HashingEmbedder):
         return await super().embed_documents(texts)
 
 
-async def test_settled_returns_when_everything_stored_has_a_vector(tmp_path: Path) -> None:
+async def test_settled_returns_when_everything_stored_has_a_vector(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(refusals, "FIRST_PAUSE_SECONDS", 0.01)  # else a refused text is tried again after a minute
+    monkeypatch.setattr(refusals, "LONGEST_PAUSE_SECONDS", 0.01)
     embedder = Unwilling()
     async with Memory(tmp_path / "m.db", embedder=embedder) as memory:
         service = MemoryService(memory)

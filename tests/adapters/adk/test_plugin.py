@@ -15,6 +15,8 @@ import pytest
 from google.adk.agents import LlmAgent, RunConfig, SequentialAgent
 from google.adk.agents._streaming_mode import StreamingMode
 from google.adk.apps import App
+from google.adk.events.event import Event
+from google.adk.events.event_actions import EventActions
 from google.adk.models.llm_request import LlmRequest
 from google.adk.models.llm_response import LlmResponse
 from google.adk.runners import Runner
@@ -23,7 +25,7 @@ from google.adk.tools.agent_tool import AgentTool
 from google.adk.tools.function_tool import FunctionTool
 from google.adk.tools.load_memory_tool import load_memory_tool
 
-from memory_adk import MemoryPlugin, MemoryService, MemoryToolset
+from memory_adk import CapturePolicy, MemoryPlugin, MemoryService, MemoryToolset
 from memory_adk.testing import ScriptedLlm, ask, prompt, user_says
 from memory_core import BoundMemory, Hit, Memory, Scope, StoreUnavailableError
 from memory_core.embedding.hashing import HashingEmbedder
@@ -79,7 +81,7 @@ async def test_no_thread_is_left_of_a_runner_and_its_service(tmp_path: Path) -> 
     # The workers of an event loop's own pool are ended by Python itself, and the core loop goes on for the process.
     ours = [thread for thread in working if not thread.name.startswith("asyncio_") and thread.name != "memory-core"]
     for thread in ours:
-        thread.join(10)
+        thread.join(300)
     assert [thread.name for thread in ours if thread.is_alive()] == []
 
 
@@ -290,6 +292,62 @@ async def test_what_was_rewound_is_forgotten_at_the_next_turn(service: MemorySer
     assert await texts(service, "passphrase xyzzy") == []
 
 
+@pytest.mark.parametrize("restarted", [False, True])
+async def test_what_was_rewound_is_forgotten_at_the_next_turn_whatever_was_appended_in_between(
+    memory: Memory,
+    restarted: bool,  # noqa: FBT001
+) -> None:
+    service, plugin = MemoryService(memory), MemoryPlugin(recall=False)
+    sessions = InMemorySessionService()
+    model = ScriptedLlm(script=["Noted.", "Noted, xyzzy.", "Fine.", "Fine."])
+
+    def runner_with(plugin: MemoryPlugin) -> Runner:
+        app = App(name=APP, root_agent=LlmAgent(name="helper", model=model), plugins=[plugin])
+        return Runner(app=app, session_service=sessions, memory_service=service, auto_create_session=True)
+
+    runner = runner_with(plugin)
+    await ask(runner, "I drink tea", user_id=ANN, session_id="s1")
+    await ask(runner, "my passphrase is xyzzy", user_id=ANN, session_id="s1")
+    await plugin.flush()
+    undone = (await session_of(runner, ANN, "s1")).events[2].invocation_id
+    await runner.rewind_async(user_id=ANN, session_id="s1", rewind_before_invocation_id=undone)
+    for state in ({"lang": "de"}, {"lang": "en"}):  # as ADK's PATCH of a session does
+        changed = Event(author="user", invocation_id="patch", actions=EventActions(state_delta=state))
+        await sessions.append_event(await session_of(runner, ANN, "s1"), changed)
+    if restarted:
+        plugin = MemoryPlugin(recall=False)
+        runner = runner_with(plugin)
+    await ask(runner, "the weather is nice", user_id=ANN, session_id="s1")
+    await plugin.flush()
+    assert await stored(memory) == ["I drink tea", "Noted.", "the weather is nice", "Fine."]
+    await ask(runner, "it is", user_id=ANN, session_id="s1")
+    await runner.close()
+    assert len(await stored(memory)) == 6
+
+
+async def test_a_rewind_to_a_turn_that_was_not_stored_leaves_the_turns_before_it(memory: Memory) -> None:
+    policy = CapturePolicy(keep=lambda event: "private" not in str(event.content))
+    model, plugin = ScriptedLlm(script=["Noted.", "private", "Fine."]), MemoryPlugin(capture=policy, recall=False)
+    async with runner_of(MemoryService(memory), model, plugins=[plugin]) as runner:
+        await ask(runner, "I drink tea", user_id=ANN, session_id="s1")
+        await ask(runner, "this is private", user_id=ANN, session_id="s1")
+        undone = (await session_of(runner, ANN, "s1")).events[2].invocation_id
+        await runner.rewind_async(user_id=ANN, session_id="s1", rewind_before_invocation_id=undone)
+        await ask(runner, "the weather is nice", user_id=ANN, session_id="s1")
+    assert await stored(memory) == ["I drink tea", "Noted.", "the weather is nice", "Fine."]
+
+
+async def test_a_blocked_turn_is_not_stored_when_its_session_is_written_again(memory: Memory) -> None:
+    model, plugin = ScriptedLlm(script=["Noted.", "Noted.", "Fine."]), MemoryPlugin(recall=False)
+    async with runner_of(MemoryService(memory), model, plugins=[plugin, Guard("guard")]) as runner:
+        for text in ("I drink tea", "attack", "my passphrase is xyzzy"):
+            await ask(runner, text, user_id=ANN, session_id="s1")
+        undone = (await session_of(runner, ANN, "s1")).events[-1].invocation_id
+        await runner.rewind_async(user_id=ANN, session_id="s1", rewind_before_invocation_id=undone)
+        await ask(runner, "the weather is nice", user_id=ANN, session_id="s1")
+    assert await stored(memory) == ["I drink tea", "Noted.", "the weather is nice", "Fine."]
+
+
 async def test_an_unusable_store_costs_one_log_line_and_not_the_answer(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -444,7 +502,7 @@ async def test_a_plugin_can_recall_without_capturing(service: MemoryService, mem
 async def test_a_store_that_falls_far_behind_slows_the_turns_down_and_loses_none(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("memory_adk.capture.MAX_PENDING", 1)
+    monkeypatch.setattr("memory_adk.writes.MAX_PENDING", 1)
     async with Memory(tmp_path / "m.db", embedder=None) as memory:
         model = ScriptedLlm(script=["one", "two"])
         async with runner_of(MemoryService(memory), model, plugins=[MemoryPlugin(recall=False)]) as runner:

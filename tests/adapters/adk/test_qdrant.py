@@ -13,7 +13,7 @@ from memory_adk import MemoryPlugin, MemoryService, memory_service
 from memory_adk.radbot import QdrantMemoryService, create_enhanced_memory_agent
 from memory_adk.testing import ScriptedLlm, ask, prompt
 from memory_core import Memory, QdrantStore
-from memory_core.loop import on_core
+from memory_core.concurrency.loop import on_core
 from memory_core.storage.mirror import MirroredStore
 from memory_core.storage.qdrant.settings import Patience, Server
 from tests.adapters.adk.agents import ANN, APP, answering, found, runner_of, said_event, session_with, texts

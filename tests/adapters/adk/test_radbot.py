@@ -19,7 +19,7 @@ from memory_adk.radbot import (
 from memory_adk.testing import ScriptedLlm, prompt
 from memory_core import InvalidInputError, Memory, WrongThreadError
 from tests.adapters.adk.agents import ANN, Guard, entry_of, said_event, session_with, texts
-from tests.storage.qdrant.loopback import Loopback
+from tests.storage.qdrant.loopback import HOST, Loopback
 
 
 @pytest.fixture
@@ -196,7 +196,7 @@ def test_the_environment_chooses_the_embedding_model_and_a_typing_error_chooses_
 def test_a_service_connects_at_its_first_use_to_what_its_arguments_name(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("QDRANT_URL", "http://127.0.0.2:1")
     with Loopback() as server:
-        service = QdrantMemoryService("c", host="127.0.0.2", port=server.http_port)
+        service = QdrantMemoryService("c", host=HOST, port=server.http_port)
         service.add_memory(text="Ann sails", user_id=ANN)
         assert {name for name in server.engine.created if name.startswith("c")}
         asyncio.run(service.close())

@@ -29,7 +29,7 @@ from memory_adk.radbot import (
 from memory_adk.testing import ScriptedLlm, prompt
 from memory_core import Memory
 from tests.adapters.adk.agents import ANN, said_event, session_with
-from tests.storage.qdrant.loopback import Loopback
+from tests.storage.qdrant.loopback import HOST, Loopback
 
 MEMORY_TRIGGERS = [
     "we designed", "we built", "our plan for", "achieved together", "this setup for", "memory goal:",
@@ -98,14 +98,14 @@ def test_a_url_names_the_server(server: Loopback) -> None:
 
 
 def test_a_host_and_a_port_name_the_server(server: Loopback) -> None:
-    service = QdrantMemoryService("by_host", host="127.0.0.2", port=server.http_port)
+    service = QdrantMemoryService("by_host", host=HOST, port=server.http_port)
     service.add_memory(text="Ann sails", user_id=ANN)
     assert any(name.startswith("by_host") for name in server.engine.created)
     asyncio.run(service.close())
 
 
 def test_the_environment_names_the_server(server: Loopback, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("QDRANT_HOST", "127.0.0.2")
+    monkeypatch.setenv("QDRANT_HOST", HOST)
     monkeypatch.setenv("QDRANT_PORT", str(server.http_port))
     service = QdrantMemoryService("by_environment")
     service.add_memory(text="Ann sails", user_id=ANN)

@@ -491,3 +491,11 @@ async def test_a_model_that_computes_does_not_stop_the_callers_event_loop(tmp_pa
             await asyncio.sleep(0)
         embedder.may_end.set()
         assert await search == ["Ann sails"]
+
+
+async def test_authors_who_choose_the_same_event_id_keep_their_own_messages(service: MemoryService) -> None:
+    for _ in range(2):
+        for author in ("user", "helper"):
+            event = said_event(f"{author} says tea", author=author, id="1")
+            await service.add_session_to_memory(session_with(event))
+    assert sorted(await texts(service, "tea")) == ["helper says tea", "user says tea"]

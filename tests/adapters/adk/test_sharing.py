@@ -165,6 +165,7 @@ asyncio.run(main())
 """
 
 
+@pytest.mark.process
 async def test_a_withdrawn_grant_is_gone_at_the_next_call_in_every_process(memory: Memory, tmp_path: Path) -> None:
     grants = tmp_path / "grants.json"
     grants.write_text(json.dumps([ANN]))

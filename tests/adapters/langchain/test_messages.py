@@ -24,8 +24,9 @@ from langchain_core.messages import (
 from langchain_core.prompt_values import ChatPromptValue
 
 from memory_core import BoundMemory, Draft, InvalidInputError, Memory, run_sync
-from memory_core.draft_to_record import complete
-from memory_core.models import Scope, utc_now
+from memory_core.models import Scope
+from memory_core.records.draft_to_record import complete
+from memory_core.values.times import utc_now
 from memory_langchain import CallScope, MemoryChatMessageHistory
 from memory_langchain.messages import jsonable, key_of_message, searchable_text, to_draft, to_message, to_messages
 

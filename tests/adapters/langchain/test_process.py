@@ -46,10 +46,12 @@ def loaded(code: str) -> set[str]:
     return set(done.stdout.split())
 
 
+@pytest.mark.process
 def test_importing_the_package_loads_no_framework() -> None:
     assert not {"langchain_core", "langchain", "langgraph", "pydantic", "numpy"} & loaded("import memory_langchain")
 
 
+@pytest.mark.process
 def test_chains_retrievers_and_tools_load_langchains_core_only() -> None:
     names = "MemoryChatMessageHistory, MemoryRetriever, memory_tools, with_memory"
     modules = loaded(f"from memory_langchain import {names}")
@@ -68,6 +70,7 @@ def test_a_name_that_is_not_there_is_an_attribute_error() -> None:
         _ = memory_langchain.nothing
 
 
+@pytest.mark.process
 def test_a_missing_framework_is_named_with_the_way_to_install_it() -> None:
     code = """
 import sys
@@ -95,6 +98,7 @@ def test_everything_can_be_imported_with_all_extras() -> None:
     assert not hasattr(memory_langchain, "nothing")
 
 
+@pytest.mark.process
 @pytest.mark.parametrize(
     ("missing", "lost"),
     [  # `langgraph` without its store is any folder of that name
@@ -120,6 +124,7 @@ except AttributeError as error:
     assert (done.returncode, done.stderr) == (0, "")
 
 
+@pytest.mark.process
 def test_a_script_that_closes_nothing_ends_and_loses_nothing(tmp_path: Path) -> None:
     path = tmp_path / "memory.db"
     done = python(TALK, str(path))
@@ -129,6 +134,7 @@ def test_a_script_that_closes_nothing_ends_and_loses_nothing(tmp_path: Path) -> 
     assert [message.text for message in messages] == ["Which tea?", "green"] * 2
 
 
+@pytest.mark.process
 def test_a_loop_that_ends_in_the_middle_of_a_stream_leaves_no_task_behind(tmp_path: Path) -> None:
     code = """
 import asyncio, sys
@@ -153,6 +159,7 @@ asyncio.run(main())
     assert [message.text for message in messages] == ["go"]
 
 
+@pytest.mark.process
 def test_a_forked_child_is_told_to_open_the_memory_itself(tmp_path: Path) -> None:
     code = """
 import os, sys, warnings

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from langchain_core.runnables import RunnableConfig
 from pydantic import BaseModel
+from starlette.authentication import UnauthenticatedUser
 
 from memory_core import BoundMemory, Memory, ScopeError
 from memory_langchain import ScopeResolver
@@ -121,8 +122,63 @@ def test_an_authenticated_user_without_a_name_is_not_taken_for_whom_the_call_nam
             ScopeResolver(open_handle).resolve(config(langgraph_auth_user=unknown, user_id="bob"))
     numbered = SimpleNamespace(identity=7)
     assert ScopeResolver(open_handle).resolve(config(langgraph_auth_user=numbered, user_id="7")).user == "7"
-    for nobody in (None, {"identity": ""}):
-        assert ScopeResolver(open_handle).resolve(config(langgraph_auth_user=nobody, user_id="bob")).user == "bob"
+
+
+NOBODY = pytest.mark.parametrize("nobody", [None, UnauthenticatedUser()])
+"""What LangGraph's server without authentication puts into the configuration of a run, depending on its version."""
+
+
+@NOBODY
+def test_without_authentication_a_call_may_name_the_user(open_handle: BoundMemory, nobody: object) -> None:
+    open_server = config(langgraph_auth_user=nobody, langgraph_auth_user_id="", user_id="bob")
+    assert ScopeResolver(open_handle).resolve(open_server).user == "bob"
+    assert ScopeResolver(open_handle, "me").resolve(open_server).user == "bob"
+
+
+@NOBODY
+def test_without_authentication_the_empty_user_of_the_server_leaves_the_one_that_the_developer_named(
+    open_handle: BoundMemory, ann: BoundMemory, nobody: object
+) -> None:
+    of_server = config(langgraph_auth_user=nobody, langgraph_auth_user_id="", user_id="", thread_id="t")
+    assert ScopeResolver(open_handle, "me").resolve(of_server).user == "me"
+    assert ScopeResolver(ann).resolve(of_server).user == "ann"
+    assert ScopeResolver(lambda user, _: ann, "ann").resolve(of_server).user == "ann"
+    with pytest.raises(ScopeError, match="user_id must be a non-empty string, not ''"):
+        ScopeResolver(open_handle).resolve(of_server)
+
+
+@pytest.mark.parametrize("value", [" ", None, 0.5])
+def test_of_a_server_only_the_empty_text_counts_as_no_user(ann: BoundMemory, value: object) -> None:
+    with pytest.raises(ScopeError, match="user_id must be"):
+        ScopeResolver(ann).resolve(config(langgraph_auth_user=None, user_id=value))
+
+
+def test_an_empty_user_that_no_server_has_set_is_an_error(ann: BoundMemory) -> None:
+    for call in (config(user_id=""), config(langgraph_auth_user_id="", user_id="")):
+        with pytest.raises(ScopeError, match="user_id must be"):
+            ScopeResolver(ann).resolve(call)
+    server = config(langgraph_auth_user=None, user_id="")
+    with pytest.raises(ScopeError, match="user_id must be"):
+        ScopeResolver(ann).resolve(server, context=Context(""))
+
+
+@pytest.mark.parametrize("user", [{"identity": ""}, SimpleNamespace(identity="", is_authenticated=False)])
+@pytest.mark.parametrize("named", [{}, {"user_id": ""}, {"user_id": "bob"}])
+def test_with_authentication_an_empty_user_is_an_error_whoever_else_is_named(
+    open_handle: BoundMemory, ann: BoundMemory, user: object, named: dict[str, object]
+) -> None:
+    for resolver in (ScopeResolver(open_handle), ScopeResolver(open_handle, "me"), ScopeResolver(ann)):
+        with pytest.raises(ScopeError, match="the identity of the authenticated user"):
+            resolver.resolve(config(langgraph_auth_user=user, langgraph_auth_user_id="", **named))
+
+
+def test_a_user_whose_name_is_all_that_the_server_passes_on_is_authenticated(open_handle: BoundMemory) -> None:
+    scheduled = {"langgraph_auth_user": None, "langgraph_auth_user_id": "ann"}
+    assert ScopeResolver(open_handle, "ann").resolve(config(**scheduled)).user == "ann"
+    with pytest.raises(ScopeError, match="authenticated as 'ann'"):
+        ScopeResolver(open_handle).resolve(config(**scheduled, user_id="bob"))
+    with pytest.raises(ScopeError, match="user_id must be"):
+        ScopeResolver(open_handle, "ann").resolve(config(**scheduled, user_id=""))
 
 
 def test_a_memory_without_a_handle_stands_for_the_default_app(memory: Memory) -> None:

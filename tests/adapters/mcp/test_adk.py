@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
+import pytest
 from calling import ENVIRONMENT, http_server
 from google.adk.agents import LlmAgent
 from google.adk.runners import InMemoryRunner
@@ -18,6 +19,8 @@ from mcp import StdioServerParameters
 
 from memory_adk.testing import ScriptedLlm, user_says
 from memory_core import Memory
+
+pytestmark = pytest.mark.process
 
 Connection = StdioConnectionParams | SseConnectionParams | StreamableHTTPConnectionParams
 

@@ -197,6 +197,7 @@ LONGEST: dict[str, Any] = {
 }
 
 
+@pytest.mark.process
 @pytest.mark.torture
 @pytest.mark.timeout(600)
 async def test_a_search_beside_a_client_with_the_longest_queries_takes_less_than_50_ms(tmp_path: Path) -> None:

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
 import io
 import json
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
-from calling import in_process
+from calling import ENVIRONMENT, in_process
 
-from memory_core import BoundMemory, InvalidInputError, Memory
+from memory_core import BoundMemory, InvalidInputError, Memory, SharedMemory
+from memory_core.adapting import MAX_TEXT_CHARS
 from memory_mcp import run_hook
 from memory_mcp.__main__ import main
 
@@ -151,3 +155,149 @@ async def test_the_tools_remember_a_conversation_once_and_recall_from_all_of_the
     async with in_process(memory.bind(app="demo", user="bob")) as bob:
         assert await bob.ok("memory_recall", query="spare key") == {"block": "", "ids": []}
         assert await bob.text("memory_recall", query="spare key") == "Nothing is remembered about this."
+
+
+def line(number: int, text: str, role: str = "user", **more: object) -> bytes:
+    return json.dumps(
+        {"type": role, "uuid": f"n{number}", **more, "message": {"role": role, "content": text}}, ensure_ascii=False
+    ).encode()
+
+
+def written(folder: Path, *lines: bytes) -> Path:
+    file = folder / "transcript.jsonl"
+    file.write_bytes(b"".join(one + b"\n" for one in lines))
+    return file
+
+
+async def test_the_running_conversation_is_not_recalled_into_its_own_prompt(ann: BoundMemory) -> None:
+    for session, place in (("s1", "Lisbon"), ("s2", "Porto")):
+        said = [{"role": "user", "content": f"My sister Clara lives in {place}"}]
+        await run_hook(ann, json.dumps({"session_id": session, "messages": said}))
+    fact = await ann.add("My sister Clara lives with a dog")
+    asked = {"hook_event_name": "UserPromptSubmit", "prompt": "Where does my sister Clara live?"}
+    blocks = {name: await run_hook(ann, json.dumps({**asked, "session_id": name})) for name in ("s1", "s2", "s3")}
+    assert [("Lisbon" in block, "Porto" in block) for block in blocks.values()] == [
+        (False, True),
+        (True, False),
+        (True, True),
+    ]
+    assert all(fact.text in block for block in blocks.values())
+    without_session = await run_hook(ann, json.dumps(asked))
+    assert "Lisbon" in without_session
+    assert "Porto" in without_session
+
+
+async def test_a_session_of_the_same_name_in_a_shared_space_is_recalled(ann: BoundMemory, memory: Memory) -> None:
+    team = memory.bind(app="demo", user="team")
+    for handle, key in ((ann, "brass"), (team, "steel")):
+        await handle.remember([("user", f"The {key} key opens the boathouse")], session="s1")
+    asked = {"session_id": "s1", "prompt": "Which key opens the boathouse?"}
+    block = await run_hook(SharedMemory(ann, {"team": team}), json.dumps(asked))
+    assert ("steel" in block, "brass" in block) == (True, False)
+
+
+async def test_a_broken_line_costs_only_its_own_message(
+    ann: BoundMemory, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """As left by a client that died while it wrote, or that is writing just now."""
+    half = b'{"type":"user","uuid":"n9","message":{"role":"user","content":"half a thou'
+    file = written(tmp_path, line(1, "I row"), half, b"[]", line(2, "I swim"), b"\xff\xfe", half + line(3, "I run"))
+    file.write_bytes(file.read_bytes() + half)
+    await run_hook(ann, stop(file))
+    assert await texts(ann) == ["I row", "I swim", "I run"]
+    (warning,) = caplog.messages
+    assert warning.startswith("lines of the transcript that are not JSON objects were skipped: 5")
+    assert "thou" not in warning
+    file.write_bytes(file.read_bytes() + b'ght"}}\n')
+    await run_hook(ann, stop(file))
+    assert await texts(ann) == ["I row", "I swim", "I run", "half a thought"]
+
+
+async def test_a_message_that_cannot_be_stored_as_it_is_does_not_stop_the_others(
+    ann: BoundMemory, tmp_path: Path
+) -> None:
+    odd = json.dumps({"type": "user", "uuid": "n3", "message": {"role": "user", "content": "half an emoji \ud83d"}})
+    file = written(
+        tmp_path,
+        line(1, "I row", timestamp="0001-01-01T00:00:00+14:00"),
+        line(2, "x" * (MAX_TEXT_CHARS + 5)),
+        odd.encode(),
+        line(4, "I swim", uuid="u" * 1_000),
+        line(5, "zero\0byte", timestamp="yesterday"),
+    )
+    for _ in range(2):
+        await run_hook(ann, stop(file))
+    said = await texts(ann)
+    assert sorted(said)[:3] == ["I row", "I swim", "half an emoji ?"]
+    assert [len(text) for text in said if text.startswith("x")] == [MAX_TEXT_CHARS]
+    assert len(said) == 5
+
+
+async def test_a_file_that_is_no_transcript_is_refused(ann: BoundMemory, tmp_path: Path) -> None:
+    with pytest.raises(InvalidInputError, match="no line"):
+        await run_hook(ann, stop(written(tmp_path, b"This is a letter.", b"Kind regards")))
+    assert await run_hook(ann, stop(written(tmp_path))) == ""
+
+
+@pytest.mark.parametrize("has_ids", [True, False])
+async def test_a_turn_of_any_length_is_remembered_from_its_beginning(
+    ann: BoundMemory, tmp_path: Path, *, has_ids: bool
+) -> None:
+    said = [("user", "The staging vault is called Heron")]
+    said += [("assistant", f"Step {number}: I edit file {number}") for number in range(700)]
+    lines = [line(number, text, role) for number, (role, text) in enumerate(said)]
+    if not has_ids:
+        lines = [one.replace(b'"uuid"', b'"other"') for one in lines]
+    for _ in range(2):
+        await run_hook(ann, stop(written(tmp_path, *lines)))
+    found = (await ann.list(order="oldest", limit=1_000)).records
+    assert [record.text for record in found] == [text for _, text in said]
+    later = await run_hook(ann, json.dumps({"session_id": "s2", "prompt": "What is the staging vault called?"}))
+    assert "Heron" in later
+
+
+@pytest.mark.process
+async def test_a_hook_that_is_stopped_in_a_long_conversation_keeps_what_it_has_done(
+    tmp_path: Path,
+) -> None:
+    """The client stops it after a minute, and a first conversation may take longer than that."""
+    db, file = tmp_path / "hook.db", written(tmp_path, *(line(n, f"Step {n}: I edit file {n}") for n in range(3_000)))
+    command = [sys.executable, "-m", "memory_mcp", "hook", "--db", str(db), "--user", "ann"]
+    hook = await asyncio.create_subprocess_exec(*command, stdin=subprocess.PIPE, env=ENVIRONMENT)
+    assert hook.stdin is not None
+    hook.stdin.write(stop(file).encode())
+    hook.stdin.close()
+    kept = 0
+    while not kept:
+        kept = await count_in(db)
+    hook.terminate()
+    assert await hook.wait() == 0
+    assert kept <= await count_in(db) < 3_000
+
+
+async def count_in(db: Path) -> int:
+    async with Memory(db, embedder=None) as memory:
+        return (await memory.bind(user="ann").stats()).records
+
+
+@pytest.mark.process
+def test_a_hook_imports_no_server(tmp_path: Path) -> None:
+    command = [sys.executable, "-X", "importtime", "-m", "memory_mcp", "hook", "--db", str(tmp_path / "hook.db")]
+    event = json.dumps({"prompt": "Who has the key?"})
+    done = subprocess.run(
+        [*command, "--user", "ann"], input=event, capture_output=True, text=True, check=True, env=ENVIRONMENT
+    )
+    imported = {row.rpartition("|")[2].strip().partition(".")[0] for row in done.stderr.splitlines()}
+    assert {"memory_core", "numpy"} <= imported
+    assert not imported & {"mcp", "mcp_types", "uvicorn", "starlette", "pydantic", "anyio", "httpx2"}
+
+
+@pytest.mark.process
+def test_a_hook_reads_and_writes_utf_8_whatever_the_locale_is(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "memory_mcp", "hook", "--db", str(tmp_path / "hook.db"), "--user", "ann"]
+    environment = {**ENVIRONMENT, "PYTHONIOENCODING": "latin-1"}
+    said = {"session_id": "s1", "messages": [{"role": "user", "content": "Clara lives in Łódź 🚣"}]}
+    for event in (said, {"session_id": "s2", "prompt": "Where does Clara live?"}):
+        sent = json.dumps(event, ensure_ascii=False).encode()
+        done = subprocess.run(command, input=sent, capture_output=True, check=True, env=environment)
+    assert "Łódź 🚣" in done.stdout.decode()

@@ -130,6 +130,7 @@ async def test_each_token_has_its_own_grants_and_a_withdrawn_one_is_gone_at_once
         assert await seen(bob) == {OTHERS: None, TEAM: "team", "Tea at four": "team"}
 
 
+@pytest.mark.process
 async def test_the_command_line_shares_for_reading_or_for_writing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -67,7 +67,7 @@ async def test_what_supersedes_a_memory_takes_its_metadata_and_its_place(ann: Bo
 async def test_what_is_deleted_is_gone_and_can_be_stored_again(ann: BoundMemory) -> None:
     async with in_process(ann) as call:
         memory_id = await call.store("Ann lives in Oslo")
-        assert await call.ok("memory_delete", id=memory_id) == {"id": memory_id, "deleted": True}
+        assert await call.ok("memory_delete", id=memory_id) == {"id": memory_id, "deleted": True, "filesClean": True}
         assert await call.found("home") == []
         assert "there is no memory" in await call.refused("memory_delete", id=memory_id)
         assert "there is no memory" in await call.refused("memory_history", id=memory_id)
@@ -216,7 +216,9 @@ async def test_the_prompt_primes_with_what_is_known_as_data(ann: BoundMemory) ->
         assert by_importance.startswith("<remembered-data>")
         assert by_importance.index("peanuts") < by_importance.index("rows")
         by_topic = await primed(topic="On which days does Ann row?")
-        assert "rows" in by_topic.splitlines()[2]  # the first memory, after the two lines that open the block
+        assert (
+            "rows" in by_topic.splitlines()[3]
+        )  # the first memory, after the two lines that open the block and its date
         assert await primed(topic="What is the capital of Peru?") == "Nothing is remembered about this yet."
 
 

@@ -18,6 +18,7 @@ from memory_mcp.__main__ import main
 TRANSPORTS = ("stdio", "http")
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("transport", TRANSPORTS)
 async def test_every_tool_resource_and_prompt_works_over_the_transport(transport: str, tmp_path: Path) -> None:
     async with connected(transport, tmp_path / "memory.db") as call:
@@ -38,6 +39,7 @@ async def test_every_tool_resource_and_prompt_works_over_the_transport(transport
         assert "must not be blank" in await call.refused("memory_search", query=" ")
 
 
+@pytest.mark.process
 async def test_processes_and_clients_share_one_file(tmp_path: Path) -> None:
     db = tmp_path / "memory.db"
     async with AsyncExitStack() as stack:
@@ -53,6 +55,7 @@ async def test_processes_and_clients_share_one_file(tmp_path: Path) -> None:
         assert (await memory.bind(app="demo", user="bob").stats()).records == 0
 
 
+@pytest.mark.process
 async def test_what_a_killed_server_acknowledged_is_there_for_the_next(tmp_path: Path) -> None:
     db = tmp_path / "memory.db"
     command = [sys.executable, "-m", "memory_mcp", "--db", str(db), "--app", "demo", "--user", "ann", "--http", "0"]
@@ -93,6 +96,7 @@ async def test_progress_of_a_batch_is_reported_to_who_asks_for_it(ann: BoundMemo
     assert reports == [(0, 100), (100, 100)]
 
 
+@pytest.mark.process
 async def test_a_client_that_goes_away_in_the_middle_leaves_nothing_half_done(tmp_path: Path) -> None:
     db = tmp_path / "memory.db"
     async with http_server(db, "--user", "ann") as url:

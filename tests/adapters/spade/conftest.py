@@ -46,10 +46,11 @@ muc_room_locking = false
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark the tests whose agents talk through a server: `pytest -m xmpp`."""
+    """Mark the tests whose agents talk through a server, which is a process: `pytest -m xmpp`."""
     for item in items:
         if isinstance(item, pytest.Function) and "server" in item.fixturenames and "spade" in item.path.parts:
             item.add_marker("xmpp")
+            item.add_marker("process")
 
 
 class ProsodyServer(XmppServer):
@@ -85,7 +86,7 @@ def server(request: pytest.FixtureRequest) -> Iterator[XmppServer]:
 
 _names = itertools.count(1)
 
-TASKS_END_SECONDS = 10
+TASKS_END_SECONDS = 300
 """How long what agents have begun may take to end after they were stopped."""
 
 Start = Callable[[Agent], Awaitable[None]]

@@ -413,6 +413,7 @@ asyncio.run(main(sys.argv[1], sys.argv[2], int(sys.argv[3])))
 """
 
 
+@pytest.mark.process
 @pytest.mark.slow  # five interpreters
 def test_four_processes_write_at_once_and_a_killed_fifth_loses_nothing_it_acknowledged(tmp_path: Path) -> None:
     """Stock answers a good part of such writes with `database is locked`."""

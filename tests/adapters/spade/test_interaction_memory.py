@@ -252,6 +252,7 @@ def test_a_full_disk_is_an_error_and_leaves_the_old_file(tmp_path: Path, monkeyp
         assert list(tmp_path.glob("*.tmp")) == []
 
 
+@pytest.mark.process
 def test_a_file_size_limit_of_the_system_loses_nothing_that_was_acknowledged(tmp_path: Path) -> None:
     def limited() -> None:
         resource.setrlimit(resource.RLIMIT_FSIZE, (4_096, 4_096))
@@ -280,12 +281,13 @@ for number in range(int(sys.argv[3])):
 """
 
 
+@pytest.mark.process
 def test_two_processes_lose_nothing_of_each_other(tmp_path: Path) -> None:
     """Stock keeps 200 of these 400."""
     commands = [[sys.executable, "-c", WRITER, str(tmp_path), str(name), "200"] for name in range(2)]
     running = [subprocess.Popen(command, stdout=subprocess.DEVNULL) for command in commands]
     for process in running:
-        assert process.wait(60) == 0
+        assert process.wait(300) == 0
     notes = AgentInteractionMemory(AGENT, tmp_path)
     for name in range(2):
         assert notes.get_information(f"c{name}") == [f"note {number}" for number in range(200)]
@@ -321,6 +323,7 @@ for number in range(rounds):
 """
 
 
+@pytest.mark.process
 def test_fifty_killed_writers_lose_nothing_they_acknowledged(tmp_path: Path) -> None:
     """Two at a time write to one file, at first replaced as a whole, later with a journal."""
     for make, rounds in ((lambda folder: None, 12), (large, 13)):

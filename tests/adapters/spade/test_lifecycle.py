@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import runpy
 import signal
 import subprocess
@@ -23,7 +24,8 @@ from spade_pubsub import PubSubMixin
 from memory_core import ClosedError, Memory, NotAStoreError
 from memory_spade import MemoryBehaviour, MemoryLLMAgent, MemoryMixin, llm
 from memory_spade.testing.peer import Peer
-from memory_spade.testing.xmpp import XmppServer
+from memory_spade.testing.provider import ScriptedProvider
+from memory_spade.testing.xmpp import XmppServer, xmpp_server
 
 Start = Callable[[Agent], Awaitable[None]]
 Jid = Callable[[str], str]
@@ -168,6 +170,29 @@ class First(MemoryMixin, PubSubMixin, Agent): ...
 class Second(PubSubMixin, MemoryMixin, Agent): ...
 
 
+@pytest.mark.usefixtures("container")
+async def test_after_a_crash_of_the_server_another_agent_goes_on_with_the_memory(
+    provider: ScriptedProvider, memory: Memory
+) -> None:
+    async with xmpp_server() as server:
+        lost = MemoryLLMAgent(server.jid("bot"), "pw", provider, memory=memory)
+        ann = Peer(server.jid("ann"))
+        await server.start(lost)
+        await server.start(ann)
+        await ann.ask(server.jid("bot"), "STORE tea", thread="t1")
+        assert lost.client is not None
+        connected = lost.client.disconnected
+        assert server.process_group is not None
+        os.killpg(server.process_group, signal.SIGKILL)
+        await connected
+        assert lost.is_alive()  # although it hears nothing any more
+    async with xmpp_server() as server:
+        bot, ann = MemoryLLMAgent(server.jid("bot"), "pw", provider, memory=memory), Peer(server.jid("ann"))
+        await server.start(bot)
+        await server.start(ann)
+        assert "tea" in str((await ann.ask(server.jid("bot"), "SEARCH tea", thread="t1")).body)
+
+
 @pytest.mark.parametrize("agent_class", [First, Second])
 @pytest.mark.parametrize("server", ["pyjabber"], indirect=True)  # which one makes no difference
 async def test_spade_pubsub_works_on_either_side_of_the_mixin(
@@ -248,6 +273,7 @@ def run(code: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, timeout=60)
 
 
+@pytest.mark.process
 def test_the_mixin_loads_spade_only_and_the_package_not_even_that() -> None:
     done = run(
         "import sys, memory_spade\n"
@@ -260,6 +286,7 @@ def test_the_mixin_loads_spade_only_and_the_package_not_even_that() -> None:
     assert done.returncode == 0, done.stderr
 
 
+@pytest.mark.process
 @pytest.mark.parametrize(
     ("missing", "name", "extra"),
     [("spade", "MemoryMixin", "spade"), ("spade_llm", "MemoryLLMAgent", "spade-llm")],

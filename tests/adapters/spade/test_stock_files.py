@@ -186,6 +186,7 @@ def test_a_take_over_that_is_interrupted_begins_anew(tmp_path: Path, monkeypatch
     assert len(kept_copies(tmp_path)) == 1
 
 
+@pytest.mark.process
 async def test_processes_that_start_together_take_a_database_over_once(tmp_path: Path) -> None:
     await stock_database(tmp_path)
     context = multiprocessing.get_context("spawn")
@@ -193,7 +194,7 @@ async def test_processes_that_start_together_take_a_database_over_once(tmp_path:
     for process in started:
         process.start()
     for process in started:
-        process.join(60)
+        process.join(300)
     assert [process.exitcode for process in started] == [0, 0, 0]
     assert len(kept_copies(tmp_path)) == 1
     assert len(rows(tmp_path / FILE)) == 2
@@ -207,6 +208,7 @@ print(json.dumps([names, db.execute("SELECT * FROM agent_memories ORDER BY conte
 """
 
 
+@pytest.mark.process
 async def test_any_sqlite_reader_sees_the_documented_table(tmp_path: Path) -> None:
     memory = AgentBaseMemory(AGENT, tmp_path)
     first = await memory.store_memory("first", "fact", context="why", confidence=0.5)

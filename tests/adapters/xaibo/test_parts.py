@@ -161,6 +161,7 @@ async def test_an_index_does_what_xaibos_does(tmp_path: Path) -> None:
     await index.close()
 
 
+@pytest.mark.process
 async def test_an_index_is_the_same_in_another_process(tmp_path: Path) -> None:
     folder = {"storage_dir": str(tmp_path)}
     index = VectorIndex(folder)

@@ -78,9 +78,7 @@ def real_loopback(real_engine: EdgeEngine) -> Iterator[Loopback]:
 
 @pytest.fixture
 def loopback(_loopback: Loopback) -> Loopback:
-    _loopback.on_loop(_loopback.engine.reset)
-    if not _loopback.is_up:  # a test left it stopped
-        _loopback.start()
+    _loopback.restore()
     return _loopback
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import gzip
 import json
+import os
 import re
 import threading
 from collections.abc import Callable, Coroutine
@@ -18,8 +19,10 @@ from qdrant_client import models
 from tests.storage.qdrant.engine import LATE_SECONDS, VERSION, Call, Decide, Engine, Fault, no_faults
 from tests.storage.qdrant.services import make_server
 
-HOST = "127.0.0.2"
-"""Not 127.0.0.1, for which the client opens a connection for each request."""
+HOST = f"127.0.0.{2 + int(os.environ.get('PYTEST_XDIST_WORKER', 'gw0').removeprefix('gw'))}"
+"""Not 127.0.0.1, for which the client opens a connection for each request.
+
+Each worker has its own address, so that nobody takes the ports of a server that is down for a moment."""
 
 _WORTH_PACKING = 1_000
 _TURNS_TO_SERVE = 5
@@ -57,6 +60,7 @@ class Loopback:
         self.grpc_port = 0
         self._http: asyncio.Server | None = None
         self._grpc: Any = None
+        self._was_down = False
         self.sent_bytes = 0
         """Of all answers over HTTP, packed."""
         self.targets: list[str] = []
@@ -77,9 +81,17 @@ class Loopback:
     def url(self) -> str:
         return f"http://{HOST}:{self.http_port}"
 
-    @property
-    def is_up(self) -> bool:
-        return self._http is not None
+    def restore(self) -> None:
+        """Empty it and end its faults; listen on new ports if it has been down.
+
+        A process shares what gRPC knows of an address: after a refused connection, its next clients wait, too.
+        """
+        self.on_loop(self.engine.reset)
+        if self._was_down:
+            self.stop()
+            self.http_port = self.grpc_port = 0
+            self.start()
+            self._was_down = False
 
     def start(self) -> None:
         """Listen, on the ports of the last time."""
@@ -87,6 +99,7 @@ class Loopback:
 
     def stop(self) -> None:
         """Cut all connections and stop listening; the data stays."""
+        self._was_down = True
         self._run(self._stop())
 
     def fail(self, decide: Decide = no_faults) -> None:

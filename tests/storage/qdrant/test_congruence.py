@@ -115,7 +115,7 @@ class Life:
 
 
 def wait_until_paid(*handles: BoundMemory) -> None:
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + 300
     while any(run_sync(handle.stats).vectors_pending for handle in handles):
         assert time.monotonic() < deadline
         time.sleep(0.01)

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from memory_core import BoundMemory, Draft, Memory, Patch, StorageError, Where, run_sync
-from memory_core.loop import on_core
+from memory_core.concurrency.loop import on_core
 from memory_core.storage.qdrant import erasing
 from memory_core.storage.qdrant.owners import LIFE
 from memory_core.testing import Ticks

@@ -14,13 +14,15 @@ from typing import Any
 import pytest
 
 from memory_core import Memory, run_sync
-from memory_core.models import utc_now
 from memory_core.storage.qdrant.owners import LIFE
 from memory_core.testing import Ticks
 from memory_core.testing.base import everything
+from memory_core.values.times import utc_now
 from tests.storage.qdrant.edge_engine import EdgeEngine
 from tests.storage.qdrant.killed_writer import OWNERS, Truth, opened, run
 from tests.storage.qdrant.loopback import Loopback
+
+pytestmark = pytest.mark.process
 
 KILLS = 3
 MANY_KILLS = 200

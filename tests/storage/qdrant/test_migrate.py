@@ -26,7 +26,7 @@ from memory_core import (
     run_sync,
 )
 from memory_core.app.main import FAILED, main
-from memory_core.loop import on_core
+from memory_core.concurrency.loop import on_core
 from memory_core.storage.qdrant.store import QdrantStore
 from memory_core.storage.shared.transfer import Copyable, checksum
 from memory_core.testing import Ticks
@@ -210,6 +210,7 @@ def kill_moves(loopback: Loopback, arguments: Sequence[str], kill_at: Callable[[
     loopback.fail()
 
 
+@pytest.mark.process
 @pytest.mark.slow
 @pytest.mark.timeout(RECORDS / 25 + 120)
 def test_a_move_that_was_killed_five_times_ends_with_equal_checksums(

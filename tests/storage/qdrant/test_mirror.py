@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from memory_core import Draft, InvalidInputError, Memory, Patch, StorageError, Where, run_sync
-from memory_core.loop import on_core
+from memory_core.concurrency.loop import on_core
 from memory_core.storage import mirror
 from memory_core.storage.mirror import MirroredStore
 from memory_core.storage.qdrant.settings import Server

@@ -24,7 +24,7 @@ def test_other_texts_get_their_vectors(connect: Open, loopback: Loopback) -> Non
     ann, bob = memory.bind(user="ann"), memory.bind(user="bob")
     run_sync(ann.add_many, [f"forbidden {n}" for n in range(9)], embed="later")
     run_sync(bob.add_many, [f"Bob's memory {n}" for n in range(5)], embed="later")
-    run_sync(settled, bob, timeout=20)
+    run_sync(settled, bob, timeout=300)
     assert len(pending(loopback)) == run_sync(ann.stats).vectors_pending == 9
 
 
@@ -49,6 +49,6 @@ def test_another_embedder_does_not_wait_for_what_the_one_before_refused(connect:
     ann, bob = memory.bind(user="ann"), memory.bind(user="bob")
     run_sync(ann.add, "forbidden", embed="later")
     run_sync(bob.add, "allowed", embed="later")
-    run_sync(settled, bob, timeout=20)
+    run_sync(settled, bob, timeout=300)
     run_sync(memory.reembed, WordEmbedder("other"))
     settle(loopback)

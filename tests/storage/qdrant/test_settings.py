@@ -106,6 +106,7 @@ def test_a_store_takes_a_url_a_folder_or_nothing(monkeypatch: pytest.MonkeyPatch
         assert QdrantStore(given, embedder=None)._server.name == name
 
 
+@pytest.mark.process
 def test_without_qdrant_client_one_sentence_says_what_to_install() -> None:
     code = (
         "import sys; sys.modules['qdrant_client'] = None\n"

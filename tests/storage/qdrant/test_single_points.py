@@ -11,8 +11,8 @@ import pytest
 from qdrant_client.http.models import QueryResponse
 
 from memory_core import Draft, FingerprintError, InvalidInputError, Link, Scope, StorageError, Where, run_sync
+from memory_core.concurrency.loop import on_core
 from memory_core.embedding.hashing import HashingEmbedder
-from memory_core.loop import on_core
 from memory_core.models import Relation
 from memory_core.storage.qdrant import background
 from memory_core.storage.qdrant.client import models

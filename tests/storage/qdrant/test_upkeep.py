@@ -38,7 +38,7 @@ def test_a_bank_compresses_on_a_server_and_goes_on_with_another_connection(conne
 
 def test_maintenance_merges_corrects_and_takes_back_on_a_server(connect: Open) -> None:
     ann, policy = connect().bind(user="ann"), MaintainPolicy(contradictions="supersede")
-    for day, text in enumerate(("I live in Oslo", "The kettle is big", "the kettle is large.", "I moved to Bergen")):
+    for day, text in enumerate(("I live in Oslo", "The kettle is big", "the kettle is big.", "I moved to Bergen")):
         run_sync(ann.add, fact(text, day))
     done = run_sync(maintain, ann, policy)
     left = run_sync(ann.list, order="oldest").records
@@ -47,5 +47,6 @@ def test_maintenance_merges_corrects_and_takes_back_on_a_server(connect: Open) -
     assert run_sync(maintain, ann, policy) == Maintenance()
     assert run_sync(undo_maintenance, ann, done) == ()
     assert len(run_sync(ann.list).records) == 4
+    assert run_sync(maintain, ann, policy) == Maintenance()
     again = run_sync(ann.add, fact("I live in OSLO", 9), on_duplicate="refuse")
     assert again.text == "I live in Oslo"

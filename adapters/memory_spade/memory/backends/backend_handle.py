@@ -23,6 +23,7 @@ from memory_core.adapting import Mode, Order, complete, with_context, without_co
 from memory_spade import files
 from memory_spade.memory.agent_base_memory import AgentBaseMemory
 from memory_spade.memory.backends.base import MemoryEntry
+from memory_spade.memory.backends.records import context_of
 from memory_spade.memory.checks import CATEGORIES
 from memory_spade.memory.exceptions import MemorySearchError, foreign
 
@@ -49,8 +50,7 @@ class BackendHandle:
                 f"a MemoryBackend keeps {', '.join(CATEGORIES)}, not a {draft.kind!r}; to remember messages, too, give "
                 "the agent memory="
             )
-        noted = draft.data.get("context")
-        context = noted if isinstance(noted, str) else None
+        context = context_of(draft)
         content = without_context(draft.text, context)
         memory_id = await self._kept.store_memory(content, draft.kind, context, draft.confidence)
         return complete(replace(draft, id=memory_id), self._scope, utc_now())

@@ -7,12 +7,10 @@ import logging
 from collections.abc import Awaitable, Callable, Sequence
 from concurrent.futures import Future
 from dataclasses import replace
-from datetime import UTC
 from typing import Any, Final
 
 from memory_core import (
     BoundMemory,
-    Draft,
     Json,
     MemoryCoreError,
     MemoryRecord,
@@ -22,9 +20,10 @@ from memory_core import (
     Where,
     utc_now,
 )
-from memory_core.adapting import core_loop, cut_query, reason_for_log, with_context, without_context
+from memory_core.adapting import core_loop, cut_query, reason_for_log, with_context
 from memory_spade import files
 from memory_spade.memory.backends.base import MemoryBackend, MemoryEntry
+from memory_spade.memory.backends.records import draft_of, entry_of
 from memory_spade.memory.checks import CATEGORIES, checked_category, checked_content
 from memory_spade.memory.exceptions import (
     MemoryBackendError,
@@ -75,15 +74,9 @@ class HandleBackend(MemoryBackend):
     async def store_memory(self, entry: MemoryEntry) -> str:
         """See `MemoryBackend`; raises `MemoryStorageError`, also if the id is already in use."""
         with reported_as(MemoryStorageError):
-            draft = Draft(
-                with_context(checked_content(entry.content), entry.context),
-                kind=checked_category(entry.category, MemoryStorageError),
-                data={} if entry.context is None else {"context": entry.context},
-                confidence=entry.confidence,
-                occurred_at=entry.created_at.astimezone(UTC),
-                id=entry.id,
-                agent=self._agent_id,
-            )
+            checked_content(entry.content)
+            checked_category(entry.category, MemoryStorageError)
+            draft = draft_of(entry, self._agent_id)
             return (await self._handle().add(draft)).id
 
     async def search_memories(
@@ -185,19 +178,7 @@ class HandleBackend(MemoryBackend):
         return [self._entry(record) for record in counted]
 
     def _entry(self, record: MemoryRecord) -> MemoryEntry:
-        noted = record.data.get("context")
-        context = noted if isinstance(noted, str) else None
-        return MemoryEntry(
-            id=record.id,
-            agent_id=self._agent_id,
-            category=record.kind,
-            content=without_context(record.text, context),
-            context=context,
-            confidence=record.confidence,
-            created_at=record.occurred_at,
-            last_accessed=record.accessed_at or record.created_at,
-            access_count=record.access_count,
-        )
+        return entry_of(record, self._agent_id, MemoryEntry)
 
 
 def _of(category: str | None) -> Where:

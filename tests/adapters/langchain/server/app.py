@@ -53,3 +53,7 @@ agent = create_agent(
     ScriptedChatModel(script=lambda prompt: "green"),
     middleware=[MemoryMiddleware(Memory(os.environ["MEMORY_FILE"], embedder=None).bind(app="dev"))],
 )
+personal = create_agent(
+    ScriptedChatModel(script=lambda prompt: "green"),
+    middleware=[MemoryMiddleware(Memory(os.environ["MEMORY_FILE"], embedder=None).bind(app="dev"), user_id="me")],
+)

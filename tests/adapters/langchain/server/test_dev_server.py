@@ -22,6 +22,7 @@ from memory_core import Memory
 from memory_langchain import MemoryChatMessageHistory, MemoryStore
 
 pytestmark = [
+    pytest.mark.process,
     pytest.mark.slow,
     pytest.mark.skipif(
         find_spec("langgraph_cli") is None or find_spec("langgraph_api") is None,
@@ -30,8 +31,9 @@ pytestmark = [
 ]
 
 HERE = Path(__file__).parent
-STARTUP_SECONDS = 60
-GRAPHS = {name: f"./app.py:{name}" for name in ("graph", "blocking", "agent")}
+STARTUP_SECONDS = 300
+GRAPHS = {name: f"./app.py:{name}" for name in ("graph", "blocking", "agent", "personal")}
+ASKED = {"messages": [{"role": "user", "content": "Which tea?"}]}
 
 
 class Server:
@@ -40,23 +42,26 @@ class Server:
     def __init__(self, port: int) -> None:
         self._base = f"http://127.0.0.1:{port}"
 
-    def call(self, method: str, path: str, body: object = None) -> Any:
+    def call(self, method: str, path: str, body: object = None, *, user: str = "") -> Any:
         data = None if body is None else json.dumps(body).encode()
-        headers = {"Content-Type": "application/json"}
+        headers = {"Content-Type": "application/json", "X-User": user}
         request = urllib.request.Request(self._base + path, data, headers, method=method)
         with urllib.request.urlopen(request, timeout=60) as response:
             return json.loads(response.read() or b"null")
 
-    def run(self, graph: str, given: object, **configurable: str) -> Any:
+    def run(self, graph: str, given: object, *, user: str = "", **configurable: str) -> Any:
         body = {"assistant_id": graph, "input": given, "config": {"configurable": configurable}}
-        return self.call("POST", "/runs/wait", body)
+        return self.call("POST", "/runs/wait", body, user=user)
 
 
 @contextlib.contextmanager
-def serving(folder: Path, store: str, *options: str, **environment: str) -> Iterator[Server]:
+def serving(folder: Path, store: str, *options: str, signing_in: bool = False, **environment: str) -> Iterator[Server]:
     """The server until the block ends; what it logged is shown when a test fails."""
-    (folder / "app.py").write_text((HERE / "app.py").read_text())
-    config = {"dependencies": ["."], "graphs": GRAPHS, "store": {"path": f"./app.py:{store}"}}
+    for name in ("app.py", "signing_in.py"):
+        (folder / name).write_text((HERE / name).read_text())
+    config: dict[str, Any] = {"dependencies": ["."], "graphs": GRAPHS, "store": {"path": f"./app.py:{store}"}}
+    if signing_in:
+        config["auth"] = {"path": "./signing_in.py:auth"}
     (folder / "langgraph.json").write_text(json.dumps(config))
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
@@ -82,7 +87,7 @@ def serving(folder: Path, store: str, *options: str, **environment: str) -> Iter
         yield server
     finally:
         process.terminate()
-        process.wait(30)
+        process.wait(300)
 
 
 def wait_for(server: Server, process: subprocess.Popen[bytes]) -> None:
@@ -102,8 +107,9 @@ def check(server: Server) -> None:
     found = server.call("POST", "/store/items/search", {"namespace_prefix": ["users"], "query": "jasmine"})
     assert [item["value"] for item in found["items"]] == [{"text": "jasmine tea"}, {"text": "oolong tea"}]
     server.call("PUT", "/store/items", {"namespace": ["users", "bob"], "key": "k", "value": {"text": "milk"}})
-    asked = {"messages": [{"role": "user", "content": "Which tea?"}]}
-    assert server.run("agent", asked, user_id="ann", session_id="monday")["messages"][-1]["content"] == "green"
+    assert server.run("agent", ASKED, user_id="ann", session_id="monday")["messages"][-1]["content"] == "green"
+    assert server.run("personal", ASKED, session_id="mine")["messages"][-1]["content"] == "green"
+    assert "ScopeError" in str(server.run("agent", ASKED, session_id="monday"))
 
 
 def check_kept(folder: Path) -> None:
@@ -111,6 +117,8 @@ def check_kept(folder: Path) -> None:
         store = MemoryStore(memory.bind(app="dev", user="everyone"), mode="lexical")
         assert sorted(item.key for item in store.search(())) == ["jasmine tea", "k", "oolong tea"]
         history = MemoryChatMessageHistory(memory.bind(app="dev", user="ann"), "monday")
+        assert [message.text for message in history.messages] == ["Which tea?", "green"]
+        history = MemoryChatMessageHistory(memory.bind(app="dev", user="me"), "mine")
         assert [message.text for message in history.messages] == ["Which tea?", "green"]
 
 
@@ -126,3 +134,14 @@ def test_with_a_loop_for_each_run_they_share_one_file(tmp_path: Path) -> None:
         check(server)
         assert server.run("blocking", {}) == {"found": []}
     check_kept(tmp_path)
+
+
+def test_where_clients_sign_in_nobody_without_a_name_reaches_a_memory(tmp_path: Path) -> None:
+    with serving(tmp_path, "store", signing_in=True) as server:
+        assert server.run("agent", ASKED, user="ann", session_id="monday")["messages"][-1]["content"] == "green"
+        for graph, named in (("agent", {}), ("personal", {}), ("agent", {"user_id": "ann"})):
+            assert "identity of the authenticated user" in str(server.run(graph, ASKED, session_id="monday", **named))
+        assert "ScopeError" in str(server.run("agent", ASKED, user="bob", user_id="ann", session_id="monday"))
+    with Memory(tmp_path / "memory.db", embedder=None) as memory:
+        history = MemoryChatMessageHistory(memory.bind(app="dev", user="ann"), "monday")
+        assert [message.text for message in history.messages] == ["Which tea?", "green"]

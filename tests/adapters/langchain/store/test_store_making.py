@@ -162,7 +162,7 @@ async def test_the_async_store_stops_its_sweeper_without_blocking_the_loop(
     monkeypatch.setattr(BoundMemory, "sweep", sweep)
     await store.start_ttl_sweeper(0.0001)
     await asyncio.to_thread(sweeping.wait)
-    stopped = asyncio.create_task(store.stop_ttl_sweeper(timeout=30))
+    stopped = asyncio.create_task(store.stop_ttl_sweeper(timeout=300))
     await asyncio.sleep(0)
     may_end.set()  # would never be reached if the loop waited for the sweep
     assert await stopped
@@ -177,7 +177,7 @@ def test_a_started_sweeper_can_be_waited_for_and_cancelled(ann: BoundMemory) -> 
     assert store.stop_ttl_sweeper()
     again = store.start_ttl_sweeper()
     assert store.stop_ttl_sweeper()
-    assert again.result(timeout=10) is None
+    assert again.result(timeout=300) is None
 
 
 async def test_a_started_sweeper_of_the_async_store_is_a_task(ann: BoundMemory) -> None:

@@ -5,16 +5,20 @@ from __future__ import annotations
 import asyncio
 import copy
 import threading
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, TypedDict
 
 import pytest
+from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
+from langchain_core.tools import tool
 from langgraph.graph import START, StateGraph
 from langgraph.store.base import BaseStore
 from langgraph.store.memory import InMemoryStore
 
-from memory_core import BoundMemory, Memory
+from memory_core import BoundMemory, InvalidInputError, Memory
 from memory_langchain import MemoryStore
+from memory_langchain.testing import ScriptedChatModel
 
 
 def script(store: BaseStore) -> list[Any]:
@@ -136,3 +140,41 @@ def test_deepagents_files_live_in_it(ann: BoundMemory) -> None:
     assert "jasmine tea" in str(backend.read("/notes.md"))
     backend.edit("/notes.md", "jasmine", "oolong")
     assert "oolong tea" in str(backend.read("/notes.md"))
+
+
+@pytest.mark.parametrize(("text", "times"), [("日本語 ", 240_000), ("word ", 500_000)])
+def test_a_large_result_of_a_tool_becomes_a_file_of_deepagents(ann: BoundMemory, text: str, times: int) -> None:
+    deepagents: Any = pytest.importorskip("deepagents", reason="deepagents is not installed")
+    backends: Any = pytest.importorskip("deepagents.backends")
+
+    @tool
+    def fetch() -> str:
+        """Fetch a page."""
+        return text * times
+
+    def answer(prompt: Sequence[BaseMessage]) -> str | AIMessage:
+        if isinstance(prompt[-1], ToolMessage):
+            return "done"
+        return AIMessage("", tool_calls=[{"name": "fetch", "args": {}, "id": "1"}])
+
+    store = MemoryStore(ann, mode="lexical")
+    backend = backends.StoreBackend(store=store, namespace=lambda _: ("files", "ann"))
+    agent = deepagents.create_deep_agent(
+        model=ScriptedChatModel(script=answer), tools=[fetch], store=store, backend=backend
+    )
+    assert agent.invoke({"messages": [("user", "the page")]})["messages"][-1].text == "done"
+    assert text * times in [item.value["content"] for item in store.search(("files",))]
+    assert store.search(("files",), query=text)
+
+
+def test_of_a_long_item_the_beginning_is_searched_and_all_of_it_comes_back(ann: BoundMemory) -> None:
+    store = MemoryStore(ann, fields=["first", "pages[*]"], mode="lexical")
+    value = {"first": "jasmine", "pages": ["tea " * 200_000, "milk " * 100_000, "oolong " * 100_000, "coffee"]}
+    store.put(("a",), "k", value)
+    item = store.get(("a",), "k")
+    assert item is not None
+    assert item.value == value
+    assert [found.key for found in store.search(("a",), query="jasmine milk")] == ["k"]
+    with pytest.raises(InvalidInputError, match=r"data has .* bytes as JSON"):
+        store.put(("a",), "k", {"text": "x" * 5_000_000})
+    assert store.get(("a",), "k") == item

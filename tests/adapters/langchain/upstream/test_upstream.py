@@ -38,6 +38,7 @@ POSTGRES_BETTER = {
 OTHER_DISTANCES = re.compile(r"l2|inner_product")
 
 pytestmark = [
+    pytest.mark.process,
     pytest.mark.slow,
     pytest.mark.skipif(find_spec("pytest_mock") is None, reason="LangGraph's tests need pytest-mock"),
 ]

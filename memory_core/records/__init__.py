@@ -1,0 +1,1 @@
+"""Records from what callers give: completed drafts, patches, corrections."""

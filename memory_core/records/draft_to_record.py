@@ -1,0 +1,380 @@
+"""Turning a caller's draft into a complete, valid record: pure functions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import fields, replace
+from datetime import datetime
+from typing import Any, Final, TypeVar, cast
+
+from memory_core.errors import ConflictError, InvalidInputError, ScopeError
+from memory_core.models import (
+    PASSAGE_END,
+    RELATIONS,
+    ROLES,
+    STATES,
+    TIERS,
+    Draft,
+    Json,
+    Link,
+    MemoryRecord,
+    OpenRecord,
+    Patch,
+    Role,
+    Scope,
+    Tier,
+    sealed,
+)
+from memory_core.values.checks import (
+    check_key,
+    check_listed,
+    check_size,
+    check_text,
+    check_texts,
+    check_time,
+    check_unit,
+    shown,
+)
+from memory_core.values.ids import new_id
+from memory_core.values.json_checks import check_json, least_bytes
+from memory_core.values.json_text import is_same_json
+from memory_core.values.limits import MAX_DATA_BYTES, MAX_LINKS, MAX_LISTED, MAX_PASSAGES, MAX_TAGS, MAX_TEXT_CHARS
+from memory_core.values.long_texts import is_long as texts_are_long
+from memory_core.values.times import utc_now
+from memory_core.values.unset import UNSET
+
+T = TypeVar("T")
+
+TIER_OF_KIND: Final[Mapping[str, Tier]] = {
+    "message": "raw",
+    "conversation_turn": "raw",
+    "user_query": "raw",
+    "note": "raw",
+    "step": "raw",
+    "fact": "high",
+    "important_fact": "high",
+    "important_information": "high",
+    "preference": "high",
+    "capability": "high",
+    "summary": "summary",
+    "consolidated": "summary",
+}
+"""The level of detail of each kind; a kind that is not listed is `medium`."""
+
+LONG_BATCH: Final = 50
+"""Maximum number of drafts completed on the loop, which takes about a millisecond."""
+LONG_DATA_BYTES: Final = 10_000
+"""Maximum size of `data` that is still checked on the loop."""
+
+
+def complete(draft: Draft | str, scope: Scope, now: datetime) -> MemoryRecord:
+    """The record that `draft` becomes when it is written through `scope` at `now`.
+
+    Raises:
+        InvalidInputError: A field cannot be stored; the message names it.
+        ScopeError: The draft names a provenance key other than the one the scope is bound to.
+    """
+    draft = as_draft(draft)
+    user = scope.user
+    if user is None:
+        raise ScopeError("this handle leaves the user open; bind one first: handle.bind(user=...)")
+    text, data = _content(_text(_with_passages(draft)), check_data(draft.data))
+    kind = check_key("kind", draft.kind)
+    record = OpenRecord(
+        id=new_id() if draft.id is None else check_key("id", draft.id),
+        text=text,
+        role=_role(draft.role),
+        kind=kind,
+        tier=_tier(draft.tier, kind),
+        author=_optional_key("author", draft.author),
+        data=data,
+        tags=_tags(draft.tags),
+        importance=check_unit("importance", draft.importance),
+        confidence=check_unit("confidence", draft.confidence),
+        emotion=_optional_key("emotion", draft.emotion),
+        created_at=now,
+        updated_at=now,
+        accessed_at=None,
+        occurred_at=now if draft.occurred_at is None else check_time("occurred_at", draft.occurred_at),
+        access_count=0,
+        expires_at=_optional_time("expires_at", draft.expires_at),
+        valid_from=_optional_time("valid_from", draft.valid_from),
+        valid_to=_optional_time("valid_to", draft.valid_to),
+        state="active",
+        source_key=_optional_key("source_key", draft.source_key),
+        rev=1,
+        version=1,
+        app=scope.app,
+        user=user,
+        agent=_provenance("agent", draft.agent, scope.agent),
+        session=_provenance("session", draft.session, scope.session),
+        collection=_provenance("collection", draft.collection, scope.collection),
+        links=check_links(draft.links),
+    )
+    return sealed(record)
+
+
+def check_draft(draft: Draft) -> Draft:
+    """Return the draft if it could be stored, so that an importer can detect a bad line before it writes a batch.
+
+    Raises:
+        InvalidInputError: A field cannot be stored; the message names it.
+    """
+    complete(draft, Scope(app="nobody", user="nobody"), utc_now())
+    return draft
+
+
+def complete_all(drafts: Iterable[Draft | str], scope: Scope, now: datetime) -> list[MemoryRecord]:
+    """`complete` for each draft; an error names the index of the draft, counted from 0."""
+    records: list[MemoryRecord] = []
+    for position, draft in enumerate(drafts):
+        try:
+            records.append(complete(draft, scope, now))
+        except InvalidInputError as error:
+            raise type(error)(f"draft {position}: {error}") from error
+    return records
+
+
+def complete_items(
+    drafts: Iterable[Draft | str], remove: Collection[str], scope: Scope, now: datetime
+) -> tuple[list[MemoryRecord], list[str]]:
+    """The records of `complete_all`, each with a source key, and the checked source keys to remove."""
+    records = complete_all(drafts, scope, now)
+    for position, record in enumerate(records):
+        if record.source_key is None:
+            raise InvalidInputError(f"draft {position} has no source_key; put_many needs one for each draft")
+    gone = list(check_texts("remove", remove))
+    both = sorted({record.source_key or "" for record in records} & set(gone))
+    if both:
+        raise InvalidInputError(f"source key {both[0]!r} is both put and removed in one call; choose one")
+    return records, gone
+
+
+def check_expiries(expiries: object) -> dict[str, datetime | None]:
+    """Return the checked mapping of ids to the moments when their records expire."""
+    if not isinstance(expiries, Mapping):
+        raise InvalidInputError(f"expiries must be a mapping of ids to moments or None, not {shown(expiries)}")
+    given = cast("Mapping[object, object]", expiries)
+    check_size("expiries", len(given), MAX_LISTED, "ids", "postpone some of them at a time")
+    return {check_listed("the ids", id): _optional_time("expires_at", moment) for id, moment in given.items()}  # noqa: A001
+
+
+def patched(record: MemoryRecord, patch: Patch, now: datetime) -> MemoryRecord:
+    """`record` with the patch applied; the same object when the patch changes nothing.
+
+    A new text increments `rev`. A new kind also sets its tier unless the patch names one.
+    """
+    changes: dict[str, Any] = {}  # by field name; each value has passed the check of its field
+    for item in fields(_patch(patch)):
+        value = getattr(patch, item.name)
+        if value is not UNSET:
+            changes[item.name] = _CHECKS[item.name](value)
+    if "kind" in changes and "tier" not in changes and record.tier == _tier(None, record.kind):
+        changes["tier"] = _tier(None, str(changes["kind"]))
+    if "data" in changes and is_same_json(changes["data"], record.data):
+        del changes["data"]
+    changes = {name: value for name, value in changes.items() if name == "data" or getattr(record, name) != value}
+    if not changes:
+        return record
+    if "text" in changes:
+        changes["rev"] = record.rev + 1
+    changed = replace(record, updated_at=now, version=record.version + 1, **changes)
+    _content(changed.text, changed.data)
+    return changed
+
+
+def check_version(value: object) -> int | None:
+    """Return `value` if it can be the version of a record, or if it is `None`."""
+    if value is None or (isinstance(value, int) and not isinstance(value, bool)):
+        return value
+    raise InvalidInputError(f"expected_version must be the version of a record, a whole number, not {shown(value)}")
+
+
+def insist_on_version(record: MemoryRecord, expected: int | None) -> None:
+    """Refuse to change a record that has changed since its caller read it; `None` accepts any version.
+
+    Raises:
+        ConflictError: The record has another version.
+    """
+    if expected is not None and record.version != expected:
+        raise ConflictError(
+            f"the memory {record.id!r} has version {record.version} now, not {expected}; read it again, apply your "
+            "change again, and update with that version"
+        )
+
+
+def as_draft(given: object) -> Draft:
+    """Return the caller's entry as a draft: it is a draft or a bare text."""
+    if isinstance(given, str):
+        return Draft(text=given)
+    if not isinstance(given, Draft):
+        raise InvalidInputError(f"a memory is a text or a Draft, such as Draft('tea', kind='fact'), not {shown(given)}")
+    return given
+
+
+def as_list(given: object) -> list[Draft | str]:
+    """Return the caller's entries as a list; `complete_all` checks each entry."""
+    wrong = given  # not narrowed by the next line, which leaves type checkers with half a type
+    if isinstance(given, str | Draft | Mapping) or not isinstance(given, Iterable):
+        raise InvalidInputError(f"add_many takes a list of drafts and texts, not {shown(wrong)}; add takes one")
+    return list(cast("Iterable[Draft | str]", given))
+
+
+def _patch(given: object) -> Patch:
+    if not isinstance(given, Patch):
+        raise InvalidInputError(f"changes must be a Patch, such as Patch(text='tea'), not {shown(given)}")
+    return given
+
+
+def _content(text: str, data: Mapping[str, Json]) -> tuple[str, Mapping[str, Json]]:
+    if not text.strip() and not data:
+        raise InvalidInputError(f"nothing to remember: the text is empty ({shown(text)}) and there is no data")
+    return text, data
+
+
+def _with_passages(draft: Draft) -> object:
+    """The text and the passages of a draft as one text, for `_text` to check."""
+    given = cast("object", draft.passages)
+    if given == ():
+        return draft.text
+    if isinstance(given, str) or not isinstance(given, Sequence):
+        raise InvalidInputError(f"passages must be a sequence of texts, not {shown(given)}")
+    parts = [
+        check_text("text", draft.text),
+        *(check_text("a passage", part) for part in cast("Sequence[object]", given)),
+    ]
+    check_size("a record", len(parts) - 1, MAX_PASSAGES, "passages", "split it into several records")
+    return PASSAGE_END.join(parts if parts[0] else parts[1:])
+
+
+def _text(value: object) -> str:
+    if isinstance(value, str):
+        check_size("text", len(value), MAX_TEXT_CHARS, "characters", "split it into several records")
+    return check_text("text", value)
+
+
+def _role(value: object) -> Role | None:
+    if value is not None and value not in ROLES:
+        raise InvalidInputError(f"role must be one of {', '.join(ROLES)}, or None, not {shown(value)}")
+    return value
+
+
+def _tier(value: object, kind: str) -> Tier:
+    if value is None:
+        return TIER_OF_KIND.get(kind, "medium")
+    if value not in TIERS:
+        raise InvalidInputError(f"tier must be one of {', '.join(TIERS)}, not {shown(value)}")
+    return value
+
+
+def _state(value: object) -> str:
+    if value not in STATES:
+        raise InvalidInputError(f"state must be one of {', '.join(STATES)}, not {shown(value)}")
+    return value
+
+
+def check_data(value: object) -> Mapping[str, Json]:
+    """Return a copy of `value` if it is a JSON object that would come back unchanged."""
+    if value == {}:  # before the type check, which takes longer
+        return {}
+    if not isinstance(value, Mapping):
+        raise InvalidInputError(f"data must be a JSON object, not {shown(value)}")
+    data, _ = check_json("data", cast("Mapping[str, Json]", value), MAX_DATA_BYTES)
+    return cast("dict[str, Json]", data)
+
+
+def is_long(entries: Sequence[object]) -> bool:
+    """Whether completing these drafts would block a loop for more than about a millisecond."""
+    return len(entries) > LONG_BATCH or any(_has_long_data(entry) for entry in entries)
+
+
+def is_long_patch(patch: object) -> bool:
+    """Whether applying the patch would block a loop for more than about a millisecond."""
+    text = patch.text if isinstance(patch, Patch) else ""
+    return (isinstance(text, str) and texts_are_long(text)) or _has_long_data(patch)
+
+
+def _has_long_data(entry: object) -> bool:
+    if not isinstance(entry, Draft | Patch) or not isinstance(entry.data, Mapping) or not entry.data:
+        return False
+    try:
+        return least_bytes("data", entry.data, LONG_DATA_BYTES) > LONG_DATA_BYTES
+    except InvalidInputError:  # raised again when it is checked
+        return False
+
+
+def _tags(value: object) -> tuple[str, ...]:
+    if value == ():
+        return ()
+    if isinstance(value, str) or not isinstance(value, Sequence):
+        raise InvalidInputError(f"tags must be a sequence of strings, not {shown(value)}")
+    given = cast("Sequence[object]", value)
+    check_size("a record", len(given), MAX_TAGS, "tags", "put the others into data")
+    return tuple(dict.fromkeys(check_key("a tag", tag) for tag in given))
+
+
+def check_links(value: object) -> tuple[Link, ...]:
+    """Return `value` without repetitions if it is a sequence of links."""
+    if value == ():
+        return ()
+    if isinstance(value, str) or not isinstance(value, Sequence):
+        raise InvalidInputError(f"links must be a sequence of Link, not {shown(value)}")
+    given = cast("Sequence[object]", value)
+    check_size("a record", len(given), MAX_LINKS, "links", "link to a record that links to the others")
+    return tuple(dict.fromkeys(_link(item) for item in given))
+
+
+def _link(value: object) -> Link:
+    if not isinstance(value, Link) or value.relation not in RELATIONS:
+        raise InvalidInputError(f"a link is a Link of {', '.join(RELATIONS)} and an id, not {shown(value)}")
+    check_key("the id of a link", value.id)
+    return value
+
+
+def _optional_key(name: str, value: object) -> str | None:
+    return None if value is None else check_key(name, value)
+
+
+def _optional_time(name: str, value: object) -> datetime | None:
+    return None if value is None else check_time(name, value)
+
+
+def _provenance(name: str, given: str | None, bound: str | None) -> str | None:
+    if given is None:
+        return bound
+    if bound is not None and given != bound:
+        raise ScopeError(f"{name} {shown(given)} contradicts the handle, which is bound to {name} {bound!r}")
+    return check_key(name, given)
+
+
+def _key(name: str) -> Callable[[object], str]:
+    return lambda value: check_key(name, value)
+
+
+def _unit(name: str) -> Callable[[object], float]:
+    return lambda value: check_unit(name, value)
+
+
+def or_none(check: Callable[[str, object], T], name: str) -> Callable[[object], T | None]:
+    """The same check for a field that may be `None`."""
+    return lambda value: None if value is None else check(name, value)
+
+
+_CHECKS: Final[Mapping[str, Callable[[object], object]]] = {
+    "text": _text,
+    "role": _role,
+    "kind": _key("kind"),
+    "tier": lambda value: _tier(value, ""),
+    "author": or_none(check_key, "author"),
+    "data": check_data,
+    "tags": _tags,
+    "importance": _unit("importance"),
+    "confidence": _unit("confidence"),
+    "emotion": or_none(check_key, "emotion"),
+    "occurred_at": lambda value: check_time("occurred_at", value),
+    "expires_at": or_none(check_time, "expires_at"),
+    "valid_from": or_none(check_time, "valid_from"),
+    "valid_to": or_none(check_time, "valid_to"),
+    "state": _state,
+    "links": check_links,
+}

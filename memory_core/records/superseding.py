@@ -1,0 +1,95 @@
+"""How a record changes when another one supersedes it: pure functions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime
+
+from memory_core.errors import DuplicateIdError, InvalidInputError, SupersededError
+from memory_core.models import Draft, Link, MemoryRecord
+from memory_core.records.draft_to_record import as_draft, check_links
+
+
+def superseding(old: MemoryRecord, entry: Draft | str, now: datetime) -> Draft:
+    """The draft that supersedes `old`; a bare text takes kind, author, tags and the like from the old record."""
+    if isinstance(entry, str):
+        entry = Draft(
+            entry,
+            role=old.role,
+            kind=old.kind,
+            tier=old.tier,
+            author=old.author,
+            tags=old.tags,
+            importance=old.importance,
+            collection=old.collection,
+        )
+    entry = as_draft(entry)
+    links = (*check_links(entry.links), Link("supersedes", old.id))
+    return replace(entry, links=links, valid_from=now if entry.valid_from is None else entry.valid_from)
+
+
+def insist_on_heir(old: MemoryRecord, known: Sequence[MemoryRecord]) -> None:
+    """Refuse a source key that is known: adding it would update its record, and supersede nothing.
+
+    Raises:
+        DuplicateIdError: The known record is another one than what superseded `old` in an earlier attempt.
+    """
+    for record in known:
+        if old.id not in superseded_by(record):
+            raise DuplicateIdError(
+                f"source key {record.source_key!r} belongs to the memory {record.id!r}, which adding it would update; "
+                f"supersede {old.id!r} under another key or without one"
+            )
+
+
+def retired(old: MemoryRecord, new: MemoryRecord) -> MemoryRecord:
+    """The old record after `new` supersedes it: archived, and valid until `new` becomes valid.
+
+    The same object if it is retired already.
+    """
+    start = new.occurred_at if new.valid_from is None else new.valid_from
+    end = start if old.valid_to is None else min(start, old.valid_to)
+    if (old.state, old.valid_to) == ("archived", end):
+        return old
+    return replace(old, state="archived", valid_to=end, updated_at=new.created_at, version=old.version + 1)
+
+
+def retired_within(records: Sequence[MemoryRecord]) -> list[MemoryRecord]:
+    """The batch, in the same order, with every record retired that another record of the batch supersedes.
+
+    Raises:
+        SupersededError: Two records supersede the same record.
+        InvalidInputError: A record supersedes itself, at once or through others: no read would find any of them.
+    """
+    heirs: dict[str, MemoryRecord] = {}
+    for record in records:
+        for old in superseded_by(record):
+            if old in heirs:
+                raise already_superseded(old)
+            heirs[old] = record
+    _insist_on_ends(heirs)
+    return [retired(record, heirs[record.id]) if record.id in heirs else record for record in records]
+
+
+def _insist_on_ends(heirs: Mapping[str, MemoryRecord]) -> None:
+    """Refuse records that supersede each other in a circle."""
+    known: set[str] = set()
+    for start in heirs:
+        chain, id = set[str](), start  # noqa: A001  (the record's own word)
+        while id in heirs and id not in known:
+            known.add(id)
+            chain.add(id)
+            id = heirs[id].id  # noqa: A001
+        if id in chain:
+            raise InvalidInputError(f"memory {id!r} supersedes itself, so it would never be found; leave out that link")
+
+
+def superseded_by(record: MemoryRecord) -> list[str]:
+    """The ids of the records that this one supersedes."""
+    return [link.id for link in record.links if link.relation == "supersedes"]
+
+
+def already_superseded(id: str) -> SupersededError:  # noqa: A002
+    """The error for a second record that supersedes the same record."""
+    return SupersededError(f"memory {id!r} has been superseded already; supersede its successor, see history({id!r})")

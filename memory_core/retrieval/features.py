@@ -1,0 +1,108 @@
+"""What the ranking knows of a record: its terms, its length, and flags for its kind of turn."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import date
+from functools import lru_cache
+from typing import Final, NamedTuple
+
+from memory_core.concurrency.threads import yield_now
+from memory_core.models import MemoryRecord
+from memory_core.retrieval.analysis import ascii_words, asks, index_terms, terms_of, words
+from memory_core.retrieval.term_hashes import TOGETHER, pack
+from memory_core.retrieval.time_expressions import format_date, has_time_expression, resolve
+
+QUESTION: Final = 1
+"""Flag: the text asks something, so the next turn probably answers it."""
+TIMED: Final = 2
+"""Flag: the text names a time, so it may answer a question that asks when."""
+
+FROM_USER: Final = 4
+"""Flag: the role is `user`."""
+FROM_ASSISTANT: Final = 8
+"""Flag: the role is `assistant`."""
+
+
+class Features(NamedTuple):
+    """The features of a record that the ranking uses."""
+
+    packed: bytes
+    """The terms (`terms_of_record`) in the form of `pack`."""
+    flags: int
+    words: int
+
+
+def features(record: MemoryRecord) -> Features:
+    """Analyse a record."""
+    text = record.text
+    if not text:
+        return Features(b"", 0, 0)
+    if text.isascii() and "_" not in text and (record.author is None or record.author.isascii()):
+        found = ascii_words(text)  # split once for all steps, whose patterns match such words
+        if len(found) > TOGETHER:
+            yield_now()
+        dates = resolve(text, record.occurred_at, found)
+        packed = _packed_head(record.occurred_at.date(), record.author)
+        packed += _packed(found)
+        packed += pack(index_terms(" ".join(dates))) if dates else b""
+        timed = has_time_expression(text, found)
+    else:
+        packed, timed = pack(terms_of_record(record)), has_time_expression(text)
+    return Features(packed, (QUESTION if asks(text) else 0) | (TIMED if timed else 0), words(text))
+
+
+def _packed(words: Sequence[str]) -> bytes:
+    parts: list[bytes] = []
+    for start in range(0, len(words), TOGETHER):
+        if start:
+            yield_now()
+        parts.append(b"".join(map(_packed_words.__getitem__, words[start : start + TOGETHER])))
+    return b"".join(parts)
+
+
+def terms_of_record(record: MemoryRecord) -> list[str]:
+    """The analysed terms in order: date, author, text, and resolved relative dates.
+
+    The date and the author count as part of the text because questions name them (each adds about two points of recall
+    on conversations).
+    """
+    text = record.text
+    head = _head(record.occurred_at, record.author)
+    return index_terms(f"{head} {text} {' '.join(resolve(text, record.occurred_at))}") if text else []
+
+
+def _head(day: date, author: str | None) -> str:
+    return f"{format_date(day)} {author or ''}"
+
+
+@lru_cache(maxsize=256)
+def _packed_head(day: date, author: str | None) -> bytes:
+    """Cached, because a conversation has few dates and authors."""
+    return pack(index_terms(_head(day, author)))
+
+
+class _PackedWords(dict[str, bytes]):
+    """The packed terms of each word that `ascii_words` returns, computed when first needed."""
+
+    _CAPACITY = 65_536
+    _LONGEST = 32
+
+    def __missing__(self, word: str) -> bytes:
+        packed = pack(terms_of((word,)))
+        if len(self) < self._CAPACITY and len(word) <= self._LONGEST:
+            self[word] = packed
+        return packed
+
+
+_packed_words: Final = _PackedWords()
+
+
+def is_turn(kind: str, role: str | None) -> bool:
+    """Whether a record is a turn of its session's conversation; a fact is not, whatever session it came from."""
+    return role is not None or kind == "message"
+
+
+def role_flag(role: str | None) -> int:
+    """The flag of a role, 0 for others."""
+    return {"user": FROM_USER, "assistant": FROM_ASSISTANT}.get(role or "", 0)

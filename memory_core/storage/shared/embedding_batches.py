@@ -1,0 +1,120 @@
+"""Vectors of the texts that a store writes, in batches, checked to be vectors.
+
+An embedder may raise anything, and return anything. Vectors that cannot be computed now are pending; no text is lost.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from bisect import bisect_right
+from collections.abc import Awaitable, Callable, Collection, Sequence
+from itertools import accumulate
+from typing import TYPE_CHECKING, Final
+
+from memory_core.concurrency.loop import is_cancelled
+from memory_core.errors import EmbeddingError, MemoryCoreError, reason_for_log
+from memory_core.protocols import Embedder
+from memory_core.storage.shared.prepared import Prepared
+from memory_core.values.progress import Progress, ProgressCallback
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+
+logger = logging.getLogger(__name__)
+
+TEXTS_AT_ONCE: Final = 256
+"""Texts embedded between two progress reports: enough to keep all cores busy, for a second or less."""
+
+
+def texts_to_embed(text: str, chunks: Sequence[tuple[int, int]]) -> list[str]:
+    """The text to embed for each chunk of a record: its own text only."""
+    return [text[start:stop] for start, stop in chunks]
+
+
+async def embed(embedder: Embedder, texts: Sequence[str]) -> list[bytes]:
+    """The vectors of some texts as float16: half the bytes, and the order of cosines is preserved.
+
+    Raises:
+        EmbeddingError: The embedder failed, or returned invalid vectors, with which every later search would fail.
+    """
+    import numpy as np  # noqa: PLC0415  (only stores that embed need it)
+
+    wanted = (len(texts), embedder.fingerprint.dimensions)
+    vectors = await checked_vectors(embedder, lambda: embedder.embed_documents(texts), wanted)
+    return [row.tobytes() for row in vectors.astype(np.float16)]
+
+
+async def embed_reporting(
+    embedder: Embedder, texts: Sequence[str], ends: Sequence[int], progress: ProgressCallback | None
+) -> list[bytes]:
+    """`embed`, in batches if progress is reported.
+
+    Args:
+        ends: For each record, the number of texts up to and including its last one.
+    """
+    if progress is None:
+        return await embed(embedder, texts)
+    blobs: list[bytes] = []
+    for start in range(0, len(texts), TEXTS_AT_ONCE):
+        blobs += await embed(embedder, texts[start : start + TEXTS_AT_ONCE])
+        progress(Progress(bisect_right(ends, len(blobs)), len(ends)))
+    return blobs
+
+
+async def embed_pieces(
+    embedder: Embedder, texts: Sequence[tuple[str, Sequence[tuple[int, int]]]], progress: ProgressCallback | None = None
+) -> list[list[bytes]]:
+    """The vectors of the pieces of each text, given with them; see `embed_reporting`."""
+    pieces = [texts_to_embed(*one) for one in texts]
+    ends = list(accumulate(map(len, pieces)))
+    flat = [text for some in pieces for text in some]
+    blobs = iter(await embed_reporting(embedder, flat, ends, progress) if flat else ())
+    return [[next(blobs) for _ in some] for some in pieces]
+
+
+async def with_vectors(
+    embedder: Embedder,
+    items: Sequence[Prepared],
+    progress: ProgressCallback | None = None,
+    *,
+    kept: Collection[str] = (),
+) -> list[Prepared]:
+    """The items with vectors, from one call of the embedder; if it fails, the vectors are pending, and no text is lost.
+
+    Args:
+        progress: Called with the number of records whose vectors are computed.
+        kept: The ids of records whose text is stored already, and keeps its vectors.
+    """
+    pieces = [(item.record.text, () if item.record.id in kept else item.chunks) for item in items]
+    try:
+        vectors = await embed_pieces(embedder, pieces, progress)
+    except EmbeddingError as error:
+        logger.warning("%d vectors are pending: %s", sum(len(chunks) for _, chunks in pieces), reason_for_log(error))
+        return list(items)
+    made_by = embedder.fingerprint
+    return [item.embedded(rows, made_by) if rows else item for item, rows in zip(items, vectors, strict=True)]
+
+
+async def checked_vectors(
+    embedder: Embedder, ask: Callable[[], Awaitable[object]], wanted: tuple[int, ...]
+) -> NDArray[np.float32]:
+    """The result of any embedder, checked to be vectors, at unit length."""
+    import numpy as np  # noqa: PLC0415  (only stores that embed need it)
+
+    from memory_core.retrieval.unit_vectors import unit_rows  # noqa: PLC0415
+
+    name = embedder.fingerprint.name
+    try:
+        vectors = np.asarray(await ask(), np.float32)
+    except (MemoryCoreError, GeneratorExit):
+        raise
+    except BaseException as error:  # it may raise anything, and may succeed next time
+        if isinstance(error, asyncio.CancelledError) and is_cancelled():
+            raise
+        raise EmbeddingError(f"{name} failed: {type(error).__name__}: {error}") from error
+    if vectors.shape != wanted or not np.isfinite(vectors).all():
+        raise EmbeddingError(f"{name} returned an array of shape {vectors.shape}; it must be {wanted} and finite")
+    return unit_rows(np.atleast_2d(vectors)).reshape(wanted)

@@ -1,0 +1,70 @@
+"""What becomes of a record when another one has its source key, or when its text changes."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from memory_core.errors import DuplicateIdError
+from memory_core.models import MemoryRecord, Scope
+from memory_core.storage.shared.prepared import Prepared
+from memory_core.values.json_text import is_same_json
+
+
+def insist_on_reach(scope: Scope, record: MemoryRecord) -> None:
+    """Refuse a record outside the scope; source keys are unique within the owner."""
+    for name in ("agent", "session", "collection"):
+        bound = getattr(scope, name)
+        if bound is not None and bound != getattr(record, name):
+            raise DuplicateIdError(
+                f"source key {record.source_key!r} belongs to a record outside {name} {bound!r}; use another key"
+            )
+
+
+def merged(item: Prepared, later: Prepared) -> Prepared:
+    """Merge two records of a batch with the same source key: the later one wins."""
+    record = updated(item.record, later.record)
+    return item if record is item.record else later.again(replace(record, rev=1, version=1))
+
+
+def updated(record: MemoryRecord, later: MemoryRecord) -> MemoryRecord:
+    """The record of a source key, updated from a later version; the same object if nothing differs.
+
+    A later version without a role leaves the role unchanged.
+    """
+    role = later.role or record.role
+    said = (later.text, role, later.author, later.tags)
+    if said == (record.text, record.role, record.author, record.tags) and is_same_json(later.data, record.data):
+        return record
+    return replace(
+        record,
+        text=later.text,
+        role=role,
+        author=later.author,
+        data=later.data,
+        tags=later.tags,
+        rev=record.rev + (record.text != later.text),
+        updated_at=later.updated_at,
+        version=record.version + 1,
+    )
+
+
+def replacing(before: MemoryRecord, after: MemoryRecord) -> MemoryRecord:
+    """The record that a put writes over an existing one: the new one, with the fields that the store keeps."""
+    return replace(
+        after,
+        id=before.id,
+        created_at=before.created_at,
+        accessed_at=before.accessed_at,
+        access_count=before.access_count,
+        rev=before.rev + (before.text != after.text),
+        version=before.version + 1,
+    )
+
+
+def is_searched_differently(before: MemoryRecord, after: MemoryRecord) -> bool:
+    """Whether a search may find the changed record by other words or vectors, or elsewhere among the turns."""
+    return _searched(before) != _searched(after)
+
+
+def _searched(record: MemoryRecord) -> tuple[object, ...]:
+    return record.text, record.author, record.occurred_at, record.session

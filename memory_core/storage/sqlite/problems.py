@@ -1,0 +1,69 @@
+"""Turn errors of SQLite and of the system into errors of this library."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from typing import Protocol, TypeVar
+
+from memory_core.errors import DamagedStoreError, StoreUnavailableError
+from memory_core.storage.sqlite.damage import damaged
+
+T = TypeVar("T")
+
+
+@contextmanager
+def file_problems_explained(what: str) -> Generator[None]:
+    """Turn errors of SQLite and of the system into errors of this library, in one sentence each."""
+    try:
+        yield
+    except sqlite3.IntegrityError:
+        raise
+    except UnicodeDecodeError as error:  # SQLite's message quotes a damaged schema, which sqlite3 cannot decode
+        raise damaged(f"the schema of {what}") from error
+    except (OSError, sqlite3.OperationalError) as error:
+        if isinstance(error, sqlite3.Error) and is_undecodable(error):
+            raise damaged(f"text in {what}") from error
+        raise StoreUnavailableError(f"{what} cannot be used: {error}") from error
+    except sqlite3.DatabaseError as error:
+        raise DamagedStoreError(f"{what} is damaged ({error}); restore it from a backup") from error
+
+
+class Reading(Protocol):
+    """Runs work that reads."""
+
+    def __call__(self, work: Callable[[sqlite3.Connection], T], db: sqlite3.Connection) -> T:
+        """Run it and return its result."""
+        ...
+
+
+def reading(work: Callable[[sqlite3.Connection], T], db: sqlite3.Connection) -> T:
+    """Run `work`; if it meets text that is not UTF-8, find the record in a second run."""
+    try:
+        return work(db)
+    except sqlite3.OperationalError as error:
+        if not is_undecodable(error):
+            raise
+        with lenient(db):
+            work(db)  # raises at the first digest that does not fit
+        raise damaged("text in the store") from error
+
+
+def is_undecodable(error: sqlite3.Error) -> bool:
+    """Whether sqlite3 reports text that is not UTF-8. Its message quotes the text, so it must not be passed on."""
+    return getattr(error, "sqlite_errorcode", None) is None and "decode" in str(error)
+
+
+@contextmanager
+def lenient(db: sqlite3.Connection) -> Generator[None]:
+    """Read text that is not UTF-8 with lone surrogates in it, so that its digest does not fit."""
+    before, db.text_factory = db.text_factory, _decode
+    try:
+        yield
+    finally:
+        db.text_factory = before
+
+
+def _decode(text: bytes) -> str:
+    return text.decode("utf-8", "surrogateescape")

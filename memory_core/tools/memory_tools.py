@@ -1,0 +1,332 @@
+"""The tools of an agent, defined once: name, description, JSON schema and handler.
+
+Adapters turn a `Tool` into their framework's kind of tool. The owner of a call comes from the `ToolContext` that the
+adapter builds from the framework's context, never from an argument that the model controls.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Final, Literal, cast
+
+from memory_core.errors import MemoryCoreError, UnsupportedError
+from memory_core.models import Draft, Json, MemoryRecord, Patch
+from memory_core.protocols import AgentMemory, Clock
+from memory_core.recall.quoting import cut_query, excerpt, quoted
+from memory_core.recall.recalling import recall_with
+from memory_core.recall.values import RecallOptions
+from memory_core.spaces import PRIVATE, SharedMemory
+from memory_core.tools.arguments import Arguments, ToolInputError
+from memory_core.values.times import utc_now
+from memory_core.where.value import Where
+
+CATEGORIES: Final = ("fact", "pattern", "preference", "capability")
+"""The kinds of long-term memory the tools offer to a model."""
+
+MAX_SHOWN_CHARS: Final = 1_000
+"""Maximum length of a memory's excerpt in a tool's answer, in characters."""
+
+NEAREST: Final = 3
+"""Maximum number of nearest memories that a search without relevant hits names."""
+
+_NO_BLOCK: Final = 100_000_000
+"""Budget of the recall behind a search, in characters: large enough for any number of memories, its text is unused."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolContext:
+    """The origin of a tool call. Reads reach the whole handle; writes also get the other fields."""
+
+    memory: AgentMemory
+    agent: str | None = None
+    session: str | None = None
+    author: str | None = None
+    clock: Clock = utc_now
+    """Returns the present moment."""
+    floor: bool = True
+    """Whether a search returns relevant memories only (see `BoundMemory.search`); `False` returns the best anyway."""
+
+
+@dataclass(frozen=True, slots=True)
+class ToolResult:
+    """A tool's answer: for models that read text and for frameworks that pass objects."""
+
+    status: Literal["ok", "error"]
+    text: str
+    """One or more lines for the model; on an error, the reason and the way out."""
+    data: Mapping[str, Json] = field(default_factory=dict[str, Json])
+
+
+_SPACE: Final = "Where to store it: private (default), or shared with everybody who may read that space"
+_PLAIN: Final = re.compile(r"\w(?:[\w ./@'+-]*\w)?")
+
+Handler = Callable[[ToolContext, "Arguments"], Awaitable[ToolResult]]
+
+
+@dataclass(frozen=True, slots=True)
+class Tool:
+    """One tool, independent of any framework."""
+
+    name: str
+    description: str
+    parameters: Mapping[str, Json]
+    """A JSON schema of type object."""
+    handler: Handler
+    stores: bool = False
+    """Whether it stores a long-term memory, and so offers the spaces that may be written to."""
+
+    def offered_for(self, memory: AgentMemory) -> Tool:
+        """The tool as a model sees it that uses `memory`: with writable spaces a storing tool has a choice `space`.
+
+        The labels are the application's. A call that names another one is an error, and nothing is stored.
+        """
+        labels = _writable(memory)
+        if not self.stores or not labels:
+            return self
+        choice: Json = {"type": "string", "enum": [PRIVATE, *labels], "description": _SPACE}
+        properties = {**cast("Mapping[str, Json]", self.parameters["properties"]), "space": choice}
+        return replace(self, parameters={**self.parameters, "properties": properties})
+
+    async def __call__(self, context: ToolContext, arguments: object) -> ToolResult:
+        """Run the tool; errors of the call or the memory are returned as an error result.
+
+        Args:
+            arguments: A JSON object, also as text.
+        """
+        try:
+            return await self.handler(context, Arguments(arguments))
+        except MemoryCoreError as error:
+            return ToolResult("error", f"{self.name} failed: {error}")
+
+
+async def _remember(context: ToolContext, given: Arguments) -> ToolResult:
+    if context.session is None:
+        raise ToolInputError("no conversation is running, so there is nothing to remember this for")
+    draft = Draft(
+        given.text("information"),
+        kind="note",
+        author=context.author,
+        agent=context.agent,
+        session=context.session,
+    )
+    record = await context.memory.add(draft)
+    return ToolResult("ok", f"Remembered for this conversation: {_quoted(record.text)}", {"id": record.id})
+
+
+async def _store(context: ToolContext, given: Arguments) -> ToolResult:
+    category = given.choice("category", CATEGORIES) or "fact"  # models leave out even what a schema requires
+    reason = given.optional_text("context")
+    draft = Draft(
+        with_context(given.text("content"), reason),
+        kind=category,
+        data={} if reason is None else {"context": reason},
+        author=context.author,
+        agent=context.agent,
+        session=context.session,
+    )
+    space = given.choice("space", (PRIVATE, *_writable(context.memory))) or PRIVATE
+    if space == PRIVATE or not isinstance(context.memory, SharedMemory):
+        record, where = await context.memory.add(draft), ""
+    else:
+        record, where = await context.memory.add(draft, space=space), f" in {_name(space)}"
+    said = f"Stored {category}{where} with ID {_name(record.id)}: {_quoted(record.text)}"
+    return ToolResult("ok", said, {"id": record.id})
+
+
+async def _search(context: ToolContext, given: Arguments) -> ToolResult:
+    query, limit = cut_query(given.text("query")), given.count("limit", 10)
+    options = RecallOptions(
+        max_chars=_NO_BLOCK,
+        limit=limit,
+        where=_of_category(given),
+        shows_query=False,
+        latest_first=False,
+        neighbors=False,
+        floor=context.floor,
+    )
+    recalled = await recall_with(context.memory, query, options)  # without repetitions, unlike a search
+    records = [hit.record for hit in recalled.hits]
+    if records:
+        return _listing(context.memory, records, f"Found {len(records)} memories for {_quoted(query)}")
+    return _nearest(context.memory, query, await _nearest_records(context.memory, query, options))
+
+
+async def _nearest_records(memory: AgentMemory, query: str, options: RecallOptions) -> list[MemoryRecord]:
+    """The nearest memories by vector; an empty list without vectors, because no word matches."""
+    if not options.floor:
+        return []
+    limit = min(options.limit or NEAREST, NEAREST)
+    recalled = await recall_with(memory, query, replace(options, floor=False, limit=limit))
+    return [hit.record for hit in recalled.hits if hit.similarity is not None]
+
+
+def _nearest(memory: AgentMemory, query: str, records: Sequence[MemoryRecord]) -> ToolResult:
+    nothing = f"No memories found for {_quoted(query)}"
+    if not records:
+        return ToolResult("ok", f"{nothing}.", {"memories": []})
+    listing = _listing(memory, records, f"{nothing}. The nearest, which probably do not answer it")
+    return replace(listing, data={"memories": [], "nearest": listing.data["memories"]})
+
+
+async def _list(context: ToolContext, given: Arguments) -> ToolResult:
+    page = await context.memory.list(where=_of_category(given), limit=given.count("limit", 10))
+    if not page.records:
+        category = given.choice("category", CATEGORIES)
+        nothing = "No memories stored yet." if category is None else f"No memories in the category {category}."
+        return ToolResult("ok", nothing, {"memories": []})
+    return _listing(context.memory, page.records, f"{len(page.records)} memories, newest first")
+
+
+async def _update(context: ToolContext, given: Arguments) -> ToolResult:
+    memory_id, content = given.text("memory_id"), given.text("content")
+    text = with_context(content, await _stored_context(context.memory, memory_id))
+    record = await context.memory.update(memory_id, Patch(text=text))
+    return ToolResult("ok", f"Updated {_name(record.id)}: {_quoted(record.text)}", {"id": record.id})
+
+
+async def _stored_context(memory: AgentMemory, memory_id: str) -> str | None:
+    """The context that `store_memory` kept with a memory, which a new content must not drop from its text."""
+    try:
+        page = await memory.list(where=Where(ids=(memory_id,)), limit=1)
+    except UnsupportedError:  # a memory of somebody else's that cannot select by id
+        return None
+    reason = page.records[0].data.get("context") if page.records else None
+    return reason if isinstance(reason, str) else None
+
+
+async def _forget(context: ToolContext, given: Arguments) -> ToolResult:
+    memory_id = given.text("memory_id")
+    await context.memory.delete(memory_id)
+    return ToolResult("ok", f"Forgot {_name(memory_id)}.", {"id": memory_id})
+
+
+def with_context(content: str, context: str | None) -> str:
+    """The text of a memory with the context in which it was learned, so that it is found and shown by both."""
+    return f"{content} (context: {context})" if context else content
+
+
+def without_context(text: str, context: str | None) -> str:
+    """The content of a memory whose text `with_context` made; any other text unchanged."""
+    return text.removesuffix(with_context("", context))
+
+
+def _of_category(given: Arguments) -> Where:
+    category = given.choice("category", CATEGORIES)
+    return Where() if category is None else Where(kinds=(category,))
+
+
+def _listing(memory: AgentMemory, records: Sequence[MemoryRecord], heading: str) -> ToolResult:
+    spaces = [memory.label_of(record) if isinstance(memory, SharedMemory) else None for record in records]
+    numbered = enumerate(zip(records, spaces, strict=True), 1)
+    lines = [f"{number}. {_entry(record, space)}" for number, (record, space) in numbered]
+    shown = [_as_json(record, space) for record, space in zip(records, spaces, strict=True)]
+    return ToolResult("ok", "\n".join([heading + ":", *lines]), {"memories": shown})
+
+
+def _entry(record: MemoryRecord, space: str | None) -> str:
+    """A memory as one line. Stored text is quoted, so it cannot pose as another part of the answer."""
+    shared = "" if space is None else f", shared in {_name(space)}"
+    author = "" if record.author is None else f"{_name(record.author)}: "
+    return f"[{_name(record.kind)}] (ID {_name(record.id)}{shared}) {author}{_quoted(record.text)}"
+
+
+def _writable(memory: AgentMemory) -> list[str]:
+    """The labels of the shared spaces that a tool may store in."""
+    if not isinstance(memory, SharedMemory):
+        return []
+    return [label for label, granted in memory.spaces.items() if granted == "write"]
+
+
+def _quoted(text: str) -> str:
+    return quoted(text, MAX_SHOWN_CHARS)
+
+
+def _name(name: str) -> str:
+    """A name of plain characters unchanged, any other name as an excerpt."""
+    return name if _PLAIN.fullmatch(name) else _quoted(name)
+
+
+def _as_json(record: MemoryRecord, space: str | None) -> dict[str, Json]:
+    return {
+        **({} if space is None else {"space": space}),
+        "id": record.id,
+        "text": excerpt(record.text, MAX_SHOWN_CHARS),
+        "kind": record.kind,
+        "author": record.author,
+        "occurred_at": record.occurred_at.isoformat(),
+    }
+
+
+def _string(description: str) -> dict[str, Json]:
+    return {"type": "string", "description": description}
+
+
+def _category(description: str) -> dict[str, Json]:
+    return {"type": "string", "enum": list(CATEGORIES), "description": description}
+
+
+def _limit() -> dict[str, Json]:
+    return {"type": "integer", "description": "Maximum number of results to return (default: 10)"}
+
+
+def _schema(required: Sequence[str], **properties: Json) -> dict[str, Json]:
+    return {"type": "object", "properties": properties, "required": list(required)}
+
+
+REMEMBER_INTERACTION_INFO: Final = Tool(
+    "remember_interaction_info",
+    "Store important information for future reference in this conversation",
+    _schema(["information"], information=_string("Important information to remember for this conversation")),
+    _remember,
+)
+STORE_MEMORY: Final = Tool(
+    "store_memory",
+    "Store information in long-term memory with category classification",
+    _schema(
+        ["content", "category"],
+        content=_string("Information content to store"),
+        category=_category("Memory category for organization"),
+        context=_string("Additional context information (optional)"),
+    ),
+    _store,
+    stores=True,
+)
+SEARCH_MEMORIES: Final = Tool(
+    "search_memories",
+    "Search through stored memories for relevant information",
+    _schema(
+        ["query"],
+        query=_string("Search query string"),
+        limit=_limit(),
+        category=_category("Filter by memory category (optional)"),
+    ),
+    _search,
+)
+LIST_MEMORIES: Final = Tool(
+    "list_memories",
+    "List memories by category or view recent memories",
+    _schema(
+        [],
+        category=_category("Memory category to list (optional, lists recent if not specified)"),
+        limit=_limit(),
+    ),
+    _list,
+)
+UPDATE_MEMORY: Final = Tool(
+    "update_memory",
+    "Replace the content of a stored memory that is no longer right",
+    _schema(
+        ["memory_id", "content"],
+        memory_id=_string("ID of the memory, as a search shows it"),
+        content=_string("The new content"),
+    ),
+    _update,
+)
+FORGET_MEMORY: Final = Tool(
+    "forget_memory",
+    "Delete a stored memory for good",
+    _schema(["memory_id"], memory_id=_string("ID of the memory, as a search shows it")),
+    _forget,
+)

@@ -1,0 +1,218 @@
+"""What importers of other programs' memories yield and exporters to them receive, and how importers read files.
+
+An importer is registered as an entry point of the group `memory_core.importers`, under the name of its format. It is
+called with the source, a path or an address, and the first line of its docstring says what that is. It only reads.
+
+An exporter is registered in the group `memory_core.exporters`; the first line of its docstring says what it makes.
+"""
+
+from __future__ import annotations
+
+import json
+import lzma
+import sqlite3
+import zipfile
+import zlib
+from collections.abc import AsyncIterator, Callable, Generator, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, closing, contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Final, cast
+
+from memory_core.errors import InvalidInputError
+from memory_core.models import Draft
+from memory_core.storage.shared.transfer import Carried
+
+MAX_LINE_BYTES: Final = 1 << 24
+"""Longer than the largest record that a memory accepts."""
+MAX_FILE_BYTES: Final = 1 << 30
+"""The largest file, or file in an archive, that is read as a whole."""
+MAX_RATIO: Final = 200
+"""Texts shrink to a tenth in an archive; what expands more than this was made to fill the memory of a machine."""
+MAX_VALUE_BYTES: Final = 1 << 26
+"""The largest value that is read from a foreign database: its rows may contain vectors beside the text."""
+LEAST_STEPS: Final = 200_000_000
+STEPS_A_BYTE: Final = 20
+"""Steps of SQLite's virtual machine that reading a foreign database may take: a constant, and more for a large file.
+Real databases take less than one for each byte; the constant alone is a few seconds."""
+_STEPS_AT_ONCE: Final = 1_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A memory in the source."""
+
+    place: str
+    """Where it is in the source, for the report: "line 3", "event 7"."""
+    draft: Draft
+    """With a `source_key` that it also has in the next import, so that importing twice adds nothing."""
+    user: str | None = None
+    """The user that the source names; otherwise the user of the command."""
+    app: str | None = None
+    """The app that the source names; otherwise the app of the command."""
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """Something in the source that cannot be imported."""
+
+    place: str
+    reason: str
+    """What is wrong with it, as the rest of a sentence."""
+
+
+Importer = Callable[[str], AsyncIterator[Found | Refused]]
+"""Yields what is in a source, in the order in which it was said or written.
+
+Raises `InvalidInputError` if the source is missing or has another format, and reads what it can of a damaged one.
+"""
+
+Exporter = Callable[[Path], AbstractContextManager[Callable[[Sequence[Carried]], object]]]
+"""Makes a file or a folder at the path, which does not exist yet, and yields what writes the next memories to it.
+
+The memories are active and not expired, with their earlier texts and vectors. Each call is in a thread, one at a time.
+Raises `InvalidInputError` for a memory that the format cannot hold.
+"""
+
+
+def file_at(source: str) -> Path:
+    """The path of an existing file.
+
+    Raises:
+        InvalidInputError: There is no such file.
+    """
+    path = Path(source).expanduser()
+    if not path.is_file():
+        raise InvalidInputError(f"No such file: {source!r}")
+    return path
+
+
+def lines_of(source: str) -> Iterator[tuple[str, bytes]]:
+    """The lines of a file, each with its place; a line that no memory could store is cut into pieces."""
+    path = file_at(source)
+    with path.open("rb") as file:
+        for number, line in enumerate(iter(lambda: file.readline(MAX_LINE_BYTES), b""), 1):
+            yield f"{path.name}, line {number}", line
+
+
+def bytes_of(path: Path) -> bytes:
+    """The content of a file.
+
+    Raises:
+        InvalidInputError: It is too large to be read as a whole.
+    """
+    if path.stat().st_size > MAX_FILE_BYTES:
+        raise InvalidInputError(f"{str(path)!r} has more than {MAX_FILE_BYTES >> 30} GiB; import it in parts")
+    return path.read_bytes()
+
+
+def json_of(path: Path) -> Any:  # JSON
+    """The JSON in a file.
+
+    Raises:
+        InvalidInputError: It is something else, was cut, or is too large.
+    """
+    return _json(bytes_of(path), repr(str(path)))
+
+
+def json_in_zip(path: Path, name: str) -> Any:  # JSON
+    """The JSON in a file of a .zip.
+
+    Raises:
+        InvalidInputError: The archive is damaged, encrypted or compressed in an unknown way, has no such file, or one
+            that expands beyond the limits.
+    """
+    what = f"{name!r} in {str(path)!r}"
+    try:
+        with zipfile.ZipFile(path) as archive:
+            entry = archive.getinfo(name)
+            if entry.file_size > max(MAX_RATIO * entry.compress_size, MAX_LINE_BYTES):
+                raise InvalidInputError(f"{what} expands to {entry.file_size} bytes, which no real export does")
+            if entry.file_size > MAX_FILE_BYTES:
+                raise InvalidInputError(f"{what} has more than {MAX_FILE_BYTES >> 30} GiB; import it in parts")
+            content = archive.read(entry)
+    except KeyError as error:
+        raise InvalidInputError(f"there is no {what}") from error
+    except (*_ZIP_ERRORS, OSError, ValueError) as error:
+        raise InvalidInputError(f"{what} cannot be read: {error}; unpack it, and import the file") from error
+    return _json(content, what)
+
+
+_ZIP_ERRORS: Final = (zipfile.BadZipFile, zlib.error, lzma.LZMAError, EOFError, RuntimeError, NotImplementedError)
+"""What `zipfile` raises for damage, and with the last two for a password or a method that it does not know."""
+
+
+def _json(content: bytes, what: str) -> Any:
+    try:
+        return json.loads(content.decode("utf-8-sig"))  # programs on Windows write a byte order mark
+    except (ValueError, RecursionError) as error:
+        raise InvalidInputError(f"{what} is not JSON, or was cut: {error}") from error
+
+
+@contextmanager
+def database(path: Path, what: str) -> Generator[sqlite3.Connection]:
+    """A read-only connection to the tables of a SQLite file of another program, with limits.
+
+    Views are refused, because no program whose files are imported has any, and a view may never come to an end.
+
+    Raises:
+        InvalidInputError: It is no such file, or it is damaged, or reading it takes more work than its size explains;
+            `what` says whose it should be.
+    """
+    left = LEAST_STEPS + STEPS_A_BYTE * (path.stat().st_size if path.exists() else 0)
+
+    def is_too_much() -> bool:
+        nonlocal left
+        left -= _STEPS_AT_ONCE
+        return left < 0
+
+    try:
+        with closing(sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True)) as db:
+            db.row_factory = sqlite3.Row
+            db.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, MAX_VALUE_BYTES)
+            db.set_authorizer(_no_view)
+            db.set_progress_handler(is_too_much, _STEPS_AT_ONCE)
+            yield db
+    except sqlite3.Error as error:
+        if left < 0:
+            said = f"reading {str(path)!r} takes more work than a file of its size explains; it is not {what}"
+            raise InvalidInputError(said) from error
+        raise InvalidInputError(f"{str(path)!r} is not {what}, or is damaged: {error}") from error
+
+
+def _no_view(_action: int, _first: str | None, _second: str | None, _file: str | None, view: str | None) -> int:
+    return sqlite3.SQLITE_OK if view is None else sqlite3.SQLITE_DENY
+
+
+def time_of(value: object) -> datetime | None:
+    """A time as others write it: seconds since 1970, or ISO 8601, in UTC if it has no offset; else `None`."""
+    try:
+        if isinstance(value, int | float) and not isinstance(value, bool):
+            return datetime.fromtimestamp(value, UTC)
+        if isinstance(value, str):
+            moment = datetime.fromisoformat(value)
+            return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+    except (ValueError, OverflowError, OSError):
+        return None
+    return None
+
+
+def word(value: object) -> str | None:
+    """The value if it can be a name: a text that is not blank."""
+    return value if isinstance(value, str) and value.strip() else None
+
+
+def name_of(value: object) -> str | None:
+    """The value as the name of a user: a text that is not blank, or a whole number; else `None`."""
+    return str(value) if isinstance(value, int) and not isinstance(value, bool) else word(value)
+
+
+def fields_of(value: object) -> dict[str, Any]:
+    """The value if it is a JSON object; otherwise an empty one."""
+    return cast("dict[str, Any]", value) if isinstance(value, dict) else {}
+
+
+def items_of(value: object) -> list[Any]:
+    """The value if it is a JSON list; otherwise an empty one."""
+    return list(cast("Iterable[Any]", value)) if isinstance(value, list) else []

@@ -1,0 +1,1 @@
+"""Checks and plain values that everything else is made of."""

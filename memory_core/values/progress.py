@@ -1,0 +1,68 @@
+"""Progress of long operations: the value they report, and a progress bar."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """The progress of `add_many`, `reembed`, `backup` or `migrate`.
+
+    An operation reports it before it begins, after every batch, and when it is done.
+    """
+
+    done: int
+    """Finished steps: records, vectors or pages, depending on the operation."""
+    total: int
+    """All steps known so far; concurrent writes may add some. 0 while their number is not known."""
+    part: str = ""
+    """The part of the operation that the steps belong to, such as "owner 2 of 7"; empty if there is only one."""
+
+
+ProgressCallback = Callable[[Progress], None]
+"""Called on the core loop, so it must return at once. An exception it raises ends the operation like any failure."""
+
+
+@contextmanager
+def whole(progress: ProgressCallback | None, total: int) -> Generator[None]:
+    """Report the beginning of an operation, and its end if it succeeds."""
+    if progress is not None:
+        progress(Progress(0, total))
+    yield
+    if progress is not None:
+        progress(Progress(total, total))
+
+
+@contextmanager
+def progress_bar(title: str) -> Generator[ProgressCallback]:
+    """Show a bar on standard error while the block runs, and yield the callback that moves it.
+
+    ```python
+    from memory_core import Memory, progress_bar, run_sync
+
+    ann = Memory(":memory:", embedder=None).bind(user="ann")
+    with progress_bar("adding") as progress:
+        run_sync(ann.add_many, ["green tea", "black tea"], progress=progress)
+    ```
+
+    Raises:
+        ImportError: rich is missing; the extra `cli` installs it.
+    """
+    try:
+        from rich.console import Console  # noqa: PLC0415  (an extra)
+        from rich.markup import escape  # noqa: PLC0415
+        from rich.progress import Progress as Bars  # noqa: PLC0415
+    except ImportError as error:
+        raise ImportError("`progress_bar` needs rich: pip install 'memory-core[cli]'") from error
+    with Bars(console=Console(stderr=True)) as bars:
+        task = bars.add_task(escape(title), total=None)
+
+        def show(progress: Progress) -> None:
+            counted = "" if progress.total or not progress.done else f"{progress.done:,}"
+            description = escape(", ".join(filter(None, (title, progress.part, counted))))
+            bars.update(task, description=description, completed=progress.done, total=progress.total or None)
+
+        yield show

@@ -1,0 +1,154 @@
+"""A long turn, such as a call or the work of an agent for an hour, costs what its messages cost, and loses none."""
+
+from __future__ import annotations
+
+import logging
+import sqlite3
+from collections.abc import AsyncGenerator, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from google.adk.agents import BaseAgent
+from google.adk.agents._streaming_mode import StreamingMode
+from google.adk.agents.invocation_context import InvocationContext
+from google.adk.agents.live_request_queue import LiveRequestQueue
+from google.adk.agents.run_config import RunConfig
+from google.adk.apps import App
+from google.adk.events.event import Event
+from google.adk.runners import Runner
+from google.adk.sessions import InMemorySessionService
+from google.genai import types
+
+from memory_adk import MemoryPlugin, MemoryService
+from memory_adk.radbot import QdrantMemoryService
+from memory_adk.testing import ask
+from memory_core import BoundMemory, Draft, Memory, MemoryRecord, StoreUnavailableError
+from tests.adapters.adk.agents import ANN, APP
+
+STEPS = 60
+
+
+class Talker(BaseAgent):
+    """Says one thing after the other."""
+
+    steps: int = STEPS
+
+    async def _run_async_impl(self, ctx: InvocationContext) -> AsyncGenerator[Event, None]:
+        for step in range(self.steps):
+            content = types.Content(role="model", parts=[types.Part(text=f"step {step}")])
+            yield Event(author=self.name, invocation_id=ctx.invocation_id, content=content)
+
+    async def _run_live_impl(self, ctx: InvocationContext) -> AsyncGenerator[Event, None]:
+        for step in range(self.steps):
+            spoken = types.Transcription(text=f"step {step}", finished=True)
+            if step % 2:
+                yield Event(author=self.name, invocation_id=ctx.invocation_id, output_transcription=spoken)
+            else:
+                yield Event(author="user", invocation_id=ctx.invocation_id, input_transcription=spoken)
+
+
+class Counting(MemoryService):
+    """Counts what it is given, and can be out of reach."""
+
+    writes = drafts_given = 0
+    fails: Sequence[int] = ()
+
+    async def add_events_to_memory(self, **arguments: Any) -> None:
+        self.writes += 1
+        if self.writes in self.fails:
+            raise StoreUnavailableError("out of reach")
+        await super().add_events_to_memory(**arguments)
+
+    async def store(self, handle: BoundMemory, drafts: Sequence[Draft]) -> list[MemoryRecord]:
+        self.drafts_given += len(drafts)
+        return await super().store(handle, drafts)
+
+
+def talking(service: MemoryService, plugin: MemoryPlugin, steps: int = STEPS) -> Runner:
+    app = App(name=APP, root_agent=Talker(name="talker", steps=steps), plugins=[plugin])
+    sessions = InMemorySessionService()
+    return Runner(app=app, session_service=sessions, memory_service=service, auto_create_session=True)
+
+
+async def stored(memory: Memory, app: str = APP) -> list[str]:
+    page = await memory.bind(app=app, user=ANN).list(order="oldest", limit=1_000)
+    return [record.text for record in page.records]
+
+
+SAID = ["go", *(f"step {step}" for step in range(STEPS))]
+
+
+async def test_every_message_of_a_long_turn_is_handed_over_once(memory: Memory) -> None:
+    service, plugin = Counting(memory), MemoryPlugin(recall=False)
+    async with talking(service, plugin) as runner:
+        await ask(runner, "go", user_id=ANN, session_id="s1")
+    assert await stored(memory) == SAID
+    assert service.drafts_given == len(SAID)
+
+
+async def test_every_message_of_a_long_call_is_handed_over_once(memory: Memory) -> None:
+    service, plugin = Counting(memory), MemoryPlugin(recall=False)
+    async with talking(service, plugin) as runner:
+        await runner.session_service.create_session(app_name=APP, user_id=ANN, session_id="s1")
+        events = runner.run_live(
+            user_id=ANN,
+            session_id="s1",
+            live_request_queue=LiveRequestQueue(),
+            run_config=RunConfig(streaming_mode=StreamingMode.BIDI),
+        )
+        async for _ in events:
+            pass
+    assert await stored(memory) == SAID[1:]
+    assert service.drafts_given == STEPS
+
+
+async def test_what_is_said_while_a_write_runs_waits_for_one_other_write(tmp_path: Path) -> None:
+    async with Memory(tmp_path / "m.db", embedder=None) as memory:
+        service, plugin = Counting(memory), MemoryPlugin(recall=False)
+        blocker = sqlite3.connect(tmp_path / "m.db", isolation_level=None)
+        async with talking(service, plugin) as runner:
+            blocker.execute("BEGIN IMMEDIATE")
+            await ask(runner, "go", user_id=ANN, session_id="s1")
+            blocker.execute("ROLLBACK")
+            blocker.close()
+        assert await stored(memory) == SAID
+        assert service.writes <= 2
+
+
+@pytest.mark.parametrize("fails", [[1], [2], [1, 2]])
+async def test_a_message_that_could_not_be_stored_is_stored_with_what_follows_in_its_turn(
+    memory: Memory, fails: list[int]
+) -> None:
+    service, plugin = Counting(memory), MemoryPlugin(recall=False)
+    service.fails = fails
+    async with talking(service, plugin) as runner:
+        await ask(runner, "go", user_id=ANN, session_id="s1")
+        await ask(runner, "go", user_id=ANN, session_id="s1")
+    assert sorted(await stored(memory)) == sorted(SAID * 2)
+
+
+async def test_a_runner_closes_in_time_while_the_store_does_not_answer_and_its_turns_are_stored_afterwards(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr("memory_adk.capture.CLOSE_SECONDS", 0.05)
+    async with Memory(tmp_path / "m.db", embedder=None) as memory:
+        plugin = MemoryPlugin(recall=False)
+        blocker = sqlite3.connect(tmp_path / "m.db", isolation_level=None)
+        with caplog.at_level(logging.WARNING, logger="memory_adk"):
+            async with talking(MemoryService(memory), plugin) as runner:
+                blocker.execute("BEGIN IMMEDIATE")
+                await ask(runner, "go", user_id=ANN, session_id="s1")
+        assert "turns are still being stored" in caplog.text
+        blocker.execute("ROLLBACK")
+        blocker.close()
+        await plugin.flush()
+        assert await stored(memory) == SAID
+
+
+async def test_an_exchange_that_is_one_record_has_all_answers_however_they_were_handed_over(memory: Memory) -> None:
+    plugin = MemoryPlugin(recall=False)
+    async with talking(QdrantMemoryService(memory=memory), plugin, steps=5) as runner:
+        await ask(runner, "go", user_id=ANN, session_id="s1")
+    answers = "\n".join(SAID[1:6])
+    assert await stored(memory, "radbot") == [f"User: go\nAssistant: {answers}"]

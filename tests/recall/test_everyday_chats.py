@@ -1,0 +1,12 @@
+"""On forty everyday chats the block holds what a plain list of the search's hits holds, and the best hit."""
+
+from __future__ import annotations
+
+from tests.recall.everyday_chats import measure
+
+
+async def test_the_block_holds_an_answer_at_least_as_often_as_a_plain_list_in_every_budget() -> None:
+    for budget, tally in (await measure()).items():
+        assert tally.questions == 165
+        assert tally.in_block >= tally.in_list, f"{budget} characters: {tally.missing}"
+        assert tally.best_in_block == tally.found, f"{budget} characters: {tally.missing}"
