@@ -24,7 +24,7 @@ from memory_adk.testing import ScriptedLlm, prompt
 
 def what_i_know(request: LlmRequest) -> str:
     """Repeat what the prompt says about the past."""
-    known = re.findall(r'^- \S+ user: "(.*)"$', prompt(request), re.MULTILINE)
+    known = re.findall(r'^- user: "(.*)"$', prompt(request), re.MULTILINE)
     return "You told me: " + "; ".join(known) if known else "I shall remember that."
 
 
