@@ -39,7 +39,6 @@ from memory_core.protocols import Home, ListRequest, SearchRequest, Store
 from memory_core.recall import recalling
 from memory_core.records.draft_to_record import (
     as_list,
-    check_data,
     check_expiries,
     check_version,
     complete,
@@ -47,6 +46,7 @@ from memory_core.records.draft_to_record import (
     complete_items,
     is_long,
 )
+from memory_core.records.fields import check_data
 from memory_core.records.superseding import insist_on_heir, retired_within, superseding
 from memory_core.records.undone import UNDONE, undone_by
 from memory_core.retrieval.hits import FACT_KEY, Hits, turns_for_facts

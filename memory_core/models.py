@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field, fields, make_dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final, Literal, cast
@@ -28,6 +28,10 @@ Tier = Literal["raw", "medium", "high", "summary"]
 Mode = Literal["substring", "lexical", "vector", "hybrid"]
 Order = Literal["newest", "oldest", "importance", "accessed"]
 Relation = Literal["supersedes", "summarizes", "derived_from", "follows"]
+TimeField = Literal["created_at", "updated_at", "accessed_at", "occurred_at", "expires_at", "valid_from", "valid_to"]
+NumberField = Literal["importance", "confidence", "access_count", "rev", "version"]
+NameField = Literal["id", "source_key", "role", "kind", "tier", "author", "emotion", "agent", "session", "collection"]
+"""The fields of a record that a `FieldCondition` compares as moments, as numbers, and by equality."""
 
 STATES: Final[tuple[State, ...]] = ("active", "compacted", "archived")
 RELATIONS: Final[tuple[Relation, ...]] = ("supersedes", "summarizes", "derived_from", "follows")
@@ -151,12 +155,12 @@ class MemoryRecord(Value):
     """1 at first, incremented by every change of the text."""
     version: int
     """1 at first, incremented by every change of any field; counted reads do not change it."""
-    app: str
-    user: str
     agent: str | None
     session: str | None
     collection: str | None
     links: tuple[Link, ...] = ()
+    app: str
+    user: str
 
     def __repr__(self) -> str:
         author = "" if self.author is None else f", author={brief(self.author)}"
@@ -318,17 +322,16 @@ class Quota:
 
 
 OpenRecord: Final = cast(
-    "type[MemoryRecord]",
+    "Callable[..., MemoryRecord]",
     make_dataclass(
         "OpenRecord",
         [(each.name, object) for each in fields(MemoryRecord)],
         bases=(Value,),
         slots=True,
-        kw_only=True,
         eq=False,
     ),
 )
-"""A record whose fields can still be set; all of them must be set before `sealed`."""
+"""Makes a record whose fields can still be set, from the fields in their order or by name; `sealed` ends that."""
 
 
 def sealed(record: MemoryRecord) -> MemoryRecord:

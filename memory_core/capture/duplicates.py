@@ -4,17 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Sequence
 from datetime import datetime
+from functools import partial
 from typing import Final
 
 from memory_core.models import Link, MemoryRecord, Patch, Relation
 from memory_core.protocols import Searching
 from memory_core.recall.quoting import cut_query
+from memory_core.records.fields import FIELDS
 from memory_core.records.undone import NOTHING, Undone
 from memory_core.retrieval.equal_texts import equal_form
 from memory_core.values.limits import MAX_LIMIT, MAX_LINKS, MAX_TAGS
 from memory_core.values.unset import UNSET
 from memory_core.where.value import Where
 
+_APART: Final = tuple(field.name for field in FIELDS if field.tells_apart and field.form != "data")
 MAX_LIKE: Final = 20
 """Number of most similar records that a new one is compared with at first."""
 
@@ -32,9 +35,8 @@ def is_statement(record: MemoryRecord) -> bool:
 
 
 def likeness(record: MemoryRecord) -> Hashable:
-    """The fields, beside the text, that must be equal in merged records."""
-    provenance = (record.author, record.role, record.agent, record.collection)
-    return (record.kind, record.tier, provenance, record.emotion, record.expires_at, record.valid_to, _data_key(record))
+    """The values, beside the text, that must be equal in merged records."""
+    return *map(partial(getattr, record), _APART), repr(sorted(record.data.items())) if record.data else ""
 
 
 async def equal_to(handle: Searching, draft: MemoryRecord) -> list[MemoryRecord]:
@@ -104,7 +106,3 @@ def _best(same: Sequence[MemoryRecord]) -> MemoryRecord:
         return (not has_begun, start_of(record), record.id)
 
     return min(same, key=rank)
-
-
-def _data_key(record: MemoryRecord) -> Hashable:
-    return repr(sorted(record.data.items())) if record.data else ""

@@ -2,48 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import fields, replace
 from datetime import datetime
-from typing import Any, Final, TypeVar, cast
+from typing import Any, Final, cast
 
 from memory_core.errors import ConflictError, InvalidInputError, ScopeError
 from memory_core.models import (
     PASSAGE_END,
-    RELATIONS,
-    ROLES,
-    STATES,
-    TIERS,
     Draft,
     Json,
-    Link,
     MemoryRecord,
     OpenRecord,
     Patch,
-    Role,
     Scope,
     Tier,
     sealed,
 )
-from memory_core.values.checks import (
-    check_key,
-    check_listed,
-    check_size,
-    check_text,
-    check_texts,
-    check_time,
-    check_unit,
-    shown,
-)
+from memory_core.records.fields import CHECKS, check_content
+from memory_core.values.checks import check_key, check_listed, check_size, check_text, check_texts, check_time, shown
 from memory_core.values.ids import new_id
-from memory_core.values.json_checks import check_json, least_bytes
+from memory_core.values.json_checks import least_bytes
 from memory_core.values.json_text import is_same_json
-from memory_core.values.limits import MAX_DATA_BYTES, MAX_LINKS, MAX_LISTED, MAX_PASSAGES, MAX_TAGS, MAX_TEXT_CHARS
+from memory_core.values.limits import MAX_LISTED, MAX_PASSAGES
 from memory_core.values.long_texts import is_long as texts_are_long
 from memory_core.values.times import utc_now
 from memory_core.values.unset import UNSET
-
-T = TypeVar("T")
 
 TIER_OF_KIND: Final[Mapping[str, Tier]] = {
     "message": "raw",
@@ -60,6 +44,10 @@ TIER_OF_KIND: Final[Mapping[str, Tier]] = {
     "consolidated": "summary",
 }
 """The level of detail of each kind; a kind that is not listed is `medium`."""
+
+_BY_RULE: Final = frozenset(("id", "text", "tier", "occurred_at", "agent", "session", "collection", "state"))
+"""Fields whose value depends on more than what the draft gives for them."""
+_AS_GIVEN: Final = tuple((name, check) for name, check in CHECKS.items() if name not in _BY_RULE)
 
 LONG_BATCH: Final = 50
 """Maximum number of drafts completed on the loop, which takes about a millisecond."""
@@ -78,30 +66,18 @@ def complete(draft: Draft | str, scope: Scope, now: datetime) -> MemoryRecord:
     user = scope.user
     if user is None:
         raise ScopeError("this handle leaves the user open; bind one first: handle.bind(user=...)")
-    text, data = _content(_text(_with_passages(draft)), check_data(draft.data))
-    kind = check_key("kind", draft.kind)
+    given: dict[str, Any] = {name: check(getattr(draft, name)) for name, check in _AS_GIVEN}
     record = OpenRecord(
-        id=new_id() if draft.id is None else check_key("id", draft.id),
-        text=text,
-        role=_role(draft.role),
-        kind=kind,
-        tier=_tier(draft.tier, kind),
-        author=_optional_key("author", draft.author),
-        data=data,
-        tags=_tags(draft.tags),
-        importance=check_unit("importance", draft.importance),
-        confidence=check_unit("confidence", draft.confidence),
-        emotion=_optional_key("emotion", draft.emotion),
+        **given,
+        id=new_id() if draft.id is None else CHECKS["id"](draft.id),
+        text=check_content(_with_passages(draft)),
+        tier=tier_of(given["kind"]) if draft.tier is None else CHECKS["tier"](draft.tier),
         created_at=now,
         updated_at=now,
         accessed_at=None,
-        occurred_at=now if draft.occurred_at is None else check_time("occurred_at", draft.occurred_at),
+        occurred_at=now if draft.occurred_at is None else CHECKS["occurred_at"](draft.occurred_at),
         access_count=0,
-        expires_at=_optional_time("expires_at", draft.expires_at),
-        valid_from=_optional_time("valid_from", draft.valid_from),
-        valid_to=_optional_time("valid_to", draft.valid_to),
         state="active",
-        source_key=_optional_key("source_key", draft.source_key),
         rev=1,
         version=1,
         app=scope.app,
@@ -109,8 +85,8 @@ def complete(draft: Draft | str, scope: Scope, now: datetime) -> MemoryRecord:
         agent=_provenance("agent", draft.agent, scope.agent),
         session=_provenance("session", draft.session, scope.session),
         collection=_provenance("collection", draft.collection, scope.collection),
-        links=check_links(draft.links),
     )
+    _insist_on_content(record.text, record.data)
     return sealed(record)
 
 
@@ -168,9 +144,9 @@ def patched(record: MemoryRecord, patch: Patch, now: datetime) -> MemoryRecord:
     for item in fields(_patch(patch)):
         value = getattr(patch, item.name)
         if value is not UNSET:
-            changes[item.name] = _CHECKS[item.name](value)
-    if "kind" in changes and "tier" not in changes and record.tier == _tier(None, record.kind):
-        changes["tier"] = _tier(None, str(changes["kind"]))
+            changes[item.name] = CHECKS[item.name](value)
+    if "kind" in changes and "tier" not in changes and record.tier == tier_of(record.kind):
+        changes["tier"] = tier_of(str(changes["kind"]))
     if "data" in changes and is_same_json(changes["data"], record.data):
         del changes["data"]
     changes = {name: value for name, value in changes.items() if name == "data" or getattr(record, name) != value}
@@ -179,7 +155,7 @@ def patched(record: MemoryRecord, patch: Patch, now: datetime) -> MemoryRecord:
     if "text" in changes:
         changes["rev"] = record.rev + 1
     changed = replace(record, updated_at=now, version=record.version + 1, **changes)
-    _content(changed.text, changed.data)
+    _insist_on_content(changed.text, changed.data)
     return changed
 
 
@@ -226,10 +202,14 @@ def _patch(given: object) -> Patch:
     return given
 
 
-def _content(text: str, data: Mapping[str, Json]) -> tuple[str, Mapping[str, Json]]:
+def tier_of(kind: str) -> Tier:
+    """The level of detail of records of a kind, unless a caller gives another."""
+    return TIER_OF_KIND.get(kind, "medium")
+
+
+def _insist_on_content(text: str, data: Mapping[str, Json]) -> None:
     if not text.strip() and not data:
         raise InvalidInputError(f"nothing to remember: the text is empty ({shown(text)}) and there is no data")
-    return text, data
 
 
 def _with_passages(draft: Draft) -> object:
@@ -245,42 +225,6 @@ def _with_passages(draft: Draft) -> object:
     ]
     check_size("a record", len(parts) - 1, MAX_PASSAGES, "passages", "split it into several records")
     return PASSAGE_END.join(parts if parts[0] else parts[1:])
-
-
-def _text(value: object) -> str:
-    if isinstance(value, str):
-        check_size("text", len(value), MAX_TEXT_CHARS, "characters", "split it into several records")
-    return check_text("text", value)
-
-
-def _role(value: object) -> Role | None:
-    if value is not None and value not in ROLES:
-        raise InvalidInputError(f"role must be one of {', '.join(ROLES)}, or None, not {shown(value)}")
-    return value
-
-
-def _tier(value: object, kind: str) -> Tier:
-    if value is None:
-        return TIER_OF_KIND.get(kind, "medium")
-    if value not in TIERS:
-        raise InvalidInputError(f"tier must be one of {', '.join(TIERS)}, not {shown(value)}")
-    return value
-
-
-def _state(value: object) -> str:
-    if value not in STATES:
-        raise InvalidInputError(f"state must be one of {', '.join(STATES)}, not {shown(value)}")
-    return value
-
-
-def check_data(value: object) -> Mapping[str, Json]:
-    """Return a copy of `value` if it is a JSON object that would come back unchanged."""
-    if value == {}:  # before the type check, which takes longer
-        return {}
-    if not isinstance(value, Mapping):
-        raise InvalidInputError(f"data must be a JSON object, not {shown(value)}")
-    data, _ = check_json("data", cast("Mapping[str, Json]", value), MAX_DATA_BYTES)
-    return cast("dict[str, Json]", data)
 
 
 def is_long(entries: Sequence[object]) -> bool:
@@ -303,38 +247,6 @@ def _has_long_data(entry: object) -> bool:
         return False
 
 
-def _tags(value: object) -> tuple[str, ...]:
-    if value == ():
-        return ()
-    if isinstance(value, str) or not isinstance(value, Sequence):
-        raise InvalidInputError(f"tags must be a sequence of strings, not {shown(value)}")
-    given = cast("Sequence[object]", value)
-    check_size("a record", len(given), MAX_TAGS, "tags", "put the others into data")
-    return tuple(dict.fromkeys(check_key("a tag", tag) for tag in given))
-
-
-def check_links(value: object) -> tuple[Link, ...]:
-    """Return `value` without repetitions if it is a sequence of links."""
-    if value == ():
-        return ()
-    if isinstance(value, str) or not isinstance(value, Sequence):
-        raise InvalidInputError(f"links must be a sequence of Link, not {shown(value)}")
-    given = cast("Sequence[object]", value)
-    check_size("a record", len(given), MAX_LINKS, "links", "link to a record that links to the others")
-    return tuple(dict.fromkeys(_link(item) for item in given))
-
-
-def _link(value: object) -> Link:
-    if not isinstance(value, Link) or value.relation not in RELATIONS:
-        raise InvalidInputError(f"a link is a Link of {', '.join(RELATIONS)} and an id, not {shown(value)}")
-    check_key("the id of a link", value.id)
-    return value
-
-
-def _optional_key(name: str, value: object) -> str | None:
-    return None if value is None else check_key(name, value)
-
-
 def _optional_time(name: str, value: object) -> datetime | None:
     return None if value is None else check_time(name, value)
 
@@ -345,36 +257,3 @@ def _provenance(name: str, given: str | None, bound: str | None) -> str | None:
     if bound is not None and given != bound:
         raise ScopeError(f"{name} {shown(given)} contradicts the handle, which is bound to {name} {bound!r}")
     return check_key(name, given)
-
-
-def _key(name: str) -> Callable[[object], str]:
-    return lambda value: check_key(name, value)
-
-
-def _unit(name: str) -> Callable[[object], float]:
-    return lambda value: check_unit(name, value)
-
-
-def or_none(check: Callable[[str, object], T], name: str) -> Callable[[object], T | None]:
-    """The same check for a field that may be `None`."""
-    return lambda value: None if value is None else check(name, value)
-
-
-_CHECKS: Final[Mapping[str, Callable[[object], object]]] = {
-    "text": _text,
-    "role": _role,
-    "kind": _key("kind"),
-    "tier": lambda value: _tier(value, ""),
-    "author": or_none(check_key, "author"),
-    "data": check_data,
-    "tags": _tags,
-    "importance": _unit("importance"),
-    "confidence": _unit("confidence"),
-    "emotion": or_none(check_key, "emotion"),
-    "occurred_at": lambda value: check_time("occurred_at", value),
-    "expires_at": or_none(check_time, "expires_at"),
-    "valid_from": or_none(check_time, "valid_from"),
-    "valid_to": or_none(check_time, "valid_to"),
-    "state": _state,
-    "links": check_links,
-}

@@ -8,7 +8,8 @@ from datetime import datetime
 
 from memory_core.errors import DuplicateIdError, InvalidInputError, SupersededError
 from memory_core.models import Draft, Link, MemoryRecord
-from memory_core.records.draft_to_record import as_draft, check_links
+from memory_core.records.draft_to_record import as_draft
+from memory_core.records.fields import check_links
 
 
 def superseding(old: MemoryRecord, entry: Draft | str, now: datetime) -> Draft:

@@ -9,7 +9,7 @@ from typing import Any, Final, cast
 
 from memory_core.errors import InvalidInputError
 from memory_core.models import ROLES, STATES, TIERS, Json
-from memory_core.records.draft_to_record import check_links, or_none
+from memory_core.records.fields import check_links, or_none
 from memory_core.values.checks import (
     check_key,
     check_listed,
@@ -43,7 +43,7 @@ from memory_core.where.conditions import (
     DataCondition,
     FieldCondition,
 )
-from memory_core.where.value import Where
+from memory_core.where.value import EQUAL_FIELDS, Where
 
 
 def check_where(where: object) -> Where:
@@ -251,12 +251,8 @@ _CONDITIONS: Final[Mapping[str, Callable[[object], Any]]] = {
     "tags_any": _texts("tags_any"),
     "tags_all": _texts("tags_all"),
     "keywords": _keywords,
-    "author": or_none(check_name, "author"),
-    "agent": or_none(check_name, "agent"),
-    "session": or_none(check_name, "session"),
-    "collection": or_none(check_name, "collection"),
+    **{name: or_none(check_name, name) for name in EQUAL_FIELDS},
     "under": or_none(check_key, "under"),
-    "emotion": or_none(check_name, "emotion"),
     "min_importance": or_none(check_unit, "min_importance"),
     "min_confidence": or_none(check_unit, "min_confidence"),
     "since": or_none(check_time, "since"),

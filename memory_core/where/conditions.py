@@ -7,11 +7,9 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Final, Literal, TypeAlias, Union, cast, get_args
 
+from memory_core.models import NameField, NumberField, TimeField
 from memory_core.values.value import Value
 
-TimeField = Literal["created_at", "updated_at", "accessed_at", "occurred_at", "expires_at", "valid_from", "valid_to"]
-NumberField = Literal["importance", "confidence", "access_count", "rev", "version"]
-NameField = Literal["id", "source_key", "role", "kind", "tier", "author", "emotion", "agent", "session", "collection"]
 Comparison = Literal["eq", "ne", "in", "nin", "gt", "gte", "lt", "lte", "between", "starts_with", "like", "exists"]
 """The comparisons of a `DataCondition` and a `FieldCondition`: those of document databases, without `$`."""
 

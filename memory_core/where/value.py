@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from datetime import datetime
 from typing import Final
 
 from memory_core.models import Link, Role, State, Tier
 from memory_core.values.value import Value
-from memory_core.where.conditions import Condition
-
-EQUAL_FIELDS: Final = ("author", "agent", "session", "collection", "emotion")
-"""Fields of a `Where` that a record must have with the same value, if they are given."""
+from memory_core.where.conditions import NAME_FIELDS, Condition
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -60,5 +57,7 @@ class Where(Value):
     """Records with these source keys. An empty list matches nothing, as for `ids`."""
 
 
+EQUAL_FIELDS: Final = tuple(each.name for each in fields(Where) if each.name in NAME_FIELDS)
+"""Fields of a `Where` that a record must have with the same value, if they are given."""
 EVERYTHING: Final = Where()
 """No condition: the default of every read."""

@@ -27,13 +27,13 @@ from memory_core import (
     utc_now,
 )
 from memory_core.records.draft_to_record import (
-    check_data,
     check_expiries,
     complete,
     complete_items,
     is_long,
     is_long_patch,
 )
+from memory_core.records.fields import check_data
 from memory_core.values import limits
 from memory_core.values.json_checks import check_json, least_bytes
 from memory_core.values.json_text import json_bytes

@@ -17,7 +17,7 @@ import uuid
 import zlib
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from datetime import datetime
 from hashlib import blake2b
 from typing import Any, Final, NamedTuple, cast
@@ -25,6 +25,7 @@ from typing import Any, Final, NamedTuple, cast
 import numpy as np
 
 from memory_core.models import MemoryRecord, Scope
+from memory_core.records.fields import FIELDS
 from memory_core.retrieval.analysis import ANALYSIS
 from memory_core.retrieval.bm25 import K1, B
 from memory_core.retrieval.features import features, is_turn, role_flag, terms_of_record
@@ -53,8 +54,8 @@ FORGOTTEN: Final = "forgotten"
 CLOSING: Final = "closing"
 """The key of a record that another one is about to supersede (`superseding.py`)."""
 
-_TIMES: Final = ("created_at", "updated_at", "accessed_at", "occurred_at", "expires_at", "valid_from", "valid_to")
-NAMES: Final = tuple(field.name for field in fields(MemoryRecord))
+NAMES: Final = ("app", "user", *(field.name for field in FIELDS))
+_TIMES: Final = tuple(field.name for field in FIELDS if field.form == "time")
 Payload = dict[str, Any]
 """The JSON payload of a point; values are checked when they become a record."""
 

@@ -10,27 +10,13 @@ from contextlib import closing
 from pathlib import Path
 from typing import Final
 
+from memory_core.records.fields import FIELDS
 from memory_core.storage.sqlite.connection import BUSY_MS
 from memory_core.storage.sqlite.files import prepare_file
 from memory_core.storage.sqlite.problems import file_problems_explained
 from memory_core.storage.sqlite.transactions import transaction
 
 VIEW: Final = "memories"
-_TEXTS: Final = (
-    "id",
-    "text",
-    "role",
-    "kind",
-    "tier",
-    "author",
-    "state",
-    "agent",
-    "session",
-    "collection",
-    "source_key",
-)
-_TIMES: Final = ("occurred_at", "created_at", "updated_at", "accessed_at", "expires_at", "valid_from", "valid_to")
-_REST: Final = ("tags", "data", "links", "importance", "confidence", "emotion", "access_count", "rev", "version")
 
 
 def _time(column: str) -> str:
@@ -44,9 +30,7 @@ _SELECT: Final = ",\n    ".join(
     [
         "owner.app",
         "owner.user",
-        *(f"record.{name}" for name in _TEXTS),
-        *map(_time, _TIMES),
-        *(f"record.{name}" for name in _REST),
+        *(_time(field.name) if field.form == "time" else f"record.{field.name}" for field in FIELDS),
     ]
 )
 _VIEW: Final = f"CREATE VIEW {VIEW} AS SELECT\n    {_SELECT}\nFROM record JOIN owner ON owner.id = record.owner"

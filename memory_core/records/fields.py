@@ -1,0 +1,153 @@
+"""The fields of a record: how a caller's value is checked, how it is stored, and whether it tells records apart.
+
+Drafts, patches, rows and payloads follow this table. A new plain field is declared in `models.py` (with the type of
+condition that compares it), gets its line here, and its column in a migration of `storage/sqlite/schema.py`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final, Literal, TypeVar, cast
+
+from memory_core.errors import InvalidInputError
+from memory_core.models import RELATIONS, ROLES, STATES, TIERS, Json, Link, Role, State, Tier
+from memory_core.values.checks import check_key, check_size, check_text, check_time, check_unit, shown
+from memory_core.values.json_checks import check_json
+from memory_core.values.limits import MAX_DATA_BYTES, MAX_LINKS, MAX_TAGS, MAX_TEXT_CHARS
+
+T = TypeVar("T")
+
+Form = Literal["plain", "time", "data", "tags", "links"]
+"""How a value is stored: as it is, as a moment, or as JSON of the field's own shape."""
+
+
+def or_none(check: Callable[[str, object], T], name: str) -> Callable[[object], T | None]:
+    """The same check for a field that may be `None`."""
+    return lambda value: None if value is None else check(name, value)
+
+
+def check_content(value: object) -> str:
+    """Return `value` if it can be the text of a record."""
+    if isinstance(value, str):
+        check_size("text", len(value), MAX_TEXT_CHARS, "characters", "split it into several records")
+    return check_text("text", value)
+
+
+def check_data(value: object) -> Mapping[str, Json]:
+    """Return a copy of `value` if it is a JSON object that would come back unchanged."""
+    if value == {}:  # before the type check, which takes longer
+        return {}
+    if not isinstance(value, Mapping):
+        raise InvalidInputError(f"data must be a JSON object, not {shown(value)}")
+    data, _ = check_json("data", cast("Mapping[str, Json]", value), MAX_DATA_BYTES)
+    return cast("dict[str, Json]", data)
+
+
+def check_links(value: object) -> tuple[Link, ...]:
+    """Return `value` without repetitions if it is a sequence of links."""
+    if value == ():
+        return ()
+    if isinstance(value, str) or not isinstance(value, Sequence):
+        raise InvalidInputError(f"links must be a sequence of Link, not {shown(value)}")
+    given = cast("Sequence[object]", value)
+    check_size("a record", len(given), MAX_LINKS, "links", "link to a record that links to the others")
+    return tuple(dict.fromkeys(_link(item) for item in given))
+
+
+def _link(value: object) -> Link:
+    if not isinstance(value, Link) or value.relation not in RELATIONS:
+        raise InvalidInputError(f"a link is a Link of {', '.join(RELATIONS)} and an id, not {shown(value)}")
+    check_key("the id of a link", value.id)
+    return value
+
+
+def _tags(value: object) -> tuple[str, ...]:
+    if value == ():
+        return ()
+    if isinstance(value, str) or not isinstance(value, Sequence):
+        raise InvalidInputError(f"tags must be a sequence of strings, not {shown(value)}")
+    given = cast("Sequence[object]", value)
+    check_size("a record", len(given), MAX_TAGS, "tags", "put the others into data")
+    return tuple(dict.fromkeys(check_key("a tag", tag) for tag in given))
+
+
+def _role(value: object) -> Role | None:
+    if value is not None and value not in ROLES:
+        raise InvalidInputError(f"role must be one of {', '.join(ROLES)}, or None, not {shown(value)}")
+    return value
+
+
+def _tier(value: object) -> Tier:
+    if value not in TIERS:
+        raise InvalidInputError(f"tier must be one of {', '.join(TIERS)}, not {shown(value)}")
+    return value
+
+
+def _state(value: object) -> State:
+    if value not in STATES:
+        raise InvalidInputError(f"state must be one of {', '.join(STATES)}, not {shown(value)}")
+    return value
+
+
+def _key(name: str) -> Callable[[object], str]:
+    return lambda value: check_key(name, value)
+
+
+def _unit(name: str) -> Callable[[object], float]:
+    return lambda value: check_unit(name, value)
+
+
+def _time(name: str) -> Callable[[object], object]:
+    return lambda value: check_time(name, value)
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """One field of `MemoryRecord`."""
+
+    name: str
+    check: Callable[[object], object] | None = None
+    """Returns a caller's value as it is stored, or raises `InvalidInputError`; `None` for what the store maintains."""
+    form: Form = "plain"
+    can_change: bool = True
+    """Whether a `Patch` has it."""
+    tells_apart: bool = False
+    """Whether records with equal texts say different things if they differ in it, so that they are never merged."""
+
+
+FIELDS: Final = (
+    Field("id", _key("id"), can_change=False),
+    Field("text", check_content),
+    Field("role", _role, tells_apart=True),
+    Field("kind", _key("kind"), tells_apart=True),
+    Field("tier", _tier, tells_apart=True),
+    Field("author", or_none(check_key, "author"), tells_apart=True),
+    Field("data", check_data, form="data", tells_apart=True),
+    Field("tags", _tags, form="tags"),
+    Field("importance", _unit("importance")),
+    Field("confidence", _unit("confidence")),
+    Field("emotion", or_none(check_key, "emotion"), tells_apart=True),
+    Field("created_at", form="time"),
+    Field("updated_at", form="time"),
+    Field("accessed_at", form="time"),
+    Field("occurred_at", _time("occurred_at"), form="time"),
+    Field("access_count"),
+    Field("expires_at", or_none(check_time, "expires_at"), form="time", tells_apart=True),
+    Field("valid_from", or_none(check_time, "valid_from"), form="time"),
+    Field("valid_to", or_none(check_time, "valid_to"), form="time", tells_apart=True),
+    Field("state", _state),
+    Field("source_key", or_none(check_key, "source_key"), can_change=False),
+    Field("rev"),
+    Field("version"),
+    Field("agent", or_none(check_key, "agent"), can_change=False, tells_apart=True),
+    Field("session", or_none(check_key, "session"), can_change=False),
+    Field("collection", or_none(check_key, "collection"), can_change=False, tells_apart=True),
+    Field("links", check_links, form="links"),
+)
+"""All fields of a record but its owner, in the order of `MemoryRecord`, in which they are stored."""
+
+CHECKS: Final[Mapping[str, Callable[[object], object]]] = {
+    field.name: field.check for field in FIELDS if field.check is not None
+}
+"""By field name, the check of a value that a caller gives."""
