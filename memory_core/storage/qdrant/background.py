@@ -17,7 +17,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 from typing import Final
 
-from memory_core.errors import EmbeddingError, FingerprintError, StorageError, UnsupportedError, reason_for_log
+from memory_core.errors import FingerprintError, StorageError, UnsupportedError, reason_for_log
 from memory_core.models import Fingerprint
 from memory_core.protocols import Clock, Embedder
 from memory_core.retrieval.analysis import ANALYSIS
@@ -30,6 +30,7 @@ from memory_core.storage.qdrant.owners import Access, shard_of, to_owner
 from memory_core.storage.qdrant.points import Points, by
 from memory_core.storage.qdrant.schema import ensure_vector
 from memory_core.storage.qdrant.where import Clause, all_of, among, ranged, same
+from memory_core.storage.shared.background import BackgroundTask
 from memory_core.storage.shared.embedding_batches import embed_pieces, texts_to_embed
 from memory_core.storage.shared.refusals import Refusals
 from memory_core.values.progress import Progress, ProgressCallback
@@ -39,9 +40,7 @@ logger = logging.getLogger(__name__)
 BATCH: Final = 32
 PASSES: Final = 3
 """How often records written while the embedder changes are looked for before the switch, and once more after it."""
-FIRST_PAUSE_SECONDS: Final = 1.0
-LONGEST_PAUSE_SECONDS: Final = 60.0
-"""Pauses double from the first to this one while the embedder or the server fails."""
+FIRST_ROUND_SECONDS: Final = 1.0
 ROUND_SECONDS: Final = 600.0
 """Pauses double from the first to this one while nothing is found: a replica that is behind may not show all work."""
 ANALYSIS_PAUSE_SECONDS: Final = 0.05
@@ -59,45 +58,34 @@ class Background:
         self._access = access
         self._clock = clock
         self._refusals = None if embedder is None else Refusals[str](embedder)
-        self._wake = asyncio.Event()
-        self._tasks = [
-            asyncio.create_task(self._serve(), name="memory-core qdrant background"),
-            asyncio.create_task(self._analyse(), name="memory-core qdrant reanalysis"),
-        ]
+        self._next_sweep = 0.0
+        self._idle = FIRST_ROUND_SECONDS
+        self._task = BackgroundTask("memory-core qdrant background", self._work, self._next_round)
+        self._analysis = asyncio.create_task(self._analyse(), name="memory-core qdrant reanalysis")
 
     def wake(self, embedder: Embedder | None = None) -> None:
         """Signal that vectors may be pending, perhaps for another embedder."""
         self._refusals = self._refusals if embedder is None else Refusals[str](embedder)
-        self._wake.set()
+        self._idle = FIRST_ROUND_SECONDS
+        self._task.wake()
 
     async def close(self) -> None:
         """Stop; the next process does the remaining work."""
-        for task in self._tasks:
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        self._analysis.cancel()
+        await asyncio.gather(self._task.close(), self._analysis, return_exceptions=True)
 
-    async def _serve(self) -> None:
-        loop = asyncio.get_running_loop()
-        failing = idle = FIRST_PAUSE_SECONDS
-        next_sweep = 0.0
-        while True:
-            self._wake.clear()
-            try:
-                if loop.time() >= next_sweep:
-                    await sweep(self._access, self._clock())
-                    next_sweep = loop.time() + ROUND_SECONDS
-                await _drain(self._embed_pending)
-            except (EmbeddingError, StorageError) as error:
-                logger.warning("background work waits, next try in %.0f s: %s", failing, reason_for_log(error))
-                await asyncio.sleep(failing)
-                failing, idle = min(2 * failing, LONGEST_PAUSE_SECONDS), FIRST_PAUSE_SECONDS
-                continue
-            failing = FIRST_PAUSE_SECONDS
-            try:
-                await asyncio.wait_for(self._wake.wait(), idle)
-                idle = FIRST_PAUSE_SECONDS
-            except TimeoutError:
-                idle = min(2 * idle, ROUND_SECONDS)
+    def _next_round(self) -> float:
+        """When to look again, by the clock of the loop: later each time that nobody woke the task."""
+        at = asyncio.get_running_loop().time() + self._idle
+        self._idle = min(2 * self._idle, ROUND_SECONDS)
+        return at
+
+    async def _work(self) -> None:
+        now = asyncio.get_running_loop().time()
+        if now >= self._next_sweep:
+            await sweep(self._access, self._clock())
+            self._next_sweep = now + ROUND_SECONDS
+        await _drain(self._embed_pending)
 
     async def _analyse(self) -> None:
         try:

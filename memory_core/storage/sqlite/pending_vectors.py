@@ -8,16 +8,14 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import logging
 import sqlite3
-import threading
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Final
 from zlib import crc32
 
-from memory_core.errors import EmbeddingError, StorageError, reason_for_log
 from memory_core.models import Fingerprint
 from memory_core.protocols import Embedder
+from memory_core.storage.shared.background import BackgroundTask
 from memory_core.storage.shared.embedding_batches import texts_to_embed
 from memory_core.storage.shared.refusals import Refusals
 from memory_core.storage.sqlite.connection import Connection
@@ -29,11 +27,7 @@ from memory_core.storage.sqlite.schema import OWNER_BITS
 from memory_core.storage.sqlite.transactions import snapshot
 from memory_core.values.json_text import encode_json
 
-logger = logging.getLogger(__name__)
-
 BATCH: Final = 256
-FIRST_PAUSE_SECONDS: Final = 1.0
-LONGEST_PAUSE_SECONDS: Final = 60.0
 LULL_SECONDS: Final = 0.03
 LONGEST_WAIT_SECONDS: Final = 0.5
 """Between batches, wait until no write came for the lull, but no longer than the other value."""
@@ -55,48 +49,27 @@ class PendingVectors:
         self._reader = reader
         self._writer = writer
         self._refusals = Refusals[Piece](embedder)
-        self._wake = asyncio.Event()
-        self._wake.set()  # an earlier process may have left some
-        self._task = asyncio.create_task(self._serve(), name="memory-core pending_vectors")
+        self._task = BackgroundTask("memory-core pending vectors", self._compute, self._refusals.next_try)
 
     def wake(self) -> None:
         """Notify the task that vectors may be pending."""
-        self._wake.set()
+        self._task.wake()
 
     async def close(self) -> None:
         """Stop; the next process that opens the file computes what is still pending."""
-        self._task.cancel()
-        await asyncio.gather(self._task, return_exceptions=True)
+        await self._task.close()
 
-    async def _serve(self) -> None:
-        pause = FIRST_PAUSE_SECONDS
-        while True:
-            with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout_at(self._refusals.next_try()):
-                    await self._wake.wait()
-            self._wake.clear()
-            try:
-                while await self._compute_batch():
-                    await self._wait_for_lull()
-                pause = FIRST_PAUSE_SECONDS
-            except (EmbeddingError, StorageError) as error:
-                if not threading.main_thread().is_alive():
-                    return  # the interpreter is ending: the next process that opens the file goes on
-                logger.warning("vectors stay pending for now, next try in %.0f s: %s", pause, reason_for_log(error))
-                pause = await self._rest(pause)
+    async def _compute(self) -> None:
+        while await self._compute_batch():
+            await self._wait_for_lull()
 
     async def _wait_for_lull(self) -> None:
         """Wait for a lull in the writes, so that many adds finish sooner; their words can be searched already."""
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(LONGEST_WAIT_SECONDS):
-                while self._wake.is_set():
-                    self._wake.clear()
+                while self._task.is_woken:
+                    self._task.rest()
                     await asyncio.sleep(LULL_SECONDS)
-
-    async def _rest(self, pause: float) -> float:
-        await asyncio.sleep(pause)
-        self._wake.set()
-        return min(2 * pause, LONGEST_PAUSE_SECONDS)
 
     async def _compute_batch(self) -> int:
         """Compute one batch; returns the number of chunks in it."""

@@ -30,7 +30,7 @@ def test_other_texts_get_their_vectors(connect: Open, loopback: Loopback) -> Non
 
 def test_a_refused_text_is_tried_again(connect: Open, loopback: Loopback, monkeypatch: pytest.MonkeyPatch) -> None:
     for module, name in (
-        (background, "FIRST_PAUSE_SECONDS"),
+        (background, "FIRST_ROUND_SECONDS"),
         (refusals, "FIRST_PAUSE_SECONDS"),
         (refusals, "LONGEST_PAUSE_SECONDS"),
     ):

@@ -208,7 +208,7 @@ def test_computed_vectors_take_no_change_back_that_one_query_shows_in_part(
 def test_pending_vectors_that_a_replica_does_not_show_are_looked_for_again(
     loopback: Loopback, connect: Open, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(background, "FIRST_PAUSE_SECONDS", 0.01)
+    monkeypatch.setattr(background, "FIRST_ROUND_SECONDS", 0.01)
     run, hidden = loopback.engine.run, list[Call]()
 
     def behind(call: Call) -> Any:
