@@ -627,6 +627,11 @@ class SyncMemory:
     def __repr__(self) -> str:
         return f"{self.handle!r}.sync"
 
+    if not TYPE_CHECKING:  # else every name would be an attribute
+
+        def __getattr__(self, name: str) -> NoReturn:
+            raise no_attribute(self, name, OPERATIONS)
+
     add = _blocking(BoundMemory.add)
     add_many = _blocking(BoundMemory.add_many)
     remember = _blocking(BoundMemory.remember)

@@ -68,6 +68,7 @@ class Memory:
             argument is for files only.
     """
 
+    @hinted
     def __init__(
         self,
         store: str | os.PathLike[str] | Store = "memory.db",

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field, fields, make_dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final, Literal, cast
 
 from memory_core.errors import InvalidInputError, ScopeError
+from memory_core.hints import hinted_fields
 from memory_core.values.checks import check_key, shown
 from memory_core.values.html_tables import html_table
 from memory_core.values.partial_schema import partial_schema
@@ -77,6 +78,7 @@ class Link(Value):
     id: str
 
 
+@hinted_fields
 @dataclass(frozen=True, slots=True, repr=False)
 class Draft(Value):
     """A record to be stored, as a caller describes it: `Draft("Ann drinks tea", kind="preference")`.
@@ -167,6 +169,7 @@ class MemoryRecord(Value):
         return f"MemoryRecord({brief(self.text)}, kind={self.kind!r}{author}, id={self.id!r})"
 
 
+@hinted_fields
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Patch(Value):
     """Changes to a record; fields left `UNSET` stay unchanged."""
@@ -250,11 +253,17 @@ class Version(Value):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Page(Value):
-    """One page of a listing."""
+    """One page of a listing: `for record in page`."""
 
     records: tuple[MemoryRecord, ...]
     cursor: str | None
     """Pass it to the next call to continue after the last record; `None` at the end."""
+
+    def __iter__(self) -> Iterator[MemoryRecord]:
+        return iter(self.records)
+
+    def __len__(self) -> int:
+        return len(self.records)
 
     def __repr__(self) -> str:
         return f"Page({len(self.records)} records, cursor={self.cursor!r})"
@@ -337,7 +346,7 @@ OpenRecord: Final = cast(
 def sealed(record: MemoryRecord) -> MemoryRecord:
     """Turn an `OpenRecord` into a `MemoryRecord`: for records that are created by the thousand.
 
-    A frozen dataclass sets its 27 fields by `object.__setattr__`, which takes three times as long as an assignment; an
+    A frozen dataclass sets all its fields by `object.__setattr__`, which takes three times as long as an assignment; an
     open record has the same slots and is not frozen.
     """
     record.__class__ = MemoryRecord

@@ -8,10 +8,9 @@ from __future__ import annotations
 from collections.abc import Callable, Coroutine, Mapping
 from contextlib import AbstractContextManager
 from functools import wraps
-from inspect import signature
 from typing import Any, Final, Protocol, TypeVar, cast
 
-from memory_core.hints import check_keywords
+from memory_core.hints import argument_check
 from memory_core.models import Scope
 
 Method = TypeVar("Method", bound=Callable[..., Coroutine[Any, Any, Any]])  # with parameters of its own
@@ -32,13 +31,12 @@ class _Handle(Protocol):
 
 def operation(method: Method) -> Method:
     """Make a method an operation. Type checkers see it unchanged, and so does `inspect.signature`."""
-    name, known = method.__name__, frozenset([*signature(method).parameters][1:])
+    name, check = method.__name__, argument_check(method)
     OPERATIONS.append(name)
 
     @wraps(method)
     async def call(handle: _Handle, /, *args: Any, **given: Any) -> Any:  # the method's own parameters
-        if not given.keys() <= known:
-            check_keywords(name, given, known)
+        check(args, given)
         if _observer is None:
             return await method(handle, *args, **given)
         with _observer(name, handle.scope, given) as returned:

@@ -213,7 +213,7 @@ def _insist_on_content(text: str, data: Mapping[str, Json]) -> None:
 
 
 def _with_passages(draft: Draft) -> object:
-    """The text and the passages of a draft as one text, for `_text` to check."""
+    """The text and the passages of a draft as one text, for `check_content` to check."""
     given = cast("object", draft.passages)
     if given == ():
         return draft.text

@@ -1,7 +1,9 @@
 """The fields of a record: how a caller's value is checked, how it is stored, and whether it tells records apart.
 
 Drafts, patches, rows and payloads follow this table. A new plain field is declared in `models.py` (with the type of
-condition that compares it), gets its line here, and its column in a migration of `storage/sqlite/schema.py`.
+condition that compares it, and with a default in `MemoryRecord`, so that older exports can be read), gets its line
+here, and its column in a migration of `storage/sqlite/schema.py`, which also renews the digests of all rows, because a
+digest covers every field.
 """
 
 from __future__ import annotations

@@ -6,9 +6,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import MISSING, Field, fields
 from datetime import datetime
 from functools import cache
-from typing import TYPE_CHECKING, Any, ClassVar, Final, Self, cast, get_type_hints
+from typing import TYPE_CHECKING, Any, ClassVar, Final, NoReturn, Self, cast, get_type_hints
 
 from memory_core.errors import InvalidInputError
+from memory_core.hints import no_field, no_item
 from memory_core.values.checks import shown
 from memory_core.values.reading import read
 from memory_core.values.unset import UNSET
@@ -56,6 +57,14 @@ class Value:
         if missing:
             raise InvalidInputError(f"a {cls.__name__} needs {missing[0]!r}")
         return cls(**{name: read(hints[name], value, f"{cls.__name__}.{name}") for name, value in given.items()})
+
+    if not TYPE_CHECKING:  # else every name would be an attribute, and every value a sequence
+
+        def __getattr__(self, name: str) -> NoReturn:
+            raise no_field(self, name, [each.name for each in _fields(type(self))])
+
+        def __getitem__(self, key: object) -> NoReturn:
+            raise no_item(self, key, [each.name for each in _fields(type(self))])
 
     def __repr__(self) -> str:
         differing = [(each.name, getattr(self, each.name), _default(each)) for each in _fields(type(self))]

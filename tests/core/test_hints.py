@@ -68,7 +68,7 @@ def test_a_name_that_means_nothing_gets_no_hint(memory: Any, name: str) -> None:
         ),
         (lambda memory: run_sync(memory.bind(user="ann").search, "tea", filters={}), "write where=Where(...)"),
         (lambda memory: run_sync(memory.bind(user="ann").search, "tea", limits=3), "write limit="),
-        (lambda memory: run_sync(memory.bind(user="ann").add, "tea", metadata={}), "write Draft(text, data={...})"),
+        (lambda memory: run_sync(memory.bind(user="ann").add, "tea", metadata={}), "write Draft(text, data=...)"),
         (
             lambda memory: memory.bind(user="ann").sync.recall("tea", top_k=3),
             "recall() has no argument 'top_k'; write limit=",

@@ -62,7 +62,8 @@ def store(tmp_path: Path) -> Path:
 
 
 def test_a_new_file_is_for_its_owner_only(tmp_path: Path) -> None:
-    path = tmp_path / "new" / "folder" / "memory.db"
+    path = tmp_path / "folder" / "memory.db"
+    path.parent.mkdir()
     old = os.umask(0)
     try:
         with Memory(path, embedder=None) as memory:
@@ -71,6 +72,12 @@ def test_a_new_file_is_for_its_owner_only(tmp_path: Path) -> None:
     finally:
         os.umask(old)
     assert files == dict.fromkeys(("memory.db", "memory.db-wal", "memory.db-shm", "memory.db-turn"), 0o600)
+
+
+def test_a_mistyped_folder_is_not_made(tmp_path: Path) -> None:
+    with pytest.raises(StoreUnavailableError, match=r"there is no folder .*typo'; create it, or correct the path"):
+        run_sync(Memory(tmp_path / "typo" / "memory.db", embedder=None).open)
+    assert not list(tmp_path.iterdir())
 
 
 def test_a_closed_store_is_one_file(store: Path) -> None:

@@ -23,7 +23,8 @@ class BackgroundTask:
 
     Args:
         name: Of the task, for logs and debuggers.
-        work: Does all that there is to do. An embedder or a store that fails ends this round, not the task.
+        work: Does all that there is to do. An embedder or a store that fails ends this round, not the task; any other
+            error is a defect, is logged, and ends the task.
         next_due: When to work without being woken, by the clock of the loop; `None` for never.
     """
 
@@ -33,6 +34,7 @@ class BackgroundTask:
         self._wake = asyncio.Event()
         self._wake.set()  # an earlier process may have left something
         self._task = asyncio.create_task(self._serve(), name=name)
+        self._task.add_done_callback(_log_defect)
 
     @property
     def is_woken(self) -> bool:
@@ -69,3 +71,8 @@ class BackgroundTask:
                 await asyncio.sleep(pause)
                 pause = min(2 * pause, LONGEST_PAUSE_SECONDS)
                 self.wake()
+
+
+def _log_defect(task: asyncio.Task[None]) -> None:
+    if not task.cancelled() and (error := task.exception()) is not None:
+        logger.error("%s has ended until the store is opened again: %s", task.get_name(), reason_for_log(error))

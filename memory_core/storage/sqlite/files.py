@@ -47,7 +47,7 @@ def real_path(path: Path) -> Path:
 
 
 def find_or_create(path: Path) -> tuple[Path, Identity]:
-    """The real path and the identity of a file; a missing file is created empty, with its folder.
+    """The real path and the identity of a file; a missing file is created empty, in an existing folder.
 
     Raises:
         NotAStoreError: The path is not a file.
@@ -59,7 +59,11 @@ def find_or_create(path: Path) -> tuple[Path, Identity]:
         path = real_path(path)
         if not path.exists():
             insist_on_own_log(path)
-            path.parent.mkdir(parents=True, exist_ok=True)
+            if not path.parent.is_dir():
+                raise StoreUnavailableError(
+                    f"the memory file {str(path)!r} cannot be created: there is no folder {str(path.parent)!r}; create "
+                    "it, or correct the path"
+                )
             create(path)
     return find(path)
 

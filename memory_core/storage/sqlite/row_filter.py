@@ -45,8 +45,8 @@ class RowFilter:
         most: int | None = None,
     ) -> None:
         self._sql = (
-            f"SELECT place, key, version, {columns} FROM (SELECT key AS place, value AS wanted FROM json_each(?)) "
-            "CROSS JOIN record ON key = wanted"
+            f"SELECT _place, key, version, {columns} FROM (SELECT key AS _place, value AS _wanted FROM json_each(?)) "
+            "CROSS JOIN record ON key = _wanted"
         )
         self._parameters = parameters
         self._test = test
