@@ -61,13 +61,14 @@ from memory_core.models import (
     Passage,
     Patch,
     Quota,
+    Relevance,
     Role,
     Scope,
     Stats,
     Version,
 )
 from memory_core.protocols import Embedder, Store, Summarizer
-from memory_core.recall.values import Considered, Recalled, RecallOptions
+from memory_core.recall.values import PULLED, PUSHED, Considered, Recalled, RecallOptions
 from memory_core.records.draft_to_record import check_draft
 from memory_core.retrieval.hits import Hits
 from memory_core.settings import DEFAULT_EMBEDDER
@@ -119,6 +120,8 @@ def __getattr__(name: str) -> Any:  # typed by the imports above
 
 __all__ = [
     "DEFAULT_EMBEDDER",
+    "PULLED",
+    "PUSHED",
     "UNSET",
     "AllOf",
     "AnyOf",
@@ -170,6 +173,7 @@ __all__ = [
     "RecallOptions",
     "Recalled",
     "RecordNotFoundError",
+    "Relevance",
     "Role",
     "Scope",
     "ScopeError",

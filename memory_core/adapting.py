@@ -20,7 +20,7 @@ from memory_core.models import Mode, Order
 from memory_core.protocols import AgentMemory
 from memory_core.recall.block import remembered_block
 from memory_core.recall.quoting import cut_query
-from memory_core.recall.recalling import recall_with
+from memory_core.recall.recalling import recall as recall_with
 from memory_core.records.draft_to_record import complete
 from memory_core.spaces import PRIVATE
 from memory_core.storage.shared.transfer import Carried

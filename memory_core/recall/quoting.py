@@ -11,7 +11,6 @@ MAX_ITEM_CHARS: Final = 500
 """Maximum number of characters of a quoted text."""
 _JOINERS: Final = "\u200c\u200d"
 """Characters that are not printable but that some scripts and emoji need."""
-_ESCAPES: Final = {"<": "\\u003c", ">": "\\u003e"}
 
 
 def cut_query(text: str, most: int = MAX_QUERY_CHARS) -> str:
@@ -24,6 +23,8 @@ def cut_query(text: str, most: int = MAX_QUERY_CHARS) -> str:
 def excerpt(text: str, most: int) -> str:
     """One line of at most `most` visible characters; spaces replace characters that hide text or begin a line."""
     stripped = text.strip()
+    if len(stripped) <= most and stripped.isprintable() and "  " not in stripped:
+        return stripped
     visible = "".join(c if c.isprintable() or c in _JOINERS else " " for c in stripped[: 2 * most])
     line = " ".join(visible.split())
     return line if len(line) <= most and len(stripped) <= 2 * most else line[: most - 1] + "…"
@@ -31,8 +32,8 @@ def excerpt(text: str, most: int) -> str:
 
 def quoted(text: str, most: int = MAX_ITEM_CHARS) -> str:
     """An excerpt as a string literal of JSON."""
-    shown = excerpt(text, most)
-    return "".join(_ESCAPES.get(c, c) for c in json.dumps(shown, ensure_ascii=False))
+    shown = json.dumps(excerpt(text, most), ensure_ascii=False)
+    return shown.replace("<", "\\u003c").replace(">", "\\u003e")
 
 
 def printable(text: str, max_chars: int) -> str:

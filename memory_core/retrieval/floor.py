@@ -48,6 +48,8 @@ class Evidence:
     """Evidence of the row alone, with the person and the date that the query names."""
     in_context: Floats
     """Evidence of the row and its neighbors."""
+    words: Floats
+    """The part of the evidence of the row that comes from words."""
     lexical: Lexical
     z: Floats | None
     """Spreads above the mean of unrelated texts; NaN where a vector is pending."""

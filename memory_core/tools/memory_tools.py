@@ -15,7 +15,7 @@ from memory_core.errors import MemoryCoreError, UnsupportedError
 from memory_core.models import Draft, Json, MemoryRecord, Patch
 from memory_core.protocols import AgentMemory, Clock
 from memory_core.recall.quoting import cut_query, excerpt, quoted
-from memory_core.recall.recalling import recall_with
+from memory_core.recall.recalling import recall as recall_with
 from memory_core.recall.values import RecallOptions
 from memory_core.spaces import PRIVATE, SharedMemory
 from memory_core.tools.arguments import Arguments, ToolInputError
