@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final, cast
 
-from memory_core import BoundMemory, InvalidInputError, MemoryRecord, Message, SharedMemory
+from memory_core import BoundMemory, InvalidInputError, MemoryRecord, Message, RecallOptions, SharedMemory
 from memory_mcp.transcript import read_transcript
 
 _AT_ONCE: Final = 200
@@ -62,7 +62,7 @@ async def _recalled(memory: BoundMemory | SharedMemory, prompt: str, session: st
     def is_shown(record: MemoryRecord) -> bool:
         return session is not None and record.session == session and (record.app, record.user) == owner
 
-    return (await memory.recall(prompt, without=is_shown)).text
+    return (await memory.recall(prompt, RecallOptions(without=is_shown))).text
 
 
 async def _remember(memory: BoundMemory | SharedMemory, said: Sequence[Message], session: str | None) -> None:

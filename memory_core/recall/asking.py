@@ -59,7 +59,7 @@ def asked_in(question: str, conversation: object) -> Asked:
     return Asked(wanted, cut_query("\n".join(about), MAX_QUERY_CHARS), frozenset(each.text for each in messages))
 
 
-async def find(  # noqa: PLR0913  (one optional keyword per setting of the search)
+async def find(
     handle: Searching, asked: Asked, *, limit: int, where: Where, mode: Mode, floor: bool, explain: bool
 ) -> Found:
     """Search for a question, and for what its conversation is about; the scores of both are added."""

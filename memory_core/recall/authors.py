@@ -12,15 +12,20 @@ from memory_core.recall.line import Line
 
 FEWEST_AUTHORS: Final = 3
 """With fewer authors of relevant hits nobody's share is limited: in a dialogue half of the lines are of one person."""
-COMPARABLE: Final = 0.4
+COMPARABLE: Final = 0.25
 """A line gives way to lines of others with at least this share of its worth."""
+
+
+def is_shared(lines: Sequence[Line], is_trusted: Callable[[MemoryRecord], bool]) -> bool:
+    """Whether the lines are of at least three authors, one of them not trusted."""
+    authors = {_author(each) for each in lines}
+    return len(authors) >= FEWEST_AUTHORS and not all(is_trusted(each.record) for each in lines)
 
 
 def in_fair_order(lines: Sequence[Line], is_trusted: Callable[[MemoryRecord], bool]) -> tuple[list[Line], set[str]]:
     """The same lines in an order in which an author has at most a third of every first few lines.
 
-    A line stays where it is if its author is trusted, if fewer than three authors have comparable lines, or if no line of
-    somebody else is comparable.
+    A line stays where it is if its author is trusted, or if no line of somebody else is comparable.
 
     Args:
         lines: Best first.
@@ -28,8 +33,6 @@ def in_fair_order(lines: Sequence[Line], is_trusted: Callable[[MemoryRecord], bo
     Returns:
         All lines, best first, and the ids of those that gave way.
     """
-    if not _several(lines):
-        return list(lines), set()
     rest, order, gave_way = list(lines), list[Line](), set[str]()
     held = Counter[str]()
     while rest:
@@ -42,11 +45,6 @@ def in_fair_order(lines: Sequence[Line], is_trusted: Callable[[MemoryRecord], bo
         order.append(chosen)
         held[_author(chosen)] += 1
     return order, gave_way
-
-
-def _several(lines: Sequence[Line]) -> bool:
-    authors = {_author(each) for each in lines if each.worth >= COMPARABLE * lines[0].worth}
-    return len(authors) >= FEWEST_AUTHORS
 
 
 def _author(line: Line) -> str:

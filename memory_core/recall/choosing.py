@@ -11,9 +11,9 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from memory_core.models import Hit, MemoryRecord
-from memory_core.recall.authors import in_fair_order
 from memory_core.recall.asking import Asked, Found
-from memory_core.recall.copies import Question, added_share, asks_nothing_else, is_the_same, question
+from memory_core.recall.authors import in_fair_order, is_shared
+from memory_core.recall.copies import Question, asks_nothing_else, is_copy, is_the_same, question
 from memory_core.recall.line import Line, line
 from memory_core.recall.neighbors import is_short, needs_neighbor
 from memory_core.recall.pushing import worth_pushing
@@ -33,9 +33,11 @@ class Choice:
     """Of the hits without a line."""
     later: Outcomes = field(default_factory=Outcomes)
     """Why lines come later than their score says: the reason if there is no room for them."""
+    doubtful: int = 0
+    """How many lines are copies of the question by strangers, or stand in a session with them."""
 
 
-def choose(  # noqa: PLR0913  (what the question, the caller and the clock contribute)
+def choose(
     asked: Asked,
     found: Found,
     options: RecallOptions,
@@ -60,19 +62,47 @@ def choose(  # noqa: PLR0913  (what the question, the caller and the clock contr
         if reason is not None:
             choice.outcomes[hit.record.id] = reason, None
             continue
-        share = added_share(hit.record.text, asks)
-        if share < 1:
-            choice.later[hit.record.id] = "copy", None
-        lines.append(line(hit, asks.terms, longest, hit.score * share if hit.score > 0 else hit.score))
+        lines.append(line(hit, asks.terms, longest))
+    if is_shared(lines, is_trusted):
+        lines = _without_what_copies_lend(lines, asks, is_trusted, choice)
     lines = _once(sorted(lines, key=lambda each: -each.worth), choice.outcomes)
     lines = _good_enough(lines, options.min_score, choice.outcomes)
     if options.diversity:
         by_id = {each.record.id: each for each in lines}
         varied = diversified([each.hit for each in lines], len(lines), options.diversity)
         lines = [by_id[hit.record.id] for hit in varied]
-    choice.lines, gave_way = in_fair_order(lines, is_trusted)
-    choice.later |= {id: ("author", None) for id in gave_way}
+    if is_shared(lines, is_trusted):
+        lines, gave_way = in_fair_order(lines, is_trusted)
+        choice.later |= dict.fromkeys(gave_way, ("author", None))
+    choice.lines = lines
     return choice
+
+
+def _without_what_copies_lend(
+    lines: Sequence[Line], asked: Question, is_trusted: Callable[[MemoryRecord], bool], choice: Choice
+) -> list[Line]:
+    """The lines, with a stranger's copies of the question worth nothing, and what they lend to their sessions as well."""
+    copies = {
+        each.record.id: each.record.session
+        for each in lines
+        if not is_trusted(each.record) and is_copy(each.record.text, asked)
+    }
+    choice.later |= dict.fromkeys(copies, ("copy", None))
+    sessions = set(copies.values()) - {None}
+    choice.doubtful = sum(each.record.id in copies or each.record.session in sessions for each in lines)
+    return [
+        replace(each, worth=0.0)
+        if each.record.id in copies
+        else replace(each, worth=min(each.worth, _own_worth(each)))
+        if each.record.session in sessions
+        else each
+        for each in lines
+    ]
+
+
+def _own_worth(each: Line) -> float:
+    """The evidence of a line by itself, without what the turns around it lend."""
+    return each.worth if each.hit.relevance is None else each.hit.relevance.strength
 
 
 def _good_enough(lines: Sequence[Line], share: float, outcomes: Outcomes) -> list[Line]:
@@ -98,7 +128,7 @@ def linked(lines: Sequence[Line], records: Mapping[str, MemoryRecord], longest: 
         record = records.get(each.record.id)
         if record is not None and record.id not in present and record.text.strip():
             hit = replace(each.hit, record=record, passage=None, components=None, relevance=None)
-            added = line(hit, frozenset(), longest, each.worth)
+            added = replace(line(hit, frozenset(), longest), worth=each.worth)
             if added.form not in forms:
                 order.append(added)
     return order

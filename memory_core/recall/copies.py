@@ -1,4 +1,4 @@
-"""Copies of the question among the hits: they are the nearest of all texts, and worth only what they add to it."""
+"""Copies of the question among the hits: they are the nearest of all texts, although they say little about it."""
 
 from __future__ import annotations
 
@@ -10,11 +10,10 @@ from memory_core.models import MemoryRecord
 from memory_core.retrieval.analysis import analyse, asks
 from memory_core.retrieval.equal_texts import equal_form
 
-COPIED: Final = 0.6
-"""Share of the question's pairs of neighboring words that a copy has, at least. An answer turns the question round
-("Where is the key?", "The key is ..."), so it has few of them."""
-_FEWEST_PAIRS: Final = 2
-"""With fewer pairs, a statement often has them all: "green tea"."""
+COPIED: Final = 0.75
+"""Share of the question's words that a copy has, at least, question words included, in whatever order."""
+_FEWEST_WORDS: Final = 4
+"""A statement often has all the words of a shorter question."""
 _MARKS: Final = 3
 """A text longer than this many times the question cannot be the question with other punctuation and spaces."""
 _WORD: Final = re.compile(r"\w+")
@@ -26,12 +25,12 @@ class Question:
 
     text: str
     terms: frozenset[str]
-    pairs: frozenset[tuple[str, str]]
+    words: frozenset[str]
 
 
 def question(text: str) -> Question:
     """Analyse a question."""
-    return Question(text, frozenset(analyse(text)), _pairs(text))
+    return Question(text, frozenset(analyse(text)), _words(text))
 
 
 def is_the_same(record: MemoryRecord, asked: Question) -> bool:
@@ -50,15 +49,10 @@ def asks_nothing_else(record: MemoryRecord, asked: Question) -> bool:
     return record.role in ("user", None) and asks(text[-1:]) and asked.terms.issuperset(analyse(text))
 
 
-def added_share(text: str, asked: Question) -> float:
-    """What a text is worth beside the question: 1 unless it copies the question, else the share of its terms that the
-    question does not have."""
-    if len(asked.pairs) < _FEWEST_PAIRS or len(asked.pairs & _pairs(text)) < COPIED * len(asked.pairs):
-        return 1.0
-    terms = set(analyse(text))
-    return len(terms - asked.terms) / len(terms) if terms else 0.0
+def is_copy(text: str, asked: Question) -> bool:
+    """Whether a text has nearly all the words of the question, question words included."""
+    return len(asked.words) >= _FEWEST_WORDS and len(asked.words & _words(text)) >= COPIED * len(asked.words)
 
 
-def _pairs(text: str) -> frozenset[tuple[str, str]]:
-    words = _WORD.findall(text.casefold())
-    return frozenset(zip(words, words[1:], strict=False))
+def _words(text: str) -> frozenset[str]:
+    return frozenset(_WORD.findall(text.casefold()))

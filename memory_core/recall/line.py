@@ -40,17 +40,16 @@ class Line:
         return tuple(record for record in (self.before, self.record, self.after) if record is not None)
 
 
-def line(hit: Hit, wanted: frozenset[str], longest: int, worth: float) -> Line:
+def line(hit: Hit, wanted: frozenset[str], longest: int) -> Line:
     """A line for a hit.
 
     Args:
         wanted: The terms of the question, for the choice of the part of a long text.
         longest: Most characters shown of it.
-        worth: See `Line.worth`.
     """
     whole = hit.passage.text if hit.passage else hit.record.text
     text = excerpt(whole, wanted, longest)
-    return Line(hit, worth, text, form=equal_form(text))
+    return Line(hit, hit.score, text, form=equal_form(text))
 
 
 def excerpt(text: str, wanted: frozenset[str], longest: int) -> str:

@@ -12,6 +12,7 @@ from memory_core.models import MemoryRecord
 from memory_core.protocols import Searching
 from memory_core.recall.line import Line
 from memory_core.retrieval.analysis import asks, words
+from memory_core.values.times import shifted
 from memory_core.where.conditions import AllOf, AnyOf, FieldCondition
 from memory_core.where.value import Where
 
@@ -54,12 +55,12 @@ def needs_neighbor(record: MemoryRecord) -> bool:
     """Whether a turn may need the one before it to be understood or, if it asks, the one after it."""
     if record.session is None or (record.role is None and record.kind != "message"):
         return False
-    return is_question(record.text) or is_short(record.text, REPLY_WORDS)
+    return is_question(record) or is_short(record.text, REPLY_WORDS)
 
 
-def is_question(text: str) -> bool:
-    """Whether a short text ends in a question mark, of whatever script."""
-    return asks(text.rstrip()[-1:]) and is_short(text, QUESTION_WORDS)
+def is_question(record: MemoryRecord) -> bool:
+    """Whether a person's short turn ends in a question mark, of whatever script. What a model asks back is a reply."""
+    return record.role != "assistant" and asks(record.text.rstrip()[-1:]) and is_short(record.text, QUESTION_WORDS)
 
 
 def is_short(text: str, most: int = MERE_REPLY_WORDS) -> bool:
@@ -72,7 +73,7 @@ def _around(record: MemoryRecord) -> AllOf:
     return AllOf(
         (
             FieldCondition("session", "eq", record.session),
-            FieldCondition("occurred_at", "between", (at - WITHIN, at + WITHIN)),
+            FieldCondition("occurred_at", "between", (shifted(at, -WITHIN), shifted(at, WITHIN))),
         )
     )
 
@@ -83,9 +84,9 @@ def _beside(line: Line, sessions: Mapping[str | None, Sequence[MemoryRecord]]) -
     place = next((n for n, turn in enumerate(turns) if turn.id == record.id), None)
     if place is None:
         return line
-    if is_question(record.text):
+    if is_question(record):
         after = turns[place + 1] if place + 1 < len(turns) else None
-        is_answer = after is not None and _is_others(record, after) and not is_question(after.text)
+        is_answer = after is not None and _is_others(record, after) and not is_question(after)
         return replace(line, after=after) if is_answer else line
     before = turns[place - 1] if place else None
     is_asked = before is not None and _is_others(record, before) and asks(before.text[-_SHORT_CHARS:])

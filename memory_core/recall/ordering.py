@@ -19,7 +19,7 @@ def latest_first(lines: Sequence[Line]) -> list[Line]:
 
     Answers of the model and summaries keep their positions.
     """
-    order = [line for line in lines if not is_question(line.record.text)]
+    order = [line for line in lines if not is_question(line.record)]
     stated = [n for n, line in enumerate(order) if line.record.role != "assistant" and line.record.tier != "summary"]
     worth = max((order[place].worth for place in stated), default=0.0)
     likeness = max((order[place].hit.similarity or 0.0 for place in stated), default=0.0)
@@ -27,7 +27,7 @@ def latest_first(lines: Sequence[Line]) -> list[Line]:
     latest = sorted((order[place] for place in near), key=_since, reverse=True)
     for place, line in zip(near, latest, strict=True):
         order[place] = line
-    return order + [line for line in lines if is_question(line.record.text)]
+    return order + [line for line in lines if is_question(line.record)]
 
 
 def conversations(lines: Sequence[Line], asked: Mapping[str, str]) -> list[tuple[Line, ...]]:

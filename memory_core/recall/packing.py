@@ -96,8 +96,8 @@ class _Filling:
         if record.id in self.beside:
             return True
         twin = self.said.get(line.form)
-        if question is not None:
-            twin = self.replies.get((line.form, equal_form(question.text)))
+        if question is not None and (asked := equal_form(question.text)) != line.form:
+            twin = self.replies.get((line.form, asked))
         if twin is None or not is_one_statement(record, twin):
             return False
         self.outcomes[record.id] = "duplicate", twin.id
@@ -117,7 +117,9 @@ class _Filling:
         size = self._size(line)
         taken = self.sizes.get(record.id) or [0] * len(size)
         heading = self.options.sizes(f"\n{day}") if day and day not in self.days else [0] * len(size)
-        left = [room + less - more - head for room, less, more, head in zip(self.room, taken, size, heading, strict=True)]
+        left = [
+            room + less - more - head for room, less, more, head in zip(self.room, taken, size, heading, strict=True)
+        ]
         if min(left) < 0:
             self.outcomes.setdefault(record.id, ("budget", None))
             return False

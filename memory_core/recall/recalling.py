@@ -128,8 +128,8 @@ async def _chosen(
         )
         longest = longest_text(options.max_chars, options.max_tokens)
         choice = choose(asked, found, options, longest=longest, now=now, is_trusted=_trust(handle, options))
-        left_out = len(choice.outcomes)
-        if len(found.hits) < limit or not left_out or limit - left_out >= wanted or limit == MAX_LIMIT:
+        useless = len(choice.outcomes) + choice.doubtful
+        if len(found.hits) < limit or not useless or limit - useless >= wanted or limit == MAX_LIMIT:
             return found, choice
         limit = min(_MORE * limit, MAX_LIMIT)
 
@@ -189,9 +189,7 @@ async def _considered(
     wider: tuple[tuple[Reason, Where], ...] = (("floor", options.conditions()), ("filter", Where(states=STATES)))
     for reason, where in wider:
         known = {each.hit.record.id for each in considered}
-        more = await handle.search(
-            query, limit=limit, where=where, mode=options.mode, floor=False, explain=True
-        )
+        more = await handle.search(query, limit=limit, where=where, mode=options.mode, floor=False, explain=True)
         for hit in more:
             if hit.record.id not in known:
                 superseded = reason == "filter" and hit.record.state == "archived"

@@ -8,15 +8,14 @@ phrases of everyday talk. Both count as far as the embedder knows the language o
 
 from __future__ import annotations
 
-import math
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from memory_core.models import Relevance
-from memory_core.retrieval.floor import FEWEST, SLACK, Evidence
 from memory_core.retrieval.dense import chance
+from memory_core.retrieval.floor import FEWEST, SLACK, Evidence
 from memory_core.retrieval.owner_index import OwnerIndex
 from memory_core.retrieval.small_talk import telling
 

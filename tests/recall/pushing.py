@@ -76,7 +76,9 @@ async def owners(kinds: Sequence[str] = ("chats", "facts", "together")) -> Async
         yield found
 
 
-async def measure(options: RecallOptions = PUSHED, kinds: Sequence[str] = ("chats", "facts", "together")) -> dict[str, Pushes]:
+async def measure(
+    options: RecallOptions = PUSHED, kinds: Sequence[str] = ("chats", "facts", "together")
+) -> dict[str, Pushes]:
     """What is pushed from each kind of memory."""
     async with owners(kinds) as found:
         pushes = {owner.kind: Pushes() for owner in found}
