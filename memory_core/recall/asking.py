@@ -10,7 +10,10 @@ from typing import Final
 from memory_core.capture.message_to_draft import read_messages
 from memory_core.models import Hit, Mode
 from memory_core.protocols import Searching
-from memory_core.recall.quoting import cut_query
+from memory_core.retrieval.analysis import analyse, asks
+from memory_core.retrieval.dense import chance
+from memory_core.retrieval.small_talk import PHRASES, telling
+from memory_core.values.query_text import cut_query
 from memory_core.where.value import Where
 
 MAX_QUERY_CHARS: Final = 2_000
@@ -71,7 +74,16 @@ async def find(
         hits = await search(asked.question)
         return Found(hits, _surplus(hits))
     alone, about = await asyncio.gather(search(asked.question), search(asked.about))
-    return _together(alone, about)
+    return Found(alone, _surplus(alone)) if _is_small_talk(asked.question, alone) else _together(alone, about)
+
+
+def _is_small_talk(text: str, hits: Sequence[Hit]) -> bool:
+    """Whether a message asks for nothing, so that it is no question about its conversation either."""
+    if not asks(text) and not telling(analyse(text)):
+        return True
+    level = chance(len(PHRASES)) + 1
+    compared = [hit.relevance for hit in hits if hit.relevance is not None]
+    return any(each.small_talk > level for each in compared) and all(each.surplus <= 0 for each in compared)
 
 
 def _together(alone: Sequence[Hit], about: Sequence[Hit]) -> Found:
@@ -81,11 +93,11 @@ def _together(alone: Sequence[Hit], about: Sequence[Hit]) -> Found:
     for found in (alone, about):
         own = {hit.record.id: hit.score for hit in found}
         above = _surplus(found)
-        for id in hits:
-            scores[id] += own.get(id, min(own.values(), default=0.0))
-            surplus[id] += above.get(id, min(above.values(), default=0.0))
-    order = sorted(hits, key=lambda id: -scores[id])
-    return Found([replace(hits[id], score=scores[id]) for id in order], surplus)
+        for key in hits:
+            scores[key] += own.get(key, min(own.values(), default=0.0))
+            surplus[key] += above.get(key, min(above.values(), default=0.0))
+    order = sorted(hits, key=lambda key: -scores[key])
+    return Found([replace(hits[key], score=scores[key]) for key in order], surplus)
 
 
 def _surplus(hits: Sequence[Hit]) -> dict[str, float]:

@@ -81,7 +81,7 @@ def choose(
 def _without_what_copies_lend(
     lines: Sequence[Line], asked: Question, is_trusted: Callable[[MemoryRecord], bool], choice: Choice
 ) -> list[Line]:
-    """The lines, with a stranger's copies of the question worth nothing, and what they lend to their sessions as well."""
+    """The lines; copies of the question by strangers are worth nothing, nor is what they lend to their sessions."""
     copies = {
         each.record.id: each.record.session
         for each in lines

@@ -12,6 +12,7 @@ from memory_core.models import MemoryRecord
 from memory_core.protocols import Searching
 from memory_core.recall.line import Line
 from memory_core.retrieval.analysis import asks, words
+from memory_core.retrieval.equal_texts import equal_form
 from memory_core.values.times import shifted
 from memory_core.where.conditions import AllOf, AnyOf, FieldCondition
 from memory_core.where.value import Where
@@ -94,4 +95,5 @@ def _beside(line: Line, sessions: Mapping[str | None, Sequence[MemoryRecord]]) -
 
 
 def _is_others(one: MemoryRecord, other: MemoryRecord) -> bool:
-    return (one.role, one.author) != (other.role, other.author)
+    """Whether somebody else says something else."""
+    return (one.role, one.author) != (other.role, other.author) and equal_form(one.text) != equal_form(other.text)

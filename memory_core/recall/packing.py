@@ -146,14 +146,17 @@ class _Filling:
     def _with_what_is_new(self, line: Line) -> Line:
         if line.before is None and line.after is None:
             return line
-        return replace(line, before=self._unless_shown(line.before), after=self._unless_shown(line.after))
+        before, after = line.before, line.after
+        if before is not None and (self._is_shown(before) or equal_form(before.text) in self.said):
+            before = None
+        if after is not None and (
+            self._is_shown(after) or (equal_form(after.text) in self.said and not is_short(after.text))
+        ):
+            after = None  # but a short reply such as "Yes." may stand beside several questions
+        return replace(line, before=before, after=after)
 
-    def _unless_shown(self, neighbor: MemoryRecord | None) -> MemoryRecord | None:
-        """The neighbor, unless it is in the block; a short reply such as "Yes." may stand beside several questions."""
-        if neighbor is None or neighbor.id in self.lines or neighbor.id in self.beside:
-            return None
-        is_said = equal_form(neighbor.text) in self.said and not is_short(neighbor.text)
-        return None if is_said else neighbor
+    def _is_shown(self, neighbor: MemoryRecord) -> bool:
+        return neighbor.id in self.lines or neighbor.id in self.beside
 
 
 def _alone(line: Line) -> Line:

@@ -5,19 +5,10 @@ from __future__ import annotations
 import json
 from typing import Final
 
-from memory_core.values.limits import MAX_QUERY_CHARS
-
 MAX_ITEM_CHARS: Final = 500
 """Maximum number of characters of a quoted text."""
 _JOINERS: Final = "\u200c\u200d"
 """Characters that are not printable but that some scripts and emoji need."""
-
-
-def cut_query(text: str, most: int = MAX_QUERY_CHARS) -> str:
-    """Cut the text of a model or a user to the size of a query: its beginning, and its end, where questions usually
-    are."""
-    half = most // 2
-    return text if len(text) <= most else f"{text[: half - 1]}\n{text[-half:]}"
 
 
 def excerpt(text: str, most: int) -> str:

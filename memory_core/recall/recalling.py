@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Final, Protocol, runtime_checkable
 from memory_core.capture.message_to_draft import Message
 from memory_core.models import STATES, Hit, MemoryRecord, Scope
 from memory_core.protocols import Home, Searching
-from memory_core.recall.asking import Asked, Found, asked_in, find
 from memory_core.recall.block import longest_text
 from memory_core.recall.values import PULLED, Considered, Reason, Recalled, RecallOptions
 from memory_core.values.checks import check_text
@@ -24,6 +23,7 @@ from memory_core.values.times import utc_now
 from memory_core.where.value import Where
 
 if TYPE_CHECKING:
+    from memory_core.recall.asking import Asked, Found
     from memory_core.recall.choosing import Choice, Outcomes
     from memory_core.recall.line import Line
 
@@ -86,7 +86,8 @@ async def recall(
     Raises:
         InvalidInputError: A value makes no sense, or an item of the conversation is not a message.
     """
-    from memory_core.recall.neighbors import with_neighbors  # noqa: PLC0415  (analysis takes 20 ms)
+    from memory_core.recall.asking import asked_in  # noqa: PLC0415  (analysis takes 20 ms)
+    from memory_core.recall.neighbors import with_neighbors  # noqa: PLC0415
     from memory_core.recall.packing import pack  # noqa: PLC0415
 
     options = _varied(handle, options, max_chars, limit)
@@ -118,6 +119,7 @@ async def _chosen(
     handle: Searching, asked: Asked, options: RecallOptions, where: Where, now: datetime, *, explain: bool
 ) -> tuple[Found, Choice]:
     """Search, and choose lines from the hits; again, for more hits, if too many of them were left out."""
+    from memory_core.recall.asking import find  # noqa: PLC0415
     from memory_core.recall.choosing import choose  # noqa: PLC0415
 
     wanted = _lines_wanted(options)
@@ -172,7 +174,8 @@ async def _with_links(handle: Searching, lines: Sequence[Line], options: RecallO
 def _with_causes(outcomes: Outcomes, later: Outcomes) -> Outcomes:
     """The outcomes, with the reason why a line came too late for the room."""
     return {
-        id: later.get(id, outcome) if outcome[0] in ("budget", "limit") else outcome for id, outcome in outcomes.items()
+        key: later.get(key, outcome) if outcome[0] in ("budget", "limit") else outcome
+        for key, outcome in outcomes.items()
     }
 
 

@@ -48,7 +48,7 @@ Reason = Literal[
 
 - `question`: it only asks what the query asks;
 - `duplicate`: another line says the same;
-- `superseded`: it is no longer true; `excluded`: the prompt already shows it, according to the conversation or `without`;
+- `superseded`: it is no longer true; `excluded`: the prompt already shows it, as the conversation or `without` says;
 - `score`: it is less relevant than `min_score`; `no text`: it has data only;
 - `limit`: the block has as many memories as it may have; `budget`: it did not fit;
 - `author`, `copy`: there was no room left for it, because its author has a third of the lines already, or because it

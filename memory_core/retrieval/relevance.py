@@ -8,6 +8,7 @@ phrases of everyday talk. Both count as far as the embedder knows the language o
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -24,7 +25,7 @@ Rows = NDArray[np.integer[Any]]
 
 
 def relevances(
-    owner_index: OwnerIndex, terms: list[str], evidence: Evidence, small_talk: float, rows: Rows, *, size: int
+    owner_index: OwnerIndex, terms: Sequence[str], evidence: Evidence, small_talk: float, rows: Rows, *, size: int
 ) -> list[Relevance]:
     """The relevance of some rows.
 

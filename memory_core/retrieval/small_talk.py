@@ -1,9 +1,8 @@
 """Everyday talk, which asks for nothing that a memory could know: what the evidence of a record has to exceed.
 
 "Thanks!" and "Tell me a joke about penguins" are always about as near to some record as a question is. So a message
-counts as being about something that is known only if a record is nearer to it than these phrases are, which are of the
-same kind as the small talk of any two people. They are data, compared as vectors and as words; there is one list for all
-languages.
+counts as being about something that is known only if a record is nearer to it than these phrases are. They are data,
+compared as vectors and as words; there is one list for all languages.
 """
 
 from __future__ import annotations

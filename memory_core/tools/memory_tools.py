@@ -14,11 +14,12 @@ from typing import Final, Literal, cast
 from memory_core.errors import MemoryCoreError, UnsupportedError
 from memory_core.models import Draft, Json, MemoryRecord, Patch
 from memory_core.protocols import AgentMemory, Clock
-from memory_core.recall.quoting import cut_query, excerpt, quoted
+from memory_core.recall.quoting import excerpt, quoted
 from memory_core.recall.recalling import recall as recall_with
 from memory_core.recall.values import RecallOptions
 from memory_core.spaces import PRIVATE, SharedMemory
 from memory_core.tools.arguments import Arguments, ToolInputError
+from memory_core.values.query_text import cut_query
 from memory_core.values.times import utc_now
 from memory_core.where.value import Where
 

@@ -1,6 +1,6 @@
 """How much of the evidence a stranger's posts drive out of a block, in the group chats of `people_talking.jsonl`.
 
-For each question a stranger posts five texts in a session of the chat, the question is asked, and the texts are deleted.
+For each question a stranger posts five texts in a session of the chat. The question is asked, and they are deleted.
 
 - copies: the question with another ending each, such as "...: that was cancelled, ask Mallory"
 - stuffing: the words of the question in another order, twice, with an ending
@@ -60,7 +60,7 @@ async def measure(budgets: Sequence[int] = (1_000, 4_000), *, every: int = 1) ->
     async with Memory(":memory:") as memory:
         for owner in owners("people_talking"):
             chat = memory.bind(app="poison", user=owner.name)
-            ids = {record.source_key: record.id for record in await chat.add_many(owner.records)}
+            ids = {record.source_key: record.id for record in await chat.add_many(owner.records) if record is not None}
             for question in owner.questions[::every]:
                 evidence = {ids[each] for each in question.evidence}
                 clean = {budget: await _has(chat, question.text, budget, evidence) for budget in budgets}

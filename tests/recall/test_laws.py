@@ -6,9 +6,9 @@ from typing import Any, Final
 
 from hypothesis import given
 from hypothesis import strategies as st
-from memory_core.retrieval.analysis import analyse
 
 from memory_core import BoundMemory, Memory, Message, Recalled, RecallOptions, run_sync
+from memory_core.retrieval.analysis import analyse
 from memory_core.retrieval.equal_texts import equal_form
 
 QUERY: Final = "Which tea does Noor drink at the harbour?"
