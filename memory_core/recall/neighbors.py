@@ -61,7 +61,14 @@ def needs_neighbor(record: MemoryRecord) -> bool:
 
 def is_question(record: MemoryRecord) -> bool:
     """Whether a person's short turn ends in a question mark, of whatever script. What a model asks back is a reply."""
-    return record.role != "assistant" and asks(record.text.rstrip()[-1:]) and is_short(record.text, QUESTION_WORDS)
+    text = record.text
+    return record.role != "assistant" and is_short(text, QUESTION_WORDS) and _ends_asking(text)
+
+
+def _ends_asking(text: str) -> bool:
+    """Whether a text ends with a question, or nearly so."""
+    end = text[-_SHORT_CHARS:]
+    return asks(end) and any(map(str.isalnum, end))
 
 
 def is_short(text: str, most: int = MERE_REPLY_WORDS) -> bool:
@@ -90,7 +97,7 @@ def _beside(line: Line, sessions: Mapping[str | None, Sequence[MemoryRecord]]) -
         is_answer = after is not None and _is_others(record, after) and not is_question(after)
         return replace(line, after=after) if is_answer else line
     before = turns[place - 1] if place else None
-    is_asked = before is not None and _is_others(record, before) and asks(before.text[-_SHORT_CHARS:])
+    is_asked = before is not None and _is_others(record, before) and _ends_asking(before.text)
     return replace(line, before=before) if is_asked else line
 
 

@@ -149,11 +149,14 @@ class _Filling:
         before, after = line.before, line.after
         if before is not None and (self._is_shown(before) or equal_form(before.text) in self.said):
             before = None
-        if after is not None and (
-            self._is_shown(after) or (equal_form(after.text) in self.said and not is_short(after.text))
-        ):
-            after = None  # but a short reply such as "Yes." may stand beside several questions
+        if after is not None and (self._is_shown(after) or self._is_said(after.text)):
+            after = None
         return replace(line, before=before, after=after)
+
+    def _is_said(self, text: str) -> bool:
+        """Whether the block says a text; a short reply such as "Yes." may stand beside several questions."""
+        twin = self.said.get(equal_form(text))
+        return twin is not None and (twin.id in self.lines or not is_short(text))
 
     def _is_shown(self, neighbor: MemoryRecord) -> bool:
         return neighbor.id in self.lines or neighbor.id in self.beside
