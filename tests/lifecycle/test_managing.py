@@ -461,8 +461,9 @@ WRONG: list[dict[str, Any]] = [
 
 @pytest.mark.parametrize("wrong", WRONG)
 def test_settings_that_mean_nothing_are_refused(wrong: dict[str, Any]) -> None:
+    settings: dict[str, Any] = {"model": Answers(), **wrong}
     with pytest.raises(InvalidInputError, match="must"):
-        Manager(**{"model": Answers(), **wrong})
+        Manager(**settings)
 
 
 @given(
