@@ -50,7 +50,8 @@ class Answer:
 
     said: tuple[Said, ...]
     refused: int
-    """Lines of the right form that were not used: they name a number that was not shown, or are beyond `MAX_SAID`."""
+    """Lines of the right form that were not used: they name a number that was not shown, have no visible text, repeat
+    another line, or are beyond `MAX_SAID`."""
 
 
 def read_answer(text: str, turns: int, facts: int) -> Answer:
@@ -61,14 +62,18 @@ def read_answer(text: str, turns: int, facts: int) -> Answer:
     """
     lines = [line.strip(_MARKS) for line in text.splitlines()]
     found = [match for line in lines if (match := _LINE.fullmatch(line))]
-    said = [one for one in map(_said, found) if one.turn in range(turns) and (one.fact is None or one.fact < facts)]
-    said = [one for one in dict.fromkeys(said) if one.fact is None or one.fact >= 0]
+    said = [one for one in dict.fromkeys(map(_said, found)) if _can_be_used(one, turns, facts)]
     if not said and (found or not any(map(_NOTHING.fullmatch, lines))):
         raise UnreadableAnswerError(
             f"the answer has no line that can be used, of {len(lines)}; check what the model returns, or use one that "
             "follows instructions"
         )
     return Answer(tuple(said[:MAX_SAID]), len(found) - len(said[:MAX_SAID]))
+
+
+def _can_be_used(said: Said, turns: int, facts: int) -> bool:
+    is_shown = 0 <= said.turn < turns and (said.fact is None or 0 <= said.fact < facts)
+    return is_shown and (said.verb == "same" or bool(said.text))
 
 
 def _said(found: re.Match[str]) -> Said:

@@ -107,7 +107,7 @@ async def _complete(manager: Manager, messages: Sequence[ChatMessage], spent: li
     limit = asyncio.timeout(manager.timeout)
     try:
         async with limit:
-            answer: object = await manager.model.complete(messages)
+            answer = _checked(await manager.model.complete(messages))
     except TimeoutError as error:
         if not limit.expired():  # the model has a time-out of its own
             raise
@@ -115,9 +115,13 @@ async def _complete(manager: Manager, messages: Sequence[ChatMessage], spent: li
             f"{manager.name!r} has not answered for {manager.timeout:g} s; use a faster model, or wait longer: "
             "Manager(model, timeout=...)"
         ) from error
+    spent.append(Usage(answer_tokens=_tokens(manager, answer)))
+    return answer
+
+
+def _checked(answer: object) -> str:
     if not isinstance(answer, str):
         raise UnreadableAnswerError(f"the answer must be a text, not {shown(answer)}; `complete` returns a str")
-    spent.append(Usage(answer_tokens=_tokens(manager, answer)))
     return answer
 
 

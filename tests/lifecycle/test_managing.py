@@ -48,6 +48,7 @@ UNREADABLE = [
     "same T1 F1",
     "correct T1 F0: Ann owns the bank",
     "pin T1: ",
+    "pin T1: \U000e0001",
     None,
     b"nothing",
 ]
