@@ -48,7 +48,8 @@ async def doctor(
     insist_on_existing(invocation.settings.file)
     found: list[Problem] = []
     if not is_server(invocation.settings.file):
-        found += [*_permissions(invocation.path, repair=repair), *_space(invocation.path), *_copies(invocation.path, repair=repair)]
+        path = invocation.path
+        found += [*_permissions(path, repair=repair), *_space(path), *_copies(path, repair=repair)]
     try:
         found += await _inside(invocation, repair=repair)
     except MemoryCoreError as error:
