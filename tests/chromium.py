@@ -39,12 +39,12 @@ class Page:
     def open(self, url: str) -> None:
         """Go there, and wait for the page; what it draws comes later."""
         for place in ("about:blank", url):  # the same address again would leave the old page for a while
-            self._send("Page.navigate", url=place)
+            self.send("Page.navigate", url=place)
             self.until(f"location.href.startsWith({place!r}) && document.readyState === 'complete'")
 
     def evaluate(self, expression: str) -> Any:
         """The value of a JavaScript expression."""
-        answer = self._send("Runtime.evaluate", expression=expression, returnByValue=True)
+        answer = self.send("Runtime.evaluate", expression=expression, returnByValue=True)
         return answer["result"].get("value")
 
     def until(self, expression: str) -> None:
@@ -63,7 +63,7 @@ class Page:
         while True:  # a page that is still busy lets keys pass, or draws its field anew
             self.evaluate(f"{field}.focus()")
             if self.evaluate(f"{field}.value") == "":
-                self._send("Input.insertText", text=text)
+                self.send("Input.insertText", text=text)
             self._press_enter()
             if self._shows(text):
                 return
@@ -81,9 +81,9 @@ class Page:
     def _press_enter(self) -> None:
         enter = {"key": "Enter", "code": "Enter", "windowsVirtualKeyCode": 13, "text": "\r"}
         for kind in ("keyDown", "keyUp"):
-            self._send("Input.dispatchKeyEvent", type=kind, **enter)
+            self.send("Input.dispatchKeyEvent", type=kind, **enter)
 
-    def _send(self, method: str, **parameters: object) -> dict[str, Any]:
+    def send(self, method: str, **parameters: object) -> dict[str, Any]:
         self._last += 1
         self._socket.send(json.dumps({"id": self._last, "method": method, "params": parameters}))
         while True:
