@@ -6,6 +6,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Annotated, Any, Final, cast
+from urllib.parse import quote
 
 from memory_core.all_owners import Operator
 from memory_core.app.serve.bodies import (
@@ -173,7 +174,7 @@ async def add_record(
 ) -> MemoryRecord:
     """Store a record."""
     added = await owner.add(_keyed(given, idempotency_key))
-    response.headers["Location"] = f"{request.url.path}/{added.id}"
+    response.headers["Location"] = f"{request.url.path}/{quote(added.id, safe='')}"
     return _tagged(added, response)
 
 
