@@ -517,7 +517,7 @@ def test_a_new_user_finds_a_memory_with_nothing_but_the_help(run: Run) -> None:
 
 def test_the_schema_names_every_command_that_prints_json() -> None:
     schema = json.loads((Path(memory_core.app.__file__).parent / "schema.json").read_text())
-    assert {*schema["commands"], "mcp"} == set(COMMANDS)
+    assert {*schema["commands"], "mcp", "serve"} == set(COMMANDS)
 
 
 def test_the_command_of_an_adapter_gets_the_memory_and_its_owner(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:

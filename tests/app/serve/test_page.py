@@ -264,7 +264,7 @@ def test_a_hostile_memory_does_nothing(at: Page, server: Running, tmp_path: Path
         ann = memory.bind(user="ann")
         made = {name: ann.sync.add(text).id for name, text in HOSTILE.items()}
     before = at.evaluate("document.querySelectorAll('script').length")
-    pages = [f"records/{id}" for id in made.values()]
+    pages = [f"records/{each}" for each in made.values()]
     for place in ("?q=hostile", "block?q=hostile", "missing?q=key&words=hostile", *pages):
         at.open(f"{server.address}/o/default/ann{'' if place.startswith('?') else '/'}{place}")
         assert at.evaluate("window.owned") is None, place
@@ -281,9 +281,14 @@ def test_a_hostile_memory_does_nothing(at: Page, server: Running, tmp_path: Path
 def test_axe_finds_nothing_serious(at: Page, server: Running, ids: dict[str, str]) -> None:
     base = f"{server.address}/o/default/ann"
     places = {
-        **{"first": base, "search": f"{base}?q=where+is+the+spare+key", "why": f"{base}/why?id={ids['home']}&q=key"},
-        **{"record": f"{base}/records/{ids['turn']}?done=pinned", "block": f"{base}/block?q=spare+key"},
-        **{"stats": f"{base}/stats", "erase": f"{base}/erase", "people": f"{server.address}/owners"},
+        "first": base,
+        "search": f"{base}?q=where+is+the+spare+key",
+        "why": f"{base}/why?id={ids['home']}&q=key",
+        "record": f"{base}/records/{ids['turn']}?done=pinned",
+        "block": f"{base}/block?q=spare+key",
+        "stats": f"{base}/stats",
+        "erase": f"{base}/erase",
+        "people": f"{server.address}/owners",
         "missing": f"{base}/missing?q=key&words=oslo",
     }
     for dark in (False, True):
