@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from memory_core.app.command import Answer, Door
+from memory_core.app.command import Answer, Invocation
 from memory_core.errors import InvalidInputError
 from memory_core.models import Scope
 
@@ -24,7 +24,7 @@ INTERRUPTED: Final = 130
 
 
 async def serve(
-    door: Door,
+    invocation: Invocation,
     *,
     host: Annotated[str, typer.Option("--host", help="The address to listen on.")] = "127.0.0.1",
     port: Annotated[
@@ -52,10 +52,10 @@ async def serve(
     from memory_core.app.serve.serving import listening, serve_until_signal  # noqa: PLC0415
 
     known, key = _callers(host, tokens)
-    memory = await door.memory(create=write, read_only=not write)
+    memory = await invocation.memory(create=write, read_only=not write)
     served = Served(
         memory=memory,
-        owner=Scope(door.settings.app, door.settings.user),
+        owner=Scope(invocation.settings.app, invocation.settings.user),
         tokens=known,
         signer=Signer(secrets.token_bytes(32)),
         hosts=frozenset([*(allow_host or ()), host]),
