@@ -16,7 +16,7 @@ from websockets.sync.client import connect
 from websockets.sync.connection import Connection
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
-PATIENCE_SECONDS = 20.0
+PATIENCE_SECONDS = 100.0
 _FLAGS = [
     "--headless",
     "--no-sandbox",

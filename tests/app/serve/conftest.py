@@ -11,10 +11,10 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from memory_core import Draft, Link, Memory
+from memory_core import Draft, Link, Memory, Role
 
 START = datetime(2026, 3, 2, 9, 0, tzinfo=UTC)
-TURNS = (
+TURNS: tuple[tuple[Role, str, str], ...] = (
     ("user", "Ann", "We are moving the boat to the east pier on Monday"),
     ("assistant", "Harbour helper", "Which berth will it have?"),
     ("user", "Ann", "It has berth 14, beside the crane"),
@@ -78,7 +78,7 @@ async def filled(path: Path) -> dict[str, str]:
                     kind="message",
                     session="monday",
                     occurred_at=START + timedelta(minutes=n),
-                )  # type: ignore[arg-type]
+                )
                 for n, (role, author, text) in enumerate(TURNS)
             ]
         )

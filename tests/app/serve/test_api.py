@@ -189,7 +189,7 @@ def test_a_server_that_only_reads_refuses_every_change(tmp_path: Path) -> None:
         changes = [("POST", "/v1/remember"), ("POST", "/v1/records"), ("PATCH", place), ("DELETE", place)]
         changes += [("POST", f"{place}/supersede"), ("POST", "/v1/erase")]
         for method, path in changes:
-            body = {"messages": []} if path.endswith("remember") else {"text": "coffee"}
+            body: dict[str, Any] = {"messages": []} if path.endswith("remember") else {"text": "coffee"}
             said = insist_on_problem(client.request(method, path, json=body), 403)
             assert "--write" in said, path
         assert client.get("/v1/records").json()["records"] == [made]
