@@ -149,7 +149,8 @@ async def maintain_(
         typer.Option("--alike", help="Memories that look alike; they may mean something else."),
     ] = "propose",
     contradictions: Annotated[
-        Literal["supersede", "propose", "keep"], typer.Option("--contradictions", help="Memories that others correct.")
+        Literal["supersede", "propose", "keep"],
+        typer.Option("--contradictions", help="Facts that later ones correct, as a model said."),
     ] = "propose",
     undo: Annotated[
         Path | None, typer.Option("--undo", metavar="FILE", help="Revert what an earlier --json output says was done.")
