@@ -9,8 +9,8 @@ from memory_core.app.serve.page import receipt_page
 from memory_core.app.serve.served import path_name
 from memory_core.app.serve.visits import Form, Visit, form, gone_to, visit
 from memory_core.errors import ConflictError, InvalidInputError
-from memory_core.lifecycle.values import PINNED
 from memory_core.models import Draft, MemoryRecord, Patch
+from memory_core.profile import PINNED
 from memory_core.values.checks import shown
 
 try:

@@ -8,8 +8,8 @@ from typing import Final
 
 from memory_core.app.serve.shapes import Chip, Line, conditions_of, line_of
 from memory_core.handle import BoundMemory
-from memory_core.lifecycle.values import PINNED
 from memory_core.models import RELATIONS, STATES, Link, MemoryRecord, Relation, Version
+from memory_core.profile import PINNED
 from memory_core.where.value import Where
 
 _BEFORE, _AFTER = 4, 4
