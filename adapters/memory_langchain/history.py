@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from itertools import dropwhile, takewhile
 from typing import TYPE_CHECKING, Final
 
@@ -49,16 +49,7 @@ _MOST: Final = 10_000
 """Most records of one page."""
 
 
-@dataclass(frozen=True, slots=True)
-class Shown:
-    """How the thread of a run is visible; see `Thread`."""
-
-    began: Mapping[str, str] | None = None
-    is_whole: bool = False
-    is_fork: bool = False
-
-
-SENT: Final = Shown()
+SENT: Final = Thread(())
 """A thread that a client sends."""
 
 
@@ -196,7 +187,7 @@ def _is_summary(record: MemoryRecord) -> bool:
 
 
 async def capture(
-    scope: CallScope, messages: Sequence[BaseMessage], *, thread: Sequence[BaseMessage], shown: Shown = SENT
+    scope: CallScope, messages: Sequence[BaseMessage], *, thread: Sequence[BaseMessage], shown: Thread = SENT
 ) -> None:
     """Append the messages that are neither stored in the conversation nor deleted from it, and follow what a person has
     changed in the thread.
@@ -207,7 +198,7 @@ async def capture(
         scope: Its `session` is the conversation.
         messages: The messages to append, all of them part of the thread.
         thread: All messages that the conversation currently shows, in order.
-        shown: How it is visible.
+        shown: How it is visible, without the messages.
     """
     visible = [Visible(role_of(message), searchable_text(message), message.id) for message in thread]
     chosen = {id(message) for message in messages}
@@ -217,8 +208,7 @@ async def capture(
         given = [thread[place] for place in places]
         return await _drafts(given, lambda message: to_draft(message, scope, source_key=None))
 
-    whole = Thread(visible, shown.began, is_whole=shown.is_whole, is_fork=shown.is_fork)
-    await keep(scope.memory, scope.session or "", whole, new, drafts)
+    await keep(scope.memory, scope.session or "", replace(shown, messages=visible), new, drafts)
 
 
 def first_sent_again(records: Sequence[MemoryRecord], messages: Sequence[BaseMessage]) -> int:

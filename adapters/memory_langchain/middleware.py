@@ -7,8 +7,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 from memory_core import Recalled, RecallOptions, SharedMemory, run_sync
-from memory_core.adapting import Tool, digest, on_core
-from memory_langchain.history import Shown, capture
+from memory_core.adapting import Thread, Tool, digest, on_core
+from memory_langchain.history import capture
 from memory_langchain.messages import searchable_text, spoken, to_messages
 from memory_langchain.recall import DEFAULT_RECALL, recall_for
 from memory_langchain.scope import AnyMemory, CallScope, ScopeResolver
@@ -126,14 +126,14 @@ class MemoryMiddleware(AgentMiddleware[ThreadState, Any, Any]):
     def after_agent(self, state: ThreadState, runtime: Runtime[Any]) -> None:
         """Store the turn; what the thread lacks since the run began, the run has trimmed."""
         if self._asks():
-            thread, shown = state["messages"], replace(_shown(state), is_whole=False)
+            thread, shown = state["messages"], replace(_shown(state), is_over=True)
             run_sync(capture, self._scope(runtime), spoken(thread), thread=thread, shown=shown)
 
     @override
     async def aafter_agent(self, state: ThreadState, runtime: Runtime[Any]) -> None:
         """As `after_agent`."""
         if self._asks():
-            thread, shown = state["messages"], replace(_shown(state), is_whole=False)
+            thread, shown = state["messages"], replace(_shown(state), is_over=True)
             await on_core(capture, self._scope(runtime), spoken(thread), thread=thread, shown=shown)
 
     def _scope(self, runtime: Runtime[Any]) -> CallScope:
@@ -183,11 +183,12 @@ def _digests(thread: Sequence[BaseMessage]) -> dict[str, str]:
     return {message.id: digest(searchable_text(message)) for message in thread if message.id is not None}
 
 
-def _shown(state: Mapping[str, Any]) -> Shown:
+def _shown(state: Mapping[str, Any]) -> Thread:
     """How the thread of a run is visible: LangGraph keeps it if there is a checkpointer, and copies the checkpoint that
     a caller names into the metadata of the run."""
     config = ensure_config()
-    return Shown(
+    return Thread(
+        (),
         began=state.get(_BEGAN),
         is_whole=config.get("configurable", {}).get(_CHECKPOINTER) is not None,
         is_fork=bool(config.get("metadata", {}).get("checkpoint_id")),

@@ -39,10 +39,12 @@ class Thread:
     messages: Sequence[Visible]
     """In order."""
     began: Mapping[str, str] | None = None
-    """What it showed when the run began: `digest` of the text by id. `None` if the run begins now."""
+    """What it showed when the run began: `digest` of the text by id. `None` if that is unknown."""
     is_whole: bool = False
     """Whether the framework keeps the thread, so that a message that is missing was taken out of it. A thread that a
     client sends may lack anything."""
+    is_over: bool = False
+    """Whether this is the end of the run: what is missing then, the run has left out."""
     is_fork: bool = False
     """Whether the person chose the point from which the conversation goes on."""
 
@@ -99,7 +101,7 @@ def due(stored: Sequence[MemoryRecord], thread: Thread, same: Mapping[str, int])
     edited: list[tuple[MemoryRecord, int]] = []
     marks: list[Changed] = []
     for at, (record, name) in enumerate(known):
-        place = places.get(name, same.get(record.id) if thread.is_whole or is_taken_back(record) else None)
+        place = places.get(name, same.get(record.id) if thread.is_whole else None)
         if place is not None and _is_edited(record, thread.messages[place], began.get(name)):
             edited.append((record, place))
         elif place is not None:
@@ -108,9 +110,9 @@ def due(stored: Sequence[MemoryRecord], thread: Thread, same: Mapping[str, int])
             marks += _marked(record, {_ID: message.id, _SHOWN: digest(message.text)})
         elif record.id in same:  # what a client sends may have other ids each time
             continue
-        elif name in began:
+        elif name in began and began[name] == _mark(record).get(_SHOWN):
             marks += _marked(record, {**_mark(record), _TRIMMED: True})
-        elif at in behind or (at in between and _TRIMMED not in _mark(record)):
+        elif name in began or at in behind or (at in between and _TRIMMED not in _mark(record)):
             left += [] if is_taken_back(record) else [record]
     return Due(left, resumed, edited, marks)
 
@@ -125,22 +127,12 @@ def to_text(draft: Draft) -> Change:
     return change
 
 
-def to_branch(draft: Draft) -> Change:
-    """The change that makes the record of a branch that was left that of an equal message on the visible branch."""
-
-    def change(now: MemoryRecord) -> Patch | None:
-        back = brought_back(now)
-        return None if back is None else replace(back, data=draft.data)
-
-    return change
-
-
 def _missing(known: Sequence[str], places: Mapping[str, int], thread: Thread) -> tuple[range, range]:
     """The places where a message that is missing was left: between the first and the last visible one, unless a run has
     trimmed it; and behind the last one, whatever the runs of another branch have trimmed. Threads are trimmed at their
     beginning. If nothing is in common, a person has gone back so far, or it is another thread."""
     visible = [at for at, name in enumerate(known) if name in places]
-    if not thread.is_whole or not (visible or thread.is_fork):
+    if not thread.is_whole or thread.is_over or not (visible or thread.is_fork):
         return range(0), range(0)
     first, last = (visible[0], visible[-1]) if visible else (0, -1)
     return range(first, last + 1), range(last + 1, len(known))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Container, Mapping, Sequence
 from typing import Final, Literal
 
 from memory_core.capture.alignment import Said, known_messages, said, said_under
@@ -10,7 +10,7 @@ from memory_core.capture.known_messages import within
 from memory_core.capture.message_to_draft import MESSAGE_KIND, Message, message_drafts
 from memory_core.capture.remember import continuing
 from memory_core.capture.taking_back import Changed, apply, bring_back, is_taken_back, take_back, take_back_derived
-from memory_core.conversation.following import Thread, Visible, due, id_in_thread, threaded, to_branch, to_text
+from memory_core.conversation.following import Thread, Visible, due, id_in_thread, threaded, to_text
 from memory_core.handle import BoundMemory
 from memory_core.models import STATES, Draft, MemoryRecord
 from memory_core.where.value import Where
@@ -42,23 +42,19 @@ async def keep(handle: BoundMemory, session: str, thread: Thread, new: Collectio
         drafts: Makes drafts, without source keys.
     """
     records, is_complete = await _last(handle, session, thread)
-    ids = {id_in_thread(record) for record in records} & thread.places().keys()
-    spoken = [place for place, message in enumerate(thread.messages) if message.text.strip()]
-    given = [_recognised(thread.messages[place], ids) for place in spoken]
-    stored = [_recognised(Visible(record.role, record.text, id_in_thread(record)), ids) for record in records]
-    known = known_messages(given, stored, is_complete=is_complete) if len(given) > 1 else {}
-    answers = _answers_from(thread, spoken, ids)
-    by_place = {spoken[at]: records[there] for at, there in known.items()}
-    await _follow(handle, records, thread, by_place, drafts)
-    fresh = [
-        place
-        for place in sorted(new)
-        if thread.messages[place].id not in ids and not (place in by_place and place < answers)
-    ]
+    by_id = _by_id(records, thread)
+    # A message with another id is another one in a thread that the framework keeps, although it says the same.
+    are_ids_certain = thread.is_whole and (bool(by_id) or thread.is_fork)
+    known = by_id if are_ids_certain else _aligned(records, thread, by_id, is_complete=is_complete) | by_id
+    await _follow(handle, records, thread, known, drafts)
+    answers = _answers_from(thread, by_id)
+    fresh = [place for place in sorted(new) if place not in known or (place >= answers and place not in by_id)]
     if fresh:
-        before = [by_place[place] for place in sorted(by_place) if place < fresh[0]]
+        before = [known[place] for place in sorted(known) if place < fresh[0]]
         after = before[-1] if before else next(reversed(records), None)
-        await _store(handle, records, after, await _threaded(thread, fresh, drafts))
+        made = await _threaded(thread, fresh, drafts)
+        keyed = continuing(handle.scope, made, after=after, others=records if are_ids_certain else ())
+        await handle.add_many(keyed, embed=when_embedded(keyed))
 
 
 async def follow_branch(handle: BoundMemory, session: str, visible: Sequence[Message], left: Sequence[Message]) -> None:
@@ -120,32 +116,42 @@ async def _threaded(thread: Thread, places: Sequence[int], drafts: Drafts) -> li
     return [threaded(draft, thread.messages[place].id) for place, draft in zip(places, made, strict=True)]
 
 
-async def _store(
-    handle: BoundMemory, records: Sequence[MemoryRecord], after: MemoryRecord | None, fresh: Sequence[Draft]
-) -> None:
-    """Store messages behind the record that they follow. One that was said at this place before, on a branch that was
-    left, is on this branch now."""
-    left = {record.source_key: record for record in records if is_taken_back(record)}
-    keyed = continuing(handle.scope, fresh, after=after)
-    again = [(left[draft.source_key], draft) for draft in keyed if draft.source_key in left]
-    await apply(handle, [Changed(record, to_branch(draft)) for record, draft in again])
-    if new := [draft for draft in keyed if draft.source_key not in left]:
-        await handle.add_many(new, embed=when_embedded(new))
+def _by_id(records: Sequence[MemoryRecord], thread: Thread) -> dict[int, MemoryRecord]:
+    """The records of messages with ids that the thread has, by position in the thread."""
+    places = thread.places()
+    named = ((id_in_thread(record), record) for record in records)
+    return {places[name]: record for name, record in named if name is not None and name in places}
 
 
-def _answers_from(thread: Thread, spoken: Sequence[int], ids: Collection[str | None]) -> int:
+def _aligned(
+    records: Sequence[MemoryRecord], thread: Thread, by_id: Mapping[int, MemoryRecord], *, is_complete: bool
+) -> dict[int, MemoryRecord]:
+    """The records of messages at the same place of the conversation, by position in the thread. A record and a message
+    are the same if they have the same id, or the same text and not both a known id."""
+    ids = {thread.messages[place].id for place in by_id}
+    stored = [record for record in records if id_in_thread(record) in ids or not is_taken_back(record)]
+    spoken = [place for place, message in enumerate(thread.messages) if message.text.strip()]
+    if len(spoken) <= 1:
+        return {}
+    tokens = [_recognised(Visible(record.role, record.text, id_in_thread(record)), ids) for record in stored]
+    given = [_recognised(thread.messages[place], ids) for place in spoken]
+    found = known_messages(given, tokens, is_complete=is_complete)
+    return {spoken[at]: stored[there] for at, there in found.items()}
+
+
+def _answers_from(thread: Thread, by_id: Mapping[int, MemoryRecord]) -> int:
     """The position of the first answer that belongs to this run alone: the one after a last question stored under its
     own id.
 
     Other runs may have received the same answer in this conversation in the meantime. A question that was recognised
     by its text was asked before, so its answer may be stored as well.
     """
-    question = next((place for place in reversed(spoken) if thread.messages[place].role == "user"), None)
-    if question is None or thread.messages[question].id not in ids:
-        return len(thread.messages)
-    return question + 1
+    asked = [place for place, said in enumerate(thread.messages) if said.role == "user" and said.text.strip()]
+    return asked[-1] + 1 if asked and asked[-1] in by_id else len(thread.messages)
 
 
-def _recognised(message: Visible, ids: Collection[str | None]) -> Said:
+def _recognised(message: Visible, ids: Container[str | None]) -> Said:
     """The key by which a message is recognised: its id if both sides have one, else its text."""
-    return said_under(message.role, str(message.id)) if message.id in ids else said(message.role, message.text)
+    if message.id is not None and message.id in ids:
+        return said_under(message.role, message.id)
+    return said(message.role, message.text)

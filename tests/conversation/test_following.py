@@ -61,7 +61,7 @@ class Chat:
             await self._keep(Thread(self.visible, began, is_whole=True, is_fork=is_fork), [len(self.visible) - 1])
         self._say("assistant", f"answer {self.count}")
         for _ in range(1 + step.again):
-            await self._keep(Thread(self.visible, began), [len(self.visible) - 1])
+            await self._keep(Thread(self.visible, began, is_whole=True, is_over=True), [len(self.visible) - 1])
         self.turns.append((self.visible, dict(self.said)))
 
     def _say(self, role: str, text: str) -> None:
@@ -84,11 +84,13 @@ class Chat:
     def _run(self, step: Step) -> None:
         if step.rewrites and len(self.visible) > 1:
             first = replace(self.visible[0], text=f"[cleared {self.count}]")
-            if step.edits is not None and step.edits % (len(self.visible) - 1) == 0:  # as redacted, never as typed
+            if step.edits is not None:  # it is stored as redacted, never as typed
                 self.said[str(first.id)] = first.text
             self.visible = (first, *self.visible[1:])
         if step.trims:
-            self.visible = self.visible[-2:]
+            gone, self.visible = self.visible[:-2], self.visible[-2:]
+            for message in gone[: step.edits is not None]:  # the new words were never shown, and the old ones retracted
+                self.said.pop(str(message.id))
 
     async def _keep(self, thread: Thread, new: Sequence[int]) -> None:
         async def drafts(places: Sequence[int]) -> list[Draft]:
@@ -110,7 +112,9 @@ async def remembered(steps: Sequence[Step]) -> tuple[list[str], list[str]]:
 TEXTS = st.sampled_from(["yes", "no", "hi", "my cat is called Pepper"])
 PLACES = st.none() | st.integers(0, 9)
 PERSONS = st.builds(Step, TEXTS, edits=PLACES, removes=PLACES, returns=PLACES, again=st.booleans())
-RUNS = st.builds(Step, TEXTS, edits=PLACES, trims=st.booleans(), rewrites=st.booleans(), again=st.booleans())
+RUNS = st.builds(
+    Step, TEXTS, edits=st.none() | st.just(0), trims=st.booleans(), rewrites=st.booleans(), again=st.booleans()
+)
 
 
 @given(st.lists(PERSONS, max_size=6))
