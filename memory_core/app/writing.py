@@ -124,7 +124,7 @@ async def forget(
 
 
 async def erase(invocation: Invocation, *, yes: Yes = False, dry_run: DryRun = False) -> Answer:
-    """Delete everything of the owner, to the last byte in the files."""
+    """Delete everything of the owner, and overwrite it in the files of the memory."""
     owner = await invocation.owner()
     count, name = (await owner.stats()).records, f"{owner.scope.app}/{owner.scope.user}"
     if dry_run:
@@ -135,6 +135,7 @@ async def erase(invocation: Invocation, *, yes: Yes = False, dry_run: DryRun = F
     view = Text(f"{receipt.records} memories of {showing.line(name)} erased")
     if not receipt.files_clean:
         view.append("; a reader still needs an older state of the file: erase again later")
+    view.append(f"\n{receipt.out_of_reach}")
     return Answer({**receipt.to_dict(), "dry_run": False}, view, 0 if receipt.files_clean else 1)
 
 
@@ -149,7 +150,8 @@ async def maintain_(
         typer.Option("--alike", help="Memories that look alike; they may mean something else."),
     ] = "propose",
     contradictions: Annotated[
-        Literal["supersede", "propose", "keep"], typer.Option("--contradictions", help="Memories that others correct.")
+        Literal["supersede", "propose", "keep"],
+        typer.Option("--contradictions", help="Facts that later ones correct, as a model said."),
     ] = "propose",
     undo: Annotated[
         Path | None, typer.Option("--undo", metavar="FILE", help="Revert what an earlier --json output says was done.")
