@@ -17,9 +17,10 @@ Floats = NDArray[np.float32]
 K1: Final = 0.9
 B: Final = 0.4
 """BM25 as Robertson and Zaragoza 2009, with the parameters Anserini found best for short passages."""
-DOUBT: Final = 32.0
-"""Damping of partial matches, in units of BM25 (one word scores 3 to 8): a partial match well below it may be chance;
-see `Lexical.coverage`. Between 16 and 32 the results on the development corpora differ by a point."""
+DOUBT: Final = 8.0
+"""Damping of partial matches, in words that one record has: a match that weighs much less may be chance; see
+`Lexical.coverage`. The weight of such a word grows with the owner's records (1.4 with five of them, 6.5 with a thousand),
+so a name counts as much in a small memory as in a large one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +35,8 @@ class Lexical:
     """The share of the query's terms, weighted by idf, that a row lacks: 0 for a row with all of them, else up to 1."""
     missing: Collection[str]
     """The terms that no live row has."""
+    rare: float
+    """The idf of a term that one live row has."""
 
     def coverage(self, doubt: float = DOUBT) -> Floats:
         """How much of the query each row covers: 0 for no term, about 1 for a row that has all of them.
@@ -42,13 +45,13 @@ class Lexical:
         often chance, so the smaller the matching part, the more it is discounted; a row with all terms is not.
 
         Args:
-            doubt: Strength of the discount; 0 for none, for searches by words alone.
+            doubt: Strength of the discount, in words that one row has; 0 for none, for searches by words alone.
         """
         if not self.ideal:
             return self.scores
         share = self.scores / np.float32(self.ideal)
         if doubt:
-            share *= self.scores / (self.scores + np.float32(doubt) * self.lacking + np.float32(1e-9))
+            share *= self.scores / (self.scores + np.float32(doubt * self.rare) * self.lacking + np.float32(1e-9))
         return share
 
 
@@ -56,7 +59,7 @@ def bm25(owner_index: OwnerIndex, terms: Sequence[str]) -> Lexical:
     """Score all rows against distinct terms."""
     size, alive = owner_index.living, owner_index.alive.values
     if not size or not terms:
-        return Lexical(np.zeros(len(owner_index), np.float32), 0.0, np.ones(len(owner_index), np.float32), terms)
+        return Lexical(np.zeros(len(owner_index), np.float32), 0.0, np.ones(len(owner_index), np.float32), terms, 0.0)
     norms = owner_index.derived("norms", _norms)
     ideal, missing = 0.0, set[str]()
     by_column: Floats | None = None
@@ -66,7 +69,7 @@ def bm25(owner_index: OwnerIndex, terms: Sequence[str]) -> Lexical:
         holding = int(alive[rows].sum()) if owner_index.dead else len(rows)
         if not holding:
             missing.add(term)
-        idf = math.log(1 + (size - holding + 0.5) / (holding + 0.5))
+        idf = _idf(size, holding)
         ideal += idf  # one occurrence at average length weighs idf * (K1 + 1) / (1 + K1)
         column = owner_index.postings.column(term, rows, counts)
         if column is None:
@@ -84,7 +87,12 @@ def bm25(owner_index: OwnerIndex, terms: Sequence[str]) -> Lexical:
         matched += idf_by_column
     if owner_index.dead:
         scores[~alive] = 0.0
-    return Lexical(scores, ideal, np.maximum(1 - matched * np.float32(1 / ideal), 0), missing)
+    return Lexical(scores, ideal, np.maximum(1 - matched * np.float32(1 / ideal), 0), missing, _idf(size, 1))
+
+
+def _idf(size: int, holding: int) -> float:
+    """The weight of a term that `holding` of `size` rows have."""
+    return math.log(1 + (size - holding + 0.5) / (holding + 0.5))
 
 
 def _norms(owner_index: OwnerIndex) -> Floats:

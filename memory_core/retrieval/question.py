@@ -8,10 +8,12 @@ from dataclasses import dataclass
 from typing import Final
 
 from memory_core.retrieval.analysis import query_terms
-from memory_core.retrieval.time_expressions import DateMention, asks_when, has_time_expression, mentioned_dates
+from memory_core.retrieval.time_expressions import DateMention, asks_now, asks_when, has_time_expression, mentioned_dates
 from memory_core.values.limits import MAX_QUERY_TERMS
 
 _WORD: Final = re.compile(r"[^\W_]+")
+_THING: Final = re.compile(r"\b(?:the|a|an|my|our|your|his|her|its|their|this|that|these|those|no|any|some)\s+([^\W_]+)", re.IGNORECASE)
+"""A word after an article or another determiner."""
 _CAPITAL: Final = re.compile(r"(?<![^\W_])[^\W\d_a-z][^\W_]*")
 _SENTENCE_STARTS: Final = (".", "?", "!", ":", '"', "\u201c")
 _ENGLISH: Final = frozenset(
@@ -46,10 +48,13 @@ class Query:
     text: str
     terms: Sequence[str]
     names: frozenset[str]
-    """The query's words in lower case; names of authors among them are removed before it is embedded."""
+    """The query's words in lower case that may be somebody's name, so not those after an article: in "Where is the
+    coolant?" no author called coolant is meant. Names of authors among them are removed before it is embedded."""
     proper: frozenset[str]
     """The terms written as names: capitalised inside an English sentence, dates excluded."""
     asks_when: bool
+    asks_now: bool
+    """Whether it is about the present: "Where do I live now?"."""
     dates: Sequence[DateMention]
     about_user: bool
     """Whether it is in the first person: "Where did I park?" is answered by what the user said."""
@@ -60,6 +65,7 @@ class Query:
 def parse(text: str) -> Query:
     """Analyse a query."""
     words = frozenset(match.lower() for match in _WORD.findall(text))
+    things = frozenset(match.lower() for match in _THING.findall(text))
     is_to_assistant = not words.isdisjoint(_SECOND_PERSON) and _ASSISTANT.search(text) is not None
     terms = query_terms(_subject(text))
     if len(terms) > MAX_QUERY_TERMS:
@@ -67,9 +73,10 @@ def parse(text: str) -> Query:
     return Query(
         text,
         terms,
-        words,
+        words - things,
         frozenset() if words.isdisjoint(_ENGLISH) else _proper(text),
         asks_when(text),
+        asks_now(text),
         mentioned_dates(text),
         about_user=not is_to_assistant and not words.isdisjoint(_FIRST_PERSON),
         about_assistant=is_to_assistant,
