@@ -17,10 +17,10 @@ Floats = NDArray[np.float32]
 K1: Final = 0.9
 B: Final = 0.4
 """BM25 as Robertson and Zaragoza 2009, with the parameters Anserini found best for short passages."""
-DOUBT: Final = 8.0
-"""Damping of partial matches, in words that one record has: a match that weighs much less may be chance; see
-`Lexical.coverage`. The weight of such a word grows with the owner's records (1.4 with five of them, 6.5 with a thousand),
-so a name counts as much in a small memory as in a large one."""
+DOUBT: Final = 10.0
+"""Damping of partial matches, in words of the query of average weight: a match that weighs much less may be chance; see
+`Lexical.coverage`. The weight of a word grows with the owner's records (a name in one of five weighs 1.4, in one of a
+thousand 6.5), and the damping with it, so a name counts as much in a small memory as in a large one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,8 +35,8 @@ class Lexical:
     """The share of the query's terms, weighted by idf, that a row lacks: 0 for a row with all of them, else up to 1."""
     missing: Collection[str]
     """The terms that no live row has."""
-    rare: float
-    """The idf of a term that one live row has."""
+    mean: float
+    """The mean idf of the query's terms."""
 
     def coverage(self, doubt: float = DOUBT) -> Floats:
         """How much of the query each row covers: 0 for no term, about 1 for a row that has all of them.
@@ -45,13 +45,13 @@ class Lexical:
         often chance, so the smaller the matching part, the more it is discounted; a row with all terms is not.
 
         Args:
-            doubt: Strength of the discount, in words that one row has; 0 for none, for searches by words alone.
+            doubt: Strength of the discount, in words of the query; 0 for none, for searches by words alone.
         """
         if not self.ideal:
             return self.scores
         share = self.scores / np.float32(self.ideal)
         if doubt:
-            share *= self.scores / (self.scores + np.float32(doubt * self.rare) * self.lacking + np.float32(1e-9))
+            share *= self.scores / (self.scores + np.float32(doubt * self.mean) * self.lacking + np.float32(1e-9))
         return share
 
 
@@ -69,7 +69,7 @@ def bm25(owner_index: OwnerIndex, terms: Sequence[str]) -> Lexical:
         holding = int(alive[rows].sum()) if owner_index.dead else len(rows)
         if not holding:
             missing.add(term)
-        idf = _idf(size, holding)
+        idf = math.log(1 + (size - holding + 0.5) / (holding + 0.5))
         ideal += idf  # one occurrence at average length weighs idf * (K1 + 1) / (1 + K1)
         column = owner_index.postings.column(term, rows, counts)
         if column is None:
@@ -87,12 +87,7 @@ def bm25(owner_index: OwnerIndex, terms: Sequence[str]) -> Lexical:
         matched += idf_by_column
     if owner_index.dead:
         scores[~alive] = 0.0
-    return Lexical(scores, ideal, np.maximum(1 - matched * np.float32(1 / ideal), 0), missing, _idf(size, 1))
-
-
-def _idf(size: int, holding: int) -> float:
-    """The weight of a term that `holding` of `size` rows have."""
-    return math.log(1 + (size - holding + 0.5) / (holding + 0.5))
+    return Lexical(scores, ideal, np.maximum(1 - matched * np.float32(1 / ideal), 0), missing, ideal / len(terms))
 
 
 def _norms(owner_index: OwnerIndex) -> Floats:

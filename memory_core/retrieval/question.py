@@ -30,7 +30,9 @@ _FORM: Final = re.compile(
 )
 """Words about the form of the answer, not its subject: "What kind of ...", "What is ... called?"."""
 _FORM_WORDS: Final = ("kind", "type", "sort", "called")
-_FIRST_PERSON: Final = frozenset(("i", "me", "my", "mine", "myself"))
+_MINE: Final = frozenset(("my", "mine", "myself"))
+_I: Final = frozenset(("i", "me"))
+"""The first person in English; in other languages these are other words, so they count beside an English word."""
 _SECOND_PERSON: Final = frozenset(("you", "your", "assistant"))
 _ASSISTANT: Final = re.compile(
     r"\b(?:(?:did|have|had|were) you"
@@ -78,9 +80,13 @@ def parse(text: str) -> Query:
         asks_when(text),
         asks_now(text),
         mentioned_dates(text),
-        about_user=not is_to_assistant and not words.isdisjoint(_FIRST_PERSON),
+        about_user=not is_to_assistant and _is_first_person(words),
         about_assistant=is_to_assistant,
     )
+
+
+def _is_first_person(words: frozenset[str]) -> bool:
+    return not words.isdisjoint(_MINE) or not (words.isdisjoint(_I) or words.isdisjoint(_ENGLISH))
 
 
 def without_names(query: str, names: Collection[str]) -> str:
