@@ -1,4 +1,4 @@
-"""Facts, a summary and a pattern from weeks of conversations, without a model; shown first, and taken back at the end.
+"""Facts, summaries and patterns from weeks of conversations, with a stand-in for a model, and taken back at the end.
 
 python examples/facts_from_chats.py
 """
@@ -6,10 +6,11 @@ python examples/facts_from_chats.py
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 
-from memory_core import BoundMemory, Draft, MaintainPolicy, Memory, Where, maintain, undo_maintenance
-from memory_core.lifecycle import ExtractiveSummarizer, PatternExtractor, PatternReflector
+from memory_core import BoundMemory, ChatMessage, Draft, MaintainPolicy, Memory, Where, maintain, undo_maintenance
+from memory_core.lifecycle import ExtractiveSummarizer, PatternReflector
 
 MONDAY = datetime(2026, 1, 5, 9, tzinfo=UTC)
 SAID = (
@@ -38,6 +39,30 @@ def week(number: int) -> list[Draft]:
     ]
 
 
+class StandIn:
+    """Answers like a model, so that this runs anywhere; pass a real chat model instead (see docs/knowledge.md)."""
+
+    async def complete(self, messages: Sequence[ChatMessage]) -> str:
+        """One line for each thing to remember."""
+        facts, _, turns = messages[1]["content"].partition("Conversation:")
+        homes = {
+            "Bergen" if "Bergen" in line else "Oslo": line.split()[0] for line in facts.splitlines() if "lives" in line
+        }
+        said: list[str] = []
+        for turn in turns.splitlines():
+            number, home = turn.partition(" ")[0], "Bergen" if "Bergen" in turn else "Oslo"
+            if "peanuts" in turn and "allergic" not in facts:
+                said.append(f"add {number} fact: Ann is allergic to peanuts")
+            elif ("I live" in turn or "I moved" in turn) and home not in homes:
+                known = next(iter(homes.values()), None)
+                said.append(
+                    f"correct {number} {known}: Ann lives in {home}"
+                    if known
+                    else f"add {number} fact: Ann lives in {home}"
+                )
+        return "\n".join(said) or "nothing"
+
+
 async def show(ann: BoundMemory, title: str, *kinds: str) -> None:
     """Print the active memories of some kinds."""
     page = await ann.list(where=Where(kinds=kinds), order="oldest")
@@ -53,7 +78,7 @@ async def main() -> None:
         done = await maintain(
             ann,
             MaintainPolicy(contradictions="supersede"),
-            extractor=PatternExtractor(),
+            model=StandIn(),
             summarizer=ExtractiveSummarizer(),
             reflector=PatternReflector(),
         )

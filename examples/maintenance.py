@@ -22,6 +22,11 @@ SAID = (
     ("2026-06-01", "I moved to Bergen"),
     ("2026-06-20", "My favourite tea is now mint"),
 )
+CORRECTIONS = {
+    "I no longer drink coffee": "I drink coffee every morning",
+    "I moved to Bergen": "I live in Oslo",
+    "My favourite tea is now mint": "My favourite tea is jasmine",
+}
 
 
 async def show(ann: BoundMemory, title: str) -> None:
@@ -30,13 +35,20 @@ async def show(ann: BoundMemory, title: str) -> None:
     print(f"{title}: {len(page.records)}", *(f"  {record.text}" for record in page.records), sep="\n")
 
 
+async def corrects(ann: BoundMemory, text: str) -> dict[str, str]:
+    """Which stored memory a text corrects, as a model would say (see docs/knowledge.md)."""
+    old = CORRECTIONS.get(text)
+    return {} if old is None else {"corrects": next(record.id for record in await ann.list() if record.text == old)}
+
+
 async def main() -> None:
     """Plan, maintain, look back, undo."""
     policy = MaintainPolicy(contradictions="supersede")
     async with Memory(":memory:", embedder=None) as memory:
         ann = memory.bind(app="demo", user="ann")
         for day, text in SAID:
-            await ann.add(Draft(text, kind="fact", occurred_at=datetime.fromisoformat(day).replace(tzinfo=UTC)))
+            at = datetime.fromisoformat(day).replace(tzinfo=UTC)
+            await ann.add(Draft(text, kind="fact", occurred_at=at, data=await corrects(ann, text)))
         print("What would be done:")
         plan = await maintain(ann, policy, dry_run=True)
         for step in plan.steps:

@@ -66,7 +66,7 @@ from memory_core.models import (
     Stats,
     Version,
 )
-from memory_core.protocols import Embedder, Store, Summarizer
+from memory_core.protocols import ChatMessage, ChatModel, Embedder, Store, Summarizer
 from memory_core.recall.values import Considered, Recalled, RecallOptions
 from memory_core.records.draft_to_record import check_draft
 from memory_core.retrieval.hits import Hits
@@ -124,6 +124,8 @@ __all__ = [
     "AnyOf",
     "AsyncMemoryBank",
     "BoundMemory",
+    "ChatMessage",
+    "ChatModel",
     "Chunker",
     "ClosedError",
     "Component",

@@ -38,18 +38,9 @@ from memory_core.tools.memory_tools import (
     with_context,
     without_context,
 )
-from memory_core.transfer.importing import (
-    Exporter,
-    Found,
-    Refused,
-    database,
-    fields_of,
-    file_at,
-    items_of,
-    json_of,
-    time_of,
-    word,
-)
+from memory_core.transfer.foreign_files import database, file_at, json_of, lines_of
+from memory_core.transfer.foreign_values import fields_of, items_of, time_of, word
+from memory_core.transfer.formats import Exporter, Found, Refused
 from memory_core.values.checks import check_key, check_unit
 from memory_core.values.ids import new_id
 from memory_core.values.json_checks import fits_data
@@ -124,6 +115,7 @@ __all__ = [
     "json_bytes",
     "json_of",
     "known_messages",
+    "lines_of",
     "new_id",
     "on_core",
     "owned_by",

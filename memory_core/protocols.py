@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Literal, Protocol, TypedDict, runtime_checkable
 
 from memory_core.models import (
     Draft,
@@ -386,4 +386,19 @@ class Summarizer(Protocol):
 
     async def summarize(self, texts: Sequence[str]) -> str:
         """One text instead of many, given in order. An exception reaches the caller, and nothing has changed then."""
+        ...
+
+
+class ChatMessage(TypedDict):
+    """One message to a chat model, in the form of OpenAI's API, which most clients accept as it is."""
+
+    role: Literal["system", "user"]
+    content: str
+
+
+class ChatModel(Protocol):
+    """A language model of the caller; this library never calls one by itself."""
+
+    async def complete(self, messages: Sequence[ChatMessage]) -> str:
+        """The text of the answer. Any exception means that there is none."""
         ...

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 from collections.abc import Sequence
 from pathlib import Path
@@ -29,7 +30,8 @@ class VectorIndex(VectorIndexProtocol):
     """An index of vectors with attributes; searches are exact and rank by cosine.
 
     Args:
-        config: `storage_dir`, the folder for the file; without it, the vectors live only as long as the module.
+        config: `storage_dir`, the folder for the file, created with the first vectors; without it, the vectors live
+            only as long as the module.
 
     Raises:
         InvalidInputError: The configuration has an unknown option.
@@ -56,6 +58,8 @@ class VectorIndex(VectorIndexProtocol):
             )
         if not described:
             return
+        if self._folder is not None:
+            await asyncio.to_thread(self._folder.mkdir, parents=True, exist_ok=True)
         handle = self._opened(len(vectors[0]))
         named = {NAME + new_id(): self._unit(vector) for vector in vectors}
         drafts = [Draft(name, id=name, data=data) for name, data in zip(named, described, strict=True)]

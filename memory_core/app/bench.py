@@ -18,7 +18,7 @@ from typing import Annotated, Final, TypeVar
 import typer
 
 from memory_core.app import showing
-from memory_core.app.command import Answer, Door
+from memory_core.app.command import Answer, Invocation
 from memory_core.app.settings import embedder_of
 from memory_core.handle import BoundMemory
 from memory_core.memory import Memory
@@ -54,7 +54,7 @@ class Measure:
 
 
 async def bench(
-    door: Door,
+    invocation: Invocation,
     *,
     records: Annotated[int, typer.Option("--records", min=BATCH, help="Memories to add to a temporary file.")] = 1_000,
 ) -> Answer:
@@ -63,15 +63,15 @@ async def bench(
     Each stands beside what the disk, SQLite or the bare model take. Adds go to temporary files beside the memory.
     Searches are for memories that it has, and leave it as it is; if it has none, in the temporary file.
     """
-    own = await door.owner() if exists(door.settings.file) else None
+    own = await invocation.owner() if exists(invocation.settings.file) else None
     if own is not None and not (await own.stats()).records:
         own = None
     texts = await _texts(own, records)
-    parent = Path.cwd() if is_server(door.settings.file) else door.path.resolve().parent
-    embedder = embedder_of(door.settings.embedder)
+    parent = Path.cwd() if is_server(invocation.settings.file) else invocation.path.resolve().parent
+    embedder = embedder_of(invocation.settings.embedder)
     with (
         tempfile.TemporaryDirectory(dir=parent, prefix=".memory-core-bench-") as name,
-        door.progress("measuring") as tell,
+        invocation.progress("measuring") as tell,
     ):
         found = await _measured(Path(name), texts, own, embedder, tell)
     head = ("", "p50 ms", "p95 ms", "a second", "beside", "p50 ms", "times")

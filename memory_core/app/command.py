@@ -1,4 +1,4 @@
-"""How a command is declared: an async function of a `Door` and its own options, which returns an `Answer`.
+"""How a command is declared: an async function of a `Invocation` and its own options, which returns an `Answer`.
 
 The decorator adds the options that every command has, opens and closes the memory, and prints the answer.
 """
@@ -60,8 +60,8 @@ class Answer:
     """Print it, wait so many seconds, and ask again, until Ctrl-C."""
 
 
-class Door:
-    """The memory that a command works on, opened when the command first asks for it."""
+class Invocation:
+    """One call of a command: its settings, and the memory that it works on, opened when it first asks for it."""
 
     def __init__(self, given: Settings) -> None:
         self.settings = given
@@ -170,7 +170,7 @@ _COMMON: Final[Mapping[str, tuple[Any, object]]] = {  # types of typer's annotat
 
 
 def add_command(program: typer.Typer, name: str, work: Work) -> None:
-    """Make a command of a coroutine function `work(door, *, ...)`; typer reads its signature and its docstring."""
+    """Make a command of a coroutine function `work(invocation, *, ...)`; typer reads its signature and docstring."""
     own = list(inspect.signature(work, eval_str=True).parameters.values())[1:]
     common = [
         inspect.Parameter(key, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=kind)
@@ -182,7 +182,7 @@ def add_command(program: typer.Typer, name: str, work: Work) -> None:
         as_json = values.pop("as_json")
         if values.pop("words_only"):
             values["embedder"] = NONE
-        raise typer.Exit(asyncio.run(_carried_out(work, Door(settings(**values)), given, as_json=as_json)))
+        raise typer.Exit(asyncio.run(_carried_out(work, Invocation(settings(**values)), given, as_json=as_json)))
 
     parameters = [*own, *common]
     run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]  # what `inspect` looks for
@@ -191,17 +191,17 @@ def add_command(program: typer.Typer, name: str, work: Work) -> None:
     program.command(name)(run)
 
 
-async def _carried_out(work: Work, door: Door, given: Mapping[str, Any], *, as_json: bool) -> int:
+async def _carried_out(work: Work, invocation: Invocation, given: Mapping[str, Any], *, as_json: bool) -> int:
     try:
-        answer = await work(door, **given)
+        answer = await work(invocation, **given)
         while answer.every is not None:
             if sys.stdout.isatty() and not as_json:
                 showing.console().clear()
             _print(answer, as_json=as_json)
             await asyncio.sleep(answer.every)
-            answer = await work(door, **given)
+            answer = await work(invocation, **given)
     finally:
-        await door.close()
+        await invocation.close()
     _print(answer, as_json=as_json)
     return answer.code
 

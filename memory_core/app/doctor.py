@@ -14,7 +14,7 @@ from rich.text import Text
 
 from memory_core.all_owners import Operator
 from memory_core.app import showing
-from memory_core.app.command import Answer, Door
+from memory_core.app.command import Answer, Invocation
 from memory_core.errors import MemoryCoreError
 from memory_core.handle import settled
 from memory_core.transfer.migrate import insist_on_existing, is_server
@@ -35,7 +35,7 @@ class Problem:
 
 
 async def doctor(
-    door: Door,
+    invocation: Invocation,
     *,
     repair: Annotated[bool, typer.Option("--repair", help="Repair what can be repaired.")] = False,
 ) -> Answer:
@@ -44,12 +44,12 @@ async def doctor(
     Permissions, disk space, a foreign or newer file, damage, stale indexes, pending vectors, another model.
     Exit code 1: something is wrong, and still is.
     """
-    insist_on_existing(door.settings.file)
+    insist_on_existing(invocation.settings.file)
     found: list[Problem] = []
-    if not is_server(door.settings.file):
-        found += [*_permissions(door.path, repair=repair), *_space(door.path)]
+    if not is_server(invocation.settings.file):
+        found += [*_permissions(invocation.path, repair=repair), *_space(invocation.path)]
     try:
-        found += await _inside(door, repair=repair)
+        found += await _inside(invocation, repair=repair)
     except MemoryCoreError as error:
         found.append(Problem(showing.sentence(error)))
     rows = [("repaired" if each.repaired else "wrong", each.problem) for each in found]
@@ -76,33 +76,33 @@ def _space(path: Path) -> Iterator[Problem]:
         yield Problem(f"the disk has {free >> 20} MiB left, too little for a backup of {size >> 20} MiB; make room")
 
 
-async def _inside(door: Door, *, repair: bool) -> list[Problem]:
-    damage = left = await _damage(door)
-    if damage and repair and not is_server(door.settings.file):
+async def _inside(invocation: Invocation, *, repair: bool) -> list[Problem]:
+    damage = left = await _damage(invocation)
+    if damage and repair and not is_server(invocation.settings.file):
         from memory_core.storage.sqlite.checking import repair as derive_again  # noqa: PLC0415  (for files only)
 
-        derive_again(door.path)
-        left = await _damage(door)
+        derive_again(invocation.path)
+        left = await _damage(invocation)
     found = [Problem(each, repaired=True) for each in damage if each not in left]
     found += [Problem(f"{each}; only a backup has what is lost (memory-core restore)") for each in left if repair]
     found += [Problem(each) for each in left if not repair]
-    return found + await _pending(door, repair=repair)
+    return found + await _pending(invocation, repair=repair)
 
 
-async def _damage(door: Door) -> list[str]:
+async def _damage(invocation: Invocation) -> list[str]:
     try:
-        return await Operator(await door.memory(words_only=True)).check()
+        return await Operator(await invocation.memory(words_only=True)).check()
     finally:
-        await door.close()
+        await invocation.close()
 
 
-async def _pending(door: Door, *, repair: bool) -> list[Problem]:
+async def _pending(invocation: Invocation, *, repair: bool) -> list[Problem]:
     """Vectors that are pending, computed if that is wanted."""
-    operator = Operator(await door.memory())
+    operator = Operator(await invocation.memory())
     waiting = [(owner, stats.vectors_pending) for owner, stats in (await operator.stats()).items()]
     waiting = [(owner, count) for owner, count in waiting if count]
     if waiting and repair:
-        with door.progress("computing vectors") as tell:
+        with invocation.progress("computing vectors") as tell:
             for number, (owner, _) in enumerate(waiting):
                 tell(Progress(number, len(waiting)))
                 await settled(operator.handle(owner))

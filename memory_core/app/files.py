@@ -17,14 +17,14 @@ from rich.text import Text
 
 from memory_core.all_owners import Operator
 from memory_core.app import showing
-from memory_core.app.command import Answer, Door, Yes
+from memory_core.app.command import Answer, Invocation, Yes
 from memory_core.app.importing import EXPORTERS, LOSSLESS, entry_of, targets
 from memory_core.app.settings import NONE, WAYS, embedder_of
 from memory_core.errors import InvalidInputError
 from memory_core.memory import Memory
 from memory_core.models import Scope
 from memory_core.storage.shared.transfer import Carried
-from memory_core.transfer.importing import Exporter
+from memory_core.transfer.formats import Exporter
 from memory_core.transfer.jsonl import export_jsonl, export_records
 from memory_core.transfer.migrate import insist_on_existing, memory_at, migrate
 from memory_core.values.times import utc_now
@@ -33,7 +33,7 @@ Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace an existin
 
 
 async def export(
-    door: Door,
+    invocation: Invocation,
     *,
     target: Annotated[str, typer.Argument(metavar="FILE", help="The new file; - writes to standard output.")],
     format_: Annotated[
@@ -50,13 +50,13 @@ async def export(
 
     With --format, write those that are active for another program: what it cannot hold stays behind.
     """
-    owner = Scope(door.settings.app, door.settings.user) if only_owner else None
-    memory = await door.memory(words_only=format_ == LOSSLESS and not vectors)
-    if only_owner and (said := await door.other_owners()) is not None:
+    owner = Scope(invocation.settings.app, invocation.settings.user) if only_owner else None
+    memory = await invocation.memory(words_only=format_ == LOSSLESS and not vectors)
+    if only_owner and (said := await invocation.other_owners()) is not None:
         raise InvalidInputError(said)
     if format_ != LOSSLESS:
-        return await _exported(door, target, entry_of(EXPORTERS, format_), owner, overwrite=overwrite)
-    with _new_file(target, overwrite=overwrite) as out, door.progress("exporting") as tell:
+        return await _exported(invocation, target, entry_of(EXPORTERS, format_), owner, overwrite=overwrite)
+    with _new_file(target, overwrite=overwrite) as out, invocation.progress("exporting") as tell:
         done = await export_jsonl(memory, out.write, owner=owner, vectors=vectors, progress=tell)
     said = f"{done.records} memories of {done.owners} owners, checksum {done.checksum}"
     if target == "-":
@@ -65,8 +65,10 @@ async def export(
     return Answer(asdict(done), Text(said))
 
 
-async def _exported(door: Door, target: str, exporter: Exporter, owner: Scope | None, *, overwrite: bool) -> Answer:
-    memory, now = await door.memory(), utc_now()
+async def _exported(
+    invocation: Invocation, target: str, exporter: Exporter, owner: Scope | None, *, overwrite: bool
+) -> Answer:
+    memory, now = await invocation.memory(), utc_now()
     written = left_out = 0
 
     def pass_on(items: list[Carried]) -> None:
@@ -77,7 +79,7 @@ async def _exported(door: Door, target: str, exporter: Exporter, owner: Scope | 
 
     if target == "-":
         raise InvalidInputError("only the format jsonl can be written to standard output; name a file or a folder")
-    with _new_path(target, overwrite=overwrite) as path, door.progress("exporting") as tell:
+    with _new_path(target, overwrite=overwrite) as path, invocation.progress("exporting") as tell:
         with exporter(path) as write:
             await export_records(memory, pass_on, owner=owner, progress=tell)
         path.chmod(0o700 if path.is_dir() else 0o600)
@@ -123,14 +125,14 @@ def _is_memory(path: Path) -> bool:
 
 
 async def migrate_(
-    door: Door,
+    invocation: Invocation,
     *,
     target: Annotated[str, typer.Argument(metavar="TARGET", help="A file, or qdrant://host/collection.")],
 ) -> Answer:
     """Copy everything to another store. Run it again to copy what has changed since."""
-    source = await door.memory()
-    async with memory_at(target, embedder_of(door.settings.embedder)) as there:
-        with door.progress("comparing") as tell:
+    source = await invocation.memory()
+    async with memory_at(target, embedder_of(invocation.settings.embedder)) as there:
+        with invocation.progress("comparing") as tell:
             done = await migrate(source, there, progress=tell)
     rows = [(each.scope.app, each.scope.user, each.records, each.checksum) for each in done.owners]
     said = f"{done.records} memories agree, {done.copied} copied and {done.removed} removed now"
@@ -142,35 +144,35 @@ async def migrate_(
 
 
 async def backup(
-    door: Door,
+    invocation: Invocation,
     *,
     target: Annotated[Path, typer.Argument(metavar="FILE", help="The backup.")],
     overwrite: Overwrite = False,
 ) -> Answer:
     """Copy the memory file while it is in use, and check the copy."""
-    memory = await door.memory(words_only=True)
-    with door.progress("backing up") as tell:
+    memory = await invocation.memory(words_only=True)
+    with invocation.progress("backing up") as tell:
         made = await memory.backup(target, overwrite=overwrite, progress=tell)
     return Answer({"file": str(made)}, Text(showing.plain(str(made))))
 
 
 async def restore(
-    door: Door,
+    invocation: Invocation,
     *,
     source: Annotated[Path, typer.Argument(metavar="BACKUP", help="A backup, or any memory file.")],
     overwrite: Overwrite = False,
     yes: Yes = False,
 ) -> Answer:
     """Make the memory file (--file) from a backup."""
-    if overwrite and door.path.exists():
-        door.confirm(f"Replace {door.settings.file} and lose what is in it?", yes=yes)
-    with door.progress("restoring") as tell:
-        made = await Memory.restore(source, door.path, overwrite=overwrite, progress=tell)
+    if overwrite and invocation.path.exists():
+        invocation.confirm(f"Replace {invocation.settings.file} and lose what is in it?", yes=yes)
+    with invocation.progress("restoring") as tell:
+        made = await Memory.restore(source, invocation.path, overwrite=overwrite, progress=tell)
     return Answer({"file": str(made)}, Text(showing.plain(str(made))))
 
 
 async def reembed(
-    door: Door,
+    invocation: Invocation,
     *,
     to: Annotated[str | None, typer.Argument(metavar="[EMBEDDER]", help=f"{WAYS}. Default: --embedder.")] = None,
 ) -> Answer:
@@ -178,14 +180,14 @@ async def reembed(
 
     Later commands need the name of the model, too: --embedder, MEMORY_CORE_EMBEDDER, or embedder in memory-core.toml.
     """
-    name = to or door.settings.embedder
+    name = to or invocation.settings.embedder
     embedder = embedder_of(name)
     if embedder is None:
         raise InvalidInputError(f"{NONE!r} makes no vectors; commands with --words-only use none, and need no reembed")
-    memory = await door.memory(words_only=True)
-    with door.progress("embedding") as tell:
+    memory = await invocation.memory(words_only=True)
+    with invocation.progress("embedding") as tell:
         count = await memory.reembed(embedder, progress=tell)
-    if name != door.settings.embedder:
+    if name != invocation.settings.embedder:
         showing.note(f"name it from now on: --embedder {name}, or MEMORY_CORE_EMBEDDER={name}")
     made_by = asdict(embedder.fingerprint)
     return Answer(
@@ -193,19 +195,19 @@ async def reembed(
     )
 
 
-async def check(door: Door) -> Answer:
+async def check(invocation: Invocation) -> Answer:
     """Read everything and list what is damaged. Exit code 1: something is."""
-    found = await Operator(await door.memory(words_only=True)).check()
+    found = await Operator(await invocation.memory(words_only=True)).check()
     view = Group(*(Text(showing.line(each, 1_000)) for each in found)) if found else Text("nothing is wrong")
     return Answer({"problems": found}, view, 1 if found else 0)
 
 
-async def sql_view(door: Door) -> Answer:
+async def sql_view(invocation: Invocation) -> Answer:
     """Add a readable view to the file. It is for Datasette, sqlite-utils and sqlite3."""
-    insist_on_existing(door.settings.file)
+    insist_on_existing(invocation.settings.file)
     from memory_core.storage.sqlite.views import add_view  # noqa: PLC0415  (for files only)
 
-    name = add_view(door.path)
+    name = add_view(invocation.path)
     return Answer({"view": name}, Text(f"the file has the view {name} now"))
 
 

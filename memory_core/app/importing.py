@@ -15,14 +15,16 @@ from rich.console import Group
 from rich.text import Text
 
 from memory_core.app import showing
-from memory_core.app.command import Answer, Door, DryRun
+from memory_core.app.command import Answer, DryRun, Invocation
 from memory_core.app.settings import Settings
 from memory_core.errors import InvalidInputError
 from memory_core.handle import BoundMemory
 from memory_core.memory import Memory
 from memory_core.models import STATES, Draft, MemoryRecord, Scope
 from memory_core.records.draft_to_record import check_draft
-from memory_core.transfer.importing import Found, Importer, Refused, fields_of, file_at, lines_of, name_of
+from memory_core.transfer.foreign_files import file_at, lines_of
+from memory_core.transfer.foreign_values import fields_of, name_of
+from memory_core.transfer.formats import Found, Importer, Refused
 from memory_core.transfer.jsonl import import_jsonl
 from memory_core.transfer.migrate import exists
 from memory_core.values.checks import check_key, shown
@@ -97,7 +99,7 @@ class Report:
 
 
 async def import_(
-    door: Door,
+    invocation: Invocation,
     *,
     source: Annotated[
         str, typer.Argument(metavar="SOURCE", help="A file, a folder or an address; - is standard input.")
@@ -124,16 +126,16 @@ async def import_(
     if user_key is not None and one_user:
         raise InvalidInputError("--user-key names many users and --one-user one; give only one of them")
     if format_ != LOSSLESS:
-        owners = _Owners(door.settings, user_key=user_key, one_user=one_user)
-        return await _carried(door, [(source, entry_of(IMPORTERS, format_))], owners, dry_run=dry_run)
-    if dry_run and not exists(door.settings.file):
+        owners = _Owners(invocation.settings, user_key=user_key, one_user=one_user)
+        return await _carried(invocation, [(source, entry_of(IMPORTERS, format_))], owners, dry_run=dry_run)
+    if dry_run and not exists(invocation.settings.file):
         async with Memory(":memory:", embedder=None) as nothing:
-            return await _lossless(door, nothing, source, dry_run=True)
-    return await _lossless(door, await door.memory(create=True), source, dry_run=dry_run)
+            return await _lossless(invocation, nothing, source, dry_run=True)
+    return await _lossless(invocation, await invocation.memory(create=True), source, dry_run=dry_run)
 
 
-async def _lossless(door: Door, memory: Memory, source: str, *, dry_run: bool) -> Answer:
-    with _opened(source) as lines, door.progress("importing") as tell:
+async def _lossless(invocation: Invocation, memory: Memory, source: str, *, dry_run: bool) -> Answer:
+    with _opened(source) as lines, invocation.progress("importing") as tell:
         total = max(0, _lines_in(lines) - _FRAME_LINES)
 
         def told(progress: Progress) -> None:
@@ -166,7 +168,7 @@ def _lines_at(path: Path) -> int:
 
 
 async def ingest(
-    door: Door,
+    invocation: Invocation,
     *,
     sources: Annotated[list[Path], typer.Argument(metavar="FILE...", help="Conversations and documents.")],
     questions: Annotated[
@@ -186,10 +188,10 @@ async def ingest(
     noun = LINES if all(path.suffix.lower() == ".jsonl" for path in sources) else "parts"
     found = [(str(path), _by_suffix(path)) for path in sources]
     total = sum(_lines_at(path) for path in sources) if noun == LINES else 0
-    answer = await _carried(door, found, _Owners(door.settings), dry_run=dry_run, noun=noun, total=total)
+    answer = await _carried(invocation, found, _Owners(invocation.settings), dry_run=dry_run, noun=noun, total=total)
     if not asked or dry_run:
         return answer
-    owner, answers, views = await door.owner(), list[Any](), [answer.view]
+    owner, answers, views = await invocation.owner(), list[Any](), [answer.view]
     for question in asked:
         hits = await owner.search(question, limit=3, explain=True)
         answers.append({"question": question, "hits": [hit.to_dict() for hit in hits]})
@@ -214,7 +216,7 @@ def _lines(path: Path) -> list[str]:
 
 
 async def _carried(
-    door: Door,
+    invocation: Invocation,
     sources: list[tuple[str, Importer]],
     owners: _Owners,
     *,
@@ -227,8 +229,8 @@ async def _carried(
     Args:
         total: How many memories they have, for a bar; 0 if that is not known.
     """
-    intake = _Intake(door, owners, dry_run=dry_run)
-    with door.progress("importing") as tell:
+    intake = _Intake(invocation, owners, dry_run=dry_run)
+    with invocation.progress("importing") as tell:
         for source, importer in sources:
             await intake.take(importer(source), lambda done: tell(Progress(done, max(done, total) if total else 0)))
         tell(Progress(intake.read, intake.read))
@@ -282,8 +284,8 @@ class _Owners:
 class _Intake:
     """Stores what importers yield, in batches of one owner, and counts."""
 
-    def __init__(self, door: Door, owners: _Owners, *, dry_run: bool) -> None:
-        self._door = door
+    def __init__(self, invocation: Invocation, owners: _Owners, *, dry_run: bool) -> None:
+        self._invocation = invocation
         self._owners = owners
         self._dry_run = dry_run
         self.others: set[tuple[str, str]] = set()
@@ -338,18 +340,18 @@ class _Intake:
         before = {key for key in keys if (owner, key) in self._seen}
         if self._dry_run:
             self._seen.update((owner, key) for key in keys)
-            if not exists(self._door.settings.file):
+            if not exists(self._invocation.settings.file):
                 return before
         where = Where(source_keys=tuple(keys), states=STATES)
         page = await (await self._handle(owner)).list(where=where, limit=BATCH)
         return before | {record.source_key for record in page.records if record.source_key is not None}
 
     async def _handle(self, owner: Scope) -> BoundMemory:
-        memory = await self._door.memory(create=not self._dry_run)
+        memory = await self._invocation.memory(create=not self._dry_run)
         return memory.bind(app=owner.app, user=owner.user)
 
 
-async def formats_(_door: Door) -> Answer:
+async def formats_(_invocation: Invocation) -> Answer:
     """List the formats of `import` and `export`."""
     rows = [("import and export", LOSSLESS, "a text file without loss, one JSON object a line")]
     for command, group in (("import", IMPORTERS), ("export", EXPORTERS)):

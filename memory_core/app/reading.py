@@ -11,12 +11,12 @@ from rich.text import Text
 
 from memory_core.all_owners import Operator
 from memory_core.app import showing
-from memory_core.app.command import Answer, Door
+from memory_core.app.command import Answer, Invocation
 from memory_core.errors import RecordNotFoundError
 from memory_core.handle import BoundMemory
 from memory_core.models import STATES, Mode, Order
 from memory_core.recall.values import DEFAULT_CHARS, Considered
-from memory_core.transfer.importing import fields_of
+from memory_core.transfer.foreign_values import fields_of
 from memory_core.values.limits import MAX_LIMIT
 from memory_core.where.value import Where
 
@@ -39,7 +39,7 @@ def _where(
 
 
 async def search(  # noqa: PLR0913  (an option each)
-    door: Door,
+    invocation: Invocation,
     *,
     query: Query,
     limit: Limit = 10,
@@ -52,23 +52,23 @@ async def search(  # noqa: PLR0913  (an option each)
     explain: Annotated[bool, typer.Option("--explain", help="Draw the parts of each score.")] = False,
 ) -> Answer:
     """Find memories by meaning and words, best first."""
-    owner = await door.owner()
+    owner = await invocation.owner()
     where = _where(kinds, tags, session, collection, all_states=all_states)
     found = await owner.search(query, limit=limit, where=where, mode=mode, explain=explain)
-    if not found and (said := await door.other_owners()):
+    if not found and (said := await invocation.other_owners()):
         showing.note(said)
     return Answer([hit.to_dict() for hit in found], showing.hits(found, explain=explain))
 
 
 async def recall(
-    door: Door,
+    invocation: Invocation,
     *,
     query: Query,
     max_chars: Annotated[int, typer.Option("--max-chars", min=0, help="The budget of the block.")] = DEFAULT_CHARS,
     explain: Annotated[bool, typer.Option("--explain", help="Say of each memory why it is there or not.")] = False,
 ) -> Answer:
     """Print the block of memories that an agent gets for a question."""
-    found = await (await door.owner()).recall(query, max_chars=max_chars, explain=explain)
+    found = await (await invocation.owner()).recall(query, max_chars=max_chars, explain=explain)
     block = Text(showing.plain(found.text) if found else "nothing relevant is remembered", "" if found else "dim")
     considered = [_considered(each) for each in found.considered]
     value = {"text": found.text, "records": [each.to_dict() for each in found.records], "considered": considered}
@@ -80,7 +80,7 @@ def _considered(each: Considered) -> dict[str, Any]:
 
 
 async def why(
-    door: Door,
+    invocation: Invocation,
     *,
     query: Query,
     expect: Annotated[str | None, typer.Option("--expect", metavar="ID", help="The memory to explain.")] = None,
@@ -90,7 +90,7 @@ async def why(
 
     Without --expect, every memory that was considered is listed. Exit code 1: the expected one is not in the block.
     """
-    owner = await door.owner()
+    owner = await invocation.owner()
     found = (await owner.recall(query, max_chars=max_chars, explain=True)).considered
     if expect is None:
         value = {"expected": None, "considered": [_considered(each) for each in found]}
@@ -126,7 +126,7 @@ async def _beyond(owner: BoundMemory, query: str, id: str) -> Considered | None:
 
 
 async def list_(  # noqa: PLR0913  (an option each)
-    door: Door,
+    invocation: Invocation,
     *,
     limit: Limit = 20,
     order: Annotated[Order, typer.Option("--order", help="Which come first.")] = "newest",
@@ -138,39 +138,39 @@ async def list_(  # noqa: PLR0913  (an option each)
     cursor: Annotated[str | None, typer.Option("--cursor", help="Continue after the page that printed it.")] = None,
 ) -> Answer:
     """List memories, without ranking them."""
-    owner = await door.owner()
+    owner = await invocation.owner()
     where = _where(kinds, tags, session, collection, all_states=all_states)
     page = await owner.list(where=where, order=order, limit=limit, cursor=cursor)
-    if not page.records and (said := await door.other_owners()):
+    if not page.records and (said := await invocation.other_owners()):
         showing.note(said)
     more = Text("" if page.cursor is None else f"more: --cursor {showing.line(page.cursor)}", "dim")
     return Answer(page.to_dict(), Group(showing.records(page.records), *([more] if page.cursor else [])))
 
 
-async def show(door: Door, id: Id) -> Answer:  # noqa: A002  (the record's own word)
+async def show(invocation: Invocation, id: Id) -> Answer:  # noqa: A002  (the record's own word)
     """Print everything about one memory."""
-    record = await (await door.owner()).get(id)
+    record = await (await invocation.owner()).get(id)
     if record is None:
         raise RecordNotFoundError(f"there is no memory {id!r}, or it has expired")
     return Answer(record.to_dict(), showing.details(record))
 
 
-async def history(door: Door, id: Id) -> Answer:  # noqa: A002
+async def history(invocation: Invocation, id: Id) -> Answer:  # noqa: A002
     """Print what a memory said before, and what replaced it."""
-    found = await (await door.owner()).history(id)
+    found = await (await invocation.owner()).history(id)
     rows = [(each.since, each.until or "now", each.text, each.id) for each in found]
     return Answer([each.to_dict() for each in found], showing.table(("since", "until", "text", "id"), rows))
 
 
 async def stats(
-    door: Door,
+    invocation: Invocation,
     *,
     all_owners: Annotated[bool, typer.Option("--all", help="All owners, one line each.")] = False,
     watch: Annotated[bool, typer.Option("--watch", help="Count again and again, until Ctrl-C.")] = False,
     every: Annotated[float, typer.Option("--every", min=0.1, help="Seconds between two counts.")] = 2.0,
 ) -> Answer:
     """Count the memories of the owner, or of all owners."""
-    memory = await door.memory()
+    memory = await invocation.memory()
     again = every if watch else None
     if all_owners:
         counts = await Operator(memory).stats()
@@ -183,9 +183,9 @@ async def stats(
             showing.table(("app", "user", "memories", "sessions", "newest", "pending vectors"), rows),
             every=again,
         )
-    owner = await door.owner()
+    owner = await invocation.owner()
     found = await owner.stats()
-    if not found.records and not watch and (said := await door.other_owners()):
+    if not found.records and not watch and (said := await invocation.other_owners()):
         showing.note(said)
     named = {name: value for name, value in found.to_dict().items() if value is not None}
     rows_ = [(name.replace("_", " "), _counts(value)) for name, value in named.items()]

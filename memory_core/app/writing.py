@@ -14,12 +14,12 @@ from rich.console import Group
 from rich.text import Text
 
 from memory_core.app import showing
-from memory_core.app.command import Answer, Door, DryRun, Yes
+from memory_core.app.command import Answer, DryRun, Invocation, Yes
 from memory_core.app.reading import Id
 from memory_core.errors import InvalidInputError, RecordNotFoundError
 from memory_core.lifecycle import MaintainPolicy, Maintenance, Step, maintain, undo_maintenance
 from memory_core.models import STATES, Draft, Patch, Role, State
-from memory_core.transfer.importing import fields_of
+from memory_core.transfer.foreign_values import fields_of
 from memory_core.values.checks import shown
 from memory_core.values.unset import UNSET
 from memory_core.where.value import Where
@@ -31,7 +31,7 @@ Importance = Annotated[float | None, typer.Option("--importance", help="From 0 t
 
 
 async def add(  # noqa: PLR0913  (an option each)
-    door: Door,
+    invocation: Invocation,
     *,
     text: Annotated[str, typer.Argument(metavar="TEXT", help="What to remember; - reads it from standard input.")],
     kind: Kind = None,
@@ -49,7 +49,7 @@ async def add(  # noqa: PLR0913  (an option each)
     draft = Draft(sys.stdin.read() if text == "-" else text, source_key=key, session=session, collection=collection)
     draft = replace(draft, author=author, role=role, tags=tag or (), data=_object(data), occurred_at=_moment(at))
     draft = replace(draft, kind=kind or draft.kind, importance=draft.importance if importance is None else importance)
-    record = await (await door.owner(create=True)).add(draft)
+    record = await (await invocation.owner(create=True)).add(draft)
     return Answer(record.to_dict(), showing.records([record]))
 
 
@@ -72,7 +72,7 @@ def _object(text: str | None) -> dict[str, Any]:  # JSON, checked when it is sto
 
 
 async def update(  # noqa: PLR0913  (an option each)
-    door: Door,
+    invocation: Invocation,
     *,
     id: Id,  # noqa: A002  (the record's own word)
     text: Annotated[str | None, typer.Option("--text", help="The new text.")] = None,
@@ -87,50 +87,50 @@ async def update(  # noqa: PLR0913  (an option each)
     patch = Patch(**{name: UNSET if value is None else value for name, value in given.items()})  # type: ignore[arg-type]
     if all(getattr(patch, each.name) is UNSET for each in fields(patch)):
         raise InvalidInputError("nothing to change: give --text, --kind, --author, --tag, --importance or --state")
-    record = await (await door.owner()).update(id, patch)
+    record = await (await invocation.owner()).update(id, patch)
     return Answer(record.to_dict(), showing.records([record]))
 
 
 async def supersede(
-    door: Door,
+    invocation: Invocation,
     *,
     id: Id,  # noqa: A002
     text: Annotated[str, typer.Argument(metavar="TEXT", help="What is true now.")],
 ) -> Answer:
     """Replace a memory that is no longer true. The old one is archived and stays in `history`."""
-    record = await (await door.owner()).supersede(id, text)
+    record = await (await invocation.owner()).supersede(id, text)
     return Answer(record.to_dict(), showing.records([record]))
 
 
 async def forget(
-    door: Door,
+    invocation: Invocation,
     *,
     ids: Annotated[list[str], typer.Argument(metavar="ID...", help="The ids of memories.")],
     yes: Yes = False,
     dry_run: DryRun = False,
 ) -> Answer:
     """Delete memories for good, so that no import brings them back."""
-    owner = await door.owner()
+    owner = await invocation.owner()
     where = Where(ids=ids, states=STATES)
     found = (await owner.list(where=where, limit=len(ids))).records
     if missing := set(ids) - {record.id for record in found}:
         raise RecordNotFoundError(f"there is no memory {min(missing)!r}; nothing was deleted")
     if not dry_run:
-        door.confirm(f"Delete {len(found)} memories of {owner.scope.app}/{owner.scope.user} for good?", yes=yes)
+        invocation.confirm(f"Delete {len(found)} memories of {owner.scope.app}/{owner.scope.user} for good?", yes=yes)
         await owner.delete_where(where)
     said = "would be deleted" if dry_run else "deleted"
     value = {"deleted": [record.id for record in found], "dry_run": dry_run}
     return Answer(value, Group(showing.records(found), Text(f"{len(found)} memories {said}")))
 
 
-async def erase(door: Door, *, yes: Yes = False, dry_run: DryRun = False) -> Answer:
+async def erase(invocation: Invocation, *, yes: Yes = False, dry_run: DryRun = False) -> Answer:
     """Delete everything of the owner, to the last byte in the files."""
-    owner = await door.owner()
+    owner = await invocation.owner()
     count, name = (await owner.stats()).records, f"{owner.scope.app}/{owner.scope.user}"
     if dry_run:
         value = {"records": count, "sessions": None, "at": None, "files_clean": None, "dry_run": True}
         return Answer(value, Text(f"{count} memories of {showing.line(name)} would be erased"))
-    door.confirm(f"Erase all {count} memories of {name}?", yes=yes)
+    invocation.confirm(f"Erase all {count} memories of {name}?", yes=yes)
     receipt = await owner.erase()
     view = Text(f"{receipt.records} memories of {showing.line(name)} erased")
     if not receipt.files_clean:
@@ -139,7 +139,7 @@ async def erase(door: Door, *, yes: Yes = False, dry_run: DryRun = False) -> Ans
 
 
 async def maintain_(
-    door: Door,
+    invocation: Invocation,
     *,
     duplicates: Annotated[
         Literal["merge", "propose", "keep"], typer.Option("--duplicates", help="Memories with equal texts.")
@@ -149,7 +149,8 @@ async def maintain_(
         typer.Option("--alike", help="Memories that look alike; they may mean something else."),
     ] = "propose",
     contradictions: Annotated[
-        Literal["supersede", "propose", "keep"], typer.Option("--contradictions", help="Memories that others correct.")
+        Literal["supersede", "propose", "keep"],
+        typer.Option("--contradictions", help="Facts that later ones correct, as a model said."),
     ] = "propose",
     undo: Annotated[
         Path | None, typer.Option("--undo", metavar="FILE", help="Revert what an earlier --json output says was done.")
@@ -157,13 +158,13 @@ async def maintain_(
     dry_run: DryRun = False,
 ) -> Answer:
     """Merge equal memories, and propose other changes. Keep the --json output to undo it."""
-    owner = await door.owner()
+    owner = await invocation.owner()
     if undo is not None:
         left = await undo_maintenance(owner, _maintenance(undo))
         value = {**Maintenance().to_dict(), "not_undone": [each.to_dict() for each in left]}
         return Answer(value, Text(f"undone, except {len(left)} memories that have been changed since"), bool(left))
     policy = MaintainPolicy(duplicates=duplicates, alike=alike, contradictions=contradictions)
-    with door.progress("maintaining") as tell:
+    with invocation.progress("maintaining") as tell:
         done = await maintain(owner, policy, dry_run=dry_run, progress=tell)
     groups = (("would be done" if dry_run else "done", done.steps), ("proposed", done.proposed))
     rows = [(said, *_step(step)) for said, steps in (*groups, ("skipped", done.skipped)) for step in steps]

@@ -1,24 +1,35 @@
-"""Plan the records that are derived from others: facts from turns, summaries of sessions, patterns in many memories."""
+"""Plan the records that are derived from others: facts from conversations, summaries, patterns in many memories."""
 
 from __future__ import annotations
 
-import hashlib
 import logging
-import re
 from collections import defaultdict
-from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime, timedelta
-from typing import Final, TypedDict
+from typing import Final
 
 from memory_core.capture.duplicates import is_turn
 from memory_core.errors import InvalidInputError, UnreadableAnswerError, reason_for_log
-from memory_core.lifecycle.extraction import PatternExtractor
+from memory_core.handle import BoundMemory
+from memory_core.lifecycle.derived_records import (
+    CONFIDENCE,
+    INSIGHT,
+    SUMMARY,
+    changed,
+    derived_id,
+    identity,
+    linked_to,
+    noted,
+)
 from memory_core.lifecycle.fading import is_pinned, last_used
-from memory_core.lifecycle.proposals import AnswerExtractor, Extracted, Extractor, Insight, Reflector
+from memory_core.lifecycle.manager import Manager
+from memory_core.lifecycle.managing import managed
+from memory_core.lifecycle.proposals import Insight, Reflector
 from memory_core.lifecycle.summaries import ExtractiveSummarizer
-from memory_core.lifecycle.values import DAY, PINNED, REFLECTION, Change, Period, Reason, Step
-from memory_core.models import Draft, Json, Link, MemoryRecord, Patch, Relation, State
+from memory_core.lifecycle.values import DAY, REFLECTION, Change, Period, Step, Usage
+from memory_core.models import Draft, MemoryRecord, Patch
+from memory_core.profile import PINNED
 from memory_core.protocols import Summarizer
 from memory_core.records.undone import NOTHING, UNDONE, Undone, summary_of, undone_by
 from memory_core.retrieval.hits import EXTRACTION
@@ -28,53 +39,34 @@ from memory_core.values.limits import MAX_LINKS, MAX_TEXT_CHARS
 logger = logging.getLogger(__name__)
 
 READ_AT_ONCE: Final = 100
-"""Turns of a session that an extractor reads, or a summary covers, at once."""
+"""Turns of a session that a summary covers at once."""
 LEAST_SUMMARIZED: Final = 10
 """Fewest turns that are summarised."""
 QUIET_DAYS: Final = 1
 """A session without a turn for so many days is over, and its rest is summarised."""
 LEAST_NEW: Final = 20
 """New memories after which a reflector is called again."""
-SUMMARY, INSIGHT = "summary", "insight"
 KNOWN_KINDS: Final = (EXTRACTION, REFLECTION, SUMMARY, INSIGHT, UNDONE)
 """Kinds that say what was derived or taken back before."""
-CONFIDENCE: Final = 0.9
-"""Of derived statements: somebody's words, found by a pattern or by a model."""
 MAX_SOURCES: Final = 100
 """Most memories that an insight links to, the latest."""
-MAX_ASKED_CHARS: Final = 500
-"""Characters from the end of a turn in which the question is looked for that the next turn answers."""
 IMPORTANT: Final = 0.8
 """Turns of this importance are not compacted."""
-
-
-_QUESTION: Final = re.compile(r"[^.!?\n\uff1f\u061f]*[?\uff1f\u061f]")
-
-
-class _Identity(TypedDict):
-    id: str
-    source_key: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Helpers:
     """Who derives records; `None` derives none."""
 
-    extractor: Extractor | None = None
+    manager: Manager | None = None
     summarizer: Summarizer | None = None
     reflector: Reflector | None = None
+    spent: list[Usage] = field(default_factory=list[Usage])
+    """Gets the costs of each call of the manager."""
 
     def __post_init__(self) -> None:
-        check_helper("extractor", self.extractor, "extract", "`PatternExtractor()` or `LanguageModel(ask)`")
         check_summarizer(self.summarizer)
         check_helper("reflector", self.reflector, "reflect", "`PatternReflector()` or `LanguageModel(ask)`")
-
-
-def is_by_model(record: MemoryRecord) -> bool:
-    """Whether a user's model derived a record. Such a record corrects nothing: anybody who speaks to the model could
-    make it say so."""
-    is_derived = any(link.relation == "derived_from" for link in record.links)
-    return is_derived and record.data.get("by", PatternExtractor.name) != PatternExtractor.name
 
 
 def is_note(record: MemoryRecord) -> bool:
@@ -83,11 +75,16 @@ def is_note(record: MemoryRecord) -> bool:
 
 
 async def derived(
-    records: Sequence[MemoryRecord], known: Sequence[MemoryRecord], helpers: Helpers, now: datetime
+    handle: BoundMemory,
+    records: Sequence[MemoryRecord],
+    known: Sequence[MemoryRecord],
+    helpers: Helpers,
+    now: datetime,
 ) -> AsyncIterator[Step]:
     """The steps that add derived records, in order, each as soon as a helper has answered.
 
     Args:
+        handle: Of the owner.
         records: The records of an owner to derive from, in all states.
         known: All records of the owner of `KNOWN_KINDS`, in all states.
     """
@@ -95,8 +92,8 @@ async def derived(
     before = list({record.id: record for record in (*known, *oldest_first)}.values())
     for step in _unfinished(oldest_first):
         yield step
-    if helpers.extractor is not None:
-        async for step in _extractions(oldest_first, before, helpers.extractor):
+    if helpers.manager is not None:
+        async for step in managed(handle, oldest_first, before, helpers.manager, helpers.spent):
             yield step
     if helpers.summarizer is not None:
         async for step in _summaries(oldest_first, before, helpers.summarizer, now):
@@ -110,47 +107,8 @@ def _unfinished(records: Iterable[MemoryRecord]) -> Iterator[Step]:
     """Archive the notes of runs that were interrupted before they did so."""
     for record in records:
         if is_note(record) and record.state == "active":
-            change = _changed(record.id, record.version, "archived")
+            change = changed(record.id, record.version, "archived")
             yield Step(reason="extracted", kept="", gone=(), changes=(change,))
-
-
-async def _extractions(
-    records: Sequence[MemoryRecord], known: Sequence[MemoryRecord], extractor: Extractor
-) -> AsyncIterator[Step]:
-    """A step for each batch of turns that this extractor has not read: what they say, and a note of what was read."""
-    notes = [each for each in known if each.kind == EXTRACTION and each.data.get("by") == extractor.name]
-    read = {link.id for note in notes for link in note.links}
-    unread = (each for each in records if each.id not in read and each.role in ("user", None) and each.text.strip())
-    questions = _questions(records)
-    for turns in _batches(unread):
-        try:
-            if isinstance(extractor, AnswerExtractor):
-                said = await extractor.extract_answers(turns, [questions.get(turn.id, "") for turn in turns])
-            else:
-                said = await extractor.extract(turns)
-        except UnreadableAnswerError as error:
-            logger.warning("%d turns stay unread, and the next run reads them: %s", len(turns), reason_for_log(error))
-            continue
-        facts = [_fact(_among(turns, each.turn, extractor.name), each, extractor.name) for each in said]
-        yield _with_note(EXTRACTION, extractor.name, "extracted", _new(facts, known), turns, {})
-
-
-def _questions(records: Iterable[MemoryRecord]) -> Mapping[str, str]:
-    """For each turn before which somebody else asked something in the same session, what they asked.
-
-    Args:
-        records: The oldest first.
-    """
-    last: dict[str | None, MemoryRecord] = {}
-    asked: dict[str, str] = {}
-    for turn in filter(is_turn, records):
-        before = last.get(turn.session)
-        if before is not None and (before.role, before.author) != (turn.role, turn.author):
-            asked[turn.id] = " ".join(
-                question.strip() for question in _QUESTION.findall(before.text[-MAX_ASKED_CHARS:])
-            )
-        last[turn.session] = turn
-    return asked
 
 
 async def _summaries(
@@ -226,8 +184,8 @@ async def _summary(turns: Sequence[MemoryRecord], summarizer: Summarizer, period
         importance=max(turn.importance for turn in turns),
         occurred_at=last.occurred_at,
         data={"by": by, **span, **({"period": period} if period else {})},
-        links=_linked("summarizes", turns),
-        **_identity(SUMMARY, *([period] if period else []), *(turn.id for turn in turns)),
+        links=linked_to("summarizes", turns),
+        **identity(SUMMARY, *([period] if period else []), *(turn.id for turn in turns)),
         agent=_shared(turn.agent for turn in turns),
         session=None if period else first.session,
         collection=_shared(turn.collection for turn in turns),
@@ -248,7 +206,7 @@ def compacted(records: Iterable[MemoryRecord], days: float, now: datetime, undon
         turns = [by_id[link.id] for link in summary.links if link.relation == "summarizes" and link.id in by_id]
         old = [turn for turn in turns if _is_old(turn, days, now) and not undone.has("summary", turn.id)]
         if old:
-            changes = tuple(_changed(turn.id, turn.version, "compacted") for turn in old)
+            changes = tuple(changed(turn.id, turn.version, "compacted") for turn in old)
             yield Step(reason="summary", kept=summary.text, gone=tuple(turn.text for turn in old), changes=changes)
 
 
@@ -284,7 +242,9 @@ async def _reflections(
         elif old is not None and old.text != draft.text:
             patch, undo = Patch(text=draft.text, links=draft.links), Patch(text=old.text, links=old.links)
             changes.append(Change(id=old.id, version=old.version, patch=patch, undo=undo))
-    step = _with_note(REFLECTION, reflector.name, "reflection", drafts, sources[-1:], {"read": len(sources)})
+    note = derived_id(REFLECTION, reflector.name, sources[-1].id)
+    read = {"read": len(sources)}
+    step = noted(REFLECTION, note, reflector.name, "reflection", drafts, sources[-1:], data=read)
     yield replace(step, changes=(*changes, *step.changes))
 
 
@@ -295,40 +255,8 @@ def _insight(insight: Insight, sources: Sequence[MemoryRecord], by: str) -> Draf
         confidence=CONFIDENCE,
         occurred_at=max((source.occurred_at for source in sources), default=None),
         data={"by": by},
-        links=_linked("derived_from", sources[-MAX_SOURCES:]),
-        **_identity(INSIGHT, by, insight.about or insight.text),
-    )
-
-
-def _fact(turn: MemoryRecord, said: Extracted, by: str) -> Draft:
-    return Draft(
-        said.text,
-        role=turn.role,
-        kind=said.kind,
-        author=turn.author,
-        confidence=CONFIDENCE,
-        occurred_at=turn.occurred_at,
-        expires_at=turn.expires_at,
-        data={"by": by},
-        links=_linked("derived_from", [turn]),
-        **_identity(EXTRACTION, by, turn.id, said.text),
-        agent=turn.agent,
-        collection=turn.collection,
-    )
-
-
-def _with_note(
-    kind: str, by: str, reason: Reason, drafts: Sequence[Draft], read: Sequence[MemoryRecord], data: dict[str, Json]
-) -> Step:
-    """A step that adds drafts together with an archived note of what was read, so that it is read once."""
-    links = _linked("derived_from", read)
-    note = Draft(kind=kind, data={"by": by, **data}, links=links, **_identity(kind, by, *(each.id for each in read)))
-    return Step(
-        reason=reason,
-        kept="\n".join(draft.text for draft in drafts),
-        gone=(),
-        changes=(_changed(str(note.id), 1, "archived"),),
-        added=(*drafts, note),
+        links=linked_to("derived_from", sources[-MAX_SOURCES:]),
+        **identity(INSIGHT, by, insight.about or insight.text),
     )
 
 
@@ -342,37 +270,17 @@ def _batches(records: Iterable[MemoryRecord]) -> Iterator[list[MemoryRecord]]:
         yield from (turns[at : at + READ_AT_ONCE] for at in range(0, len(turns), READ_AT_ONCE))
 
 
-def _new(drafts: Iterable[Draft], records: Iterable[MemoryRecord]) -> list[Draft]:
-    """The drafts that are not stored, each once."""
-    known = {record.source_key for record in records}
-    return list({draft.source_key: draft for draft in drafts if draft.source_key not in known}.values())
-
-
 def _among(records: Sequence[MemoryRecord], place: int, by: str) -> MemoryRecord:
     if not 0 <= place < len(records):
         raise InvalidInputError(f"{by!r} names memory {place} of {len(records)}; positions are counted from 0")
     return records[place]
 
 
-def _identity(kind: str, *parts: str) -> _Identity:
-    """The same id and source key for the same derivation, by any process and any number of times."""
-    digest = hashlib.sha256("\0".join([kind, *parts]).encode()).hexdigest()[:32]
-    return {"id": f"{kind}-{digest}", "source_key": f"{kind}:{digest}"}
-
-
 def _is_derived(record: MemoryRecord) -> bool:
     return record.tier == "summary" or any(link.relation == "derived_from" for link in record.links)
-
-
-def _linked(relation: Relation, records: Sequence[MemoryRecord]) -> tuple[Link, ...]:
-    return tuple(Link(relation, record.id) for record in records)
 
 
 def _shared(values: Iterable[str | None]) -> str | None:
     """The value that all have."""
     distinct = set(values)
     return distinct.pop() if len(distinct) == 1 else None
-
-
-def _changed(id: str, version: int, state: State) -> Change:  # noqa: A002  (the record's own word)
-    return Change(id=id, version=version, patch=Patch(state=state), undo=Patch(state="active"))

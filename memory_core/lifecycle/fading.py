@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime, timedelta
 
-from memory_core.lifecycle.values import DAY, FADED, PINNED, Change, MaintainPolicy, Reason, Step
+from memory_core.lifecycle.values import DAY, FADED, Change, MaintainPolicy, Reason, Step
 from memory_core.models import MemoryRecord, Patch
+from memory_core.profile import PINS
 from memory_core.records.undone import NOTHING, Undone
 from memory_core.values.json_text import encode_json
 
@@ -56,8 +57,8 @@ def outdated(records: Iterable[MemoryRecord], days: float, now: datetime) -> Ite
 
 
 def is_pinned(record: MemoryRecord) -> bool:
-    """Whether a record stays active."""
-    return PINNED in record.tags
+    """Whether a record stays active, because a person or a model pinned it."""
+    return not set(PINS).isdisjoint(record.tags)
 
 
 def last_used(record: MemoryRecord) -> datetime:

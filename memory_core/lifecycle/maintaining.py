@@ -11,12 +11,13 @@ from memory_core.all_owners import Operator
 from memory_core.errors import ConflictError, DuplicateIdError, RecordNotFoundError
 from memory_core.handle import BoundMemory, every_record, whole_owner
 from memory_core.lifecycle.deriving import KNOWN_KINDS, Helpers, derived, of_periods
+from memory_core.lifecycle.manager import Manager
 from memory_core.lifecycle.planning import plan
-from memory_core.lifecycle.proposals import Extractor, Reflector
-from memory_core.lifecycle.values import DEFAULT_POLICY, MaintainPolicy, Maintenance, Step
+from memory_core.lifecycle.proposals import Reflector
+from memory_core.lifecycle.values import DEFAULT_POLICY, MaintainPolicy, Maintenance, Step, Usage
 from memory_core.models import STATES, MemoryRecord, Scope
-from memory_core.protocols import Summarizer
-from memory_core.records.draft_to_record import complete
+from memory_core.protocols import ChatModel, Summarizer
+from memory_core.records.draft_to_record import complete, patched
 from memory_core.records.undone import undone_by
 from memory_core.values.progress import Progress, ProgressCallback
 from memory_core.where.value import Where
@@ -26,14 +27,14 @@ async def maintain(
     handle: BoundMemory,
     policy: MaintainPolicy = DEFAULT_POLICY,
     *,
-    extractor: Extractor | None = None,
+    model: ChatModel | Manager | None = None,
     summarizer: Summarizer | None = None,
     reflector: Reflector | None = None,
     dry_run: bool = False,
     progress: ProgressCallback | None = None,
 ) -> Maintenance:
-    """Merge records with equal texts, find those that look alike and statements that later ones correct, and archive
-    records that fade; derive facts, summaries and patterns before that, if asked to.
+    """Merge records with equal texts, find those that look alike, and archive records that fade; before that, have a
+    model draw facts from conversations and correct known ones, and derive summaries and patterns, if asked to.
 
     Every change is its own transaction and applies only to the version of the record that it was planned for. So this
     can run beside writers and other processes, can be interrupted at any point, and continues when it is called again.
@@ -45,29 +46,47 @@ async def maintain(
     Args:
         handle: The records to maintain, limited by its agent, session and collection.
         policy: What to do with the findings.
-        extractor: Extracts facts from the turns of people: `PatternExtractor()`, or one that asks a model.
+        model: Reads each conversation once and says what to add, to correct and to pin; a `Manager` has its settings.
+            It may name only facts of this owner that it was shown, and corrects only as the policy says.
         summarizer: Summarises sessions: `ExtractiveSummarizer()`, or one that asks a model, of which the former takes
             the place where it fails.
         reflector: Finds patterns in many memories: `PatternReflector()`, or one that asks a model.
-        dry_run: Only report what would be done; models are asked all the same.
+        dry_run: Only report what would be done. Models are asked all the same, so apply what they said with
+            `apply_steps` instead of asking again; facts of this run are not shown to the model.
         progress: Called with the number of steps taken, after those that derive records.
 
     Raises:
-        InvalidInputError: An extractor, summarizer or reflector lacks its method.
-        Exception: Whatever an extractor or a reflector raises, except `UnreadableAnswerError`.
+        InvalidInputError: A model, summarizer or reflector lacks its method; or the policy has times for a kind of
+            which this owner has no record.
+        Exception: Whatever the model, after its last attempt, or a reflector raises, except `UnreadableAnswerError`.
     """
-    helpers = Helpers(extractor=extractor, summarizer=summarizer, reflector=reflector)
+    helpers = Helpers(manager=_managing(model), summarizer=summarizer, reflector=reflector)
     now = handle.memory.clock()
     known = await every_record(whole_owner(handle), Where(kinds=KNOWN_KINDS, states=STATES))
     first, expected = await _derived(handle, policy, helpers, known, now, dry_run=dry_run)
     steps = await asyncio.to_thread(plan, expected, policy, now, undone_by(known))
-    wishes = {"duplicate": policy.duplicates, "alike": policy.alike, "correction": policy.contradictions}
-    proposed = tuple(step for step in steps if wishes.get(step.reason) == "propose")
-    wanted = [step for step in steps if wishes.get(step.reason) != "propose"]
+    proposed = tuple(step for step in steps if _is_proposed(step, policy))
+    wanted = [step for step in steps if not _is_proposed(step, policy)]
+    usage = sum(helpers.spent, Usage())
     if dry_run:
-        return Maintenance(steps=(*first.steps, *wanted), proposed=proposed, is_dry_run=True)
+        return Maintenance(steps=(*first.steps, *wanted), proposed=proposed, is_dry_run=True, usage=usage)
     then = await apply_steps(handle, wanted, progress=progress)
-    return Maintenance(steps=(*first.steps, *then.steps), proposed=proposed, skipped=(*first.skipped, *then.skipped))
+    skipped = (*first.skipped, *then.skipped)
+    return Maintenance(steps=(*first.steps, *then.steps), proposed=proposed, skipped=skipped, usage=usage)
+
+
+def _is_proposed(step: Step, policy: MaintainPolicy) -> bool:
+    wishes = {
+        "duplicate": policy.duplicates,
+        "alike": policy.alike,
+        "correction": policy.contradictions,
+        "contradiction": "propose",
+    }
+    return wishes.get(step.reason) == "propose"
+
+
+def _managing(model: ChatModel | Manager | None) -> Manager | None:
+    return model if model is None or isinstance(model, Manager) else Manager(model)
 
 
 async def _derived(
@@ -80,28 +99,41 @@ async def _derived(
     dry_run: bool,
 ) -> tuple[Maintenance, list[MemoryRecord]]:
     """What was derived, and the records to maintain after that."""
-    records = await every_record(handle, replace(policy.where, states=STATES))
-    ids = {record.id for record in records}
+    wanted = replace(policy.where, states=STATES)
+    records = await every_record(handle, wanted)
     taken, missed = list[Step](), list[Step]()
 
     async def take(found: AsyncIterator[Step]) -> list[MemoryRecord]:
         """Apply each step before the next answer of a model is waited for, which may never come."""
         async for step in found:
             (taken if dry_run or await _apply(handle, step) else missed).append(step)
-        drafts = (draft for step in (*taken, *missed) for draft in step.added if draft.id not in ids)
-        return [*records, *(complete(draft, handle.scope, now) for draft in drafts)]
+        if missed:  # another run or writer was faster, so what is stored is not what was planned
+            return await every_record(handle, wanted)
+        return _after(taken, records, handle.scope, now)
 
-    expected = await take(derived(records, known, helpers, now))
+    expected = await take(derived(handle, records, known, helpers, now))
     if helpers.summarizer is not None:
         await take(of_periods(expected, policy.periods, helpers.summarizer, now, known))
     return Maintenance(steps=tuple(taken), skipped=tuple(missed)), expected
+
+
+def _after(steps: Iterable[Step], records: Iterable[MemoryRecord], scope: Scope, now: datetime) -> list[MemoryRecord]:
+    """The records after the steps."""
+    left = {record.id: record for record in records}
+    for step in steps:
+        for draft in step.added:
+            left.setdefault(str(draft.id), complete(draft, scope, now))
+        for change in step.changes:
+            if change.id in left:
+                left[change.id] = patched(left[change.id], change.patch, now)
+    return list(left.values())
 
 
 async def maintain_all(
     operator: Operator,
     policy: MaintainPolicy = DEFAULT_POLICY,
     *,
-    extractor: Extractor | None = None,
+    model: ChatModel | Manager | None = None,
     summarizer: Summarizer | None = None,
     reflector: Reflector | None = None,
     dry_run: bool = False,
@@ -112,7 +144,7 @@ async def maintain_all(
         done[owner] = await maintain(
             operator.handle(owner),
             policy,
-            extractor=extractor,
+            model=model,
             summarizer=summarizer,
             reflector=reflector,
             dry_run=dry_run,

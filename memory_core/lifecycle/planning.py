@@ -8,11 +8,11 @@ from dataclasses import fields
 from datetime import datetime
 
 from memory_core.capture.duplicates import is_statement, kept_and_gone, likeness, linkable, linked, merged, start_of
-from memory_core.lifecycle.corrections import corrections
-from memory_core.lifecycle.deriving import compacted, is_by_model, is_note
+from memory_core.lifecycle.deriving import compacted, is_note
 from memory_core.lifecycle.fading import fading, outdated
+from memory_core.lifecycle.managing import is_same_speaker
 from memory_core.lifecycle.sameness import alike, statement_of
-from memory_core.lifecycle.values import Change, MaintainPolicy, Reason, Step
+from memory_core.lifecycle.values import CORRECTS, Change, MaintainPolicy, Reason, Step
 from memory_core.models import MemoryRecord, Patch
 from memory_core.records.draft_to_record import patched
 from memory_core.records.undone import NOTHING, Undone
@@ -41,8 +41,9 @@ def plan(
         left = _after(resembling, left) if policy.alike == "merge" else left
         steps += resembling
     if policy.contradictions != "keep":
-        corrected = list(_supersessions([each for each in _statements(left) if not is_by_model(each)], undone))
-        left = _after(corrected, left) if policy.contradictions == "supersede" else left
+        corrected = list(_supersessions(_statements(left), undone))
+        if policy.contradictions == "supersede":
+            left = _after([step for step in corrected if step.reason == "correction"], left)
         steps += corrected
     if policy.compact_after is not None:
         replaced = list(compacted(left, policy.compact_after, now, undone))
@@ -123,43 +124,55 @@ def _merge(reason: Reason, kept: MemoryRecord, others: Iterable[MemoryRecord]) -
     return Step(reason=reason, kept=kept.text, gone=tuple(record.text for record in gone), changes=tuple(changes))
 
 
-def _supersessions(records: Sequence[MemoryRecord], undone: Undone) -> Iterable[Step]:
-    for group in _by(records, lambda record: (record.author, record.role, record.collection)):
-        successors = {
-            old: new
-            for old, new in corrections([record.text for record in group])
-            if group[old].valid_to is None
-            and start_of(group[old]) < start_of(group[new])
-            and not undone.has("correction", group[old].id, group[new].id)
-        }
-        rows: dict[int, list[int]] = defaultdict(list)
-        for old in sorted(successors):
-            last = old
+def _supersessions(records: Sequence[MemoryRecord], undone: Undone) -> Iterator[Step]:
+    """A step for each chain of facts of one speaker of which each corrects the one before it; and one for each fact of
+    another speaker that is contradicted.
+
+    Args:
+        records: Statements, oldest first.
+    """
+    by_id = {record.id: record for record in records}
+    now = by_id | {link.id: record for record in records for link in record.links if link.relation == "summarizes"}
+    successors: dict[str, str] = {}
+    contradicted: dict[str, str] = {}
+    for new in records:
+        old = now.get(str(new.data.get(CORRECTS)))
+        if old is not None and start_of(old) < start_of(new) and not undone.has("correction", old.id, new.id):
+            (successors if is_same_speaker(new, old) else contradicted).setdefault(old.id, new.id)
+    chains: dict[str, list[str]] = defaultdict(list)
+    for record in records:
+        if record.id in successors:
+            last = record.id
             while last in successors:
                 last = successors[last]
-            rows[last].append(old)
-        for last, row in rows.items():
-            yield _supersession([*row, last], successors, group)
+            chains[last].append(record.id)
+    for last, row in chains.items():
+        yield _supersession("correction", [*row, last], successors, by_id)
+    for old_id, new_id in contradicted.items():
+        if old_id not in successors:
+            yield _supersession("contradiction", [old_id, new_id], contradicted, by_id)
 
 
-def _supersession(row: Sequence[int], successors: Mapping[int, int], group: Sequence[MemoryRecord]) -> Step:
+def _supersession(
+    reason: Reason, row: Sequence[str], successors: Mapping[str, str], by_id: Mapping[str, MemoryRecord]
+) -> Step:
     """The step for a chain of corrections, with the current statement last.
 
     The oldest statement is archived first, and only after its successor links to it: after an interruption at any
     point, the next plan finds the rest of the chain.
     """
-    now = {place: group[place] for place in row}
+    now = {each: by_id[each] for each in row}
     changes: list[Change] = []
     for old in row[:-1]:
         new = successors[old]
-        for place, patch in (
+        for each, patch in (
             (new, Patch(links=linked(now[new], "supersedes", [now[old]]))),
             (old, Patch(state="archived", valid_to=start_of(now[new]))),
         ):
-            changes += _change(now[place], patch)
-            now[place] = patched(now[place], patch, now[place].updated_at)
-    gone = tuple(group[place].text for place in row[:-1])
-    return Step(reason="correction", kept=group[row[-1]].text, gone=gone, changes=tuple(changes))
+            changes += _change(now[each], patch)
+            now[each] = patched(now[each], patch, now[each].updated_at)
+    gone = tuple(by_id[each].text for each in row[:-1])
+    return Step(reason=reason, kept=by_id[row[-1]].text, gone=gone, changes=tuple(changes))
 
 
 def _change(record: MemoryRecord, patch: Patch) -> list[Change]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from datetime import timedelta
 from typing import Final, Literal, TypeGuard, cast, get_args
 
@@ -17,13 +17,25 @@ FADED: Final = 0.05
 """Records with less strength than this are archived: an importance of 0.5 falls below it after 3.3 half-lives."""
 REFLECTION: Final = "reflection"
 """The kind of the notes of a reflector."""
-PINNED: Final = "pinned"
-"""Records with this tag stay active."""
+CORRECTS: Final = "corrects"
+"""The key of a derived fact's data with the id of the fact that it corrects."""
 DAY: Final = timedelta(days=1)
 
 Reason = Literal[
-    "extracted", "summary", "reflection", "duplicate", "alike", "correction", "faded", "expired", "budget", "deleted"
+    "extracted",
+    "summary",
+    "reflection",
+    "duplicate",
+    "alike",
+    "correction",
+    "contradiction",
+    "faded",
+    "expired",
+    "budget",
+    "deleted",
 ]
+"""Why a step is taken. A `correction` replaces what the same speaker said before, a `contradiction` what another one
+said."""
 Period = Literal["day", "week", "month"]
 _Duplicates = Literal["merge", "propose", "keep"]
 _Contradictions = Literal["supersede", "propose", "keep"]
@@ -47,7 +59,8 @@ class MaintainPolicy(Value):
     """For records whose texts look alike: the same words in another order, or one letter in one word. They may say
     different things, even opposite ones, so look at the proposals rather than have them merged."""
     contradictions: _Contradictions = "propose"
-    """For a statement that a later one corrects: it is archived, and its validity ends when the later one begins."""
+    """For a fact that a later one of the same speaker corrects, as a model said: it is archived, and its validity ends
+    when the later one begins. What one speaker says about another's fact is only ever proposed."""
     half_lives: Mapping[str, float] = field(default_factory=dict[str, float])
     """For each kind, the days after which an unread record has half its strength; other kinds do not fade. A record
     whose strength is below `FADED` is archived."""
@@ -57,9 +70,9 @@ class MaintainPolicy(Value):
     """Days after which a turn that a summary covers becomes `compacted`, unless it was read since or is as important as
     `IMPORTANT`; `None` keeps all turns active."""
     most_records: int | None = None
-    """Most active records of an owner; the weakest beyond that are archived."""
+    """Most active records of an owner, at least 1; the weakest beyond that are archived."""
     most_bytes: int | None = None
-    """Most bytes of their texts and data together, in UTF-8."""
+    """Most bytes of their texts and data together, in UTF-8, at least 1."""
     delete_after: float | None = None
     """Days after which an archived record is deleted for good, unless it is pinned or was superseded; `None` deletes
     nothing."""
@@ -70,14 +83,17 @@ class MaintainPolicy(Value):
 
     def __post_init__(self) -> None:
         check_one_of("duplicates", self.duplicates, get_args(_Duplicates))
+        check_one_of("alike", self.alike, get_args(_Duplicates))
         check_one_of("contradictions", self.contradictions, get_args(_Contradictions))
         _check_days("half_lives", self.half_lives)
         _check_days("lifetimes", self.lifetimes)
         _check_periods(self.periods)
-        for name in ("most_records", "most_bytes", "compact_after", "delete_after"):
+        for name, least in (("most_records", 1), ("most_bytes", 1), ("compact_after", 0), ("delete_after", 0)):
             value = getattr(self, name)
-            if value is not None and not (_is_number(value) and value >= 0):  # NaN is no limit, either
-                raise InvalidInputError(f"{name} must be a number from 0 on, or None for no limit, not {shown(value)}")
+            if value is not None and not (_is_number(value) and value >= least):  # NaN is no limit, either
+                raise InvalidInputError(
+                    f"{name} must be a number from {least} on, or None for no limit, not {shown(value)}"
+                )
 
 
 def _check_days(name: str, times: object) -> None:
@@ -126,6 +142,25 @@ class Step(Value):
     """Ids and versions of the records that are deleted for good, which nothing reverts."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Usage(Value):
+    """What a model cost."""
+
+    calls: int = 0
+    """Calls, repeated ones included."""
+    failed_calls: int = 0
+    """Those that raised, took too long, or brought an answer that cannot be read."""
+    prompt_tokens: int = 0
+    """Tokens of the messages, as `Manager.count_tokens` counts them; by default a quarter of the characters."""
+    answer_tokens: int = 0
+    """The same of the answers."""
+    refused_lines: int = 0
+    """Lines of answers that were not used, because they name what was not shown, or because there are too many."""
+
+    def __add__(self, other: Usage) -> Usage:
+        return Usage(**{each.name: getattr(self, each.name) + getattr(other, each.name) for each in fields(self)})
+
+
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Maintenance(Value):
     """The result of `maintain`: what it did, or would do."""
@@ -136,6 +171,8 @@ class Maintenance(Value):
     skipped: tuple[Step, ...] = ()
     """Steps not applied, or only in part, because a record was changed in the meantime; call `maintain` again."""
     is_dry_run: bool = False
+    usage: Usage = field(default_factory=Usage)
+    """What the model that manages the memory cost."""
 
 
 DEFAULT_POLICY: Final = MaintainPolicy()

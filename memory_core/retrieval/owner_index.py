@@ -28,8 +28,8 @@ _WORD: Final = re.compile(r"[^\W_]+")
 AT_ONCE: Final = 1_024
 """Vectors that are copied together."""
 NEVER: Final = int(np.iinfo(np.int64).max)
-_ROW_BYTES: Final = 200
-"""Approximate bytes of a row: its columns and its terms, of which a turn has about twenty."""
+_ROW_BYTES: Final = 100
+"""Approximate bytes of a row: its columns, and its entry in `row_of`."""
 FULL_WORDS: Final = 200
 """A turn of this many words gets nothing from its neighbors; the shorter a turn, the more it gets. Between 150 and 300
 the results on the development corpora differ by a point."""
@@ -120,14 +120,14 @@ class OwnerIndex:
         self.occurred = Column(np.int64)
         self.expires = Column(np.int64)
         self.dense = None if dimensions is None else Dense(dimensions)
-        self._author_codes: dict[str | None, int] = {}
+        self.author_codes: dict[str | None, int] = {}
+        """The number of each author in `authors`, from 0 on."""
         self._authors_alive: Counter[int] = Counter()
         self._called: dict[str, list[int]] = {}
         self.dead = 0
-        self._session_codes: dict[str | None, int] = {}
+        self.session_codes: dict[str | None, int] = {}
+        """The number of each session in `sessions`, from 0 on."""
         self.postings = Postings()
-        self.terms: list[bytes] = []
-        """The terms of each row, see `term_hashes.pack`."""
         self._turns: Turns | None = None
         self._average_length: float | None = None
         self._derived: dict[str, NDArray[np.float32]] = {}
@@ -145,7 +145,7 @@ class OwnerIndex:
 
     @property
     def session_count(self) -> int:
-        return len(self._session_codes)
+        return len(self.session_codes)
 
     @property
     def living(self) -> int:
@@ -213,15 +213,14 @@ class OwnerIndex:
         self._are_active = self._are_active and bool(entries.active.all())
         self.flags.extend(entries.flags)
         self.words.extend(entries.words)
-        self.sessions.extend(_codes(entries.sessions, self._session_codes))
-        author_codes = _codes(entries.authors, self._author_codes)
+        self.sessions.extend(_codes(entries.sessions, self.session_codes))
+        author_codes = _codes(entries.authors, self.author_codes)
         self._note_names()
         self.authors.extend(author_codes)
         self._authors_alive.update(author_codes.tolist())
         self.occurred.extend(entries.occurred)
         self._note_expiries(entries.expires)
         self.lengths.extend(self.postings.extend(first, entries.terms))
-        self.terms += entries.terms
         if self.dense is not None:
             self._extend_dense(self.dense, size, vectors)
         self._derived.clear()
@@ -267,7 +266,7 @@ class OwnerIndex:
 
     def _note_names(self) -> None:
         known = sum(map(len, self._called.values()))
-        for author, code in list(self._author_codes.items())[known:]:
+        for author, code in list(self.author_codes.items())[known:]:
             self._called.setdefault(first_name(author or ""), []).append(code)
 
     def _sorted_turns(self) -> Turns:

@@ -91,7 +91,7 @@ class Postings:
 
         Scoring a frequent term is several times as fast with a column. Columns are kept until the next bulk.
         """
-        if len(rows) < max(_MANY, self._size // _MANY_SHARE):
+        if not is_frequent(rows, self._size):
             return None
         column = self._columns.get(term)
         if column is None:
@@ -140,6 +140,11 @@ class Postings:
         self._terms = pairs[self._starts] & TERM_MASK
         self._recent.clear()
         self._recent_size = 0
+
+
+def is_frequent(rows: NDArray[np.int64], size: int) -> bool:
+    """Whether a term of these rows, of `size` in all, is scored faster as a column."""
+    return len(rows) >= max(_MANY, size // _MANY_SHARE)
 
 
 def hashes(terms: Iterable[str]) -> NDArray[np.uint64]:

@@ -43,7 +43,7 @@ for _module in (
 
 from memory_core.testing.base import Ticks  # noqa: E402
 from memory_core.testing.chunker import ChunkerContract  # noqa: E402
-from memory_core.testing.deriving import ExtractorContract, ReflectorContract  # noqa: E402
+from memory_core.testing.deriving import ReflectorContract  # noqa: E402
 from memory_core.testing.embedder import EmbedderContract  # noqa: E402
 from memory_core.testing.reembedding import ReembeddingContract  # noqa: E402
 from memory_core.testing.reopening import ReopeningContract  # noqa: E402
@@ -52,7 +52,6 @@ from memory_core.testing.store import StoreContract  # noqa: E402
 __all__ = [
     "ChunkerContract",
     "EmbedderContract",
-    "ExtractorContract",
     "ReembeddingContract",
     "ReflectorContract",
     "ReopeningContract",

@@ -1,4 +1,4 @@
-"""The contracts of extractors and reflectors."""
+"""The contract of reflectors."""
 
 # ruff: noqa: S101  (a contract is made of assertions)
 
@@ -9,7 +9,7 @@ from typing import Final
 
 import pytest
 
-from memory_core.lifecycle import Extractor, Reflector
+from memory_core.lifecycle import Reflector
 from memory_core.models import Draft, MemoryRecord, Scope
 from memory_core.records.draft_to_record import complete
 from memory_core.testing.embedder import STRANGE_TEXTS, TEXTS
@@ -32,27 +32,6 @@ def _turns(count: int) -> list[MemoryRecord]:
     said = [SAID[number % len(SAID)] or "-" for number in range(count)]
     drafts = (Draft(text, kind="message", role="user", author="Ann") for text in said)
     return [complete(draft, scope, _START + timedelta(hours=hour)) for hour, draft in enumerate(drafts)]
-
-
-class ExtractorContract:
-    """Subclass it and define the fixture `extractor`."""
-
-    @pytest.fixture
-    def extractor(self) -> Extractor:
-        """The extractor under test."""
-        raise NotImplementedError("a subclass of the contract has to define the fixture `extractor`")
-
-    async def test_what_it_extracts_can_be_stored_and_names_its_turn(self, extractor: Extractor) -> None:
-        turns = _turns(len(SAID))
-        for found in await extractor.extract(turns):
-            assert 0 <= found.turn < len(turns)
-            assert complete(Draft(found.text, kind=found.kind), Scope("contract", user="ann"), _START).text.strip()
-
-    async def test_no_turns_say_nothing(self, extractor: Extractor) -> None:
-        assert list(await extractor.extract([])) == []
-
-    def test_it_has_a_name(self, extractor: Extractor) -> None:
-        assert check_key("name", extractor.name) == extractor.name
 
 
 class ReflectorContract:

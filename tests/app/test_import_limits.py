@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from memory_core.transfer import importing
+from memory_core.transfer import foreign_files
 from memory_core.values.progress import Progress
 from tests.app.conftest import Run
 from tests.app.test_import_owners import Metadata, write_chroma
@@ -71,11 +71,11 @@ def test_an_archive_without_the_file_or_with_a_bomb_is_one_sentence(
     archive(tmp_path / "export.zip", b"[]", "other.json")
     failed = run("import", "export.zip", "--format", "chatgpt", "--words-only", code=2)
     assert "there is no 'conversations.json' in 'export.zip'" in failed.err
-    archive(tmp_path / "export.zip", b" " * (2 * importing.MAX_LINE_BYTES))
+    archive(tmp_path / "export.zip", b" " * (2 * foreign_files.MAX_LINE_BYTES))
     failed = run("import", "export.zip", "--format", "chatgpt", "--words-only", code=2)
     assert "expands to 33554432 bytes, which no real export does" in failed.err
     archive(tmp_path / "export.zip", json.dumps([conversation("user")]).encode())
-    monkeypatch.setattr(importing, "MAX_FILE_BYTES", 100)
+    monkeypatch.setattr(foreign_files, "MAX_FILE_BYTES", 100)
     for source in ("export.zip", "notes.txt"):
         (tmp_path / "notes.txt").write_text("x" * 101)
         format_ = "chatgpt" if source == "export.zip" else "document"
@@ -105,7 +105,7 @@ def test_a_view_in_place_of_a_table_is_refused_at_once(run: Run, tmp_path: Path)
 def test_a_database_that_multiplies_its_rows_ends_with_one_sentence(
     run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(importing, "LEAST_STEPS", 2_000_000)
+    monkeypatch.setattr(foreign_files, "LEAST_STEPS", 2_000_000)
     path = write_chroma(tmp_path / "chroma.sqlite3", [(f"tea {number}", {}) for number in range(300)])
     with closing(sqlite3.connect(path)) as db, db:
         for _ in range(12):
@@ -115,8 +115,8 @@ def test_a_database_that_multiplies_its_rows_ends_with_one_sentence(
 
 
 def test_real_databases_stay_far_below_the_limit(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(importing, "LEAST_STEPS", 0)
-    monkeypatch.setattr(importing, "_STEPS_AT_ONCE", 1_000)
+    monkeypatch.setattr(foreign_files, "LEAST_STEPS", 0)
+    monkeypatch.setattr(foreign_files, "_STEPS_AT_ONCE", 1_000)
     documents: list[tuple[str, Metadata]] = [
         (f"tea number {number}", {"type": "fact", "user_id": "ann", "x": number}) for number in range(2_000)
     ]
@@ -153,7 +153,7 @@ def test_a_bar_says_how_much_of_what_is_known_is_done(
     run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     told: list[Progress] = []
-    monkeypatch.setattr("memory_core.app.command.Door.progress", lambda _door, _title: Bar(told))
+    monkeypatch.setattr("memory_core.app.command.Invocation.progress", lambda _invocation, _title: Bar(told))
     line = {"at": "2026-03-02T09:12:00+01:00", "session": "s", "author": "Ann"}
     lines = [json.dumps({**line, "text": f"line {number}"}) for number in range(600)]
     (tmp_path / "talk.jsonl").write_text("\n\n".join(lines))

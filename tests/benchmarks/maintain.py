@@ -4,8 +4,7 @@ python tests/benchmarks/maintain.py [records]
 
 The sentences are those of the project's corpora and of the documentation strings of Python's standard library. Beside
 a fifth of them their like is planted (other marks, which are merged; a slip of the keys or another order, which are
-only proposed), beside others a hard negative (another number, name, date, or "not"), and 500 statements with the later
-ones that correct them.
+only proposed), and beside others a hard negative (another number, name, date, or "not").
 """
 
 from __future__ import annotations
@@ -21,10 +20,9 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from memory_core import BoundMemory, Draft, Memory, MemoryRecord, Where
-from memory_core.lifecycle import MaintainPolicy, Maintenance, maintain, undo_maintenance
-from memory_core.models import STATES
+from memory_core.lifecycle import Maintenance, maintain, undo_maintenance
 from tests.corpora.loading import CORPORA, owners
-from tests.lifecycle.planting import HARD, contradictions, sentences, with_other_marks, with_other_order, with_typo
+from tests.lifecycle.planting import HARD, sentences, with_other_marks, with_other_order, with_typo
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 Plant = Callable[[str, random.Random], str | None]
@@ -54,11 +52,9 @@ def planted(written: list[str], changes: Sequence[Plant], count: int, chance: ra
     return found
 
 
-async def fill(ann: BoundMemory, texts: Sequence[str], corrected: Pairs) -> None:
-    """All texts on one day, and each correction a day after what it corrects."""
+async def fill(ann: BoundMemory, texts: Sequence[str]) -> None:
+    """All texts on one day."""
     drafts = [Draft(text, kind="fact", occurred_at=START + timedelta(seconds=n)) for n, text in enumerate(texts)]
-    for days, part in enumerate(zip(*corrected, strict=True)):
-        drafts += [Draft(text, kind="fact", occurred_at=START + timedelta(days=2 + days)) for text in part]
     for at in range(0, len(drafts), 1_000):
         await ann.add_many(drafts[at : at + 1_000])
 
@@ -80,31 +76,29 @@ async def main(count: int) -> None:
     }
     hard = planted(written, HARD, count // 20, chance)
     same = {name: planted(written, changes, most, chance) for name, (changes, most) in kinds.items()}
-    corrected = contradictions(count // 20, chance)
     pairs = [pair for some in (*same.values(), hard) for pair in some]
-    filler = written[: max(0, count - 2 * len(pairs) - 2 * len(corrected))]
+    filler = written[: max(0, count - 2 * len(pairs))]
     shuffled = [*filler, *(text for pair in pairs for text in pair)]
     chance.shuffle(shuffled)
     with tempfile.TemporaryDirectory() as folder:
         async with Memory(Path(folder) / "m.db", embedder=None) as memory:
             ann = memory.bind(user="ann")
-            await fill(ann, shuffled, corrected)
+            await fill(ann, shuffled)
             begun = time.perf_counter()
-            done = await maintain(ann, MaintainPolicy(contradictions="supersede"))
+            done = await maintain(ann)
             seconds = time.perf_counter() - begun
             print(f"{(await ann.stats()).records} records; maintained in {seconds:.1f} s, {len(done.steps)} steps")
-            tell(done, same, hard, corrected)
-            await tell_past(ann, corrected)
-            again = await maintain(ann, MaintainPolicy(contradictions="supersede"))
+            tell(done, same, hard)
+            again = await maintain(ann)
             print(f"second run: {len(again.steps)} steps")
             left = await undo_maintenance(ann, done)
             active = await all_records(ann, Where())
             print(f"undone: {len(active)} records active, {len(left)} changes left")
-            again = await maintain(ann, MaintainPolicy(contradictions="supersede"))
+            again = await maintain(ann)
             print(f"run after that: {len(again.steps)} steps")
 
 
-def tell(done: Maintenance, same: dict[str, Pairs], hard: Pairs, corrected: Pairs) -> None:
+def tell(done: Maintenance, same: dict[str, Pairs], hard: Pairs) -> None:
     """How many of the planted pairs were merged or proposed, and what else."""
     wanted = {frozenset(pair) for pairs in same.values() for pair in pairs}
     for said, reason, steps in (("merged", "duplicate", done.steps), ("proposed", "alike", done.proposed)):
@@ -121,18 +115,6 @@ def tell(done: Maintenance, same: dict[str, Pairs], hard: Pairs, corrected: Pair
         print(
             f"  hard negatives {said}: {sum(step_of.get(one) is step_of.get(other) is not None for one, other in hard)}"
         )
-    corrections = {(gone, step.kept) for step in done.steps if step.reason == "correction" for gone in step.gone}
-    found_ones = len(corrections & set(corrected))
-    print(f"  corrections: {found_ones} of {len(corrected)}; others: ", *(corrections - set(corrected)))
-
-
-async def tell_past(ann: BoundMemory, corrected: Pairs) -> None:
-    """Whether the old values are what was true then."""
-    before = {record.text for record in await all_records(ann, Where(as_of=START + timedelta(days=2, hours=1)))}
-    now = {record.text for record in await all_records(ann, Where(as_of=START + timedelta(days=9)))}
-    right = sum(old in before and new not in before and new in now and old not in now for old, new in corrected)
-    everything = await all_records(ann, Where(states=STATES))
-    print(f"  true then and now as planted: {right} of {len(corrected)}; records kept: {len(everything)}")
 
 
 if __name__ == "__main__":

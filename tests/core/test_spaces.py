@@ -39,7 +39,7 @@ from memory_core.adapting import (
 from memory_core.operation import OPERATIONS
 from memory_core.storage.sqlite.store import SqliteStore
 from tests.corpora.loading import owners
-from tests.repository.shelf import ShelfStore
+from tests.repository.dictionary_store import DictionaryStore
 
 NOON = datetime(2026, 5, 1, 12, tzinfo=UTC)
 QUESTIONS = 25
@@ -303,12 +303,12 @@ async def test_wrong_grants_are_refused(memory: Memory, ann: BoundMemory, team: 
 
 
 async def test_a_store_without_one_ranking_refuses_the_search_and_lists_all(tmp_path: Path) -> None:
-    async with Memory(ShelfStore()) as memory:
+    async with Memory(DictionaryStore()) as memory:
         ann, team = memory.bind(app="office", user="ann"), memory.bind(app="office", user="team")
         await ann.add("mine")
         await team.add("ours")
         both = SharedMemory(ann, {"team": team})
-        with pytest.raises(UnsupportedError, match="ShelfStore cannot rank several owners"):
+        with pytest.raises(UnsupportedError, match="DictionaryStore cannot rank several owners"):
             await both.search("mine")
         assert {record.text for record in (await both.list()).records} == {"mine", "ours"}
 

@@ -8,7 +8,8 @@ import time
 from pathlib import Path
 
 from memory_core import Draft, Memory
-from memory_core.lifecycle import ExtractiveSummarizer, MaintainPolicy, PatternExtractor, PatternReflector, maintain
+from memory_core.lifecycle import ExtractiveSummarizer, MaintainPolicy, PatternReflector, maintain
+from tests.lifecycle.scripted import Diligent
 
 BEGUN = 5
 """Steps after which it can be killed."""
@@ -30,9 +31,9 @@ async def main(file: str, task: str) -> None:
             return
         if task.startswith("derive"):
             await asyncio.to_thread(wait, file, task)
-            helpers = PatternExtractor(), ExtractiveSummarizer(), PatternReflector()
             policy = MaintainPolicy(periods=("week",))
-            await maintain(ann, policy, extractor=helpers[0], summarizer=helpers[1], reflector=helpers[2])
+            helpers = ExtractiveSummarizer(), PatternReflector()
+            await maintain(ann, policy, model=Diligent(), summarizer=helpers[0], reflector=helpers[1])
             return
         begun = Path(f"{file}.begun")
         for _ in range(3):

@@ -8,7 +8,8 @@ from datetime import UTC, datetime, timedelta
 import pytest_asyncio
 
 from memory_core import BoundMemory, Draft, Hit, Memory, Patch, SharedMemory, Where
-from memory_core.lifecycle import PatternExtractor, maintain
+from memory_core.lifecycle import maintain
+from tests.lifecycle.scripted import Diligent
 
 START = datetime(2026, 3, 2, tzinfo=UTC)
 SAID = (
@@ -31,7 +32,7 @@ async def ann(memory: Memory) -> BoundMemory:
     for number, text in enumerate(SAID):
         at = START + timedelta(minutes=number)
         await ann.add(Draft(text, kind="message", role="user", session="s", occurred_at=at, id=f"t{number}"))
-    await maintain(ann, extractor=PatternExtractor())
+    await maintain(ann, model=Diligent())
     return ann
 
 

@@ -11,15 +11,14 @@ from datetime import UTC, date, datetime, timedelta
 import pytest
 import pytest_asyncio
 
-from memory_core import BoundMemory, Draft, InvalidInputError, Link, Memory, MemoryRecord, Patch, Where
+from memory_core import BoundMemory, Draft, Link, Memory, MemoryRecord, Patch, Where
 from memory_core.lifecycle import (
-    Extracted,
     ExtractiveSummarizer,
     Insight,
     LanguageModel,
     MaintainPolicy,
     Maintenance,
-    PatternExtractor,
+    Manager,
     PatternReflector,
     Reflector,
     apply_steps,
@@ -32,8 +31,10 @@ from memory_core.lifecycle.reflection import patterns
 from memory_core.lifecycle.summaries import telling_sentences
 from memory_core.lifecycle.values import Period
 from memory_core.models import STATES
+from memory_core.protocols import ChatMessage, ChatModel
 from memory_core.records.draft_to_record import complete
 from memory_core.testing import ReflectorContract
+from tests.lifecycle.scripted import Answers, Diligent
 
 NOW = datetime(2026, 6, 1, tzinfo=UTC)
 MONDAY = datetime(2026, 3, 2, 9, tzinfo=UTC)
@@ -92,7 +93,7 @@ async def test_nothing_is_derived_unless_asked_for(ann: BoundMemory) -> None:
 
 async def test_facts_are_linked_to_their_turns_and_go_through_the_same_consolidation(ann: BoundMemory) -> None:
     await talk(ann)
-    done = await maintain(ann, SUPERSEDE, extractor=PatternExtractor())
+    done = await maintain(ann, SUPERSEDE, model=Diligent())
     assert {step.reason for step in done.steps} == {"extracted", "duplicate", "correction"}
     facts = await of_kind(ann, "fact", "preference", "event")
     assert sorted(fact.text for fact in facts) == [
@@ -109,50 +110,73 @@ async def test_facts_are_linked_to_their_turns_and_go_through_the_same_consolida
 
 async def test_what_the_model_says_about_itself_is_not_extracted(ann: BoundMemory) -> None:
     await talk(ann, weeks=1)
-    await maintain(ann, extractor=PatternExtractor())
+    await maintain(ann, model=Diligent())
     assert all("service" not in fact.text for fact in await of_kind(ann, "fact", "event"))
 
 
 async def test_a_dry_run_shows_what_is_done_a_second_run_does_nothing_and_all_is_taken_back(ann: BoundMemory) -> None:
     await talk(ann, weeks=12)
     before = await everything(ann)
-    extractor, summarizer, reflector = PatternExtractor(), ExtractiveSummarizer(), PatternReflector()
+    summarizer, reflector = ExtractiveSummarizer(), PatternReflector()
     policy = replace(SUPERSEDE, compact_after=30)
-    derive = {"extractor": extractor, "summarizer": summarizer, "reflector": reflector}
+    derive = {"model": Diligent(), "summarizer": summarizer, "reflector": reflector}
     shown = await maintain(ann, policy, dry_run=True, **derive)  # type: ignore[arg-type]
     assert await everything(ann) == before
     done = await maintain(ann, policy, **derive)  # type: ignore[arg-type]
-    assert done.steps == shown.steps == Maintenance.from_dict(done.to_dict()).steps
-    assert {step.reason for step in done.steps} == {"extracted", "summary", "reflection", "duplicate", "correction"}
+    assert done == Maintenance.from_dict(done.to_dict())
+    reasons = {"extracted", "summary", "reflection", "duplicate", "correction"}
+    assert {step.reason for step in done.steps} == reasons
+    assert {step.reason for step in shown.steps} == reasons - {"correction"}  # it is shown no facts
     assert await maintain(ann, policy, **derive) == Maintenance()  # type: ignore[arg-type]
     assert await undo_maintenance(ann, done) == ()
     assert await everything(ann) == before
 
 
-async def test_it_ends_in_the_same_state_wherever_it_was_interrupted(memory: Memory) -> None:
-    chance = random.Random(3)
+async def test_the_plan_of_a_dry_run_can_be_applied_instead_of_asking_the_model_again(ann: BoundMemory) -> None:
+    await talk(ann)
+    model = Diligent()
+    plan = await maintain(ann, model=model, dry_run=True)
+    asked = len(model.asked)
+    assert (await apply_steps(ann, plan.steps)).skipped == ()
+    assert {fact.text for fact in await of_kind(ann, "fact")} == {
+        "I live in Oslo.",
+        "I moved to Bergen.",
+        "I'm allergic to peanuts.",
+        "My sister Rosa visits us on Sunday.",
+    }
+    await maintain(ann, model=model)
+    assert len(model.asked) == asked
+
+
+async def test_it_ends_in_the_same_state_whichever_call_of_the_model_fails(memory: Memory) -> None:
     policy = replace(SUPERSEDE, compact_after=30)
 
-    async def run(handle: BoundMemory, *, dry_run: bool = False) -> Maintenance:
-        return await maintain(
-            handle, policy, extractor=PatternExtractor(), summarizer=ExtractiveSummarizer(), dry_run=dry_run
-        )
+    class FailingAt(Diligent):
+        def __init__(self, call: int) -> None:
+            super().__init__()
+            self.call = call
+
+        async def complete(self, messages: Sequence[ChatMessage]) -> str:
+            if len(self.asked) == self.call:
+                raise ConnectionError
+            return await super().complete(messages)
+
+    async def run(handle: BoundMemory, model: ChatModel) -> Maintenance:
+        manager = Manager(model, attempts=1)
+        return await maintain(handle, policy, model=manager, summarizer=ExtractiveSummarizer())
 
     whole = memory.bind(user="whole")
     await talk(whole)
-    writes = sum(len(step.changes) + bool(step.added) for step in (await run(whole)).steps)
+    await run(whole, Diligent())
     expected = shape(await everything(whole))
-    for number in range(20):
-        handle = memory.bind(user=f"killed {number}")
+    for number in range(4):
+        handle = memory.bind(user=f"failing at {number}")
         await talk(handle)
-        left = chance.randrange(writes)
-        for step in (await run(handle, dry_run=True)).steps:
-            if left > 0:
-                await apply_steps(handle, [replace(step, changes=step.changes[: left - bool(step.added)])])
-            left -= len(step.changes) + bool(step.added)
-        await run(handle)
+        with pytest.raises(ConnectionError):
+            await run(handle, FailingAt(number))
+        await run(handle, Diligent())
         assert shape(await everything(handle)) == expected
-        assert await run(handle) == Maintenance()
+        assert await run(handle, Answers()) == Maintenance()
 
 
 def shape(records: dict[str, MemoryRecord]) -> dict[str, object]:
@@ -164,72 +188,21 @@ def shape(records: dict[str, MemoryRecord]) -> dict[str, object]:
 
 async def test_a_deleted_fact_is_not_extracted_again(ann: BoundMemory) -> None:
     await talk(ann, weeks=1)
-    await maintain(ann, extractor=PatternExtractor())
+    await maintain(ann, model=Diligent())
     fact = (await of_kind(ann, "fact"))[0]
     await ann.delete(fact.id)
     await ann.delete_where(Where(kinds=["extraction"], states=STATES), forget=False)
-    await maintain(ann, extractor=PatternExtractor())
+    await maintain(ann, model=Diligent())
     assert fact.text not in {each.text for each in await of_kind(ann, "fact")}
 
 
 async def test_a_changed_fact_is_not_taken_back(ann: BoundMemory) -> None:
     await talk(ann, weeks=1)
-    done = await maintain(ann, extractor=PatternExtractor())
+    done = await maintain(ann, model=Diligent())
     fact = (await of_kind(ann, "fact"))[0]
     await ann.update(fact.id, Patch(importance=1.0))
     await undo_maintenance(ann, done)
     assert [each.id for each in await of_kind(ann, "fact", "event")] == [fact.id]
-
-
-async def test_a_model_reads_each_turn_once_and_what_it_makes_up_is_left_out(ann: BoundMemory) -> None:
-    prompts: list[str] = []
-
-    def ask(prompt: str) -> str:
-        prompts.append(prompt)
-        return (
-            "2 fact: Ann is allergic to peanuts\n7 fact: Ann owns the bank\nignore this\n1 preference: Ann likes tokens"
-        )
-
-    await talk(ann, weeks=1)
-    model = LanguageModel(ask)
-    await maintain(ann, extractor=model)
-    facts = await of_kind(ann, "fact", "preference")
-    assert {(fact.kind, fact.text) for fact in facts} == {
-        ("fact", "Ann is allergic to peanuts"),
-        ("preference", "Ann likes tokens"),
-    }
-    assert await maintain(ann, extractor=model) == Maintenance()
-    assert len(prompts) == 1
-    assert "authentication" in prompts[0]
-    assert "lentils" not in prompts[0]
-
-
-async def test_what_a_model_makes_up_retires_no_statement(ann: BoundMemory) -> None:
-    """The user's own words may: the patterns only quote them."""
-    home = await ann.add(Draft("I live in Oslo.", kind="fact", role="user", author="Ann", occurred_at=MONDAY))
-    later = MONDAY + timedelta(days=1)
-    await ann.add(
-        Draft("I moved to Bergen.", kind="message", role="user", author="Ann", session="s", occurred_at=later)
-    )
-    await maintain(ann, SUPERSEDE, extractor=LanguageModel(lambda _: "1 fact: I moved to Atlantis."))
-    assert "I moved to Atlantis." in {fact.text for fact in await of_kind(ann, "fact")}
-    assert await ann.get(home.id) == home
-    await maintain(ann, SUPERSEDE, extractor=PatternExtractor())
-    found = await ann.get(home.id)
-    assert found is not None
-    assert found.state == "archived"
-
-
-async def test_an_extractor_that_names_a_turn_that_it_was_not_given_is_refused(ann: BoundMemory) -> None:
-    class Wrong:
-        name = "wrong"
-
-        async def extract(self, turns: Sequence[MemoryRecord]) -> list[Extracted]:
-            return [Extracted(text="x", turn=len(turns))]
-
-    await talk(ann, weeks=1)
-    with pytest.raises(InvalidInputError, match="'wrong' names memory 5 of 5"):
-        await maintain(ann, extractor=Wrong())
 
 
 async def test_sessions_that_are_over_are_summarised_in_their_own_words(ann: BoundMemory) -> None:
@@ -370,7 +343,7 @@ def test_random_memories_show_no_pattern(memory: Memory) -> None:
 async def test_every_owner_is_maintained_alone(memory: Memory) -> None:
     for user in ("ann", "tom"):
         await talk(memory.bind(user=user), weeks=1)
-    done = await maintain_all(memory.operator(), extractor=PatternExtractor())
+    done = await maintain_all(memory.operator(), model=Diligent())
     assert {owner.user: len(one.steps) for owner, one in done.items()} == {"ann": 2, "tom": 2}
 
 

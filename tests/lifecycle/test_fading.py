@@ -63,7 +63,7 @@ async def test_a_budget_keeps_what_matters_most_and_what_is_pinned(ann: BoundMem
     await ann.add_many(drafts)
     assert await gone(ann, MaintainPolicy(most_records=4)) == [("budget", "note 3"), ("budget", "note 2")]
     assert await gone(ann, MaintainPolicy(most_bytes=3 * 6)) == [("budget", "note 1")]
-    assert await gone(ann, MaintainPolicy(most_records=0)) == [("budget", "note 0"), ("budget", "note 4")]
+    assert await gone(ann, MaintainPolicy(most_records=1)) == [("budget", "note 0"), ("budget", "note 4")]
     assert [record.text for record in (await ann.list()).records] == ["note 5"]
 
 
@@ -78,7 +78,12 @@ async def test_what_faded_is_archived_and_comes_back(ann: BoundMemory) -> None:
 
 async def test_what_is_merged_or_corrected_does_not_count_for_the_budget(ann: BoundMemory) -> None:
     await ann.add_many(
-        [note("I live in Oslo", 9), note("I live in Oslo.", 8), note("I moved to Bergen", 7), note("It rains", 6)]
+        [
+            note("I live in Oslo", 9, id="oslo"),
+            note("I live in Oslo.", 8),
+            note("I moved to Bergen", 7, data={"corrects": "oslo"}),
+            note("It rains", 6),
+        ]
     )
     policy = MaintainPolicy(contradictions="supersede", most_records=2)
     assert [reason for reason, _ in await gone(ann, policy)] == ["duplicate", "correction"]
@@ -88,8 +93,10 @@ async def test_what_is_merged_or_corrected_does_not_count_for_the_budget(ann: Bo
     "wrong",
     [
         {"half_lives": {"note": 0}},
-        {"most_records": -1},
-        {"most_bytes": -1},
+        {"most_records": 0},
+        {"most_bytes": 0},
+        {"most_records": True},
+        {"alike": "supersede"},
         {"delete_after": float("nan")},
         {"duplicates": "none"},
         {"duplicates": "supersede"},

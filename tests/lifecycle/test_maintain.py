@@ -21,7 +21,6 @@ from memory_core.lifecycle import (
     ExtractiveSummarizer,
     MaintainPolicy,
     Maintenance,
-    PatternExtractor,
     PatternReflector,
     apply_steps,
     maintain,
@@ -30,6 +29,7 @@ from memory_core.lifecycle import (
 )
 from memory_core.models import STATES
 from memory_core.values.progress import Progress
+from tests.lifecycle.scripted import Diligent
 from tests.lifecycle.test_sameness import DIFFERENT
 
 SUPERSEDE = MaintainPolicy(contradictions="supersede")
@@ -117,8 +117,8 @@ async def test_equal_texts_make_one_proposal_with_what_looks_like_them(ann: Boun
 
 async def test_a_corrected_statement_is_proposed_and_superseded_where_the_policy_says_so(ann: BoundMemory) -> None:
     oslo = await ann.add(fact("I live in Oslo"))
-    await ann.add(fact("I moved to Bergen", 10))
-    porto = await ann.add(fact("I moved to Porto", 20))
+    bergen = await ann.add(fact("I moved to Bergen", 10, data={"corrects": oslo.id}))
+    porto = await ann.add(fact("I moved to Porto", 20, data={"corrects": bergen.id}))
     proposal = await maintain(ann)
     assert proposal.steps == ()
     assert [(step.kept, step.gone) for step in proposal.proposed] == [
@@ -135,8 +135,8 @@ async def test_a_corrected_statement_is_proposed_and_superseded_where_the_policy
 
 
 async def test_a_proposal_can_be_applied_later(ann: BoundMemory) -> None:
-    await ann.add(fact("I live in Oslo"))
-    await ann.add(fact("I moved to Bergen", 10))
+    await ann.add(fact("I live in Oslo", id="oslo"))
+    await ann.add(fact("I moved to Bergen", 10, data={"corrects": "oslo"}))
     proposed = (await maintain(ann)).proposed
     done = await apply_steps(ann, Maintenance.from_dict(Maintenance(proposed=proposed).to_dict()).proposed)
     assert done.steps == proposed
@@ -144,7 +144,8 @@ async def test_a_proposal_can_be_applied_later(ann: BoundMemory) -> None:
 
 
 async def test_merged_statements_are_corrected_in_the_same_run(ann: BoundMemory) -> None:
-    await ann.add_many([fact("I live in Oslo"), fact("I live in Oslo.", 1), fact("I moved to Bergen", 2)])
+    twice = [fact("I live in Oslo"), fact("I live in Oslo.", 1, id="oslo")]
+    await ann.add_many([*twice, fact("I moved to Bergen", 2, data={"corrects": "oslo"})])
     done = await maintain(ann, SUPERSEDE)
     assert [step.reason for step in done.steps] == ["duplicate", "correction"]
     assert await texts(ann) == ["I moved to Bergen"]
@@ -242,10 +243,10 @@ async def plant(handle: BoundMemory) -> None:
     for number, name in enumerate(names):
         await handle.add_many(
             [
-                fact(f"{name} lives in Oslo", number),
+                fact(f"{name} lives in Oslo", number, id=f"{name} 1"),
                 fact(f"{name} lives in Oslo.", number + 1, tags=["home"]),
-                fact(f"{name} moved to Bergen", number + 10),
-                fact(f"{name} moved to Porto", number + 20),
+                fact(f"{name} moved to Bergen", number + 10, id=f"{name} 2", data={"corrects": f"{name} 1"}),
+                fact(f"{name} moved to Porto", number + 20, data={"corrects": f"{name} 2"}),
                 fact(f"{name} collects large stamps on Sundays", number),
                 fact(f"{name} collects large  stamps on Sundays!", number + 2),
                 fact(f"{name} collects LARGE stamps on Sundays", number + 3),
@@ -348,18 +349,18 @@ def test_two_processes_that_derive_at_once_do_nothing_twice(tmp_path: Path) -> N
             maintain,
             ann,
             MaintainPolicy(periods=("week",)),
-            extractor=PatternExtractor(),
+            model=Diligent(),
             summarizer=ExtractiveSummarizer(),
             reflector=PatternReflector(),
         )
         assert again == Maintenance()
         records = run_sync(ann.list, where=Where(states=STATES), limit=10_000).records
         counts = Counter(record.kind for record in records)
-        assert (counts["message"], counts["event"], counts["extraction"]) == (160, 32, 16)
+        assert (counts["message"], counts["fact"], counts["extraction"]) == (160, 32, 16)
         assert counts["summary"] == 16 + 3  # of sessions and weeks
         read = [link.id for record in records if record.kind in ("extraction", "summary") for link in record.links]
         assert set(Counter(read).values()) <= {1, 2}  # once by the extractor, once by the summarizer
-        texts = [record.text for record in records if record.kind in ("event", "insight")]
+        texts = [record.text for record in records if record.kind in ("fact", "insight")]
         assert len(texts) == len(set(texts))
         assert run_sync(memory.operator().check) == []
 

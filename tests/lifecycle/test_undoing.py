@@ -113,7 +113,8 @@ async def test_a_third_record_is_merged_with_one_of_two_that_were_kept_apart(ann
 
 async def test_a_proposal_that_was_accepted_and_taken_back_is_not_proposed_again(ann: BoundMemory) -> None:
     said = ["She works in the kitchen", "She works in the kitchn", "I live in Oslo", "I moved to Bergen"]
-    await ann.add_many(fact(text, day) for day, text in enumerate(said))
+    corrects: dict[int, Any] = {2: {"id": "oslo"}, 3: {"data": {"corrects": "oslo"}}}
+    await ann.add_many(fact(text, day, **corrects.get(day, {})) for day, text in enumerate(said))
     proposed = (await maintain(ann)).proposed
     assert {step.reason for step in proposed} == {"alike", "correction"}
     await undo_maintenance(ann, await apply_steps(ann, proposed))
@@ -226,14 +227,14 @@ async def test_what_a_model_made_is_not_paid_for_again_after_it_was_taken_back(a
 
     def ask(prompt: str) -> str:
         asked.append(prompt)
-        return "1 fact: Ann has a boat" if "pattern" not in prompt else "1, 2: Ann talks about boats"
+        return "add T1 fact: Ann has a boat" if "pattern" not in prompt else "1, 2: Ann talks about boats"
 
     model = LanguageModel(ask)
-    done = await maintain(ann, extractor=model, reflector=model)
+    done = await maintain(ann, model=model, reflector=model)
     assert len(asked) == 3
     await undo_maintenance(ann, done)
     assert {record.kind for record in await active(ann)} == {"message"}
-    assert await maintain(ann, extractor=model, reflector=model) == Maintenance()
+    assert await maintain(ann, model=model, reflector=model) == Maintenance()
     assert len(asked) == 3
 
 

@@ -34,6 +34,7 @@ from tests.storage.embedders import WordEmbedder
 @pytest.fixture
 def store(tmp_path: Path) -> Path:
     path = tmp_path / "folder" / "memory.db"
+    path.parent.mkdir()
     with Memory(path, embedder=WordEmbedder()) as memory:
         ann = memory.bind(user="ann")
         run_sync(ann.add_many, [Draft(f"tea number {n}", source_key=str(n)) for n in range(20)])

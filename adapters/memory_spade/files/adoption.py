@@ -89,6 +89,8 @@ def prepare_agent_memories(path: Path, *, stock: Path | None = None) -> None:
     from memory_core.adapting import file_problems_explained, prepare_file  # noqa: PLC0415  (SQLite, for the few who need this)
 
     path = path.expanduser().absolute()
+    with file_problems_explained(f"the memory file {str(path)!r}"):
+        path.parent.mkdir(parents=True, exist_ok=True)  # `memory_path` names a directory for files to be made in
     source = path if stock is None or path.exists() else stock.expanduser().absolute()
     if _may_be_stock(source):
         with file_problems_explained(f"the database {str(source)!r}"):

@@ -8,17 +8,9 @@ from typing import Any, Final
 
 from memory_core.errors import InvalidInputError
 from memory_core.models import Draft, Role
-from memory_core.transfer.importing import (
-    Found,
-    Refused,
-    fields_of,
-    file_at,
-    items_of,
-    json_in_zip,
-    json_of,
-    time_of,
-    word,
-)
+from memory_core.transfer.foreign_files import file_at, json_in_zip, json_of
+from memory_core.transfer.foreign_values import fields_of, items_of, time_of, word
+from memory_core.transfer.formats import Found, Refused
 
 NAME: Final = "conversations.json"
 _ROLES: Final[Mapping[str, Role]] = {"user": "user", "assistant": "assistant"}

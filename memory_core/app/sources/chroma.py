@@ -14,7 +14,9 @@ from typing import Any, Final
 
 from memory_core.errors import InvalidInputError
 from memory_core.models import Draft
-from memory_core.transfer.importing import Found, Refused, database, file_at, name_of, time_of, word
+from memory_core.transfer.foreign_files import database, file_at
+from memory_core.transfer.foreign_values import name_of, time_of, word
+from memory_core.transfer.formats import Found, Refused
 from memory_core.values.checks import check_unit, shown
 
 DATABASE: Final = "chroma.sqlite3"

@@ -11,7 +11,8 @@ from typing import Any, Final, cast
 
 from memory_core.errors import InvalidInputError
 from memory_core.models import Draft
-from memory_core.transfer.importing import Found, Refused, lines_of
+from memory_core.transfer.foreign_files import lines_of
+from memory_core.transfer.formats import Found, Refused
 
 FIELDS: Final = ("at", "session", "author", "text")
 

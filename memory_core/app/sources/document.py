@@ -11,7 +11,8 @@ from typing import Final
 
 from memory_core.errors import InvalidInputError
 from memory_core.models import Draft, Json
-from memory_core.transfer.importing import Found, Refused, bytes_of, file_at
+from memory_core.transfer.foreign_files import bytes_of, file_at
+from memory_core.transfer.formats import Found, Refused
 
 PART_CHARS: Final = 8_000
 """Characters of a part; the core splits it further for its vectors."""

@@ -14,7 +14,9 @@ from uuid import NAMESPACE_OID, UUID, uuid5
 from memory_core.errors import InvalidInputError
 from memory_core.models import Draft, Role
 from memory_core.storage.shared.transfer import Carried
-from memory_core.transfer.importing import Found, Refused, database, file_at, name_of, time_of, word
+from memory_core.transfer.foreign_files import database, file_at
+from memory_core.transfer.foreign_values import name_of, time_of, word
+from memory_core.transfer.formats import Found, Refused
 
 COLLECTION: Final = "mem0"
 """mem0's default collection; others are found as well."""

@@ -1,8 +1,8 @@
 """Cache the indexes of recently searched owners and keep them up to date with the file.
 
-Owners that are read together have an index of their own with the rows of all of them, so a record ranks as if one
-owner had them all. Runs in the reader's thread, inside a read transaction: a search sees one state of the file,
-whichever process wrote it.
+Owners that are read together are joined for the search (`joined_index.py`), so a record ranks as if one owner had them
+all. Runs in the reader's thread, inside a read transaction: a search sees one state of the file, whichever process
+wrote it.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from memory_core.models import Fingerprint, Scope
 from memory_core.protocols import SearchRequest
 from memory_core.retrieval.dense import WORTH_GATHERING
 from memory_core.retrieval.features import FROM_ASSISTANT, FROM_USER, TURN
+from memory_core.retrieval.joined_index import joined
 from memory_core.retrieval.owner_index import AT_ONCE, Entries, OwnerIndex
 from memory_core.retrieval.unit_vectors import Floats, from_halves
 from memory_core.storage.sqlite.damage import explaining
@@ -31,7 +32,7 @@ from memory_core.storage.sqlite.owners import Owner, Reached, find_all
 from memory_core.storage.sqlite.readers import Readers
 from memory_core.storage.sqlite.schema import OWNER_BITS
 from memory_core.storage.sqlite.transactions import snapshot
-from memory_core.storage.sqlite.where import has_few_values, needs_python
+from memory_core.storage.sqlite.where import has_few_values, needs_python, owner_range
 from memory_core.where.value import Where
 
 CACHE_BYTES: Final = 512 * 1024 * 1024
@@ -69,8 +70,8 @@ _VECTORS: Final = (
 class _Followed:
     owner_index: OwnerIndex
     allowed: MatchingRows
-    owners: tuple[Owner, ...]
-    """The rows of the owners in the state that the index has."""
+    owner: Owner
+    """The row of the owner in the state that the index has."""
     counted: int = 0
     """The bytes of this index that are included in the total."""
 
@@ -78,100 +79,98 @@ class _Followed:
     def nbytes(self) -> int:
         return self.owner_index.nbytes + self.allowed.nbytes
 
-    def changes(self, owners: tuple[Owner, ...]) -> int:
+    def changes(self, owner: Owner) -> int:
         """The number of records and changes since then."""
-        return sum(
-            now.next - then.next + now.version - then.version for now, then in zip(owners, self.owners, strict=True)
-        )
-
-
-_Ids = tuple[int, ...]
+        return owner.next - self.owner.next + owner.version - self.owner.version
 
 
 class OwnerIndexes:
-    """An LRU cache of owner indexes, each validated against the owners' rows on every use."""
+    """An LRU cache of owner indexes, each validated against the owner's row on every use."""
 
     def __init__(self, fingerprint: Fingerprint | None, max_bytes: int = CACHE_BYTES) -> None:
         self._fingerprint = fingerprint
         self._dimensions = None if fingerprint is None else fingerprint.dimensions
         self._max_bytes = max_bytes
-        self._followed: OrderedDict[_Ids, _Followed] = OrderedDict()
+        self._followed: OrderedDict[int, _Followed] = OrderedDict()
         self._bytes = 0
 
     def of(self, db: sqlite3.Connection, reached: Reached) -> OwnerIndex:
-        """The index of these owners, up to date with this read transaction.
+        """The index of these owners together, up to date with this read transaction.
 
         Raises:
             FingerprintError: The file was re-embedded with another embedder.
         """
-        owners, ids = _owners(reached), _ids(reached)
-        followed = self._followed.get(ids)
-        if self._fingerprint is not None and (followed is None or _have_changed(followed.owners, owners)):
+        self._bring_up_to_date(db, reached)
+        return joined([self._followed[owner.id].owner_index for owner, _ in reached])
+
+    def _bring_up_to_date(self, db: sqlite3.Connection, reached: Reached) -> None:
+        for owner, _ in reached:
+            self._follow(db, owner)
+        self._evict(reached)
+
+    def _follow(self, db: sqlite3.Connection, owner: Owner) -> None:
+        followed = self._followed.get(owner.id)
+        if self._fingerprint is not None and (followed is None or owner.version != followed.owner.version):
             check_fingerprint(db, self._fingerprint)
-        if followed is None or not self._catch_up(db, owners, followed):
-            self._forget(ids)
-            owner_index = self._load(db, owners)
-            followed = self._followed[ids] = _Followed(owner_index, MatchingRows(owner_index), owners)
-        self._followed.move_to_end(ids)
-        self._evict(followed)
-        return followed.owner_index
+        if followed is None or not self._catch_up(db, owner, followed):
+            self._replace(owner, self._load(db, owner))
+        self._followed.move_to_end(owner.id)
 
     def missing(self, db: sqlite3.Connection, reached: Reached, where: Where) -> Missing | None:
-        """A long read that the search needs first: the index of many records, or the rows that match the conditions.
+        """A long read that the search needs first: the indexes of many records, or the rows that match the conditions.
 
         Await it on the core loop, then call its result in the search thread.
         """
-        followed = self._followed.get(_ids(reached))
-        known = 0 if followed is None else sum(owner.next for owner in followed.owners)
-        if sum(owner.next for owner, _ in reached) - known > LONG_LOAD:
-            return partial(self._load_apart, tuple(scope for _, scope in reached))
-        self.of(db, reached)
-        allowed = self._followed[_ids(reached)].allowed
-        for owner, scope in reached:
-            lookup = allowed.to_look_up(owner.id, scope, where) if _is_selective([scope], where) else None
-            if lookup is not None:
-                return partial(_look_up, allowed, lookup)
-        return None
+        new = {owner.id: self._new_records(owner) for owner, _ in reached}
+        if sum(new.values()) > LONG_LOAD:
+            return partial(self._load_apart, [scope for owner, scope in reached if new[owner.id]])
+        self._bring_up_to_date(db, reached)
+        selective = [(owner, scope) for owner, scope in reached if _is_selective([scope], where)]
+        each = [(self._followed[owner.id].allowed, owner, scope) for owner, scope in selective]
+        lookups = [(allowed, allowed.to_look_up(owner.id, scope, where)) for allowed, owner, scope in each]
+        wanted = [(allowed, lookup) for allowed, lookup in lookups if lookup is not None]
+        return partial(_look_up, wanted) if wanted else None
+
+    def _new_records(self, owner: Owner) -> int:
+        followed = self._followed.get(owner.id)
+        return owner.next - (0 if followed is None else followed.owner.next)
 
     async def _load_apart(self, scopes: Sequence[Scope], readers: Readers) -> Callable[[], None]:
         return await (await readers.long()).run(partial(self._loaded, scopes))
 
     def _loaded(self, scopes: Sequence[Scope], db: sqlite3.Connection) -> Callable[[], None]:
         with snapshot(db):
-            owners = _owners(find_all(db, scopes))  # some may have been erased since then
+            owners = [owner for owner, _ in find_all(db, scopes)]  # some may have been erased since then
             if self._fingerprint is not None:
                 check_fingerprint(db, self._fingerprint)
-            owner_index = self._load(db, owners)
-        return lambda: self._adopt(owners, owner_index)
+            loaded = [(owner, self._load(db, owner)) for owner in owners]
+        return lambda: self._adopt(loaded)
 
-    def _adopt(self, owners: tuple[Owner, ...], owner_index: OwnerIndex) -> None:
-        ids = tuple(owner.id for owner in owners)
-        known = self._followed.get(ids)
-        if owners and (
-            known is None or any(now.next > then.next for now, then in zip(owners, known.owners, strict=True))
-        ):
-            self._forget(ids)
-            self._followed[ids] = _Followed(owner_index, MatchingRows(owner_index), owners)
+    def _adopt(self, loaded: Iterable[tuple[Owner, OwnerIndex]]) -> None:
+        for owner, owner_index in loaded:
+            if self._new_records(owner) > 0:
+                self._replace(owner, owner_index)
 
     def is_ready(self, reached: Reached, request: SearchRequest) -> bool:
         """Whether this search has almost nothing to load and few rows to rank."""
-        followed, where = self._followed.get(_ids(reached)), request.where
-        if followed is None or followed.changes(_owners(reached)) > READY_CHANGES:
+        where = request.where
+        known = [(self._followed.get(owner.id), owner, scope) for owner, scope in reached]
+        each = [(followed, owner, scope) for followed, owner, scope in known if followed is not None]
+        if len(each) < len(known) or sum(one.changes(owner) for one, owner, _ in each) > READY_CHANGES:
             return False
-        size = len(followed.owner_index)
+        size = sum(len(one.owner_index) for one, _, _ in each)
         if not _is_selective((scope for _, scope in reached), where):
             return size <= READY_ROWS
 
         def knows_few(most: int) -> bool:
-            allowed = followed.allowed
-            return all(allowed.knows_few(owner.id, scope, where, most, READY_CHANGES) for owner, scope in reached)
+            return all(one.allowed.knows_few(owner.id, scope, where, most, READY_CHANGES) for one, owner, scope in each)
 
         if not has_few_values(where):
             return False
         if size <= READY_ROWS:
             return not needs_python(where) or knows_few(size)
         # `rank` reads only the allowed rows of a large index if vectors alone decide.
-        alone = request.mode == "vector" and not request.importance
+        alone = len(each) == 1 and request.mode == "vector" and not request.importance
         return alone and knows_few(min(READY_ROWS, (size - 1) // WORTH_GATHERING))
 
     def allowed(self, db: sqlite3.Connection, reached: Reached, where: Where) -> Rows | None:
@@ -179,44 +178,43 @@ class OwnerIndexes:
         no active record. See `MatchingRows.rows`."""
         if not _is_selective((scope for _, scope in reached), where):
             return None
-        followed = self._followed[_ids(reached)]
-        parts = [
-            followed.allowed.rows(db, owner.id, scope, where)
-            if _is_selective([scope], where)
-            else _rows_of(followed.owner_index, owner.id)
-            for owner, scope in reached
-        ]
-        return parts[0] if len(parts) == 1 else np.sort(np.concatenate(parts))
+        parts: list[Rows] = []
+        first = 0
+        for owner, scope in reached:
+            followed = self._followed[owner.id]
+            is_bounded = _is_selective([scope], where)
+            rows = followed.allowed.rows(db, owner.id, scope, where) if is_bounded else _active(followed.owner_index)
+            parts.append(rows + np.int32(first))
+            first += len(followed.owner_index)
+        return np.concatenate(parts)
+
+    def importances(self, db: sqlite3.Connection, reached: Reached) -> NDArray[np.float32]:
+        """The importance of each row of the index last returned by `of`."""
+        return np.concatenate(
+            [_importances(db, self._followed[owner.id].owner_index, owner.id) for owner, _ in reached]
+        )
 
     def forget(self, owner: int) -> None:
-        """Remove the indexes with an owner's records from the cache."""
-        for ids in [ids for ids in self._followed if owner in ids]:
-            self._forget(ids)
-
-    def _forget(self, ids: _Ids) -> None:
-        gone = self._followed.pop(ids, None)
+        """Remove an owner's index from the cache."""
+        gone = self._followed.pop(owner, None)
         if gone is not None:
             self._bytes -= gone.counted
 
-    def _load(self, db: sqlite3.Connection, owners: tuple[Owner, ...]) -> OwnerIndex:
+    def _replace(self, owner: Owner, owner_index: OwnerIndex) -> None:
+        self.forget(owner.id)
+        self._followed[owner.id] = _Followed(owner_index, MatchingRows(owner_index), owner)
+
+    def _load(self, db: sqlite3.Connection, owner: Owner) -> OwnerIndex:
         owner_index = OwnerIndex(self._dimensions)
-        for owner in owners:
-            first = owner.id << OWNER_BITS
-            self._read(db, owner_index, first, first | owner.next)
+        first = owner.id << OWNER_BITS
+        self._read(db, owner_index, first, first | owner.next)
         return owner_index
 
-    def _catch_up(self, db: sqlite3.Connection, owners: tuple[Owner, ...], followed: _Followed) -> bool:
+    def _catch_up(self, db: sqlite3.Connection, now: Owner, followed: _Followed) -> bool:
         """Apply the changes since the last use; `False` if they are no longer recorded, or a reload is cheaper."""
-        owner_index = followed.owner_index
+        owner_index, then = followed.owner_index, followed.owner
         if owner_index.dead > 64 + len(owner_index) // 4:  # a quarter of each scan would be wasted
             return False
-        if not all(self._follow(db, owner_index, then, now) for then, now in zip(followed.owners, owners, strict=True)):
-            return False
-        followed.owners = owners
-        return True
-
-    def _follow(self, db: sqlite3.Connection, owner_index: OwnerIndex, then: Owner, now: Owner) -> bool:
-        """Apply the changes of one owner; `False` if they are no longer recorded."""
         if now.version != then.version:
             rows = db.execute(
                 "SELECT version, key FROM outbox WHERE owner = ? AND version > ?", (now.id, then.version)
@@ -229,6 +227,7 @@ class OwnerIndexes:
         if now.next != then.next:
             first = now.id << OWNER_BITS
             self._read(db, owner_index, first | then.next, first | now.next)
+        followed.owner = now
         return True
 
     def _reread(self, db: sqlite3.Connection, owner_index: OwnerIndex, keys: list[int], appended: int) -> None:
@@ -254,27 +253,16 @@ class OwnerIndexes:
             vectors = ((_numbers(keys).tolist(), from_halves(blob, size)) for keys, blob in found if keys is not None)
         owner_index.extend_by_columns(entries, vectors)
 
-    def _evict(self, used: _Followed) -> None:
-        """Drop the least recently used indexes until the rest fits; `used` was the last to grow."""
-        size = used.nbytes
-        self._bytes += size - used.counted
-        used.counted = size
-        while self._bytes > self._max_bytes and len(self._followed) > 1:
+    def _evict(self, used: Reached) -> None:
+        """Drop the least recently used indexes until the rest fits; those that were just used are kept."""
+        for owner, _ in used:
+            followed = self._followed[owner.id]
+            size = followed.nbytes
+            self._bytes += size - followed.counted
+            followed.counted = size
+        while self._bytes > self._max_bytes and len(self._followed) > len(used):
             _, oldest = self._followed.popitem(last=False)
             self._bytes -= oldest.counted
-
-
-def _owners(reached: Reached) -> tuple[Owner, ...]:
-    return tuple(owner for owner, _ in reached)
-
-
-def _ids(reached: Reached) -> _Ids:
-    return tuple(owner.id for owner, _ in reached)
-
-
-def _have_changed(then: tuple[Owner, ...], now: tuple[Owner, ...]) -> bool:
-    """Whether any owner has changes other than appends."""
-    return any(one.version != other.version for one, other in zip(then, now, strict=True))
 
 
 def _is_selective(scopes: Iterable[Scope], where: Where) -> bool:
@@ -282,15 +270,28 @@ def _is_selective(scopes: Iterable[Scope], where: Where) -> bool:
     return where != Where() or any(scope.agent or scope.session or scope.collection for scope in scopes)
 
 
-def _rows_of(owner_index: OwnerIndex, owner: int) -> Rows:
-    """The rows of an owner's active records."""
-    is_owners = (owner_index.keys.values >> OWNER_BITS == owner) & owner_index.active.values
-    return np.flatnonzero(is_owners).astype(np.int32)
+def _active(owner_index: OwnerIndex) -> Rows:
+    """The rows of active records."""
+    return np.flatnonzero(owner_index.active.values).astype(np.int32)
 
 
-async def _look_up(allowed: MatchingRows, lookup: Lookup, readers: Readers) -> Callable[[], None]:
-    keys = await lookup.keys(readers)
-    return lambda: allowed.cache(lookup, keys)
+def _importances(db: sqlite3.Connection, owner_index: OwnerIndex, owner: int) -> NDArray[np.float32]:
+    found = np.zeros(len(owner_index), np.float32)
+    rows = db.execute("SELECT key, importance FROM record WHERE key BETWEEN ? AND ?", owner_range(owner))
+    with explaining("the importance of a record"):
+        for key, importance in rows:
+            found[owner_index.row_of[key]] = importance
+    return found
+
+
+async def _look_up(wanted: Sequence[tuple[MatchingRows, Lookup]], readers: Readers) -> Callable[[], None]:
+    found = [(allowed, lookup, await lookup.keys(readers)) for allowed, lookup in wanted]
+
+    def cache() -> None:
+        for allowed, lookup, keys in found:
+            allowed.cache(lookup, keys)
+
+    return cache
 
 
 def _parts(first: int, last: int, size: int) -> Iterator[tuple[int, int]]:

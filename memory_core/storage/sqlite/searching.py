@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 from memory_core.concurrency.threads import short_work
 from memory_core.models import Component, Hit, MemoryRecord, Passage, Scope, whole_passage
 from memory_core.protocols import SearchRequest
-from memory_core.retrieval.owner_index import OwnerIndex
 from memory_core.retrieval.passages import WHOLE_CHARS, best_passage
 from memory_core.retrieval.question import Query
 from memory_core.retrieval.ranking import Ranking, rank
@@ -31,7 +30,7 @@ from memory_core.storage.sqlite.row_cosines import row_cosines, similarities
 from memory_core.storage.sqlite.row_filter import RowFilter, matching_keys
 from memory_core.storage.sqlite.schema import OWNER_BITS
 from memory_core.storage.sqlite.transactions import snapshot
-from memory_core.storage.sqlite.where import conditions, owner_range
+from memory_core.storage.sqlite.where import conditions
 from memory_core.where.meaning import folded
 
 MOST_ROUNDS: Final = 3
@@ -132,7 +131,7 @@ def _ranked(db: sqlite3.Connection, owner_indexes: OwnerIndexes, owners: Reached
         request,
         now=search.now,
         allowed=allowed,
-        importances=_importances(db, owner_index, owners) if request.importance else None,
+        importances=owner_indexes.importances(db, owners) if request.importance else None,
     )
     records = _records(db, owners, owner_index.keys.values[ranking.rows].tolist())
     texts = {key: record.text for key, record in records.items()}
@@ -189,16 +188,6 @@ def _kept(db: sqlite3.Connection, row_filter: RowFilter, scope: Scope, search: S
         texts = {key: record.text for key, record in records.items()}
         parts = passages(db, texts, [needle], None, reach=len(needle) - 1)
         return [Hit(record, 1.0, None, reason, parts[key]) for key, record in records.items()]
-
-
-def _importances(db: sqlite3.Connection, owner_index: OwnerIndex, owners: Reached) -> NDArray[np.float32]:
-    found = np.zeros(len(owner_index), np.float32)
-    for owner, _ in owners:
-        rows = db.execute("SELECT key, importance FROM record WHERE key BETWEEN ? AND ?", owner_range(owner.id))
-        with explaining("the importance of a record"):
-            for key, importance in rows:
-                found[owner_index.row_of[key]] = importance
-    return found
 
 
 def _records(db: sqlite3.Connection, owners: Reached, keys: list[int]) -> dict[int, MemoryRecord]:

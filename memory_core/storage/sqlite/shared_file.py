@@ -23,7 +23,7 @@ from memory_core.errors import FingerprintError, InvalidInputError, StoreUnavail
 from memory_core.models import Fingerprint
 from memory_core.protocols import Embedder
 from memory_core.storage.shared.prepared import Prepared, prepare
-from memory_core.storage.sqlite import erasing, meta
+from memory_core.storage.sqlite import meta, upkeep
 from memory_core.storage.sqlite.adding import AddQueue, Batch, embedded
 from memory_core.storage.sqlite.connection import IN_MEMORY, Connection, connect
 from memory_core.storage.sqlite.file_identity import Identity
@@ -200,7 +200,7 @@ class SharedFile:
         self.reader = self.write_connection if in_memory else await self._connect()
         self.readers = Readers(self.reader, None if in_memory else self._connect)
         self._to_close.push_async_callback(self.readers.close)
-        self.writer = Writer(self.write_connection, self._notify_pending, erasing.tidy, self._turn)
+        self.writer = Writer(self.write_connection, self._notify_pending, upkeep.tidy, self._turn)
         self._to_close.push_async_callback(self.writer.close)
         self.add_queue = AddQueue(self.writer, self.prepare, partial(embedded, self), self.claim)
         self._to_close.push_async_callback(self.add_queue.close)

@@ -33,6 +33,7 @@ from memory_core.storage.sqlite import (
     owners,
     paging,
     searching,
+    upkeep,
     writing,
 )
 from memory_core.storage.sqlite.connection import Connection
@@ -361,7 +362,7 @@ class SqliteStore:
 
     async def vacuum(self) -> None:
         """See `Maintained.vacuum`."""
-        await self._shared.alone(erasing.vacuum)
+        await self._shared.alone(upkeep.vacuum)
 
     async def versions(self, scope: Scope, id: str) -> list[Version]:  # noqa: A002
         """See `Versioned.versions`."""

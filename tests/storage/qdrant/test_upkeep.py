@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 from memory_core import (
@@ -38,8 +39,10 @@ def test_a_bank_compresses_on_a_server_and_goes_on_with_another_connection(conne
 
 def test_maintenance_merges_corrects_and_takes_back_on_a_server(connect: Open) -> None:
     ann, policy = connect().bind(user="ann"), MaintainPolicy(contradictions="supersede")
-    for day, text in enumerate(("I live in Oslo", "The kettle is big", "the kettle is big.", "I moved to Bergen")):
+    oslo = run_sync(ann.add, fact("I live in Oslo", 0))
+    for day, text in enumerate(("The kettle is big", "the kettle is big."), 1):
         run_sync(ann.add, fact(text, day))
+    run_sync(ann.add, replace(fact("I moved to Bergen", 3), data={"corrects": oslo.id}))
     done = run_sync(maintain, ann, policy)
     left = run_sync(ann.list, order="oldest").records
     assert [record.text for record in left] == ["The kettle is big", "I moved to Bergen"]

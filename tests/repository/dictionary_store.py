@@ -63,7 +63,7 @@ def micros(moment: datetime) -> int:
 
 
 @dataclass
-class Shelf:
+class Owned:
     """What one owner has."""
 
     records: dict[str, MemoryRecord] = field(default_factory=dict[str, MemoryRecord])
@@ -128,12 +128,12 @@ def copied(record: MemoryRecord) -> MemoryRecord:
     return replace(record, data=deepcopy(record.data))
 
 
-class ShelfStore:
+class DictionaryStore:
     """Records of this process, found by their words."""
 
     def __init__(self, *, clock: Clock = utc_now) -> None:
         self._clock = clock
-        self._shelves: dict[Scope, Shelf] = {}
+        self._owners: dict[Scope, Owned] = {}
 
     async def open(self) -> None: ...
 
@@ -148,46 +148,46 @@ class ShelfStore:
         progress: object = None,
     ) -> list[MemoryRecord | None]:
         results: list[str | None] = []
-        with self._writing(scope) as shelf:
+        with self._writing(scope) as owned:
             new: list[MemoryRecord] = []
             for record in records:
-                known = shelf.of_source(scope, record.source_key)
-                if known is None and record.source_key in shelf.forgotten:
+                known = owned.of_source(scope, record.source_key)
+                if known is None and record.source_key in owned.forgotten:
                     results.append(None)
                     continue
                 if known is None:
-                    shelf.insert(record)
+                    owned.insert(record)
                     new.append(record)
                 elif any(known.id == fresh.id for fresh in new):
-                    shelf.records[known.id] = replace(updated(known, record), rev=1, version=1)
+                    owned.records[known.id] = replace(updated(known, record), rev=1, version=1)
                 else:
-                    shelf.write(updated(known, record))
+                    owned.write(updated(known, record))
                 results.append(record.id if known is None else known.id)
-            shelf.retire(scope, new)
-            return [None if id_ is None else copied(shelf.records[id_]) for id_ in results]
+            owned.retire(scope, new)
+            return [None if id_ is None else copied(owned.records[id_]) for id_ in results]
 
     async def search(self, scope: Scope, request: SearchRequest) -> Hits:
         if request.mode == "vector":
             raise InvalidInputError(
-                "a shelf always has embedder=None and no vectors; search with mode='lexical' or 'hybrid'"
+                "a owned always has embedder=None and no vectors; search with mode='lexical' or 'hybrid'"
             )
-        shelf, now = self._shelf(scope), self._clock()
+        owned, now = self._shelf(scope), self._clock()
         if not request.text.strip():
             return []
         if request.mode == "substring":
             needle = folded(request.text)
-            found = [item for item in shelf.matching(scope, request.where, now) if needle in folded(item.text)]
-            found.sort(key=lambda item: (item.occurred_at, shelf.arrivals[item.id]), reverse=True)
+            found = [item for item in owned.matching(scope, request.where, now) if needle in folded(item.text)]
+            found.sort(key=lambda item: (item.occurred_at, owned.arrivals[item.id]), reverse=True)
             reason = {"substring": Component(1.0, 1.0)} if request.explain else None
             reach = len(needle) - 1
             return [self._hit(item, 1.0, reason, [needle], reach) for item in found[: request.limit]]
-        return self._ranked(shelf, scope, request, now)
+        return self._ranked(owned, scope, request, now)
 
-    def _ranked(self, shelf: Shelf, scope: Scope, request: SearchRequest, now: datetime) -> Hits:
-        records = list(shelf.records.values())
+    def _ranked(self, owned: Owned, scope: Scope, request: SearchRequest, now: datetime) -> Hits:
+        records = list(owned.records.values())
         corpus = OwnerIndex(None)
         corpus.extend([entry(key, record) for key, record in enumerate(records)], [])
-        chosen = {record.id for record in shelf.matching(scope, request.where, now)}
+        chosen = {record.id for record in owned.matching(scope, request.where, now)}
         allowed = np.array([key for key, record in enumerate(records) if record.id in chosen], np.int64)
         importances = np.array([record.importance for record in records], np.float32)
         query = parse(request.text)
@@ -207,10 +207,10 @@ class ShelfStore:
         return Hit(copied(record), score, None, reason, part)
 
     async def list(self, scope: Scope, request: ListRequest) -> Page:
-        shelf, now, order = self._shelf(scope), self._clock(), request.order
+        owned, now, order = self._shelf(scope), self._clock(), request.order
         after = None if request.cursor is None else place_told_by(request.cursor, order)
-        places = {(*place(record, order), shelf.arrivals[record.id]): record for record in shelf.records.values()}
-        found = {record.id for record in shelf.matching(scope, request.where, now)}
+        places = {(*place(record, order), owned.arrivals[record.id]): record for record in owned.records.values()}
+        found = {record.id for record in owned.matching(scope, request.where, now)}
         down = order != "oldest"
         rest = [
             held
@@ -220,61 +220,61 @@ class ShelfStore:
         shown = [places[held] for held in rest[: request.limit]]
         if request.touch:
             for record in shown:
-                shelf.records[record.id] = replace(record, accessed_at=now, access_count=record.access_count + 1)
+                owned.records[record.id] = replace(record, accessed_at=now, access_count=record.access_count + 1)
         cursor = None
         if len(rest) > len(shown):
             value, arrival = rest[len(shown) - 1]
             cursor = f"{order}/{value!r}/{arrival}"
-        return Page(tuple(copied(shelf.records[record.id]) for record in shown), cursor)
+        return Page(tuple(copied(owned.records[record.id]) for record in shown), cursor)
 
     async def update(self, scope: Scope, id: str, patch: Patch, *, expected_version: int | None) -> MemoryRecord:  # noqa: A002
-        with self._writing(scope) as shelf:
-            found = shelf.matching(scope, replace(ANY_STATE, ids=(id,)), self._clock())
+        with self._writing(scope) as owned:
+            found = owned.matching(scope, replace(ANY_STATE, ids=(id,)), self._clock())
             if not found:
                 raise RecordNotFoundError(f"there is no memory {id!r}")
             insist_on_version(found[0], expected_version)
             record = patched(found[0], patch, self._clock())
-            shelf.write(record)
+            owned.write(record)
             return copied(record)
 
     async def delete(self, scope: Scope, where: Where, *, forget: bool) -> int:
-        with self._writing(scope, sweep=False) as shelf:
-            going = shelf.matching(scope, where, self._clock())
-            shelf.remove({record.id for record in going})
+        with self._writing(scope, sweep=False) as owned:
+            going = owned.matching(scope, where, self._clock())
+            owned.remove({record.id for record in going})
             if forget:
-                shelf.forgotten |= {record.source_key for record in going if record.source_key}
+                owned.forgotten |= {record.source_key for record in going if record.source_key}
             return len(going)
 
     async def erase(self, scope: Scope) -> ErasureReceipt:
-        with self._writing(scope, sweep=False) as shelf:
-            going = [record for record in shelf.records.values() if reaches(scope, record)]
-            shelf.remove({record.id for record in going})
-            shelf.forgotten |= {record.source_key for record in going if record.source_key}
+        with self._writing(scope, sweep=False) as owned:
+            going = [record for record in owned.records.values() if reaches(scope, record)]
+            owned.remove({record.id for record in going})
+            owned.forgotten |= {record.source_key for record in going if record.source_key}
             sessions = {record.session for record in going} - {None}
             return ErasureReceipt(len(going), len(sessions), self._clock(), files_clean=True)
 
-    def _shelf(self, scope: Scope) -> Shelf:
-        return self._shelves.get(Scope(scope.app, scope.user)) or Shelf()
+    def _shelf(self, scope: Scope) -> Owned:
+        return self._owners.get(Scope(scope.app, scope.user)) or Owned()
 
     @contextmanager
-    def _writing(self, scope: Scope, *, sweep: bool = True) -> Generator[Shelf]:
+    def _writing(self, scope: Scope, *, sweep: bool = True) -> Generator[Owned]:
         """A copy to work on, which counts if nothing is raised: all of a write happens or none of it."""
         held = self._shelf(scope)
         texts = {id_: list(earlier) for id_, earlier in held.earlier.items()}
-        shelf = Shelf(dict(held.records), dict(held.arrivals), texts, set(held.forgotten), held.next)
+        owned = Owned(dict(held.records), dict(held.arrivals), texts, set(held.forgotten), held.next)
         if sweep:
-            self._swept(shelf, Scope(scope.app, scope.user))
-        yield shelf
-        self._shelves[Scope(scope.app, scope.user)] = shelf
+            self._swept(owned, Scope(scope.app, scope.user))
+        yield owned
+        self._owners[Scope(scope.app, scope.user)] = owned
 
-    def _swept(self, shelf: Shelf, scope: Scope) -> int:
+    def _swept(self, owned: Owned, scope: Scope) -> int:
         now = self._clock()
         gone = {
             record.id
-            for record in shelf.records.values()
+            for record in owned.records.values()
             if record.expires_at is not None and record.expires_at <= now and reaches(scope, record)
         }
-        shelf.remove(gone)
+        owned.remove(gone)
         return len(gone)
 
 

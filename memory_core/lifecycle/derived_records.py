@@ -1,0 +1,79 @@
+"""What derived records have in common: ids by which nothing is derived twice, links to their sources, and notes."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from typing import Final, TypedDict
+
+from memory_core.lifecycle.values import Change, Reason, Step
+from memory_core.models import Draft, Json, Link, MemoryRecord, Patch, Relation, State
+
+SUMMARY: Final = "summary"
+INSIGHT: Final = "insight"
+CONFIDENCE: Final = 0.9
+"""Of derived statements: what somebody said, as it was understood."""
+
+
+class Identity(TypedDict):
+    """The fields by which a store recognises a record."""
+
+    id: str
+    source_key: str
+
+
+def identity(kind: str, *parts: str) -> Identity:
+    """The same id and source key for the same derivation, by any process and any number of times."""
+    found = derived_id(kind, *parts)
+    return {"id": found, "source_key": found.replace("-", ":", 1)}
+
+
+def derived_id(kind: str, *parts: str) -> str:
+    """The same id for the same derivation."""
+    digest = hashlib.sha256("\0".join([kind, *parts]).encode()).hexdigest()[:32]
+    return f"{kind}-{digest}"
+
+
+def linked_to(relation: Relation, records: Sequence[MemoryRecord]) -> tuple[Link, ...]:
+    """Links of one relation."""
+    return tuple(Link(relation, record.id) for record in records)
+
+
+def changed(id: str, version: int, state: State) -> Change:  # noqa: A002  (the record's own word)
+    """The change of an active record to another state."""
+    return Change(id=id, version=version, patch=Patch(state=state), undo=Patch(state="active"))
+
+
+def noted(  # noqa: PLR0913  (the parts of a step)
+    kind: str,
+    note: str,
+    by: str,
+    reason: Reason,
+    drafts: Sequence[Draft],
+    read: Sequence[MemoryRecord],
+    *,
+    changes: tuple[Change, ...] = (),
+    data: Mapping[str, Json] | None = None,
+) -> Step:
+    """A step that adds drafts in one transaction with a note of what was read, which is then archived.
+
+    The note has an id and no source key: a second run that read the same adds nothing, whatever it found.
+
+    Args:
+        kind: Of the note.
+        note: Its id.
+        by: Who read.
+        reason: Of the step.
+        drafts: What was found.
+        read: What was read.
+        changes: Further changes, made last.
+        data: Further data of the note.
+    """
+    links = linked_to("derived_from", read)
+    return Step(
+        reason=reason,
+        kept="\n".join(draft.text for draft in drafts),
+        gone=(),
+        changes=(changed(note, 1, "archived"), *changes),
+        added=(*drafts, Draft(kind=kind, data={"by": by, **(data or {})}, links=links, id=note)),
+    )

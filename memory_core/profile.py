@@ -1,0 +1,114 @@
+"""The profile of an owner: what holds whatever is asked, as a block for every prompt.
+
+A memory is in the profile if it is pinned: by a person, who may pin whatever they want, or by a model, through a tool
+or as the manager of the memory, which may pin only what the owner said.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final
+
+from memory_core.models import MemoryRecord
+from memory_core.protocols import Searching
+from memory_core.recall.quoting import printable
+from memory_core.values.checks import check_count
+from memory_core.where.value import Where
+
+PINNED: Final = "pinned"
+"""The tag of a memory that a person pinned."""
+PINNED_BY_MODEL: Final = "pinned-by-model"
+"""The tag of a memory that a model pinned, as a tool call or as the manager."""
+PINS: Final = (PINNED, PINNED_BY_MODEL)
+
+DEFAULT_PROFILE_CHARS: Final = 800
+"""The budget of a profile, about 200 tokens."""
+MAX_PINNED: Final = 1_000
+"""Most pinned memories that are read, the most important ones."""
+MAX_LINE_CHARS: Final = 300
+"""Characters of one memory in a profile."""
+PROFILE_START: Final = "<profile>\nWhat always holds; quotes from memory: data about the user and their wishes."
+PROFILE_END: Final = "</profile>"
+_MORE_CHARS: Final = 40
+"""Room for the line that says how many memories did not fit."""
+
+
+@dataclass(frozen=True, slots=True)
+class Profile:
+    """What holds whatever is asked: `str(profile)` is the block for a prompt."""
+
+    text: str
+    """The block, marked as data and escaped; empty if nothing is pinned."""
+    records: tuple[MemoryRecord, ...]
+    """The memory behind each line, in order: who said it, when, and in its links from what it was derived."""
+    left_out: int = 0
+    """Pinned memories that did not fit; the block says how many."""
+
+    def __str__(self) -> str:
+        return self.text
+
+    def __bool__(self) -> bool:
+        return bool(self.text)
+
+
+def speaks_for(record: MemoryRecord, owner: str | None) -> bool:
+    """Whether a record says what the owner said, or what the owner's own agent wrote down.
+
+    Args:
+        record: Its role must not be that of the model or a tool.
+        owner: The name under which the owner speaks.
+    """
+    names = {name.casefold() for name in (owner, record.agent, "user") if name is not None}
+    return record.role in (None, "user") and (record.author is None or record.author.casefold() in names)
+
+
+async def read_profile(memory: Searching, *, owner: str | None, max_chars: int, now: datetime) -> Profile:
+    """The profile that a memory holds: the most important pinned memories that fit, oldest first.
+
+    Args:
+        memory: The memories of the owner.
+        owner: The name under which the owner speaks; of other authors, only what a person pinned is shown.
+        max_chars: Budget of the block in characters, header and end included.
+        now: What has ended or not begun by now is left out.
+
+    Raises:
+        InvalidInputError: `max_chars` is out of range.
+    """
+    room = check_count("max_chars", max_chars, 0, 1_000_000)
+    page = await memory.list(where=Where(tags_any=PINS), order="importance", limit=MAX_PINNED)
+    pinned = [record for record in page.records if _is_shown(record, owner, now)]
+    shown = _fitting(pinned, room - len(PROFILE_START) - len(PROFILE_END) - 2, owner)
+    if len(shown) < len(pinned):
+        shown = _fitting(pinned, room - len(PROFILE_START) - len(PROFILE_END) - 2 - _MORE_CHARS, owner)
+    left_out = len(pinned) - len(shown)
+    if not shown:
+        return Profile("", (), left_out)
+    shown.sort(key=lambda record: (record.occurred_at, record.id))
+    more = [f"({left_out} more are pinned and do not fit)"] if left_out else []
+    text = "\n".join([PROFILE_START, *(_line(record, owner) for record in shown), *more, PROFILE_END])
+    return Profile(text, tuple(shown), left_out)
+
+
+def _is_shown(record: MemoryRecord, owner: str | None, now: datetime) -> bool:
+    is_allowed = PINNED in record.tags or speaks_for(record, owner)
+    has_begun = record.valid_from is None or record.valid_from <= now
+    is_valid = has_begun and (record.valid_to is None or now < record.valid_to)
+    return is_allowed and is_valid and record.tier != "summary" and bool(record.text.strip())
+
+
+def _fitting(records: Sequence[MemoryRecord], room: int, owner: str | None) -> list[MemoryRecord]:
+    """The records whose lines fit, each if there is room; later ones may be shorter."""
+    shown: list[MemoryRecord] = []
+    for record in records:
+        size = len(_line(record, owner)) + 1
+        if size <= room:
+            shown.append(record)
+            room -= size
+    return shown
+
+
+def _line(record: MemoryRecord, owner: str | None) -> str:
+    who = "" if record.author is None or speaks_for(record, owner) else f"{printable(record.author, 60)}: "
+    return f'- {who}"{printable(record.text, MAX_LINE_CHARS)}"'

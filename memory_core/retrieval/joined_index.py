@@ -1,0 +1,180 @@
+"""Several owners' indexes read as one, as if one owner had all the records.
+
+Vectors and postings stay where they are; only the small columns (about 50 bytes a record) are copied, for one search.
+So the records of an owner are in memory once, whoever else reads them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from memory_core.retrieval.arrays import Column
+from memory_core.retrieval.dense import Dense
+from memory_core.retrieval.owner_index import NEVER, NO_CODE, OwnerIndex, Turns
+from memory_core.retrieval.postings import Found, Postings, is_frequent
+from memory_core.retrieval.unit_vectors import Floats
+
+_COLUMNS: Final = ("keys", "alive", "active", "flags", "words", "lengths", "occurred", "expires")
+
+_Ints = NDArray[np.int64]
+_Codes = Mapping[str | None, int]
+
+
+def joined(parts: Sequence[OwnerIndex]) -> OwnerIndex:
+    """The index of one or more owners together; see `JoinedIndex`."""
+    return parts[0] if len(parts) == 1 else JoinedIndex(parts)
+
+
+class JoinedIndex(OwnerIndex):
+    """The rows of the indexes of different owners, one index after the other. Read only, and valid until one changes.
+
+    Sessions of one name are one session, and authors of one name are one author.
+    """
+
+    def __init__(self, parts: Sequence[OwnerIndex]) -> None:
+        super().__init__(parts[0].dimensions)
+        self._parts = parts
+        for name in _COLUMNS:
+            _append(getattr(self, name), [getattr(part, name).values for part in parts])
+        self.dead = sum(part.dead for part in parts)
+        self._first_expiry = int(self.expires.values.min(initial=NEVER))
+        self._are_active = bool(self.active.values.all())
+        self._session_numbers = _common_numbers([part.session_codes for part in parts])
+        self._author_numbers = _common_numbers([part.author_codes for part in parts])
+        _append(self.sessions, _renumbered([part.sessions for part in parts], self._session_numbers))
+        _append(self.authors, _renumbered([part.authors for part in parts], self._author_numbers))
+        starts = np.cumsum([0, *map(len, parts)])
+        self.postings = _JoinedPostings([part.postings for part in parts], starts)
+        if self.dimensions is not None:
+            self.dense = _JoinedDense(parts, starts, self.dimensions)
+
+    @property
+    def session_count(self) -> int:
+        return sum(part.session_count for part in self._parts)
+
+    def authors_named(self, words: Iterable[str]) -> dict[str, list[int]]:
+        """See `OwnerIndex.authors_named`."""
+        words, named = list(words), dict[str, list[int]]()
+        for part, numbers in zip(self._parts, self._author_numbers, strict=True):
+            for word, codes in part.authors_named(words).items():
+                named.setdefault(word, []).extend(numbers[codes].tolist())
+        return named
+
+    def _sorted_turns(self) -> Turns:
+        if _have_common(self._session_numbers):
+            return super()._sorted_turns()
+        return _joined_turns([part.turns() for part in self._parts], [len(part) for part in self._parts])
+
+
+class _JoinedPostings(Postings):
+    def __init__(self, parts: Sequence[Postings], starts: _Ints) -> None:
+        super().__init__()
+        self._parts, self._part_starts, self._rows_in_all = parts, starts.tolist(), int(starts[-1])
+
+    def of(self, terms: Sequence[str]) -> list[Found]:
+        """See `Postings.of`."""
+        found = [part.of(terms) for part in self._parts]
+        return [
+            (
+                np.concatenate([rows + start for (rows, _), start in zip(each, self._part_starts, strict=False)]),
+                np.concatenate([counts for _, counts in each]),
+            )
+            for each in zip(*found, strict=True)
+        ]
+
+    def column(self, term: str, rows: _Ints, counts: Floats) -> Floats | None:  # noqa: ARG002
+        """See `Postings.column`."""
+        if not is_frequent(rows, self._rows_in_all):
+            return None
+        column: Floats = np.zeros(self._rows_in_all, np.float32)
+        column[rows] = counts
+        return column
+
+
+class _JoinedDense(Dense):
+    def __init__(self, parts: Sequence[OwnerIndex], starts: _Ints, dimensions: int) -> None:
+        super().__init__(dimensions)
+        self._parts = [(part.dense, len(part)) for part in parts if part.dense is not None]
+        self._part_starts = starts
+
+    def cosines(self, vector: Floats, size: int, spread: float = 0.0, nearest: int | None = None) -> Floats:  # noqa: ARG002
+        """See `Dense.cosines`."""
+        return np.concatenate([dense.cosines(vector, count, spread, nearest) for dense, count in self._parts])
+
+    def cosines_of(self, vector: Floats, rows: _Ints) -> Floats:
+        """See `Dense.cosines_of`."""
+        cosines: Floats = np.empty(len(rows), np.float32)
+        places = self._part_starts.searchsorted(rows, "right") - 1
+        for number, (dense, _) in enumerate(self._parts):
+            of_part = places == number
+            cosines[of_part] = dense.cosines_of(vector, rows[of_part] - self._part_starts[number])
+        return cosines
+
+
+def _append(column: Column, arrays: Sequence[NDArray[np.generic]]) -> None:
+    column.reserve(sum(map(len, arrays)))
+    for array in arrays:
+        column.extend(array)
+
+
+def _common_numbers(parts: Sequence[_Codes]) -> list[_Ints]:
+    """For each part, a number for each of its codes: equal for equal names, different for others."""
+    numbers: list[_Ints] = []
+    first = 0
+    for place, codes in enumerate(parts):
+        own = np.arange(first, first + len(codes))
+        for earlier, numbered in zip(parts[:place], numbers, strict=True):
+            for name in codes.keys() & earlier.keys():
+                own[codes[name]] = numbered[earlier[name]]
+        numbers.append(own)
+        first += len(codes)
+    return numbers
+
+
+def _have_common(numbers: Sequence[_Ints]) -> bool:
+    """Whether parts have a name in common."""
+    starts = np.cumsum([0, *map(len, numbers)])
+    return any(bool((own < start).any()) for own, start in zip(numbers, starts.tolist(), strict=False))
+
+
+def _renumbered(columns: Sequence[Column], numbers: Sequence[_Ints]) -> list[NDArray[np.int32]]:
+    """The codes of each part as common numbers; `NO_CODE` stays."""
+    with_none = [np.append(own, NO_CODE).astype(np.int32) for own in numbers]  # -1 is the last place
+    return [own[column.values] for column, own in zip(columns, with_none, strict=True)]
+
+
+def _joined_turns(parts: Sequence[Turns], sizes: Sequence[int]) -> Turns:
+    """The turns of parts that have no session in common."""
+    numbers = [int(part.counts.sum()) for part in parts]
+    before = np.cumsum([0, *numbers]).tolist()
+    return Turns(
+        order=None if all(part.order is None for part in parts) else _joined_order(parts, sizes),
+        starts=np.concatenate([part.starts + start for part, start in zip(parts, before, strict=False)]),
+        counts=np.concatenate([part.counts for part in parts]),
+        from_before=_side_by_side([part.from_before for part in parts], numbers),
+        from_after=_side_by_side([part.from_after for part in parts], numbers),
+    )
+
+
+def _joined_order(parts: Sequence[Turns], sizes: Sequence[int]) -> _Ints:
+    firsts = np.cumsum([0, *sizes]).tolist()
+    return np.concatenate(
+        [
+            (np.arange(size) if part.order is None else part.order) + first
+            for part, size, first in zip(parts, sizes, firsts, strict=False)
+        ]
+    )
+
+
+def _side_by_side(weights: Sequence[Floats], numbers: Sequence[int]) -> Floats:
+    """The weights between the turns of each part as weights between all turns: 0 between two parts."""
+    every: Floats = np.zeros(sum(numbers), np.float32)
+    start = 0
+    for own, number in zip(weights, numbers, strict=True):
+        every[start : start + len(own)] = own
+        start += number
+    return every[:-1]

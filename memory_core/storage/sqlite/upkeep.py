@@ -1,0 +1,60 @@
+"""Upkeep of a file: merge its write-ahead log, keep the query planner's statistics, and reclaim unused space."""
+
+from __future__ import annotations
+
+import logging
+import sqlite3
+from typing import Final
+
+from memory_core.storage.sqlite import meta
+from memory_core.storage.sqlite.connection import BUSY_MS
+from memory_core.storage.sqlite.transactions import transaction
+
+logger = logging.getLogger(__name__)
+
+PATIENCE_MS: Final = 1_000
+"""How long the truncation of the log waits for readers of older states in any process; writers wait as well."""
+
+
+def tidy(db: sqlite3.Connection) -> None:
+    """What is done in idle times: merge the write-ahead log and update the query planner's statistics."""
+    _update_statistics(db)
+    db.execute("PRAGMA wal_checkpoint(PASSIVE)")
+
+
+def vacuum(db: sqlite3.Connection) -> None:
+    """Rewrite the file without unused pages and merge the write-ahead log."""
+    rewrite_file(db)
+    _update_statistics(db)
+    if not truncate_log(db):
+        logger.info("the write-ahead log is kept for now: another process is reading an older state of the file")
+
+
+def rewrite_file(db: sqlite3.Connection) -> None:
+    """Rewrite the file with its live rows only (SQLite's VACUUM)."""
+    db.execute("PRAGMA temp_store = FILE")  # the copy may be larger than the memory
+    try:
+        db.execute("VACUUM")
+    finally:
+        db.execute("PRAGMA temp_store = MEMORY")
+    meta.remove(db, meta.SLACK)
+
+
+def truncate_log(db: sqlite3.Connection) -> bool:
+    """Merge the write-ahead log into the file and truncate it; `False` if a reader of an older state prevents it."""
+    db.execute(f"PRAGMA busy_timeout = {PATIENCE_MS}")
+    try:
+        (busy, _, _) = db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+    finally:
+        db.execute(f"PRAGMA busy_timeout = {BUSY_MS}")
+    return not busy
+
+
+def _update_statistics(db: sqlite3.Connection) -> None:
+    """What `PRAGMA optimize` would do, in a transaction that gives the file a mark like any other."""
+    db.execute("PRAGMA analysis_limit = 400")  # rows per index: enough for the planner, and quick
+    due = db.execute("PRAGMA optimize(0xffff)").fetchall()  # the statements, which are not run
+    if due:
+        with transaction(db, alters_schema=True):
+            for (statement,) in due:
+                db.execute(statement)

@@ -1,0 +1,40 @@
+"""Values as other programs write them, read as times, names, objects and lists."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import UTC, datetime
+from typing import Any, cast
+
+
+def time_of(value: object) -> datetime | None:
+    """A time as others write it: seconds since 1970, or ISO 8601, in UTC if it has no offset; else `None`."""
+    try:
+        if isinstance(value, int | float) and not isinstance(value, bool):
+            return datetime.fromtimestamp(value, UTC)
+        if isinstance(value, str):
+            moment = datetime.fromisoformat(value)
+            return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+    except (ValueError, OverflowError, OSError):
+        return None
+    return None
+
+
+def word(value: object) -> str | None:
+    """The value if it can be a name: a text that is not blank."""
+    return value if isinstance(value, str) and value.strip() else None
+
+
+def name_of(value: object) -> str | None:
+    """The value as the name of a user: a text that is not blank, or a whole number; else `None`."""
+    return str(value) if isinstance(value, int) and not isinstance(value, bool) else word(value)
+
+
+def fields_of(value: object) -> dict[str, Any]:
+    """The value if it is a JSON object; otherwise an empty one."""
+    return cast("dict[str, Any]", value) if isinstance(value, dict) else {}
+
+
+def items_of(value: object) -> list[Any]:
+    """The value if it is a JSON list; otherwise an empty one."""
+    return list(cast("Iterable[Any]", value)) if isinstance(value, list) else []
