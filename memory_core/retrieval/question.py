@@ -8,11 +8,19 @@ from dataclasses import dataclass
 from typing import Final
 
 from memory_core.retrieval.analysis import query_terms
-from memory_core.retrieval.time_expressions import DateMention, asks_now, asks_when, has_time_expression, mentioned_dates
+from memory_core.retrieval.time_expressions import (
+    DateMention,
+    asks_now,
+    asks_when,
+    has_time_expression,
+    mentioned_dates,
+)
 from memory_core.values.limits import MAX_QUERY_TERMS
 
 _WORD: Final = re.compile(r"[^\W_]+")
-_THING: Final = re.compile(r"\b(?:the|a|an|my|our|your|his|her|its|their|this|that|these|those|no|any|some)\s+([^\W_]+)", re.IGNORECASE)
+_THING: Final = re.compile(
+    r"\b(?:the|a|an|my|our|your|his|her|its|their|this|that|these|those|no|any|some)\s+([^\W_]+)", re.IGNORECASE
+)
 """A word after an article or another determiner."""
 _CAPITAL: Final = re.compile(r"(?<![^\W_])[^\W\d_a-z][^\W_]*")
 _SENTENCE_STARTS: Final = (".", "?", "!", ":", '"', "\u201c")
@@ -30,9 +38,8 @@ _FORM: Final = re.compile(
 )
 """Words about the form of the answer, not its subject: "What kind of ...", "What is ... called?"."""
 _FORM_WORDS: Final = ("kind", "type", "sort", "called")
-_MINE: Final = frozenset(("my", "mine", "myself"))
-_I: Final = frozenset(("i", "me"))
-"""The first person in English; in other languages these are other words, so they count beside an English word."""
+_FIRST_PERSON: Final = frozenset(("i", "my", "mine", "myself"))
+"""And "me" beside another English word: it is a word of other languages, too."""
 _SECOND_PERSON: Final = frozenset(("you", "your", "assistant"))
 _ASSISTANT: Final = re.compile(
     r"\b(?:(?:did|have|had|were) you"
@@ -86,7 +93,7 @@ def parse(text: str) -> Query:
 
 
 def _is_first_person(words: frozenset[str]) -> bool:
-    return not words.isdisjoint(_MINE) or not (words.isdisjoint(_I) or words.isdisjoint(_ENGLISH))
+    return not words.isdisjoint(_FIRST_PERSON) or ("me" in words and not words.isdisjoint(_ENGLISH))
 
 
 def without_names(query: str, names: Collection[str]) -> str:

@@ -60,7 +60,7 @@ LENT: Final = 0.5
 SESSION: Final = 0.3
 HINT: Final = 2.0
 ROLE: Final = 4.0
-LENGTH: Final = 2.0
+LENGTH: Final = 1.5
 FULL_LENGTH_WORDS: Final = 30
 LATEST: Final = 2.0
 ABOUT_AS_GOOD: Final = 0.8
@@ -127,7 +127,7 @@ def rank(
         rows = rows[rows_with_all(owner_index, query.terms)[rows]]
     elif request.floor:
         rows = relevant(query, evidence, rows, in_context=request.context)
-    rows = rows[best(scores.total[rows], owner_index.keys.values[rows], request.limit)]
+    rows = rows[_best(owner_index, scores.total[rows], rows, request.limit)]
     return Ranking(rows, scores.total[rows], scores.explained(rows))
 
 
@@ -153,8 +153,13 @@ def _nearest(
         z = (near - np.float32(cosines.unrelated.mean)) / np.float32(cosines.unrelated.spread)
         is_known = is_answered(float(z.max(initial=-np.inf)), len(rows))
         chosen = stands_out(z).nonzero()[0] if is_known else chosen[:0]
-    chosen = chosen[best(scores.total[chosen], owner_index.keys.values[rows[chosen]], request.limit)]
+    chosen = chosen[_best(owner_index, scores.total[chosen], rows[chosen], request.limit)]
     return Ranking(rows[chosen], scores.total[chosen], scores.explained(chosen))
+
+
+def _best(owner_index: OwnerIndex, scores: Floats, rows: Rows, limit: int) -> Rows:
+    """The places of the best scores of these rows; of equals the older record comes first."""
+    return best(scores, owner_index.occurred.values[rows], owner_index.keys.values[rows], limit)
 
 
 def candidates(owner_index: OwnerIndex, allowed: NDArray[np.integer[Any]] | None, now: int) -> Rows:
@@ -187,19 +192,24 @@ def _add_evidence(owner_index: OwnerIndex, query: Query, cosines: Cosines | None
     if turns is not None:
         with scores.ordered(turns.order):
             _add_sessions(turns, by_chance / 2, scores)
-    evident = _evident(scores.total, by_chance)
+    evident = _evident(scores.total, by_chance, known)
     named = _add_named(owner_index, query, evident, scores)
     if named is not None:
         own += np.float32(HINT) * named
     return Evidence(own, in_context, evident, lexical, z, known)
 
 
-def _evident(sums: Floats, by_chance: float) -> Floats:
-    """How far the evidence of each row reaches the level of chance, from 0 to 1; without cosines each word counts."""
+def _evident(sums: Floats, by_chance: float, known: float) -> Floats:
+    """How far the evidence of each row reaches the level of chance, and how far the embedder knows the query: 0 to 1.
+
+    Without cosines each matching word counts in full.
+    """
     if not by_chance:
         return (sums > 0).astype(np.float32)
     share: Floats = sums * np.float32(1 / by_chance)
-    return np.clip(share, 0, 1, out=share)
+    np.clip(share, 0, 1, out=share)
+    share *= np.float32(known)
+    return share
 
 
 def _lent(owner_index: OwnerIndex, query: Query, own: Floats, beyond: float) -> Floats:
