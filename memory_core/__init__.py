@@ -67,6 +67,7 @@ from memory_core.models import (
     Stats,
     Version,
 )
+from memory_core.profile import Profile
 from memory_core.protocols import ChatMessage, ChatModel, Embedder, Store, Summarizer
 from memory_core.recall.values import PULLED, PUSHED, Considered, Recalled, RecallOptions
 from memory_core.records.draft_to_record import check_draft
@@ -167,6 +168,7 @@ __all__ = [
     "Page",
     "Passage",
     "Patch",
+    "Profile",
     "Progress",
     "ProgressCallback",
     "Quota",

@@ -24,7 +24,7 @@ LAST_TURNS: Final = 2
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class InContext:
     """A question in its conversation."""
 
     question: str
@@ -45,7 +45,7 @@ class Found:
     together; without hits that were not compared."""
 
 
-def asked_in(question: str, conversation: object) -> Asked:
+def asked_in(question: str, conversation: object) -> InContext:
     """A question in its conversation.
 
     Args:
@@ -59,11 +59,11 @@ def asked_in(question: str, conversation: object) -> Asked:
         messages.pop()
     about = [message.text for message in messages if message.role == "user"][-LAST_TURNS:]
     wanted = cut_query(question, MAX_QUERY_CHARS)
-    return Asked(wanted, cut_query("\n".join(about), MAX_QUERY_CHARS), frozenset(each.text for each in messages))
+    return InContext(wanted, cut_query("\n".join(about), MAX_QUERY_CHARS), frozenset(each.text for each in messages))
 
 
 async def find(
-    handle: Searching, asked: Asked, *, limit: int, where: Where, mode: Mode, floor: bool, explain: bool
+    handle: Searching, asked: InContext, *, limit: int, where: Where, mode: Mode, floor: bool, explain: bool
 ) -> Found:
     """Search for a question, and for what its conversation is about; the scores of both are added."""
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from memory_core.models import Hit, MemoryRecord
-from memory_core.recall.asking import Asked, Found
+from memory_core.recall.asking import Found, InContext
 from memory_core.recall.authors import in_fair_order, is_shared
 from memory_core.recall.copies import Question, asks_nothing_else, is_copy, is_the_same, question
 from memory_core.recall.line import Line, line
@@ -38,7 +38,7 @@ class Choice:
 
 
 def choose(
-    asked: Asked,
+    asked: InContext,
     found: Found,
     options: RecallOptions,
     *,

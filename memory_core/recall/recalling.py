@@ -16,6 +16,7 @@ from memory_core.capture.message_to_draft import Message
 from memory_core.models import STATES, Hit, MemoryRecord, Scope
 from memory_core.protocols import Home, Searching
 from memory_core.recall.block import longest_text
+from memory_core.recall.reads import count_reads, read_in_block
 from memory_core.recall.values import PULLED, Considered, Reason, Recalled, RecallOptions
 from memory_core.values.checks import check_text
 from memory_core.values.limits import MAX_LIMIT
@@ -23,7 +24,7 @@ from memory_core.values.times import utc_now
 from memory_core.where.value import Where
 
 if TYPE_CHECKING:
-    from memory_core.recall.asking import Asked, Found
+    from memory_core.recall.asking import Found, InContext
     from memory_core.recall.choosing import Choice, Outcomes
     from memory_core.recall.line import Line
 
@@ -103,7 +104,10 @@ async def recall(
     if explain:
         outcomes = choice.outcomes | _with_causes(packed.outcomes, choice.later)
         considered = await _considered(handle, asked.question, options, found.hits, outcomes)
-    return Recalled(packed.text, tuple(each.hit for each in packed.shown), packed.records, considered)
+    shown = tuple(each.hit for each in packed.shown)
+    if options.counts_reads:
+        await count_reads(handle, read_in_block(found.hits, shown))
+    return Recalled(packed.text, shown, packed.records, considered)
 
 
 def _varied(handle: Searching, options: RecallOptions, max_chars: int | None, limit: int | None) -> RecallOptions:
@@ -116,7 +120,7 @@ def _varied(handle: Searching, options: RecallOptions, max_chars: int | None, li
 
 
 async def _chosen(
-    handle: Searching, asked: Asked, options: RecallOptions, where: Where, now: datetime, *, explain: bool
+    handle: Searching, asked: InContext, options: RecallOptions, where: Where, now: datetime, *, explain: bool
 ) -> tuple[Found, Choice]:
     """Search, and choose lines from the hits; again, for more hits, if too many of them were left out."""
     from memory_core.recall.asking import find  # noqa: PLC0415

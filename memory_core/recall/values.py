@@ -112,6 +112,8 @@ class RecallOptions:
     """Makes the line of a memory from its record and the text to show. The line is escaped like any other."""
     label: Callable[[MemoryRecord], str | None] | None = None
     """Names the space of a record, before its speaker; `None` for no name."""
+    counts_reads: bool = True
+    """Count the best memories of the block as read, once a day, so that what is used does not fade."""
     without: Callable[[MemoryRecord], bool] = shows_nothing_yet
     """Returns whether to leave out a record, because the prompt already shows it."""
 
