@@ -12,6 +12,7 @@ from memory_core.models import Hit, Mode
 from memory_core.protocols import Searching
 from memory_core.retrieval.analysis import analyse, asks
 from memory_core.retrieval.dense import chance
+from memory_core.retrieval.relevance import SPREADS
 from memory_core.retrieval.small_talk import PHRASES, telling
 from memory_core.values.query_text import cut_query
 from memory_core.where.value import Where
@@ -41,8 +42,8 @@ class Found:
     hits: list[Hit]
     """Best first."""
     surplus: dict[str, float]
-    """By the id of a hit, how far its relevance exceeds chance and small talk, for the question and what it is about
-    together; without hits that were not compared."""
+    """By the id of a hit, how far its relevance exceeds chance and small talk, for the question or what it is about;
+    without hits that were not compared."""
 
 
 def asked_in(question: str, conversation: object) -> InContext:
@@ -81,7 +82,7 @@ def _is_small_talk(text: str, hits: Sequence[Hit]) -> bool:
     """Whether a message asks for nothing, so that it is no question about its conversation either."""
     if not asks(text) and not telling(analyse(text)):
         return True
-    level = chance(len(PHRASES)) + 1
+    level = chance(len(PHRASES)) + SPREADS
     compared = [hit.relevance for hit in hits if hit.relevance is not None]
     return any(each.small_talk > level for each in compared) and all(each.surplus <= 0 for each in compared)
 
@@ -89,13 +90,13 @@ def _is_small_talk(text: str, hits: Sequence[Hit]) -> bool:
 def _together(alone: Sequence[Hit], about: Sequence[Hit]) -> Found:
     """The hits of both searches by the sum of their scores; a hit that one of them lacks counts as its last one."""
     hits = {hit.record.id: hit for hit in (*about, *alone)}
-    scores, surplus = dict.fromkeys(hits, 0.0), dict.fromkeys(hits, 0.0)
+    scores, surplus = dict.fromkeys(hits, 0.0), _surplus(about)
+    for key, above in _surplus(alone).items():
+        surplus[key] = max(above, surplus.get(key, above))
     for found in (alone, about):
         own = {hit.record.id: hit.score for hit in found}
-        above = _surplus(found)
         for key in hits:
             scores[key] += own.get(key, min(own.values(), default=0.0))
-            surplus[key] += above.get(key, min(above.values(), default=0.0))
     order = sorted(hits, key=lambda key: -scores[key])
     return Found([replace(hits[key], score=scores[key]) for key in order], surplus)
 

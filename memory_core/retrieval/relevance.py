@@ -23,9 +23,11 @@ from memory_core.retrieval.small_talk import telling
 Floats = NDArray[np.float32]
 Rows = NDArray[np.integer[Any]]
 
-BELOW_CHANCE: Final = 1.25
+SPREADS: Final = 1.25
 """How far below the best of as many unrelated texts an answer may stand, in spreads. At this value at least 98 % of the
-questions of every development corpus keep their evidence in a pushed block."""
+questions of the development corpora are pushed an answer (`docs/chat.md`)."""
+LEAST: Final = 0.5
+"""Less evidence is none, in whatever language."""
 
 
 def relevances(
@@ -40,7 +42,7 @@ def relevances(
         size: How many rows were compared.
     """
     strength = evidence.own[rows] - np.where(_has_any(owner_index, telling(terms))[rows], 0, evidence.words[rows])
-    by_chance = evidence.known * max(chance(max(size, FEWEST)) - BELOW_CHANCE, 0)
+    by_chance = max(evidence.known * (chance(max(size, FEWEST)) - SPREADS), LEAST)
     everyday = evidence.known * small_talk
     return [Relevance(each, by_chance, everyday) for each in strength.tolist()]
 

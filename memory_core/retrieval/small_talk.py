@@ -15,7 +15,7 @@ from memory_core.retrieval.analysis import analyse
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-GREETINGS_AND_REPLIES: Final = [
+EVERYDAY: Final = [
     "Hi",
     "Hello there, how are you?",
     "Hey!",
@@ -133,8 +133,32 @@ GREETINGS_AND_REPLIES: Final = [
     "こんにちは",
     "ありがとう",
     "はい",
+    "Erzähl mir eine lustige Geschichte",
+    "Was ist 3 mal 4?",
+    "Wie heißt die Hauptstadt von Frankreich?",
+    "Schreib das bitte anders",
+    "Übersetze das ins Englische",
+    "Cuéntame algo divertido",
+    "¿Cuánto es 3 por 4?",
+    "¿Cuál es la capital de Francia?",
+    "Tradúcelo al inglés, por favor",
+    "Raconte-moi une histoire drôle",
+    "Combien font 3 fois 4 ?",
+    "Quelle est la capitale de l'Italie ?",
+    "Traduis la phrase en anglais",
+    "Raccontami una storia",
+    "Quanto fa 3 per 4?",
+    "Wer ist das?",
+    "Was kannst du?",
+    "Wer hat das gemacht?",
+    "¿Qué es esto?",
+    "Dime la respuesta",
+    "Qu'est-ce que c'est ?",
+    "Dis-moi le mot",
+    "Qual è la risposta?",
 ]
-"""Their words tell nothing: a record that has only them in common with a message is not about it."""
+"""Their words tell nothing: a record that has only them in common with a message is not about it. Requests in languages
+other than English are among them, since the analysis knows stop words of English only."""
 
 REQUESTS: Final = [
     "What is 3 times 4?",
@@ -173,32 +197,17 @@ REQUESTS: Final = [
     "Repeat that, please",
     "Write it as a table or as a list",
     "Start again",
-    "Erzähl mir eine lustige Geschichte",
-    "Was ist 3 mal 4?",
-    "Wie heißt die Hauptstadt von Frankreich?",
-    "Schreib das bitte anders",
-    "Übersetze das ins Englische",
-    "Cuéntame algo divertido",
-    "¿Cuánto es 3 por 4?",
-    "¿Cuál es la capital de Francia?",
-    "Tradúcelo al inglés, por favor",
-    "Raconte-moi une histoire drôle",
-    "Combien font 3 fois 4 ?",
-    "Quelle est la capitale de l'Italie ?",
-    "Traduis la phrase en anglais",
-    "Raccontami una storia",
-    "Quanto fa 3 per 4?",
 ]
 """Their words can be the subject of a record, so they are compared as wholes only."""
 
-PHRASES: Final = (*GREETINGS_AND_REPLIES, *REQUESTS)
+PHRASES: Final = (*EVERYDAY, *REQUESTS)
 
 
 def telling(terms: Iterable[str]) -> list[str]:
-    """The terms that can be the subject of a message: no word of greetings and replies, and no bare number."""
+    """The terms that can be the subject of a message: no everyday word, and no bare number."""
     return [term for term in terms if term not in _everyday() and not term.isdigit()]
 
 
 @cache
 def _everyday() -> frozenset[str]:
-    return frozenset(analyse(" ".join(GREETINGS_AND_REPLIES)))
+    return frozenset(analyse(" ".join(EVERYDAY)))

@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory_core import Draft, Hit, Memory, MemoryRecord, RecallOptions
+from memory_core import Draft, Hit, Memory, RecallOptions, Scope
 from memory_core.recall.authors import COMPARABLE, FEWEST_AUTHORS, in_fair_order
 from memory_core.recall.line import Line
+from memory_core.records.draft_to_record import complete
 from tests.recall.poison import copies, measure
 
+NOW = datetime(2026, 5, 4, tzinfo=UTC)
 QUESTION = "Where is the spare key of the boat house?"
 FACT = "It hangs behind the oars, third hook from the left"
 
 
 def line(author: str, worth: float, number: int) -> Line:
-    record = MemoryRecord(f"text {number}", id=f"{number}", author=author)
+    record = complete(Draft(f"text {number}", id=f"{number}", author=author), Scope(app="a", user="u"), NOW)
     return Line(Hit(record, worth, None), worth, record.text)
 
 
