@@ -72,8 +72,8 @@ class Invocation:
         """The path of the memory, if it is a file."""
         return Path(self.settings.file).expanduser()
 
-    async def memory(self, *, create: bool = False, words_only: bool = False) -> Memory:
-        """The open memory; a file that this user can only read is opened so.
+    async def memory(self, *, create: bool = False, words_only: bool = False, read_only: bool = False) -> Memory:
+        """The open memory; a file is only read if the command says so, or if this user cannot write it.
 
         Raises:
             StoreUnavailableError: There is no such file, and the command does not create one.
@@ -84,7 +84,7 @@ class Invocation:
                     f"there is no memory file {self.settings.file!r}; `memory-core add` creates it"
                 )
             embedder = None if words_only else embedder_of(self.settings.embedder)
-            if self._is_only_readable():
+            if self._is_only_readable() or (read_only and not is_server(self.settings.file)):
                 self._memory = Memory(self.path, embedder=embedder, read_only=True)
             else:
                 self._memory = memory_at(self.settings.file, embedder)

@@ -12,8 +12,8 @@ from rich.text import Text
 from memory_core.all_owners import Operator
 from memory_core.app import showing
 from memory_core.app.command import Answer, Invocation
+from memory_core.app.why import NOTHING_IN_COMMON, explained
 from memory_core.errors import RecordNotFoundError
-from memory_core.handle import BoundMemory
 from memory_core.models import STATES, Mode, Order
 from memory_core.recall.values import DEFAULT_CHARS, Considered
 from memory_core.transfer.foreign_values import fields_of
@@ -28,7 +28,6 @@ Tags = Annotated[list[str] | None, typer.Option("--tag", help="Only with one of 
 Session = Annotated[str | None, typer.Option("--session", help="Only this session.")]
 Collection = Annotated[str | None, typer.Option("--collection", help="Only this collection.")]
 AllStates = Annotated[bool, typer.Option("--all-states", help="Archived and compacted ones, too.")]
-_SCORED: Final = MAX_LIMIT
 
 
 def _where(
@@ -91,19 +90,17 @@ async def why(
     Without --expect, every memory that was considered is listed. Exit code 1: the expected one is not in the block.
     """
     owner = await invocation.owner()
-    found = (await owner.recall(query, max_chars=max_chars, explain=True)).considered
     if expect is None:
+        found = (await owner.recall(query, max_chars=max_chars, explain=True)).considered
         value = {"expected": None, "considered": [_considered(each) for each in found]}
         return Answer(value, showing.considered(found))
     record = await owner.get(expect)
     if record is None:
         raise RecordNotFoundError(f"{owner.scope.app}/{owner.scope.user} has no memory {expect!r}, or it has expired")
-    each = next((each for each in found if each.hit.record.id == expect), None)
+    each = await explained(owner, query, expect, max_chars=max_chars)
     if each is None:
-        each = await _beyond(owner, query, expect)
-    if each is None:
-        said = "it has no word and no meaning in common with the question"
-        return Answer({"expected": expect, "considered": [], "why": said}, Text(f"Not in the block: {said}."), 1)
+        nothing: dict[str, object] = {"expected": expect, "considered": [], "why": NOTHING_IN_COMMON}
+        return Answer(nothing, Text(f"Not in the block: {NOTHING_IN_COMMON}."), 1)
     said = showing.REASONS[each.reason] + ("" if each.of is None else f" ({each.of})")
     verdict, shown = ("In the block", "") if each.reason == "shown" else ("Not in the block", f": {said}")
     head = Text(f"{verdict}{shown}. Rank {each.rank}, score {each.hit.score:.2f}.")
@@ -112,17 +109,6 @@ async def why(
     found_ = {"expected": expect, "considered": [_considered(each)], "why": said}
     view = Group(head, Text(showing.line(record.text)), showing.about(record), *showing.bars(parts, best))
     return Answer(found_, view, 0 if each.reason == "shown" else 1)
-
-
-async def _beyond(owner: BoundMemory, query: str, id: str) -> Considered | None:  # noqa: A002  (the record's own word)
-    """The place of a memory that ranks too low to be considered."""
-    everything = Where(states=STATES)
-    for rank, hit in enumerate(
-        await owner.search(query, limit=_SCORED, where=everything, floor=False, explain=True), 1
-    ):
-        if hit.record.id == id:
-            return Considered(hit, rank, "filter" if hit.record.state != "active" else "floor")
-    return None
 
 
 async def list_(  # noqa: PLR0913  (an option each)

@@ -77,7 +77,7 @@ def invocations(folder: Path, id: str, other: str) -> dict[str, list[str]]:  # n
 def test_every_command_prints_a_table_and_json_as_the_schema_says(run: Run, tmp_path: Path) -> None:
     key, home = remember(run, "The spare key is with Mrs Okafor", "Ann lives in Oslo")
     calls = invocations(tmp_path, key, home)
-    assert {*calls, "mcp"} == set(COMMANDS)
+    assert {*calls, "mcp", "serve"} == set(COMMANDS)  # these two go on until a signal comes
     for arguments in calls.values():
         for shown in ([], ["--json"]):
             if shown and arguments[0] in {"supersede", "forget"}:  # the first call has done it
@@ -517,7 +517,7 @@ def test_a_new_user_finds_a_memory_with_nothing_but_the_help(run: Run) -> None:
 
 def test_the_schema_names_every_command_that_prints_json() -> None:
     schema = json.loads((Path(memory_core.app.__file__).parent / "schema.json").read_text())
-    assert {*schema["commands"], "mcp"} == set(COMMANDS)
+    assert {*schema["commands"], "mcp", "serve"} == set(COMMANDS)
 
 
 def test_the_command_of_an_adapter_gets_the_memory_and_its_owner(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:

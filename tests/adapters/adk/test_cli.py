@@ -26,7 +26,7 @@ from google.adk.cli.utils.service_factory import create_memory_service_from_opti
 from memory_adk import MemoryService
 from memory_core import Draft, Memory, run_sync
 from tests.adapters.adk import forty_turns
-from tests.adapters.adk.chromium import CHROMIUM, page
+from tests.chromium import CHROMIUM, page
 
 pytestmark = pytest.mark.slow
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import shutil
 import subprocess
@@ -15,7 +16,7 @@ from websockets.sync.client import connect
 from websockets.sync.connection import Connection
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
-PATIENCE_SECONDS = 300.0
+PATIENCE_SECONDS = 100.0
 _FLAGS = [
     "--headless",
     "--no-sandbox",
@@ -37,14 +38,15 @@ class Page:
         self._last = 0
 
     def open(self, url: str) -> None:
-        """Go there, and wait for the page; what it draws comes later."""
-        for place in ("about:blank", url):  # the same address again would leave the old page for a while
-            self._send("Page.navigate", url=place)
-            self.until(f"location.href.startsWith({place!r}) && document.readyState === 'complete'")
+        """Go there, or where that leads, and wait for the page; what it draws comes later."""
+        self.send("Page.navigate", url="about:blank")  # the same address again would leave the old page for a while
+        self.until("location.href === 'about:blank'")
+        self.send("Page.navigate", url=url)
+        self.until("location.href !== 'about:blank' && document.readyState === 'complete'")
 
     def evaluate(self, expression: str) -> Any:
         """The value of a JavaScript expression."""
-        answer = self._send("Runtime.evaluate", expression=expression, returnByValue=True)
+        answer = self.send("Runtime.evaluate", expression=expression, returnByValue=True)
         return answer["result"].get("value")
 
     def until(self, expression: str) -> None:
@@ -63,7 +65,7 @@ class Page:
         while True:  # a page that is still busy lets keys pass, or draws its field anew
             self.evaluate(f"{field}.focus()")
             if self.evaluate(f"{field}.value") == "":
-                self._send("Input.insertText", text=text)
+                self.send("Input.insertText", text=text)
             self._press_enter()
             if self._shows(text):
                 return
@@ -79,11 +81,53 @@ class Page:
         return False
 
     def _press_enter(self) -> None:
-        enter = {"key": "Enter", "code": "Enter", "windowsVirtualKeyCode": 13, "text": "\r"}
-        for kind in ("keyDown", "keyUp"):
-            self._send("Input.dispatchKeyEvent", type=kind, **enter)
+        self.press("Enter", 13, "\r")
 
-    def _send(self, method: str, **parameters: object) -> dict[str, Any]:
+    def press(self, key: str, code: int, text: str = "") -> None:
+        """Press a key and let it go."""
+        for kind in ("keyDown", "keyUp"):
+            self.send("Input.dispatchKeyEvent", type=kind, key=key, code=key, windowsVirtualKeyCode=code, text=text)
+
+    def fill(self, selector: str, text: str) -> None:
+        """Write into a field in place of what it holds, without Enter; what hides it is opened."""
+        field = f"document.querySelector({selector!r})"
+        self.until(f"{field} !== null")
+        self.evaluate(f"{field}.closest('details')?.setAttribute('open', '')")
+        self.evaluate(f"{field}.focus(), {field}.select()")
+        self.send("Input.insertText", text=text)
+
+    def click(self, selector: str) -> None:
+        """Click what is there, and wait for the page that follows, if one does."""
+        self.until(f"document.querySelector({selector!r}) !== null")
+        self.evaluate("window.before = true")
+        self.evaluate(f"document.querySelector({selector!r}).click()")
+
+    def follow(self, selector: str) -> None:
+        """Click a link or a button that leads to another page, and wait for that."""
+        self.click(selector)
+        self.until("window.before === undefined && document.readyState === 'complete'")
+
+    def shows(self, text: str) -> bool:
+        """Whether the page shows the text now."""
+        return bool(self.evaluate(f"document.body.innerText.includes({text!r})"))
+
+    def until_shown(self, text: str) -> None:
+        """Wait until the page shows the text."""
+        self.until(f"document.body.innerText.includes({text!r})")
+
+    def look(self, *, width: int, dark: bool) -> None:
+        """Show the page at a width, in one of the two colour schemes."""
+        self.send(
+            "Emulation.setDeviceMetricsOverride", width=width, height=900, deviceScaleFactor=1, mobile=width < 600
+        )
+        scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
+        self.send("Emulation.setEmulatedMedia", features=[scheme])
+
+    def picture(self) -> bytes:
+        """The whole page as PNG."""
+        return base64.b64decode(self.send("Page.captureScreenshot", captureBeyondViewport=True)["data"])
+
+    def send(self, method: str, **parameters: object) -> dict[str, Any]:
         self._last += 1
         self._socket.send(json.dumps({"id": self._last, "method": method, "params": parameters}))
         while True:

@@ -1,0 +1,298 @@
+"""The API: `/v1` for the memories of the token, `/v1/owners/{app}/{user}` for those that an operator names."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Annotated, Any, Final, cast
+from urllib.parse import quote
+
+from memory_core.all_owners import Operator
+from memory_core.app.serve.bodies import (
+    Block,
+    Conversation,
+    Explained,
+    Found,
+    Health,
+    Limit,
+    NewRecord,
+    Owners,
+    Question,
+    Remembered,
+    Search,
+)
+from memory_core.app.serve.callers import THE_OPERATOR, Caller
+from memory_core.app.serve.exporting import exported
+from memory_core.app.serve.problems import Problem
+from memory_core.app.serve.served import bearer, path_name, served_by
+from memory_core.errors import InvalidInputError, RecordNotFoundError
+from memory_core.handle import BoundMemory
+from memory_core.models import Draft, ErasureReceipt, MemoryRecord, Order, Page, Patch, Stats, Version
+from memory_core.recall.values import Considered
+from memory_core.values.checks import check_key, shown
+from memory_core.where.value import EVERYTHING, Where
+
+try:
+    from fastapi import APIRouter, Depends, Header, HTTPException, Path, Query, Request, Response
+    from fastapi.responses import StreamingResponse
+except ImportError as error:
+    raise ImportError("`memory-core serve` needs fastapi: pip install 'memory-core[serve]'") from error
+
+PROBLEMS: Final[dict[int | str, dict[str, Any]]] = {  # FastAPI's type
+    status: {"description": said, "content": {"application/problem+json": {"schema": Problem.model_json_schema()}}}
+    for status, said in {
+        401: "There is no such token.",
+        403: "This caller, origin or server may not do that.",
+        404: "There is no such record or owner.",
+        409: "The id, key or predecessor is taken.",
+        410: "The source key is forgotten.",
+        412: "The record has changed since it was read.",
+        413: "The request is too large.",
+        422: "A value cannot be used.",
+        503: "The store or the embedder does not answer now.",
+    }.items()
+}
+
+records = APIRouter(responses=PROBLEMS)
+"""What can be done with the memories of one owner."""
+others = APIRouter(responses=PROBLEMS)
+"""What the operator can do besides."""
+
+
+async def owner_of_call(request: Request, caller: Annotated[Caller, Depends(bearer)]) -> BoundMemory:
+    """The memory that a call reaches: that of its token, or the one that an operator names in the path."""
+    served = served_by(request)
+    if "app" not in request.path_params:
+        return served.own(caller)
+    if caller != THE_OPERATOR:
+        raise HTTPException(403, "only the operator's token may name an owner")
+    return served.named(caller, path_name(request, "app"), path_name(request, "user"))
+
+
+async def writable_owner(request: Request, owner: Annotated[BoundMemory, Depends(owner_of_call)]) -> BoundMemory:
+    """The same for a call that changes something."""
+    served_by(request).insist_on_writable()
+    return owner
+
+
+async def named_owner(
+    app: Annotated[str, Path(description="The app of the owner.")],
+    user: Annotated[str, Path(description="The user of the owner.")],
+) -> None:
+    """Declares the path of an owner; `owner_of_call` reads it."""
+
+
+async def record_id(request: Request, id: Annotated[str, Path(description="The id of a record.")]) -> str:  # noqa: A002, ARG001
+    """The id in the path, decoded."""
+    return path_name(request, "id")
+
+
+Owner = Annotated[BoundMemory, Depends(owner_of_call)]
+Writable = Annotated[BoundMemory, Depends(writable_owner)]
+Id = Annotated[str, Depends(record_id)]
+IfMatch = Annotated[
+    str | None, Header(description="The `ETag` of the record when it was read: nothing is written if it has changed.")
+]
+
+
+@records.post("/remember")
+async def remember(given: Conversation, owner: Writable) -> Remembered:
+    """Remember a conversation: every message once, however often and in whatever parts it is sent."""
+    return Remembered(await owner.remember(given.messages, session=given.session, data=given.data))
+
+
+@records.post("/recall")
+async def recall(given: Question, owner: Owner) -> Block:
+    """The block of memories that an agent gets for a question."""
+    found = await owner.recall(
+        given.query, max_chars=given.max_chars, limit=given.limit, where=given.where, explain=given.explain
+    )
+    return Block(found.text, list(found.records), [_explained(each) for each in found.considered])
+
+
+def _explained(each: Considered) -> Explained:
+    hit = each.hit
+    text = hit.record.text if hit.passage is None else hit.passage.text
+    return Explained(hit.record.id, text, each.rank, hit.score, each.reason, each.of, dict(hit.components or {}))
+
+
+@records.post("/search")
+async def search(given: Search, owner: Owner) -> Found:
+    """Find memories by meaning and words, best first."""
+    hits = await owner.search(
+        given.query,
+        limit=given.limit,
+        where=given.where,
+        mode=given.mode,
+        every_word=given.every_word,
+        floor=given.floor,
+        explain=given.explain,
+        diversity=given.diversity,
+        recency=given.recency,
+        importance=given.importance,
+    )
+    return Found(list(hits))
+
+
+@records.get("/records")
+async def list_records(
+    owner: Owner,
+    where: Annotated[
+        str | None, Query(description="Conditions as a JSON object.", examples=['{"kinds": ["fact"]}'])
+    ] = None,
+    order: Order = "newest",
+    limit: Annotated[Limit, Query()] = 50,
+    cursor: Annotated[str | None, Query(description="`cursor` of the page before.")] = None,
+) -> Page:
+    """Records without ranking, one page at a time."""
+    return await owner.list(where=_conditions(where), order=order, limit=limit, cursor=cursor)
+
+
+def _conditions(text: str | None) -> Where:
+    if text is None:
+        return EVERYTHING
+    try:
+        given: object = json.loads(text)
+    except (ValueError, RecursionError):
+        given = None
+    if not isinstance(given, Mapping):
+        raise InvalidInputError(f"where must be a JSON object, not {shown(text)}")
+    return Where.from_dict(cast("Mapping[str, object]", given))
+
+
+@records.post("/records", status_code=201)
+async def add_record(
+    given: NewRecord,
+    owner: Writable,
+    response: Response,
+    request: Request,
+    idempotency_key: Annotated[
+        str | None,
+        Header(description="The `source_key` of a record that has none: sending the same again adds nothing."),
+    ] = None,
+) -> MemoryRecord:
+    """Store a record."""
+    added = await owner.add(_keyed(given, idempotency_key))
+    response.headers["Location"] = f"{request.url.path}/{quote(added.id, safe='')}"
+    return _tagged(added, response)
+
+
+def _keyed(draft: Draft, key: str | None) -> Draft:
+    if key is None or draft.source_key is not None:
+        return draft
+    return replace(draft, source_key=check_key("Idempotency-Key", key))
+
+
+@records.get("/records/{id}")
+async def get_record(id: Id, owner: Owner, response: Response) -> MemoryRecord:  # noqa: A002
+    """A record, in any state."""
+    return _tagged(await known(owner, id), response)
+
+
+@records.patch("/records/{id}")
+async def change_record(
+    id: Id,  # noqa: A002
+    given: Patch,
+    owner: Writable,
+    response: Response,
+    if_match: IfMatch = None,
+) -> MemoryRecord:
+    """Change the given fields of a record; earlier texts stay in its history."""
+    return _tagged(await owner.update(id, given, expected_version=_version(if_match)), response)
+
+
+@records.delete("/records/{id}", status_code=204)
+async def delete_record(id: Id, owner: Writable, if_match: IfMatch = None) -> None:  # noqa: A002
+    """Delete a record for good."""
+    expected = _version(if_match)
+    if expected is not None and (await known(owner, id)).version != expected:
+        raise HTTPException(412, f"memory {shown(id)} has changed since it was read; read it again")
+    await owner.delete(id)
+
+
+@records.post("/records/{id}/supersede", status_code=201)
+async def supersede_record(id: Id, given: NewRecord, owner: Writable, response: Response) -> MemoryRecord:  # noqa: A002
+    """Replace a record that is no longer true; the old one is archived and stays in the history."""
+    return _tagged(await owner.supersede(id, given), response)
+
+
+@records.get("/records/{id}/history")
+async def history_of_record(id: Id, owner: Owner) -> list[Version]:  # noqa: A002
+    """What a record said before, and what replaced it, oldest first."""
+    return await owner.history(id)
+
+
+@records.get("/stats")
+async def stats(owner: Owner) -> Stats:
+    """Counts of the owner's records."""
+    return await owner.stats()
+
+
+@records.get("/export", response_class=StreamingResponse)
+async def export(
+    owner: Owner, request: Request, *, vectors: Annotated[bool, Query(description="Include vectors.")] = False
+) -> StreamingResponse:
+    """All records of the owner as JSON Lines, which `memory-core import` reads; the last line counts them."""
+    lines = exported(served_by(request).memory, owner.scope, vectors=vectors)
+    return StreamingResponse(lines, media_type="application/x-ndjson")
+
+
+@records.post("/erase")
+async def erase(owner: Writable) -> ErasureReceipt:
+    """Remove everything of the owner from every file; the answer is the receipt."""
+    return await owner.erase()
+
+
+@others.get("/owners")
+async def owners(request: Request, caller: Annotated[Caller, Depends(bearer)]) -> Owners:
+    """The owners that have a record; for the operator."""
+    if caller != THE_OPERATOR:
+        raise HTTPException(403, "only the operator's token may see all owners")
+    return Owners(await Operator(served_by(request).memory).owners())
+
+
+@others.get("/openapi.json", include_in_schema=False)
+async def openapi(request: Request, _: Annotated[Caller, Depends(bearer)]) -> dict[str, Any]:
+    """The description of this API."""
+    schema: dict[str, Any] = request.app.openapi()
+    return schema
+
+
+health = APIRouter()
+
+
+@health.get("/health")
+async def is_healthy() -> Health:
+    """That the server answers; the only route that needs no token."""
+    return Health()
+
+
+async def known(owner: BoundMemory, id: str) -> MemoryRecord:  # noqa: A002
+    """The record of an owner.
+
+    Raises:
+        RecordNotFoundError: There is none.
+    """
+    record = await owner.get(id)
+    if record is None:
+        raise RecordNotFoundError(f"there is no memory {shown(id)}, or it has expired")
+    return record
+
+
+def _tagged(record: MemoryRecord, response: Response) -> MemoryRecord:
+    response.headers["ETag"] = f'"{record.version}"'
+    return record
+
+
+def _version(tag: str | None) -> int | None:
+    """The version of a record that an `If-Match` names; `*` is any."""
+    if tag is None or tag.strip() == "*":
+        return None
+    text = tag.strip().strip('"')
+    if not (text.isascii() and text.isdecimal() and len(text) < _MOST_DIGITS):
+        raise HTTPException(412, f'If-Match must be the ETag of the record, such as "1", not {shown(tag)}')
+    return int(text)
+
+
+_MOST_DIGITS: Final = 16

@@ -1,0 +1,78 @@
+"""The application: the API and the page behind one guard."""
+
+from __future__ import annotations
+
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any, Final
+
+from memory_core.app.serve import api, changes, page
+from memory_core.app.serve.guard import Guard
+from memory_core.app.serve.problems import invalid, problem, status_of
+from memory_core.app.serve.served import Served
+from memory_core.errors import MemoryCoreError
+
+try:
+    from fastapi import Depends, FastAPI
+    from fastapi.exceptions import RequestValidationError
+    from starlette.exceptions import HTTPException
+    from starlette.requests import Request
+    from starlette.responses import Response
+    from starlette.staticfiles import StaticFiles
+    from starlette.types import ASGIApp
+except ImportError as error:
+    raise ImportError("`memory-core serve` needs fastapi: pip install 'memory-core[serve]'") from error
+
+STATIC: Final = Path(__file__).parent / "static"
+
+
+def application(served: Served) -> ASGIApp:
+    """The page and the API on a memory, behind the guard; the caller opens and closes the memory."""
+    return Guard(unguarded(served), served.hosts)
+
+
+def unguarded(served: Served) -> FastAPI:
+    """The application itself, whose routes can be listed."""
+    app = FastAPI(
+        title="memory-core",
+        version=version("memory-core"),
+        docs_url=None,  # they load their scripts from elsewhere
+        redoc_url=None,
+        openapi_url=None,
+        redirect_slashes=False,
+    )
+    app.state.served = served
+    app.include_router(api.health, prefix="/v1")
+    app.include_router(api.others, prefix="/v1", tags=["operator"])
+    app.include_router(api.records, prefix="/v1", tags=["own memories"])
+    app.include_router(
+        api.records, prefix="/v1/owners/{app}/{user}", tags=["operator"], dependencies=[Depends(api.named_owner)]
+    )
+    app.include_router(page.routes)
+    app.include_router(changes.routes)
+    app.mount("/static", StaticFiles(directory=STATIC), "static")
+    app.add_exception_handler(MemoryCoreError, _said)
+    app.add_exception_handler(RequestValidationError, _invalid)
+    app.add_exception_handler(HTTPException, _refused)
+    return app
+
+
+async def _said(request: Request, error: Any) -> Response:  # Starlette's handlers take any exception
+    return _answer(request, status_of(error), str(error))
+
+
+async def _invalid(request: Request, error: Any) -> Response:
+    return _answer(request, 422, invalid(error.errors()))
+
+
+async def _refused(request: Request, error: Any) -> Response:
+    headers: dict[str, str] = error.headers or {}
+    if "Location" in headers:
+        return Response(status_code=error.status_code, headers=headers)
+    return _answer(request, error.status_code, error.detail, headers)
+
+
+def _answer(request: Request, status: int, said: str, headers: dict[str, str] | None = None) -> Response:
+    if request.url.path.startswith("/v1"):
+        return problem(status, said, headers)
+    return page.sorry(request, status, said)

@@ -1,0 +1,113 @@
+"""Who calls: a user or the operator, known by a bearer token, by the cookie of the page, or by the local socket."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import json
+import os
+from base64 import urlsafe_b64decode, urlsafe_b64encode
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, cast
+
+from memory_core.errors import InvalidInputError
+from memory_core.values.checks import check_key, shown
+
+OPERATOR: Final = "*"
+"""The name of the operator in a file of tokens."""
+MIN_TOKEN_CHARS: Final = 20
+"""Shortest accepted token; shorter ones could be guessed."""
+SESSION_SECONDS: Final = 12 * 3_600
+"""How long a browser stays signed in: a working day."""
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """Somebody who is known."""
+
+    user: str | None
+    """`None` for the operator, who may name any owner."""
+
+
+THE_OPERATOR: Final = Caller(None)
+
+
+def tokens_in(path: Path) -> Mapping[bytes, Caller]:
+    """Read tokens from a file with a JSON object such as `{"ann": "…", "*": "…"}`; `*` is the operator.
+
+    Returns:
+        The caller for the hash of each token; the tokens themselves are not kept.
+
+    Raises:
+        InvalidInputError: The file cannot be read, other users can read it, or it is not such an object.
+    """
+    try:
+        mode, text = path.stat().st_mode, path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as cause:
+        raise InvalidInputError(f"the tokens in {str(path)!r} cannot be read: {type(cause).__name__}") from cause
+    if os.name == "posix" and mode & 0o077:
+        raise InvalidInputError(f"other users of this machine can read {str(path)!r}; run `chmod 600` on it first")
+    try:
+        given: object = json.loads(text)
+    except (ValueError, RecursionError):  # whose message might contain part of a token
+        given = None
+    if not isinstance(given, dict) or not given:
+        raise InvalidInputError(f'{str(path)!r} does not contain a JSON object such as {{"ann": "<token>"}}')
+    return tokens_of(cast("dict[str, object]", given))
+
+
+def tokens_of(given: Mapping[str, object]) -> Mapping[bytes, Caller]:
+    """The caller for the hash of each token.
+
+    Raises:
+        InvalidInputError: A token is not a string or too short, or two callers share one.
+    """
+    found: dict[bytes, Caller] = {}
+    for name, token in given.items():
+        if not isinstance(token, str) or len(token) < MIN_TOKEN_CHARS:
+            raise InvalidInputError(
+                f"the token of {shown(name)} must be a string of at least {MIN_TOKEN_CHARS} characters; create one "
+                "with `python -c 'import secrets; print(secrets.token_urlsafe())'`"
+            )
+        caller = THE_OPERATOR if name == OPERATOR else Caller(check_key("user", name))
+        if found.setdefault(_digest(token), caller) != caller:
+            raise InvalidInputError(f"{shown(name)} has the same token as somebody else; give each a different one")
+    return found
+
+
+def caller_with(tokens: Mapping[bytes, Caller], token: str) -> Caller | None:
+    """Whose token it is, if anybody's. Hashes are compared, so the time taken says nothing about a token."""
+    return tokens.get(_digest(token))
+
+
+def _digest(token: str) -> bytes:
+    return hashlib.sha256(token.encode(errors="surrogatepass")).digest()
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Signer:
+    """Makes and reads the cookies of signed-in browsers; they are valid until the process ends, or for half a day."""
+
+    secret: bytes
+
+    def cookie(self, caller: Caller, now: float) -> str:
+        """The cookie of a caller; `now` in seconds since 1970."""
+        said = urlsafe_b64encode(json.dumps([caller.user, int(now) + SESSION_SECONDS]).encode()).decode()
+        return f"{said}.{self._signature('cookie', said)}"
+
+    def caller(self, cookie: str, now: float) -> Caller | None:
+        """The caller that a cookie was made for, or `None` if it was not made here or has expired."""
+        said, _, signature = cookie.partition(".")
+        if not hmac.compare_digest(self._signature("cookie", said).encode(), signature.encode(errors="replace")):
+            return None
+        user, until = json.loads(urlsafe_b64decode(said))
+        return Caller(user) if now < until else None
+
+    def form_token(self, cookie: str) -> str:
+        """What every form of the page has to send back, so that no other site can send one."""
+        return self._signature("form", cookie)
+
+    def _signature(self, purpose: str, said: str) -> str:
+        return hmac.new(self.secret, f"{purpose}\0{said}".encode(errors="replace"), hashlib.sha256).hexdigest()

@@ -1,0 +1,151 @@
+"""What a person changes on the page: each form, what it does, and how to undo it."""
+
+from __future__ import annotations
+
+from typing import Annotated, Final
+
+from memory_core.app.serve.api import known
+from memory_core.app.serve.page import receipt_page
+from memory_core.app.serve.served import path_name
+from memory_core.app.serve.visits import Form, Visit, form, gone_to, visit
+from memory_core.errors import ConflictError, InvalidInputError
+from memory_core.models import Draft, MemoryRecord, Patch
+from memory_core.profile import PINNED
+from memory_core.values.checks import shown
+
+try:
+    from fastapi import APIRouter, Depends, Response
+except ImportError as error:
+    raise ImportError("`memory-core serve` needs fastapi: pip install 'memory-core[serve]'") from error
+
+routes = APIRouter(include_in_schema=False)
+Sent = Annotated[Form, Depends(form)]
+_RECORD: Final = "/o/{app}/{user}/records/{id}"
+
+
+@routes.post("/o/{app}/{user}/add")
+async def add(sent: Sent) -> Response:
+    """Remember a text."""
+    kind = sent.fields.get("kind", "").strip()
+    draft = Draft(sent.text("text"), kind=kind or "note")
+    added = await sent.visit.owner.add(draft)
+    return gone_to(sent.visit.record_address(added.id, "?done=added"))
+
+
+@routes.post(_RECORD + "/correct")
+async def correct(sent: Sent) -> Response:
+    """Correct a text that was wrong from the beginning."""
+    return await _changed(sent, Patch(text=sent.text("text")), "corrected")
+
+
+@routes.post(_RECORD + "/revert")
+async def revert(sent: Sent) -> Response:
+    """Bring back an earlier text."""
+    id = _id(sent)  # noqa: A001  (the record's own word)
+    history = await sent.visit.owner.history(id)
+    wanted = sent.fields.get("rev", "")
+    text = next((each.text for each in history if each.id == id and str(each.rev) == wanted), None)
+    if text is None:
+        raise InvalidInputError(f"memory {shown(id)} has no earlier text number {shown(wanted)}")
+    return await _changed(sent, Patch(text=text), "corrected")
+
+
+@routes.post(_RECORD + "/supersede")
+async def supersede(sent: Sent) -> Response:
+    """Say what is true now instead of what was true before."""
+    owner, id = sent.visit.owner, _id(sent)  # noqa: A001
+    await _insist_on_version(sent)
+    added = await owner.supersede(id, sent.text("text"))
+    return gone_to(sent.visit.record_address(added.id, "?done=superseded"))
+
+
+@routes.post(_RECORD + "/undo-supersede")
+async def undo_supersede(sent: Sent) -> Response:
+    """Make what was superseded true again; what superseded it is archived."""
+    owner = sent.visit.owner
+    new = await _insist_on_version(sent)
+    old = [link.id for link in new.links if link.relation == "supersedes"]
+    if not old:
+        raise InvalidInputError(f"memory {shown(new.id)} replaces no other memory")
+    rest = [link for link in new.links if link.relation != "supersedes"]
+    await owner.update(new.id, Patch(state="archived", links=rest), expected_version=new.version)
+    for id in old:  # noqa: A001
+        await owner.update(id, Patch(state="active", valid_to=None))
+    return gone_to(sent.visit.record_address(old[0], "?done=restored"))
+
+
+@routes.post(_RECORD + "/pin")
+async def pin(sent: Sent) -> Response:
+    """Keep a memory active, whatever maintenance would do."""
+    record = await _insist_on_version(sent)
+    return await _changed(sent, Patch(tags=[*record.tags, PINNED]), "pinned")
+
+
+@routes.post(_RECORD + "/unpin")
+async def unpin(sent: Sent) -> Response:
+    """Treat a memory like any other again."""
+    record = await _insist_on_version(sent)
+    return await _changed(sent, Patch(tags=[tag for tag in record.tags if tag != PINNED]), "unpinned")
+
+
+@routes.post(_RECORD + "/archive")
+async def archive(sent: Sent) -> Response:
+    """Take a memory out of searches and prompts; it can be brought back."""
+    return await _changed(sent, Patch(state="archived"), "archived")
+
+
+@routes.post(_RECORD + "/restore")
+async def restore(sent: Sent) -> Response:
+    """Bring a memory back."""
+    return await _changed(sent, Patch(state="active"), "restored")
+
+
+@routes.post(_RECORD + "/forget")
+async def forget(sent: Sent) -> Response:
+    """Delete a memory for good."""
+    record = await _insist_on_version(sent)
+    await sent.visit.owner.delete(record.id)
+    return gone_to(f"{sent.visit.base}?done=forgotten")
+
+
+@routes.get("/o/{app}/{user}/erase")
+async def erase_form(found: Annotated[Visit, Depends(visit)]) -> Response:
+    """Ask before a person is erased."""
+    return found.drawn("erase.html", stats=await found.owner.stats())
+
+
+@routes.post("/o/{app}/{user}/erase")
+async def erase(sent: Sent) -> Response:
+    """Erase a person; the answer has the receipt."""
+    owner = sent.visit.owner
+    if sent.fields.get("name", "") != owner.scope.user:
+        raise InvalidInputError("nothing was erased: the name that you typed is not that of the person; go back")
+    return receipt_page(sent.visit, await owner.erase(), owner.scope)
+
+
+def _id(sent: Form) -> str:
+    return path_name(sent.visit.request, "id")
+
+
+async def _insist_on_version(sent: Form) -> MemoryRecord:
+    """The record, if it is still the one that the form shows.
+
+    Raises:
+        ConflictError: It has changed since.
+        RecordNotFoundError: It is gone.
+    """
+    record = await known(sent.visit.owner, _id(sent))
+    if record.version != sent.version():
+        raise ConflictError("this memory has changed since the page was opened; open it again. Nothing was written")
+    return record
+
+
+async def _changed(sent: Form, patch: Patch, done: str) -> Response:
+    id = _id(sent)  # noqa: A001
+    try:
+        await sent.visit.owner.update(id, patch, expected_version=sent.version())
+    except ConflictError as conflict:
+        raise ConflictError(
+            "this memory has changed since the page was opened; open it again. Nothing was written"
+        ) from conflict
+    return gone_to(sent.visit.record_address(id, f"?done={done}"))

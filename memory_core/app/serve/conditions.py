@@ -1,0 +1,120 @@
+"""The conditions of a read as the query of an address, and back, so that every condition can be a link."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import fields
+from datetime import UTC, datetime
+from typing import Final
+from urllib.parse import urlencode
+
+from memory_core.errors import InvalidInputError
+from memory_core.models import MemoryRecord
+from memory_core.values.checks import shown
+from memory_core.where.checks import check_where
+from memory_core.where.value import EVERYTHING, Where
+
+LISTS: Final = ("roles", "kinds", "tiers", "tags_any", "tags_all", "keywords", "states", "ids", "source_keys")
+NUMBERS: Final = ("min_importance", "min_confidence")
+TIMES: Final = ("since", "until", "as_of")
+JSON: Final = ("data", "matching")
+NAMES: Final = tuple(each.name for each in fields(Where))
+
+Pairs = Sequence[tuple[str, str]]
+
+
+def where_in(pairs: Pairs) -> Where:
+    """The conditions that the pairs of a query say; other pairs and empty values are left out.
+
+    Lists repeat their name, links are `relation:id`, days stand for their first moment in UTC, `data` and `matching`
+    are JSON.
+
+    Raises:
+        InvalidInputError: A value cannot be a condition.
+    """
+    given: dict[str, object] = {}
+    many: dict[str, list[object]] = {}
+    for name, text in pairs:
+        if name not in NAMES or not text:
+            continue
+        if name in LISTS or name == "links":
+            many.setdefault(name, []).append(_link(text) if name == "links" else text)
+        else:
+            given[name] = _value(name, text)
+    return check_where(Where.from_dict(given | many))
+
+
+def pairs_of(where: Where) -> list[tuple[str, str]]:
+    """The pairs that say these conditions: what `where_in` reads."""
+    pairs: list[tuple[str, str]] = []
+    default, plain = EVERYTHING.to_dict(), where.to_dict()
+    for name, value in plain.items():
+        if value == default[name]:
+            continue
+        if name == "links":
+            pairs += [(name, f"{each['relation']}:{each['id']}") for each in value]
+        elif name in LISTS:
+            pairs += [(name, str(each)) for each in value]
+        else:
+            pairs.append((name, json.dumps(value, ensure_ascii=False) if name in JSON else str(value)))
+    return pairs
+
+
+def query_of(pairs: Pairs) -> str:
+    """The query of an address, from its question mark on; empty without pairs."""
+    return f"?{urlencode(pairs, errors='replace')}" if pairs else ""
+
+
+def conditions_on(record: MemoryRecord) -> list[tuple[str, str, tuple[str, str]]]:
+    """The fields of a record that are conditions, each with its value and the pair that asks for the same."""
+    found: list[tuple[str, str, tuple[str, str]]] = []
+    for name, key in _ONE_VALUE:
+        value = getattr(record, name)
+        if value is not None:
+            found.append((name, str(value), (key, str(value))))
+    found += [("tag", tag, ("tags_all", tag)) for tag in record.tags]
+    for key, value in record.data.items():
+        if value is None or isinstance(value, str | int | float | bool):
+            found.append((f"data {key}", str(value), ("data", json.dumps({key: value}, ensure_ascii=False))))
+    for name in ("importance", "confidence"):
+        found.append((name, f"{getattr(record, name):.2f} or more", (f"min_{name}", str(getattr(record, name)))))
+    found.append(("since", _day(record.occurred_at), ("since", record.occurred_at.isoformat())))
+    found.append(("what was true then", _day(record.occurred_at), ("as_of", record.occurred_at.isoformat())))
+    return found
+
+
+_ONE_VALUE: Final = (
+    ("kind", "kinds"),
+    ("tier", "tiers"),
+    ("role", "roles"),
+    ("state", "states"),
+    ("author", "author"),
+    ("agent", "agent"),
+    ("session", "session"),
+    ("collection", "under"),
+    ("emotion", "emotion"),
+    ("source_key", "source_keys"),
+)
+
+
+def _value(name: str, text: str) -> object:
+    try:
+        if name in NUMBERS:
+            return float(text)
+        if name in TIMES:
+            moment = datetime.fromisoformat(text)
+            return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).isoformat()
+        return json.loads(text) if name in JSON else text
+    except (ValueError, RecursionError) as error:
+        forms = {**dict.fromkeys(NUMBERS, "a number"), **dict.fromkeys(TIMES, "a day such as 2026-03-02")}
+        raise InvalidInputError(f"{name} must be {forms.get(name, 'JSON')}, not {shown(text)}") from error
+
+
+def _link(text: str) -> Mapping[str, str]:
+    relation, _, id = text.partition(":")  # noqa: A001
+    return {"relation": relation, "id": id}
+
+
+def _day(moment: datetime) -> str:
+    return moment.strftime("%Y-%m-%d")

@@ -1,0 +1,215 @@
+"""The page: what a person sees and does. Every address also works without scripts; htmx only fetches less."""
+
+from __future__ import annotations
+
+import json
+import time
+from base64 import b64encode
+from typing import Annotated, Final
+
+from memory_core.all_owners import Operator
+from memory_core.app.serve.api import known
+from memory_core.app.serve.callers import THE_OPERATOR, Caller, caller_with
+from memory_core.app.serve.conditions import Pairs, query_of, where_in
+from memory_core.app.serve.exporting import exported
+from memory_core.app.serve.record_page import shown
+from memory_core.app.serve.served import path_name, served_by
+from memory_core.app.serve.shapes import chips_of, considered_line, considered_lines, hit_lines, line_of
+from memory_core.app.serve.templates import drawn
+from memory_core.app.serve.visits import Visit, base_of, cookie_name, fields_of_form, gone_to, signed_in, visit
+from memory_core.app.why import NOTHING_IN_COMMON, explained
+from memory_core.errors import InvalidInputError
+from memory_core.models import STATES, ErasureReceipt, Scope
+from memory_core.recall.values import DEFAULT_CHARS
+from memory_core.values.checks import check_count, check_query
+from memory_core.where.value import Where
+
+try:
+    from fastapi import APIRouter, Depends, HTTPException, Query, Request, Response
+    from fastapi.responses import StreamingResponse
+except ImportError as error:
+    raise ImportError("`memory-core serve` needs fastapi: pip install 'memory-core[serve]'") from error
+
+PAGE: Final = 20
+"""Memories on a page."""
+MOST_OWNERS: Final = 500
+MOST_SUGGESTED: Final = 5
+MOST_BLOCK_CHARS: Final = 100_000
+CHARS_OF_A_TOKEN: Final = 4
+"""About; a model counts its own way."""
+
+routes = APIRouter(include_in_schema=False)
+Visited = Annotated[Visit, Depends(visit)]
+Text = Annotated[str, Query()]
+
+
+def sorry(request: Request, status: int, said: str) -> Response:
+    """A page that says why something was not done."""
+    return drawn("_problem.html" if _is_fragment(request) else "problem.html", status, said=said)
+
+
+@routes.get("/")
+async def start(request: Request) -> Response:
+    """The first page: the memories of the caller."""
+    caller, _ = signed_in(request)
+    scope = served_by(request).own(caller).scope
+    return gone_to(base_of(scope.app, scope.user or ""))
+
+
+@routes.get("/sign-in")
+async def sign_in_form(request: Request, key: Text = "", then: Text = "/") -> Response:
+    """Ask for a token; the link that the server printed has it already."""
+    caller = caller_with(served_by(request).tokens, key) if key else None
+    if caller is not None:
+        return _signed_in(request, caller, then)
+    return drawn("sign_in.html", 403 if key else 200, then=then, refused=bool(key))
+
+
+@routes.post("/sign-in")
+async def sign_in(request: Request) -> Response:
+    """Sign in with a token."""
+    fields = await fields_of_form(request)
+    caller = caller_with(served_by(request).tokens, fields.get("token", "").strip())
+    then = fields.get("then", "/")
+    if caller is None:
+        return drawn("sign_in.html", 403, then=then, refused=True)
+    return _signed_in(request, caller, then)
+
+
+def _signed_in(request: Request, caller: Caller, then: str) -> Response:
+    is_path = then.startswith("/") and not then.startswith(("//", "/\\"))
+    answer = gone_to(then if is_path and then.isascii() and then.isprintable() else "/")
+    cookie = served_by(request).signer.cookie(caller, time.time())
+    is_secure = request.url.scheme == "https"
+    answer.set_cookie(cookie_name(request), cookie, httponly=True, samesite="strict", secure=is_secure)
+    return answer
+
+
+@routes.get("/owners")
+async def owners(found: Visited, starting: Text = "") -> Response:
+    """All owners, for the operator."""
+    if found.caller != THE_OPERATOR:
+        raise HTTPException(404, "there is no such page")
+    scopes = [
+        scope
+        for scope in await Operator(found.served.memory).owners()
+        if f"{scope.app}/{scope.user}".startswith(starting) or (scope.user or "").startswith(starting)
+    ]
+    return found.drawn("owners.html", owners=scopes[:MOST_OWNERS], more=len(scopes) > MOST_OWNERS, starting=starting)
+
+
+@routes.get("/o/{app}/{user}")
+async def memories(found: Visited, q: Text = "", cursor: Text = "", done: Text = "") -> Response:
+    """Search, or browse by conditions."""
+    pairs = _pairs(found)
+    where = where_in(pairs)
+    query = check_query(q).strip()
+    values: dict[str, object] = {
+        "q": q,
+        "where": where,
+        "pairs": pairs,
+        "chips": chips_of(where, [("q", q)] if q else []),
+        "done": done,
+        "query": query_of([*([("q", q)] if q else []), *pairs]),
+    }
+    if query:
+        hits = await found.owner.search(query, limit=PAGE, where=where, explain=True)
+        values |= {"lines": hit_lines(hits), "more": None}
+    else:
+        page = await found.owner.list(where=where, limit=PAGE, cursor=cursor or None)
+        more = None if page.cursor is None else query_of([*pairs, ("cursor", page.cursor)])
+        values |= {"lines": [line_of(record) for record in page.records], "more": more}
+    template = "_results.html" if _is_fragment(found.request) else "memories.html"
+    return found.drawn(template, **values)
+
+
+def _pairs(found: Visit) -> Pairs:
+    """The conditions in the address."""
+    names = {name for name in found.request.query_params if name not in {"q", "cursor", "done", "id", "words"}}
+    return [(name, value) for name, value in found.request.query_params.multi_items() if name in names and value]
+
+
+def _is_fragment(request: Request) -> bool:
+    """Whether htmx asks for a part of a page."""
+    return request.headers.get("hx-request") == "true"
+
+
+@routes.get("/o/{app}/{user}/missing")
+async def missing(found: Visited, q: Text = "", words: Text = "") -> Response:
+    """Memories that contain some words, to ask why one of them was not found."""
+    lines = []
+    if words.strip():
+        where = Where(states=STATES)
+        hits = await found.owner.search(words, limit=MOST_SUGGESTED, where=where, mode="substring")
+        hits = hits or await found.owner.search(words, limit=MOST_SUGGESTED, where=where, floor=False)
+        lines = [line_of(hit.record) for hit in hits]
+    template = "_missing.html" if _is_fragment(found.request) else "missing.html"
+    return found.drawn(template, q=q, words=words, lines=lines)
+
+
+@routes.get("/o/{app}/{user}/why")
+async def why(found: Visited, id: Text, q: Text = "") -> Response:  # noqa: A002  (the record's own word)
+    """Why a memory is in the block for a question, or is not."""
+    record = await known(found.owner, id)
+    each = await explained(found.owner, q, id) if q.strip() else None
+    line = line_of(record) if each is None else considered_line(each)
+    return found.drawn("why.html", q=q, line=line, said=line.said or NOTHING_IN_COMMON)
+
+
+@routes.get("/o/{app}/{user}/facets")
+async def facets(found: Visited) -> Response:
+    """What there is to browse by: kinds, tiers, states and collections."""
+    counted = await found.owner.stats()
+    collections = await found.owner.collections()
+    return found.drawn("_facets.html", stats=counted, collections=collections[:MOST_OWNERS], states=STATES)
+
+
+@routes.get("/o/{app}/{user}/block")
+async def block(found: Visited, q: Text = "", max_chars: Text = "") -> Response:
+    """The block that an agent would get for a question, and what was considered for it."""
+    chars = check_count("max_chars", _number(max_chars), 0, MOST_BLOCK_CHARS)
+    recalled = await found.owner.recall(check_query(q), max_chars=chars, explain=True)
+    return found.drawn(
+        "block.html",
+        q=q,
+        max_chars=chars,
+        text=recalled.text,
+        tokens=-(-len(recalled.text) // CHARS_OF_A_TOKEN),
+        lines=considered_lines(recalled.considered),
+    )
+
+
+def _number(text: str) -> int:
+    if not text:
+        return DEFAULT_CHARS
+    if not (text.isascii() and text.isdecimal() and len(text) < 10):
+        raise InvalidInputError(f"max_chars must be a whole number from 0 to {MOST_BLOCK_CHARS}")
+    return int(text)
+
+
+@routes.get("/o/{app}/{user}/stats")
+async def stats(found: Visited) -> Response:
+    """What is counted, and what is pending."""
+    return found.drawn("stats.html", stats=await found.owner.stats())
+
+
+@routes.get("/o/{app}/{user}/export")
+async def export(found: Visited) -> Response:
+    """All memories of the owner as a file."""
+    lines = exported(found.served.memory, found.owner.scope, vectors=False)
+    headers = {"content-disposition": 'attachment; filename="memories.jsonl"'}
+    return StreamingResponse(lines, media_type="application/x-ndjson", headers=headers)
+
+
+@routes.get("/o/{app}/{user}/records/{id}")
+async def record(found: Visited, done: Text = "") -> Response:
+    """Everything about one memory."""
+    each = await known(found.owner, path_name(found.request, "id"))
+    return found.drawn("record.html", shown=await shown(found.owner, each), done=done)
+
+
+def receipt_page(found: Visit, receipt: ErasureReceipt, owner: Scope) -> Response:
+    """The receipt of an erasure, and the same as a file."""
+    said = {"app": owner.app, "user": owner.user, **receipt.to_dict()}
+    text = json.dumps(said, ensure_ascii=False, indent=2)
+    return found.drawn("receipt.html", receipt=receipt, file=b64encode(text.encode()).decode())

@@ -1,0 +1,76 @@
+"""Errors as `application/problem+json` (RFC 9457), with the sentences of the library."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from http import HTTPStatus
+from typing import Any, Final
+
+from memory_core.errors import (
+    ConflictError,
+    DuplicateIdError,
+    EmbeddingError,
+    ForgottenError,
+    InvalidInputError,
+    MemoryCoreError,
+    QuotaExceededError,
+    ReadOnlyError,
+    RecordNotFoundError,
+    StoreUnavailableError,
+    SupersededError,
+    UnsupportedError,
+)
+
+try:
+    from pydantic import BaseModel
+    from starlette.responses import JSONResponse
+except ImportError as error:
+    raise ImportError("`memory-core serve` needs fastapi: pip install 'memory-core[serve]'") from error
+
+_STATUS: Final[Sequence[tuple[type[MemoryCoreError], int]]] = (
+    (InvalidInputError, 422),
+    (RecordNotFoundError, 404),
+    (ForgottenError, 410),
+    (DuplicateIdError, 409),
+    (SupersededError, 409),
+    (ConflictError, 412),
+    (QuotaExceededError, 403),
+    (ReadOnlyError, 403),
+    (UnsupportedError, 501),
+    (StoreUnavailableError, 503),
+    (EmbeddingError, 503),
+)
+MOST_NAMED: Final = 5
+"""Wrong fields of a body that one answer names."""
+
+
+class Problem(BaseModel):
+    """What was wrong, and the way out."""
+
+    type: str
+    """`about:blank`: the title is that of the status."""
+    title: str
+    status: int
+    detail: str
+
+
+def status_of(error: MemoryCoreError) -> int:
+    """The status of an answer that says so."""
+    return next((status for kind, status in _STATUS if isinstance(error, kind)), 500)
+
+
+def problem(status: int, detail: str, headers: Mapping[str, str] | None = None) -> JSONResponse:
+    """The answer with a problem."""
+    said = Problem(type="about:blank", title=HTTPStatus(status).phrase, status=status, detail=_utf8(detail))
+    return JSONResponse(said.model_dump(), status, headers, media_type="application/problem+json")
+
+
+def invalid(errors: Sequence[Any]) -> str:  # what pydantic says, which has no type
+    """What is wrong with a body or a parameter, in one sentence."""
+    named = [f"{'.'.join(map(str, each['loc']))}: {each['msg']}" for each in errors[:MOST_NAMED]]
+    more = len(errors) - len(named)
+    return "; ".join(named) + (f"; and {more} more" if more else "")
+
+
+def _utf8(text: str) -> str:
+    return text.encode(errors="backslashreplace").decode()

@@ -1,0 +1,126 @@
+"""What the templates draw: memories, hits and conditions as plain values."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from memory_core.app.serve.conditions import conditions_on, pairs_of, query_of
+from memory_core.app.showing import REASONS
+from memory_core.models import Hit, MemoryRecord
+from memory_core.recall.values import Considered
+from memory_core.where.value import Where
+
+SHOWN_CHARS: Final = 400
+"""Characters of a memory in a list; its own page shows all of them."""
+COLOURS: Final = 8
+BAR: Final = 100.0
+"""The width of the longest bar, in the unit of its drawing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One part of a score as a piece of a bar."""
+
+    name: str
+    raw: float
+    weighted: float
+    start: float
+    width: float
+    colour: int
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A memory in a list."""
+
+    record: MemoryRecord
+    text: str
+    is_cut: bool
+    rank: int | None = None
+    score: float | None = None
+    parts: Sequence[Part] = ()
+    said: str | None = None
+    """Why it is in a block or not."""
+    reason: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Chip:
+    """A condition, and the query that asks for it, or for everything but it."""
+
+    name: str
+    value: str
+    query: str
+
+
+def line_of(record: MemoryRecord) -> Line:
+    """A memory that was listed."""
+    text, is_cut = _cut(record.text)
+    return Line(record, text, is_cut)
+
+
+def hit_lines(hits: Sequence[Hit]) -> list[Line]:
+    """Hits with their scores, drawn on one scale."""
+    best = max((_drawn(hit) for hit in hits), default=0.0)
+    return [_hit_line(hit, rank, best) for rank, hit in enumerate(hits, 1)]
+
+
+def considered_lines(found: Sequence[Considered]) -> list[Line]:
+    """What a recall considered, each with the reason why it is in the block or not."""
+    best = max((_drawn(each.hit) for each in found), default=0.0)
+    return [considered_line(each, best) for each in found]
+
+
+def considered_line(each: Considered, best: float | None = None) -> Line:
+    """One of them; `best` is the longest bar beside it."""
+    line = _hit_line(each.hit, each.rank, _drawn(each.hit) if best is None else best)
+    return Line(
+        line.record, line.text, line.is_cut, line.rank, line.score, line.parts, REASONS[each.reason], each.reason
+    )
+
+
+def _hit_line(hit: Hit, rank: int, best: float) -> Line:
+    text, is_cut = _cut(hit.record.text if hit.passage is None else hit.passage.text)
+    is_cut = is_cut or len(text) < len(hit.record.text)
+    return Line(hit.record, text, is_cut, rank, hit.score, parts_of(hit, best))
+
+
+def parts_of(hit: Hit, best: float) -> list[Part]:
+    """The parts of a score, the largest first, as pieces of a bar; what lowers a score has no piece."""
+    found: list[Part] = []
+    start = 0.0
+    for name, part in sorted((hit.components or {}).items(), key=lambda item: -item[1].weighted):
+        width = BAR * max(part.weighted, 0.0) / best if best else 0.0
+        found.append(Part(name, part.raw, part.weighted, round(start, 2), round(width, 2), _colour(name)))
+        start += width
+    return found
+
+
+def _drawn(hit: Hit) -> float:
+    return sum(max(part.weighted, 0.0) for part in (hit.components or {}).values())
+
+
+def _colour(name: str) -> int:
+    """The same for the same name on every page."""
+    return zlib.crc32(name.encode()) % COLOURS
+
+
+def _cut(text: str) -> tuple[str, bool]:
+    return (text, False) if len(text) <= SHOWN_CHARS else (text[:SHOWN_CHARS], True)
+
+
+def chips_of(where: Where, others: Sequence[tuple[str, str]]) -> list[Chip]:
+    """The conditions of a read, each with the query without it; `others` are the other pairs of the query."""
+    pairs = pairs_of(where)
+    return [
+        Chip(name.replace("_", " "), value, query_of([*others, *(pair for pair in pairs if pair != (name, value))]))
+        for name, value in pairs
+    ]
+
+
+def conditions_of(record: MemoryRecord) -> list[Chip]:
+    """The fields of a record as links to the memories that have the same."""
+    return [Chip(name.replace("_", " "), value, query_of([pair])) for name, value, pair in conditions_on(record)]

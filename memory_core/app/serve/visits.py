@@ -1,0 +1,155 @@
+"""What every route of the page needs: who visits whose memories, and that a form was sent by the page itself."""
+
+from __future__ import annotations
+
+import hmac
+import time
+from dataclasses import dataclass
+from typing import Annotated, Final
+from urllib.parse import parse_qsl, quote
+
+from memory_core.app.serve.callers import THE_OPERATOR, Caller
+from memory_core.app.serve.served import Served, path_name, served_by
+from memory_core.app.serve.templates import drawn, part
+from memory_core.errors import InvalidInputError
+from memory_core.handle import BoundMemory
+
+try:
+    from fastapi import Depends, HTTPException, Request
+    from fastapi.responses import HTMLResponse, RedirectResponse
+except ImportError as error:
+    raise ImportError("`memory-core serve` needs fastapi: pip install 'memory-core[serve]'") from error
+
+CSRF: Final = "csrf"
+_MOST_FIELDS: Final = 50
+
+
+@dataclass(frozen=True, slots=True)
+class Visit:
+    """Somebody who is signed in, at the memories of an owner."""
+
+    request: Request
+    served: Served
+    caller: Caller
+    owner: BoundMemory
+    cookie: str
+
+    @property
+    def base(self) -> str:
+        """The address of the owner's memories."""
+        return base_of(self.owner.scope.app, self.owner.scope.user or "")
+
+    def drawn(self, template: str, status: int = 200, /, **values: object) -> HTMLResponse:
+        """A page with what all of them have."""
+        return drawn(
+            template,
+            status,
+            app=self.owner.scope.app,
+            user=self.owner.scope.user,
+            base=self.base,
+            csrf=self.served.signer.form_token(self.cookie),
+            writable=self.served.writable,
+            is_operator=self.caller == THE_OPERATOR,
+            **values,
+        )
+
+    def record_address(self, id: str, query: str = "") -> str:  # noqa: A002  (the record's own word)
+        """The address of a record's page."""
+        return f"{self.base}/records/{part(id)}{query}"
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """A visit that sent a form of the page."""
+
+    visit: Visit
+    fields: dict[str, str]
+
+    def text(self, name: str) -> str:
+        """A field that the form must have.
+
+        Raises:
+            InvalidInputError: It has none, or an empty one.
+        """
+        text = self.fields.get(name, "")
+        if not text.strip():
+            raise InvalidInputError(f"{name} must not be empty; go back and fill it in")
+        return text.replace("\r\n", "\n")  # what browsers send for a line's end
+
+    def version(self) -> int:
+        """The version of the record that the form shows.
+
+        Raises:
+            InvalidInputError: It names none.
+        """
+        text = self.fields.get("version", "")
+        if not (text.isascii() and text.isdecimal() and len(text) < 16):
+            raise InvalidInputError("the form names no version; open the page of the memory again")
+        return int(text)
+
+
+def base_of(app: str, user: str) -> str:
+    """The address of an owner's memories."""
+    return f"/o/{part(app)}/{part(user)}"
+
+
+def cookie_name(request: Request) -> str:
+    """The name of the cookie: browsers send cookies to all ports of a host, so it contains the port."""
+    return f"memory_core_{request.url.port or 0}"
+
+
+def signed_in(request: Request) -> tuple[Caller, str]:
+    """The caller who is signed in, and their cookie.
+
+    Raises:
+        HTTPException: Nobody is; a browser is led to the page that asks for a token.
+    """
+    cookie = request.cookies.get(cookie_name(request), "")
+    caller = served_by(request).signer.caller(cookie, time.time())
+    if caller is None:
+        if request.method != "GET":
+            raise HTTPException(401, "you are not signed in; open the page again")
+        raise HTTPException(303, headers={"Location": f"/sign-in?then={quote(request.url.path, safe='')}"})
+    return caller, cookie
+
+
+async def visit(request: Request) -> Visit:
+    """Who visits, and whose memories: those that the path names."""
+    caller, cookie = signed_in(request)
+    served = served_by(request)
+    named = "app" in request.path_params
+    owner = served.named(caller, path_name(request, "app"), path_name(request, "user")) if named else served.own(caller)
+    return Visit(request, served, caller, owner, cookie)
+
+
+async def form(request: Request, found: Annotated[Visit, Depends(visit)]) -> Form:
+    """The form that the visitor sent, if this page made it and memories may be changed.
+
+    Raises:
+        HTTPException: The form is not from this page, or the server only reads.
+    """
+    fields = await fields_of_form(request)
+    expected = found.served.signer.form_token(found.cookie)
+    if not hmac.compare_digest(expected.encode(), fields.get(CSRF, "").encode(errors="replace")):
+        raise HTTPException(403, "this form was not made by this page, or is older than the server; open it again")
+    found.served.insist_on_writable()
+    return Form(found, fields)
+
+
+async def fields_of_form(request: Request) -> dict[str, str]:
+    """The fields of a form, as browsers send them.
+
+    Raises:
+        InvalidInputError: It is not one.
+    """
+    body = await request.body()
+    try:
+        pairs = parse_qsl(body.decode("ascii"), keep_blank_values=True, errors="strict", max_num_fields=_MOST_FIELDS)
+    except ValueError as cause:
+        raise InvalidInputError("the form cannot be read; open the page again") from cause
+    return dict(pairs)
+
+
+def gone_to(address: str) -> RedirectResponse:
+    """Where a browser goes after a form, so that loading the page again sends nothing."""
+    return RedirectResponse(address, 303)

@@ -1,0 +1,90 @@
+"""The command that serves: serve."""
+
+from __future__ import annotations
+
+import secrets
+import signal
+import sys
+from collections.abc import Mapping
+from ipaddress import ip_address
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Final
+
+import typer
+
+from memory_core.app.command import Answer, Invocation
+from memory_core.errors import InvalidInputError
+from memory_core.models import Scope
+
+if TYPE_CHECKING:
+    from memory_core.app.serve.callers import Caller
+
+DEFAULT_PORT: Final = 8765
+INTERRUPTED: Final = 130
+
+
+async def serve(
+    invocation: Invocation,
+    *,
+    host: Annotated[str, typer.Option("--host", help="The address to listen on.")] = "127.0.0.1",
+    port: Annotated[
+        int, typer.Option("--port", "-p", min=0, max=65_535, help="0 for any that is free.")
+    ] = DEFAULT_PORT,
+    write: Annotated[bool, typer.Option("--write", help="Let the page and the API change memories.")] = False,
+    tokens: Annotated[
+        Path | None,
+        typer.Option("--tokens", metavar="FILE", help='Users and their tokens: {"ann": "…"}; "*" is the operator.'),
+    ] = None,
+    allow_host: Annotated[
+        list[str] | None, typer.Option("--allow-host", help="A host name of this server; can be repeated.")
+    ] = None,
+    socket: Annotated[
+        Path | None, typer.Option("--socket", metavar="PATH", help="Also listen on a local socket, for you alone.")
+    ] = None,
+) -> Answer:
+    """Serve a page and an HTTP API. Read-only unless --write is given.
+
+    Without --tokens it listens on this machine only, and the link that it prints lets you in.
+    """
+    from memory_core.app.serve.application import application  # noqa: PLC0415  (takes half a second)
+    from memory_core.app.serve.callers import Signer  # noqa: PLC0415
+    from memory_core.app.serve.served import Served  # noqa: PLC0415
+    from memory_core.app.serve.serving import listening, serve_until_signal  # noqa: PLC0415
+
+    known, key = _callers(host, tokens)
+    memory = await invocation.memory(create=write, read_only=not write)
+    served = Served(
+        memory=memory,
+        owner=Scope(invocation.settings.app, invocation.settings.user),
+        tokens=known,
+        signer=Signer(secrets.token_bytes(32)),
+        hosts=frozenset([*(allow_host or ()), host]),
+        writable=write,
+    )
+    with listening(host, port, socket) as (address, sockets):
+        sys.stderr.write(f"memory-core: http://{address}/{'' if key is None else f'sign-in?key={key}'}\n")
+        sys.stderr.flush()
+        received = await serve_until_signal(application(served), sockets)
+    return Answer(None, None, INTERRUPTED if received == signal.SIGINT else 0)
+
+
+def _callers(host: str, tokens: Path | None) -> tuple[Mapping[bytes, Caller], str | None]:
+    """Who may call; without a file, whoever has the key, which is in the link."""
+    from memory_core.app.serve.callers import OPERATOR, tokens_in, tokens_of  # noqa: PLC0415
+
+    if tokens is not None:
+        return tokens_in(tokens.expanduser()), None
+    if not _is_loopback(host):
+        raise InvalidInputError(f"--host {host} is open to other machines; name its users with --tokens")
+    key = secrets.token_urlsafe(32)
+    return tokens_of({OPERATOR: key}), key
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+COMMANDS: Final = {"serve": serve}

@@ -1,0 +1,37 @@
+"""Why a memory is, or is not, in the block for a question."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from memory_core.handle import BoundMemory
+from memory_core.models import STATES
+from memory_core.recall.values import DEFAULT_CHARS, Considered
+from memory_core.values.limits import MAX_LIMIT
+from memory_core.where.value import Where
+
+NOTHING_IN_COMMON: Final = "it has no word and no meaning in common with the question"
+"""Why a memory that no search finds is not in a block."""
+
+
+async def explained(
+    owner: BoundMemory,
+    query: str,
+    id: str,  # noqa: A002  (the record's own word)
+    *,
+    max_chars: int = DEFAULT_CHARS,
+) -> Considered | None:
+    """What a recall decided about one memory; `None` if it has nothing in common with the question."""
+    considered = (await owner.recall(query, max_chars=max_chars, explain=True)).considered
+    found = next((each for each in considered if each.hit.record.id == id), None)
+    return found or await _beyond(owner, query, id)
+
+
+async def _beyond(owner: BoundMemory, query: str, id: str) -> Considered | None:  # noqa: A002
+    """The place of a memory that ranks too low to be considered."""
+    everything = Where(states=STATES)
+    hits = await owner.search(query, limit=MAX_LIMIT, where=everything, floor=False, explain=True)
+    for rank, hit in enumerate(hits, 1):
+        if hit.record.id == id:
+            return Considered(hit, rank, "filter" if hit.record.state != "active" else "floor")
+    return None

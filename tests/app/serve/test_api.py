@@ -1,0 +1,204 @@
+"""The API on a memory file, in this process."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fastapi.testclient import TestClient
+
+from memory_core import Memory, Scope
+from memory_core.app.serve.application import application
+from memory_core.app.serve.callers import Signer, tokens_of
+from memory_core.app.serve.served import Served
+
+HOST = "http://127.0.0.1:8765"
+TOKENS = {name: f"the-long-token-of-{name}".ljust(24, ".") for name in ("ann", "tom", "*")}
+
+
+def served(memory: Memory, *, writable: bool = True) -> Served:
+    """What a server with tokens serves."""
+    return Served(
+        memory, Scope("default", "operator"), tokens_of(TOKENS), Signer(b"secret"), frozenset(), writable=writable
+    )
+
+
+def as_user(name: str) -> dict[str, str]:
+    return {"Authorization": f"Bearer {TOKENS[name]}"}
+
+
+@contextmanager
+def client_of(path: Path, *, user: str | None = "ann", writable: bool = True) -> Iterator[TestClient]:
+    with Memory(path, embedder=None) as memory:
+        headers = {} if user is None else as_user(user)
+        yield TestClient(application(served(memory, writable=writable)), base_url=HOST, headers=headers)
+
+
+@pytest.fixture
+def ann(tmp_path: Path) -> Iterator[TestClient]:
+    with client_of(tmp_path / "m.db") as client:
+        yield client
+
+
+def added(client: TestClient, text: str, **fields: object) -> dict[str, Any]:
+    answer = client.post("/v1/records", json={"text": text, **fields})
+    assert answer.status_code == 201, answer.text
+    made: dict[str, Any] = answer.json()
+    return made
+
+
+def insist_on_problem(answer: Any, status: int) -> str:
+    """The sentence of an answer that says what is wrong."""
+    assert answer.status_code == status, answer.text
+    assert answer.headers["content-type"] == "application/problem+json"
+    assert answer.json()["status"] == status
+    detail: str = answer.json()["detail"]
+    assert detail
+    return detail
+
+
+def test_what_one_route_stores_all_others_find(ann: TestClient) -> None:
+    made = added(ann, "The spare key is with Mrs Okafor", kind="fact", tags=["house"])
+    (hit,) = ann.post("/v1/search", json={"query": "spare key", "explain": True}).json()["hits"]
+    assert hit["record"] == made
+    assert sum(part["weighted"] for part in hit["components"].values()) == pytest.approx(hit["score"])
+    block = ann.post("/v1/recall", json={"query": "where is the spare key", "explain": True}).json()
+    assert "Mrs Okafor" in block["text"]
+    assert block["considered"][0]["reason"] == "shown"
+    assert ann.get("/v1/records", params={"where": '{"tags_all": ["house"]}'}).json()["records"] == [made]
+    assert ann.get(f"/v1/records/{made['id']}").json() == made
+    assert ann.get("/v1/stats").json()["records"] == 1
+
+
+def test_a_conversation_is_remembered_once(ann: TestClient) -> None:
+    said = {"messages": [{"role": "user", "text": "I drink jasmine tea"}, {"role": "assistant", "text": "Noted"}]}
+    first = ann.post("/v1/remember", json={**said, "session": "monday"}).json()["records"]
+    again = ann.post("/v1/remember", json={**said, "session": "monday"}).json()["records"]
+    assert [each["id"] for each in first] == [each["id"] for each in again]
+    assert len(first) == 2
+
+
+def test_an_idempotency_key_adds_once_even_after_a_restart(tmp_path: Path) -> None:
+    ids = set()
+    for _ in range(2):
+        with client_of(tmp_path / "m.db") as client:
+            for _ in range(2):
+                answer = client.post("/v1/records", json={"text": "tea"}, headers={"Idempotency-Key": "a1"})
+                ids.add(answer.json()["id"])
+            (record,) = client.get("/v1/records").json()["records"]
+            assert record["version"] == 1
+    assert len(ids) == 1
+
+
+def test_a_change_to_what_has_changed_is_refused(ann: TestClient) -> None:
+    made = added(ann, "Ann lives in Oslo")
+    place = f"/v1/records/{made['id']}"
+    tag = ann.get(place).headers["etag"]
+    changed = ann.patch(place, json={"text": "Ann lives in Bergen"}, headers={"If-Match": tag})
+    assert changed.json()["rev"] == 2
+    assert changed.headers["etag"] != tag
+    insist_on_problem(ann.patch(place, json={"text": "Ann lives in Lima"}, headers={"If-Match": tag}), 412)
+    insist_on_problem(ann.delete(place, headers={"If-Match": tag}), 412)
+    insist_on_problem(ann.patch(place, json={"text": "x"}, headers={"If-Match": "no version"}), 412)
+    texts = [each["text"] for each in ann.get(f"{place}/history").json()]
+    assert texts == ["Ann lives in Oslo", "Ann lives in Bergen"]
+    assert ann.delete(place, headers={"If-Match": changed.headers["etag"]}).status_code == 204
+    insist_on_problem(ann.get(place), 404)
+
+
+def test_superseding_archives_the_old_record(ann: TestClient) -> None:
+    old = added(ann, "Ann lives in Oslo")
+    new = ann.post(f"/v1/records/{old['id']}/supersede", json={"text": "Ann lives in Rome"})
+    assert new.status_code == 201
+    assert ann.get(f"/v1/records/{old['id']}").json()["state"] == "archived"
+    again = ann.post(f"/v1/records/{old['id']}/supersede", json={"text": "Ann lives in Lima"})
+    assert "superseded already" in insist_on_problem(again, 409)
+
+
+def test_pages_lead_through_all_records(ann: TestClient) -> None:
+    for number in range(7):
+        added(ann, f"note {number}")
+    texts, cursor = [], None
+    while True:
+        page = ann.get("/v1/records", params={"limit": 3, **({"cursor": cursor} if cursor else {})}).json()
+        texts += [record["text"] for record in page["records"]]
+        if (cursor := page["cursor"]) is None:
+            break
+    assert texts == [f"note {number}" for number in reversed(range(7))]
+
+
+@pytest.mark.parametrize("name", ["a/b", "ann@localhost/phone", "100%", "..%2F", "雪 ?#", "a%2Fb"])
+def test_ids_and_owners_may_contain_anything(tmp_path: Path, name: str) -> None:
+    from urllib.parse import quote
+
+    with client_of(tmp_path / "m.db", user="*") as operator:
+        base = f"/v1/owners/{quote(name, safe='')}/{quote(name, safe='')}"
+        made = operator.post(f"{base}/records", json={"text": "tea", "id": name})
+        assert made.status_code == 201, made.text
+        assert (made.json()["app"], made.json()["user"], made.json()["id"]) == (name, name, name)
+        assert operator.get(f"{base}/records/{quote(name, safe='')}").json() == made.json()
+        assert operator.get("/v1/owners").json()["owners"][0]["user"] == name
+
+
+def test_an_export_is_what_the_command_imports(ann: TestClient, tmp_path: Path) -> None:
+    from memory_core.transfer.jsonl import import_jsonl
+
+    for number in range(600):
+        added(ann, f"note {number}")
+    lines = ann.get("/v1/export").content.splitlines(keepends=True)
+    assert json.loads(lines[-1])["end"]["records"] == 600
+
+    async def imported() -> int:
+        async with Memory(tmp_path / "copy.db", embedder=None) as copy:
+            return (await import_jsonl(copy, lines)).written
+
+    assert asyncio.run(imported()) == 600
+
+
+def test_erasing_returns_a_receipt(ann: TestClient) -> None:
+    added(ann, "The spare key is with Mrs Okafor")
+    receipt = ann.post("/v1/erase").json()
+    assert (receipt["records"], receipt["files_clean"]) == (1, True)
+    assert ann.get("/v1/records").json()["records"] == []
+
+
+def test_what_cannot_be_used_is_said_in_one_sentence(ann: TestClient) -> None:
+    assert "text" in insist_on_problem(ann.post("/v1/records", json={"text": " "}), 422)
+    assert "colour" in insist_on_problem(ann.post("/v1/records", json={"text": "tea", "colour": "red"}), 422)
+    insist_on_problem(ann.post("/v1/records", content=b"{", headers={"content-type": "application/json"}), 422)
+    insist_on_problem(ann.get("/v1/records", params={"where": "[]"}), 422)
+    insist_on_problem(ann.get("/v1/records", params={"limit": 0}), 422)
+    insist_on_problem(ann.get("/v1/records", params={"cursor": "nonsense"}), 422)
+    insist_on_problem(ann.post("/v1/search", json={"query": "x" * 10_001}), 422)
+    insist_on_problem(ann.get("/v1/records/unknown"), 404)
+    insist_on_problem(ann.get("/v1/nothing"), 404)
+    insist_on_problem(ann.post("/v1/health"), 405)
+    insist_on_problem(ann.post("/v1/records", content=b"x" * 16_000_001), 413)
+
+
+def test_a_server_that_only_reads_refuses_every_change(tmp_path: Path) -> None:
+    with client_of(tmp_path / "m.db") as client:
+        made = added(client, "tea")
+    with client_of(tmp_path / "m.db", writable=False) as client:
+        place = f"/v1/records/{made['id']}"
+        changes = [("POST", "/v1/remember"), ("POST", "/v1/records"), ("PATCH", place), ("DELETE", place)]
+        changes += [("POST", f"{place}/supersede"), ("POST", "/v1/erase")]
+        for method, path in changes:
+            body: dict[str, Any] = {"messages": []} if path.endswith("remember") else {"text": "coffee"}
+            said = insist_on_problem(client.request(method, path, json=body), 403)
+            assert "--write" in said, path
+        assert client.get("/v1/records").json()["records"] == [made]
+
+
+def test_the_api_describes_itself(ann: TestClient) -> None:
+    schema = ann.get("/v1/openapi.json").json()
+    assert schema["paths"]["/v1/recall"]["post"]["summary"] == "Recall"
+    for operations in schema["paths"].values():
+        for operation in operations.values():
+            assert operation["description"]
+            assert "HTTPValidationError" not in json.dumps(operation)
