@@ -29,7 +29,7 @@ from memory_core.app.serve.served import bearer, path_name, served_by
 from memory_core.errors import InvalidInputError, RecordNotFoundError
 from memory_core.handle import BoundMemory
 from memory_core.models import Draft, ErasureReceipt, MemoryRecord, Order, Page, Patch, Stats, Version
-from memory_core.recall.values import Considered
+from memory_core.recall.values import Considered, RecallOptions
 from memory_core.values.checks import check_key, shown
 from memory_core.where.value import EVERYTHING, Where
 
@@ -106,7 +106,9 @@ async def remember(given: Conversation, owner: Writable) -> Remembered:
 async def recall(given: Question, owner: Owner) -> Block:
     """The block of memories that an agent gets for a question."""
     found = await owner.recall(
-        given.query, max_chars=given.max_chars, limit=given.limit, where=given.where, explain=given.explain
+        given.query,
+        RecallOptions(max_chars=given.max_chars, limit=given.limit, where=given.where),
+        explain=given.explain,
     )
     return Block(found.text, list(found.records), [_explained(each) for each in found.considered])
 
