@@ -229,7 +229,11 @@ async def stats(owner: Owner) -> Stats:
     return await owner.stats()
 
 
-@records.get("/export", response_class=StreamingResponse)
+@records.get(
+    "/export",
+    response_class=StreamingResponse,
+    responses={200: {"content": {"application/x-ndjson": {"schema": {"type": "string"}}}}},
+)
 async def export(
     owner: Owner, request: Request, *, vectors: Annotated[bool, Query(description="Include vectors.")] = False
 ) -> StreamingResponse:

@@ -81,7 +81,7 @@ def test_search_as_you_type_draws_the_parts_of_each_score(at: Page) -> None:
     at.until("document.querySelector('#results .memories .score rect') !== null")
     at.until("document.querySelector('#results .memories .text a').innerText.includes('Okafor')")
     assert "q=where+is+the+spare+key" in at.evaluate("location.search").replace("%20", "+")
-    widths = "[...document.querySelector('#results .memories li').querySelectorAll('.score svg:not(.swatch) rect')]"
+    widths = "[...document.querySelector('#results .memories li').querySelectorAll('.score rect')]"
     total = at.evaluate(f"{widths}.reduce((sum, each) => sum + Number(each.getAttribute('width')), 0)")
     assert total == pytest.approx(100, abs=1)
     at.click("#results .memories .score summary")
@@ -110,7 +110,8 @@ def test_conditions_are_links(at: Page, server: Running, ids: dict[str, str]) ->
         assert found(at) == ["The spare key is with Mrs Okafor"]
     at.follow("#results .chips a")  # without the condition
     assert len(found(at)) > 3
-    at.until("document.querySelector('aside .facets a') !== null")  # they come after the memories
+    at.click("aside summary")
+    at.until("document.querySelector('aside .facets a') !== null")
     at.follow("aside .facets a[href$='kinds=message']")
     assert len(found(at)) == 4
 
