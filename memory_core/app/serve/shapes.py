@@ -94,7 +94,8 @@ def parts_of(hit: Hit, best: float) -> list[Part]:
     start = 0.0
     for name, part in sorted((hit.components or {}).items(), key=lambda item: -item[1].weighted):
         width = BAR * max(part.weighted, 0.0) / best if best else 0.0
-        found.append(Part(name, f"{part.raw:.3f}", f"{part.weighted:.3f}", round(start, 2), round(width, 2), _colour(name)))
+        piece = round(start, 2), round(width, 2), _colour(name)
+        found.append(Part(name, f"{part.raw:.3f}", f"{part.weighted:.3f}", *piece))
         start += width
     return found
 

@@ -128,6 +128,6 @@ def insist_on_description(operation: dict[str, Any], answer: Any) -> None:
         return
     kind = answer.headers["content-type"].partition(";")[0]
     assert kind in content
-    if kind.endswith("json"):
+    if kind in {"application/json", "application/problem+json"}:
         wanted = {**content[kind]["schema"], "components": SCHEMA["components"]}
         jsonschema.Draft202012Validator(wanted).validate(answer.json())
