@@ -66,6 +66,7 @@ from memory_core.models import (
     Stats,
     Version,
 )
+from memory_core.profile import Profile
 from memory_core.protocols import ChatMessage, ChatModel, Embedder, Store, Summarizer
 from memory_core.recall.values import Considered, Recalled, RecallOptions
 from memory_core.records.draft_to_record import check_draft
@@ -164,6 +165,7 @@ __all__ = [
     "Page",
     "Passage",
     "Patch",
+    "Profile",
     "Progress",
     "ProgressCallback",
     "Quota",

@@ -17,6 +17,7 @@ from memory_core.concurrency.loop import core_loop, on_core
 from memory_core.errors import reason_for_log
 from memory_core.handle import owned_by, scrubbed, settled
 from memory_core.models import Mode, Order
+from memory_core.profile import PINNED, PINNED_BY_MODEL, with_profile
 from memory_core.protocols import AgentMemory
 from memory_core.recall.block import remembered_block
 from memory_core.recall.quoting import cut_query
@@ -28,6 +29,7 @@ from memory_core.tools.arguments import Arguments
 from memory_core.tools.memory_tools import (
     FORGET_MEMORY,
     LIST_MEMORIES,
+    MEMORY_PIN,
     REMEMBER_INTERACTION_INFO,
     SEARCH_MEMORIES,
     STORE_MEMORY,
@@ -75,6 +77,9 @@ __all__ = [
     "LIST_MEMORIES",
     "MAX_DATA_BYTES",
     "MAX_TEXT_CHARS",
+    "MEMORY_PIN",
+    "PINNED",
+    "PINNED_BY_MODEL",
     "PRIVATE",
     "REMEMBER_INTERACTION_INFO",
     "SEARCH_MEMORIES",
@@ -131,6 +136,7 @@ __all__ = [
     "time_of",
     "turn_drafts",
     "with_context",
+    "with_profile",
     "without_context",
     "word",
 ]

@@ -35,6 +35,7 @@ from memory_core.models import (
     Version,
 )
 from memory_core.operation import OPERATIONS, operation
+from memory_core.profile import DEFAULT_PROFILE_CHARS, Profile, read_profile
 from memory_core.protocols import Home, ListRequest, SearchRequest, Store
 from memory_core.recall import recalling
 from memory_core.records.draft_to_record import (
@@ -492,6 +493,22 @@ class BoundMemory:
         return await self._run(optional.stats)
 
     @operation
+    async def profile(self, *, max_chars: int = DEFAULT_PROFILE_CHARS, owner: str | None = None) -> Profile:
+        """What holds whatever is asked, as a block for every prompt: the pinned memories of all sessions, the most
+        important ones that fit.
+
+        A person pins by the tag `pinned`, a model by the tool `memory_pin` or as the manager of the memory. Of what a
+        model pinned, only what the owner said is shown.
+
+        Args:
+            max_chars: Budget of the block in characters.
+            owner: The name under which the owner speaks, if it is not the user that the handle is bound to.
+        """
+        whole = BoundMemory(self._memory, replace(self._owned(), session=None))
+        user = self._scope.user if owner is None else check_key("owner", owner)
+        return await read_profile(whole, owner=user, max_chars=max_chars, now=self._memory.clock())
+
+    @operation
     async def list(
         self,
         *,
@@ -650,4 +667,5 @@ class SyncMemory:
     sweep = _blocking(BoundMemory.sweep)
     erase = _blocking(BoundMemory.erase)
     stats = _blocking(BoundMemory.stats)
+    profile = _blocking(BoundMemory.profile)
     list = _blocking(BoundMemory.list)

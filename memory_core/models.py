@@ -305,6 +305,14 @@ class ErasureReceipt(Value):
     files_clean: bool
     """No bytes remain in freed pages and logs; `False` while a reader needs an older state: then erase again later."""
 
+    @property
+    def out_of_reach(self) -> str:
+        """Where copies may remain that no erasure of a file reaches: one sentence."""
+        return (
+            "backups, snapshots of a copy-on-write file system, the spare cells of an SSD, and blocks of the disk that "
+            "a file gave back earlier can still hold copies"
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class Fingerprint(Value):

@@ -32,6 +32,7 @@ from memory_core.models import (
     Scope,
     Version,
 )
+from memory_core.profile import DEFAULT_PROFILE_CHARS, Profile
 from memory_core.protocols import Home, SearchingTogether, SearchRequest
 from memory_core.recall import recalling
 from memory_core.retrieval.hits import Hits, turns_for_facts
@@ -230,6 +231,10 @@ class SharedMemory:
         if found is None:
             raise RecordNotFoundError(f"there is no memory {id!r}")
         return await found[0].history(id)
+
+    async def profile(self, *, max_chars: int = DEFAULT_PROFILE_CHARS, owner: str | None = None) -> Profile:
+        """What holds whatever is asked, from the owner's own memory: see `BoundMemory.profile`."""
+        return await self._own.profile(max_chars=max_chars, owner=owner)
 
     async def count(self) -> int:
         """The number of records in all spaces."""

@@ -25,7 +25,7 @@ from typing import Any, Final, Protocol
 
 from slixmpp import JID
 
-from memory_core import BoundMemory, MemoryCoreError, MemoryRecord, RecallOptions, SharedMemory, Where
+from memory_core import MemoryCoreError, MemoryRecord, RecallOptions
 from memory_core.adapting import (
     FORGET_MEMORY,
     LIST_MEMORIES,
@@ -37,7 +37,6 @@ from memory_core.adapting import (
     Arguments,
     Tool,
     ToolContext,
-    ToolResult,
     reason_for_log,
     remembered_block,
 )
@@ -202,7 +201,7 @@ class MemoryTool(LLMTool):
             return await notes.aadd_information(turn.session, Arguments(arguments).text("information"))
         memory = await home.reached(home.base, turn.peer)
         context = ToolContext(memory=memory, agent=turn.agent, session=turn.session, author=turn.peer)
-        return await _counted(memory, await self._tool(context, arguments))
+        return (await self._tool(context, arguments)).text
 
 
 async def _offered(agent: Remembering, tools: list[LLMTool] | None, turn: Turn) -> list[LLMTool] | None:
@@ -215,16 +214,6 @@ async def _offered(agent: Remembering, tools: list[LLMTool] | None, turn: Turn) 
     except MemoryCoreError:  # the tool itself will tell the model
         return tools
     return [tool.offered_for(memory) if isinstance(tool, MemoryTool) else tool for tool in tools]
-
-
-async def _counted(memory: AgentMemory, result: ToolResult) -> str:
-    """The text of a result, once the reads of own memories are counted; a custom backend counts in its own way."""
-    shown = result.data.get("memories")
-    ids = [str(each["id"]) for each in shown if isinstance(each, Mapping)] if isinstance(shown, list) else []
-    own = memory.own if isinstance(memory, SharedMemory) else memory
-    if ids and isinstance(own, BoundMemory):
-        await own.list(where=Where(ids=ids), limit=len(ids), touch=True)
-    return result.text
 
 
 class RecallingProvider(BaseLLMProvider):

@@ -41,13 +41,15 @@ async def doctor(
 ) -> Answer:
     """Find what is wrong with a memory, and repair it.
 
-    Permissions, disk space, a foreign or newer file, damage, stale indexes, pending vectors, another model.
+    Permissions, disk space, unfinished copies, a foreign or newer file, damage, stale indexes, pending vectors,
+    another model.
     Exit code 1: something is wrong, and still is.
     """
     insist_on_existing(invocation.settings.file)
     found: list[Problem] = []
     if not is_server(invocation.settings.file):
-        found += [*_permissions(invocation.path, repair=repair), *_space(invocation.path)]
+        path = invocation.path
+        found += [*_permissions(path, repair=repair), *_space(path), *_copies(path, repair=repair)]
     try:
         found += await _inside(invocation, repair=repair)
     except MemoryCoreError as error:
@@ -74,6 +76,20 @@ def _space(path: Path) -> Iterator[Problem]:
         yield Problem(f"the disk has {free >> 20} MiB left, so writes may fail soon; make room")
     elif free < size:
         yield Problem(f"the disk has {free >> 20} MiB left, too little for a backup of {size >> 20} MiB; make room")
+
+
+def _copies(path: Path, *, repair: bool) -> Iterator[Problem]:
+    """What backups and restores left that were killed."""
+    from memory_core.storage.sqlite.unfinished_copies import abandoned, remove_abandoned  # noqa: PLC0415  (for files only)
+
+    folder = path.resolve().parent
+    left = abandoned(folder)
+    if repair and left:
+        remove_abandoned(folder)
+    for each in left:
+        yield Problem(
+            f"a backup or restore was killed and left {str(each)!r}; the next one removes it", repaired=repair
+        )
 
 
 async def _inside(invocation: Invocation, *, repair: bool) -> list[Problem]:

@@ -124,7 +124,7 @@ async def forget(
 
 
 async def erase(invocation: Invocation, *, yes: Yes = False, dry_run: DryRun = False) -> Answer:
-    """Delete everything of the owner, to the last byte in the files."""
+    """Delete everything of the owner, and overwrite it in the files of the memory."""
     owner = await invocation.owner()
     count, name = (await owner.stats()).records, f"{owner.scope.app}/{owner.scope.user}"
     if dry_run:
@@ -135,6 +135,7 @@ async def erase(invocation: Invocation, *, yes: Yes = False, dry_run: DryRun = F
     view = Text(f"{receipt.records} memories of {showing.line(name)} erased")
     if not receipt.files_clean:
         view.append("; a reader still needs an older state of the file: erase again later")
+    view.append(f"\n{receipt.out_of_reach}")
     return Answer({**receipt.to_dict(), "dry_run": False}, view, 0 if receipt.files_clean else 1)
 
 

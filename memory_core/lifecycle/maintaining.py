@@ -14,7 +14,7 @@ from memory_core.lifecycle.deriving import KNOWN_KINDS, Helpers, derived, of_per
 from memory_core.lifecycle.manager import Manager
 from memory_core.lifecycle.planning import plan
 from memory_core.lifecycle.proposals import Reflector
-from memory_core.lifecycle.values import DEFAULT_POLICY, MaintainPolicy, Maintenance, Step, Usage
+from memory_core.lifecycle.values import DEFAULT_POLICY, MaintainPolicy, Maintenance, Step, Usage, insist_on_kinds
 from memory_core.models import STATES, MemoryRecord, Scope
 from memory_core.protocols import ChatModel, Summarizer
 from memory_core.records.draft_to_record import complete, patched
@@ -60,7 +60,19 @@ async def maintain(
             which this owner has no record.
         Exception: Whatever the model, after its last attempt, or a reflector raises, except `UnreadableAnswerError`.
     """
+    insist_on_kinds(policy, (await whole_owner(handle).stats()).by_kind)
     helpers = Helpers(manager=_managing(model), summarizer=summarizer, reflector=reflector)
+    return await _maintained(handle, policy, helpers, dry_run=dry_run, progress=progress)
+
+
+async def _maintained(
+    handle: BoundMemory,
+    policy: MaintainPolicy,
+    helpers: Helpers,
+    *,
+    dry_run: bool,
+    progress: ProgressCallback | None = None,
+) -> Maintenance:
     now = handle.memory.clock()
     known = await every_record(whole_owner(handle), Where(kinds=KNOWN_KINDS, states=STATES))
     first, expected = await _derived(handle, policy, helpers, known, now, dry_run=dry_run)
@@ -138,17 +150,17 @@ async def maintain_all(
     reflector: Reflector | None = None,
     dry_run: bool = False,
 ) -> Mapping[Scope, Maintenance]:
-    """`maintain` for every owner in turn; returns the result for each owner."""
-    done: dict[Scope, Maintenance] = {}
-    for owner in await operator.owners():
-        done[owner] = await maintain(
-            operator.handle(owner),
-            policy,
-            model=model,
-            summarizer=summarizer,
-            reflector=reflector,
-            dry_run=dry_run,
-        )
+    """`maintain` for every owner in turn; returns the result for each owner.
+
+    Raises:
+        InvalidInputError: As for `maintain`; a kind is known if one of the owners has a record of it.
+    """
+    owners = {owner: operator.handle(owner) for owner in await operator.owners()}
+    insist_on_kinds(policy, {kind for handle in owners.values() for kind in (await handle.stats()).by_kind})
+    manager, done = _managing(model), dict[Scope, Maintenance]()
+    for owner, handle in owners.items():
+        helpers = Helpers(manager=manager, summarizer=summarizer, reflector=reflector)
+        done[owner] = await _maintained(handle, policy, helpers, dry_run=dry_run)
     return done
 
 

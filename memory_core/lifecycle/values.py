@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, fields
 from datetime import timedelta
+from difflib import get_close_matches
 from typing import Final, Literal, TypeGuard, cast, get_args
 
 from memory_core.errors import InvalidInputError
 from memory_core.models import Draft, Patch
+from memory_core.records.draft_to_record import TIER_OF_KIND
 from memory_core.values.checks import check_one_of, shown
 from memory_core.values.value import Value
 from memory_core.where.value import Where
@@ -20,6 +22,8 @@ REFLECTION: Final = "reflection"
 CORRECTS: Final = "corrects"
 """The key of a derived fact's data with the id of the fact that it corrects."""
 DAY: Final = timedelta(days=1)
+KINDS: Final = (*TIER_OF_KIND, "pattern", "event", "insight")
+"""The kinds of the records that this library writes."""
 
 Reason = Literal[
     "extracted",
@@ -63,7 +67,7 @@ class MaintainPolicy(Value):
     when the later one begins. What one speaker says about another's fact is only ever proposed."""
     half_lives: Mapping[str, float] = field(default_factory=dict[str, float])
     """For each kind, the days after which an unread record has half its strength; other kinds do not fade. A record
-    whose strength is below `FADED` is archived."""
+    whose strength is below `FADED` is archived. `maintain` refuses a kind of which there is no record."""
     lifetimes: Mapping[str, float] = field(default_factory=dict[str, float])
     """For each kind, the days after which a record is archived, read or not."""
     compact_after: float | None = None
@@ -102,6 +106,26 @@ def _check_days(name: str, times: object) -> None:
     for kind, days in cast("Mapping[object, object]", times).items():
         if not (_is_number(days) and 0 < days < float("inf")):
             raise InvalidInputError(f"{name} of {shown(kind)} must be a number of days above 0, not {shown(days)}")
+
+
+def insist_on_kinds(policy: MaintainPolicy, kinds: Collection[str]) -> None:
+    """Refuse times for a kind that there is not: most likely another one is meant, which would never end.
+
+    Args:
+        policy: What is wanted.
+        kinds: Of the stored records; without any, every kind may be right.
+
+    Raises:
+        InvalidInputError: A kind of `half_lives` or `lifetimes` is neither stored nor one of the kinds of this library.
+    """
+    known = {*kinds, *KINDS}
+    for name in ("half_lives", "lifetimes"):
+        for kind in getattr(policy, name):
+            if kinds and kind not in known:
+                near = get_close_matches(kind, known, 1) or sorted(kinds)[:9]
+                raise InvalidInputError(
+                    f"{name} names the kind {shown(kind)}, of which there is no record; did you mean {', '.join(near)}?"
+                )
 
 
 def _check_periods(periods: object) -> None:

@@ -12,6 +12,7 @@ from memory_core.models import STATES, Hit, MemoryRecord, Mode, Relation, Role
 from memory_core.protocols import Home, Searching
 from memory_core.recall.block import longest_text
 from memory_core.recall.quoting import cut_query
+from memory_core.recall.reads import count_reads, read_in_block
 from memory_core.recall.values import DEFAULT_CHARS, Considered, Reason, Recalled, RecallOptions, shows_nothing_yet
 from memory_core.values.checks import check_text
 from memory_core.values.times import until_after, utc_now
@@ -105,7 +106,9 @@ async def recall(  # noqa: PLR0913  (one optional keyword per option)
     return await recall_with(handle, query, options, explain=explain)
 
 
-async def recall_with(handle: Searching, query: str, options: RecallOptions, *, explain: bool = False) -> Recalled:
+async def recall_with(
+    handle: Searching, query: str, options: RecallOptions, *, explain: bool = False, counts_reads: bool = True
+) -> Recalled:
     """`recall` with its options as one value, for adapters and tools."""
     from memory_core.recall.packing import pack  # noqa: PLC0415  (analysis takes 20 ms)
 
@@ -123,7 +126,10 @@ async def recall_with(handle: Searching, query: str, options: RecallOptions, *, 
     considered = (
         await _considered(handle, wanted, options, hits, selection.left_out | packed.outcomes) if explain else ()
     )
-    return Recalled(packed.text, tuple(each.hit for each in packed.shown), packed.records, considered)
+    shown = tuple(each.hit for each in packed.shown)
+    if counts_reads:
+        await count_reads(handle, read_in_block(hits, shown))
+    return Recalled(packed.text, shown, packed.records, considered)
 
 
 async def _selected(

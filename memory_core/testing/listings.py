@@ -210,6 +210,10 @@ class ListingContract(Contract):
         assert (after.access_count, after.accessed_at, after.updated_at) == (1, clock.now, two.updated_at)
         assert run_sync(ann.get, one.id) == one
 
+    def test_the_profile_has_what_is_pinned(self, ann: BoundMemory) -> None:
+        add(ann, "one", Draft("two", tags=("pinned",)), Draft("three", tags=("pinned-by-model",), author="Tom"))
+        assert texts(run_sync(ann.profile).records) == ["two"]
+
     @pytest.mark.parametrize("order", ["newest", "oldest", "importance", "accessed"])
     def test_pages_contain_everything_once_despite_concurrent_writes(self, ann: BoundMemory, order: Any) -> None:
         moments = [DAY + timedelta(days=n % 7) for n in range(50)]  # many ties

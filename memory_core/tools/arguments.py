@@ -54,6 +54,16 @@ class Arguments:
         number = _number(self._given.get(name))
         return default if number is None else int(min(max(number, 1), MAX_RESULTS))
 
+    def flag(self, name: str, *, default: bool) -> bool:
+        """A boolean, also as text; `default` when missing, null or blank."""
+        value = self._given.get(name)
+        if value is None or isinstance(value, bool):
+            return default if value is None else value
+        said = str(value).strip().lower()
+        if said not in ("true", "false", ""):
+            raise ToolInputError(f"{name!r} must be true or false, not {shown(value)}")
+        return said == "true" if said else default
+
     def number(self, name: str, *, above: float) -> float | None:
         """A number greater than `above`, or `None` when missing, null or blank."""
         value = self._given.get(name)

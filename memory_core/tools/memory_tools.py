@@ -13,12 +13,15 @@ from typing import Final, Literal, cast
 
 from memory_core.errors import MemoryCoreError, UnsupportedError
 from memory_core.models import Draft, Json, MemoryRecord, Patch
+from memory_core.profile import PINNED, PINNED_BY_MODEL, speaks_for
 from memory_core.protocols import AgentMemory, Clock
 from memory_core.recall.quoting import cut_query, excerpt, quoted
+from memory_core.recall.reads import count_reads
 from memory_core.recall.recalling import recall_with
 from memory_core.recall.values import RecallOptions
 from memory_core.spaces import PRIVATE, SharedMemory
 from memory_core.tools.arguments import Arguments, ToolInputError
+from memory_core.values.checks import shown
 from memory_core.values.times import utc_now
 from memory_core.where.value import Where
 
@@ -146,9 +149,11 @@ async def _search(context: ToolContext, given: Arguments) -> ToolResult:
         neighbors=False,
         floor=context.floor,
     )
-    recalled = await recall_with(context.memory, query, options)  # without repetitions, unlike a search
+    # without repetitions, unlike a search
+    recalled = await recall_with(context.memory, query, options, counts_reads=False)
     records = [hit.record for hit in recalled.hits]
     if records:
+        await count_reads(context.memory, records)
         return _listing(context.memory, records, f"Found {len(records)} memories for {_quoted(query)}")
     return _nearest(context.memory, query, await _nearest_records(context.memory, query, options))
 
@@ -158,7 +163,7 @@ async def _nearest_records(memory: AgentMemory, query: str, options: RecallOptio
     if not options.floor:
         return []
     limit = min(options.limit or NEAREST, NEAREST)
-    recalled = await recall_with(memory, query, replace(options, floor=False, limit=limit))
+    recalled = await recall_with(memory, query, replace(options, floor=False, limit=limit), counts_reads=False)
     return [hit.record for hit in recalled.hits if hit.similarity is not None]
 
 
@@ -176,6 +181,7 @@ async def _list(context: ToolContext, given: Arguments) -> ToolResult:
         category = given.choice("category", CATEGORIES)
         nothing = "No memories stored yet." if category is None else f"No memories in the category {category}."
         return ToolResult("ok", nothing, {"memories": []})
+    await count_reads(context.memory, page.records)
     return _listing(context.memory, page.records, f"{len(page.records)} memories, newest first")
 
 
@@ -194,6 +200,25 @@ async def _stored_context(memory: AgentMemory, memory_id: str) -> str | None:
         return None
     reason = page.records[0].data.get("context") if page.records else None
     return reason if isinstance(reason, str) else None
+
+
+async def _pin(context: ToolContext, given: Arguments) -> ToolResult:
+    memory_id, pinned = given.text("memory_id"), given.flag("pinned", default=True)
+    page = await context.memory.list(where=Where(ids=(memory_id,)), limit=1)
+    record = next(iter(page.records), None)
+    if record is None:
+        raise ToolInputError(f"there is no memory {shown(memory_id)}")
+    if pinned and not speaks_for(record, context.author):
+        raise ToolInputError(
+            f"{shown(memory_id)} is what somebody else said, which only a person can pin; store what the user "
+            "wants, and pin that"
+        )
+    if not pinned and PINNED in record.tags:
+        raise ToolInputError(f"a person pinned {shown(memory_id)}; only a person can change that")
+    tags = tuple(tag for tag in record.tags if tag != PINNED_BY_MODEL)
+    await context.memory.update(memory_id, Patch(tags=(*tags, PINNED_BY_MODEL) if pinned else tags))
+    said = "It is in every prompt from now on" if pinned else "It is no longer in every prompt"
+    return ToolResult("ok", f"{said}: {_quoted(record.text)}", {"id": record.id})
 
 
 async def _forget(context: ToolContext, given: Arguments) -> ToolResult:
@@ -221,8 +246,8 @@ def _listing(memory: AgentMemory, records: Sequence[MemoryRecord], heading: str)
     spaces = [memory.label_of(record) if isinstance(memory, SharedMemory) else None for record in records]
     numbered = enumerate(zip(records, spaces, strict=True), 1)
     lines = [f"{number}. {_entry(record, space)}" for number, (record, space) in numbered]
-    shown = [_as_json(record, space) for record, space in zip(records, spaces, strict=True)]
-    return ToolResult("ok", "\n".join([heading + ":", *lines]), {"memories": shown})
+    listed = [_as_json(record, space) for record, space in zip(records, spaces, strict=True)]
+    return ToolResult("ok", "\n".join([heading + ":", *lines]), {"memories": listed})
 
 
 def _entry(record: MemoryRecord, space: str | None) -> str:
@@ -329,4 +354,14 @@ FORGET_MEMORY: Final = Tool(
     "Delete a stored memory for good",
     _schema(["memory_id"], memory_id=_string("ID of the memory, as a search shows it")),
     _forget,
+)
+MEMORY_PIN: Final = Tool(
+    "memory_pin",
+    "Keep a stored memory in every prompt: a name, or a wish of the user that holds whatever is asked",
+    _schema(
+        ["memory_id"],
+        memory_id=_string("ID of the memory, as storing or searching shows it"),
+        pinned={"type": "boolean", "description": "False to pin it no longer (default: true)"},
+    ),
+    _pin,
 )

@@ -12,6 +12,7 @@ from typing import NamedTuple
 import pytest
 
 from memory_core import Draft, Memory, run_sync
+from memory_core.storage.sqlite.unfinished_copies import SUFFIX
 from tests.app.conftest import Run
 
 Break = Callable[[Path], object]
@@ -36,8 +37,16 @@ def file(tmp_path: Path) -> Path:
     return path
 
 
+def leave_a_copy(path: Path) -> None:
+    """As a killed backup does."""
+    left = path.with_name(f".monday.db.x1y2{SUFFIX}")
+    left.mkdir()
+    (left / "monday.db").write_bytes(b"half of a memory")
+
+
 REPAIRABLE: dict[str, tuple[Break, str]] = {
     "permissions": (lambda path: path.chmod(0o644), "other users can open"),
+    "an unfinished copy": (leave_a_copy, "a backup or restore was killed"),
     "a vector of other bytes": (sql("UPDATE chunk SET vector = zeroblob(768) WHERE n = 0"), "the vector of chunk 0"),
     "a text without terms": (sql("DELETE FROM lexical WHERE rowid % 2 = 0"), "no search by words can find"),
     "terms of another text": (sql("UPDATE lexical SET words = words + 1"), "do not match its text"),

@@ -71,7 +71,7 @@ async def test_each_operation_is_observed(ann: BoundMemory, spans: InMemorySpanE
     await ann.postpone({record.id: None})
     await ann.history((await ann.supersede(record.id, "Ann drinks coffee")).id)
     await ann.delete(record.id)
-    for rest in (ann.collections, ann.sweep, ann.stats):
+    for rest in (ann.collections, ann.sweep, ann.stats, ann.profile):
         await rest()
     await ann.delete_where(Where(kinds=["message"]))
     with pytest.raises(InvalidInputError):

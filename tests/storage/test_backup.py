@@ -23,6 +23,7 @@ from memory_core import (
     run_sync,
 )
 from memory_core.storage.sqlite import backup
+from memory_core.storage.sqlite.unfinished_copies import SUFFIX, unfinished
 from tests.storage.consistency import assert_consistent
 from tests.storage.embedders import WordEmbedder
 
@@ -207,3 +208,22 @@ def test_what_an_earlier_file_left_beside_its_name_is_never_taken_for_a_part_of_
     with pytest.raises(StoreUnavailableError, match=r"restored\.db-wal' belongs to an earlier file"):
         run_sync(Memory.restore, made, tmp_path / "restored.db")
     assert left.read_bytes() == b"an old log"
+
+
+def leave(folder: Path) -> Path:
+    """What a killed process leaves; the test of killed backups shows that it is this."""
+    left = folder / f".monday.db.x1y2{SUFFIX}"
+    left.mkdir()
+    (left / "monday.db").write_bytes(b"half of a memory")
+    return left
+
+
+def test_a_backup_removes_what_a_killed_one_left_and_nothing_that_is_being_made(tmp_path: Path) -> None:
+    left, other = leave(tmp_path), tmp_path / f".note{SUFFIX}"
+    other.write_text("a file of that name is not ours")
+    with fill(tmp_path / "memory.db", 10) as memory, unfinished(tmp_path / "tuesday.db") as being_made:
+        run_sync(memory.backup, tmp_path / "wednesday.db")
+        assert being_made.exists()
+    assert not left.exists()
+    assert not being_made.parent.exists()
+    assert names(tmp_path) == [other.name, "memory.db", "wednesday.db"]

@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from memory_core import Memory, run_sync
+from memory_core.storage.sqlite.unfinished_copies import SUFFIX
 from tests.storage.consistency import assert_consistent
 from tests.storage.embedders import WordEmbedder
 
@@ -63,11 +64,13 @@ def test_a_killed_backup_is_whole_or_not_there_and_costs_nothing_of_the_memory(t
             found = texts(copy)
             assert set(before) <= set(found), "what was acknowledged before this process began"
             copy.unlink()
-        for left in tmp_path.glob(".backup-*"):
-            left.unlink()
+        assert len(list(tmp_path.glob(f".*{SUFFIX}"))) <= 1, "each backup removes what the one before it has left"
     if not (tmp_path / "memory.db").exists():  # killed before it was made
         assert not written
         return
+    with Memory(tmp_path / "memory.db", embedder=None, read_only=True) as memory:
+        run_sync(memory.backup, tmp_path / "last.db")
+    assert not list(tmp_path.glob(f".*{SUFFIX}"))
     found = texts(tmp_path / "memory.db")
     assert len(set(found)) == len(found)
     assert set(written) <= set(found)

@@ -5,10 +5,9 @@ from __future__ import annotations
 import asyncio
 import os
 import sqlite3
-import tempfile
-from collections.abc import Callable, Generator
+from collections.abc import Callable
 from concurrent.futures import Future
-from contextlib import closing, contextmanager, suppress
+from contextlib import closing
 from functools import partial
 from pathlib import Path
 from threading import Event
@@ -30,6 +29,7 @@ from memory_core.storage.sqlite.problems import file_problems_explained
 from memory_core.storage.sqlite.read_connection import connect_for_reading, open_for_reading
 from memory_core.storage.sqlite.schema import APPLICATION_ID
 from memory_core.storage.sqlite.transactions import snapshot
+from memory_core.storage.sqlite.unfinished_copies import remove_abandoned, unfinished
 from memory_core.values.progress import Progress, ProgressCallback
 
 SLICE_PAGES: Final = 256
@@ -106,7 +106,8 @@ def _require_store(path: Path, *, overwrite: bool) -> None:
 
 
 def _copy(db: sqlite3.Connection, *, target: Path, overwrite: bool, report: Report) -> None:
-    with file_problems_explained(f"the file {str(target)!r}"), _temporary(target) as temporary:
+    remove_abandoned(target.parent)
+    with file_problems_explained(f"the file {str(target)!r}"), unfinished(target) as temporary:
         with closing(sqlite3.connect(temporary, isolation_level=None)) as new, snapshot(db):
             new.execute("PRAGMA journal_mode = OFF")  # an interrupted copy is discarded
             new.execute("PRAGMA synchronous = OFF")  # and a complete one is synced below
@@ -137,18 +138,6 @@ def _pages(db: sqlite3.Connection) -> int:
     db.execute("SELECT count(*) FROM sqlite_schema").fetchone()
     (pages,) = db.execute("PRAGMA page_count").fetchone()
     return int(pages)
-
-
-@contextmanager
-def _temporary(target: Path) -> Generator[Path]:
-    """An empty file beside the target that only its owner can read; it is renamed or deleted at the end."""
-    descriptor, name = tempfile.mkstemp(prefix=f".{target.name[:100]}.", dir=target.parent)
-    os.close(descriptor)  # a new file has no locks that closing could drop
-    try:
-        yield Path(name)
-    finally:
-        with suppress(FileNotFoundError):
-            Path(name).unlink()
 
 
 def _check_intact(path: Path) -> None:

@@ -4,15 +4,22 @@ from __future__ import annotations
 
 import logging
 import sqlite3
-from typing import Final
+from pathlib import Path
+from typing import Final, NamedTuple
 
 from memory_core.errors import reason_for_log
 from memory_core.models import STATES, Scope
 from memory_core.storage.sqlite import meta, writing
 from memory_core.storage.sqlite.owners import find
-from memory_core.storage.sqlite.upkeep import rewrite_file, truncate_log
+from memory_core.storage.sqlite.transactions import transaction
+from memory_core.storage.sqlite.upkeep import log_is_kept, restart_log, rewrite_file, truncate_log
 from memory_core.storage.sqlite.where import conditions
 from memory_core.where.value import Where
+
+LARGEST_IN_MEMORY: Final = 1 << 30
+"""Larger files are rewritten by way of a temporary file of the system, which holds live rows only."""
+_AT_ONCE: Final = 1 << 24
+"""Zeros inserted by one statement."""
 
 logger = logging.getLogger(__name__)
 
@@ -43,15 +50,68 @@ def remove(db: sqlite3.Connection, scope: Scope) -> tuple[int, int, int | None]:
 
 
 def scrub(db: sqlite3.Connection) -> bool:
-    """Make deleted rows unreadable in the files; returns whether that is complete.
-
-    SQLite overwrites deleted rows (`secure_delete`), but two kinds of copies remain: those in the unused space of split
-    pages, until the file is rewritten, and older pages in the write-ahead log, until it is truncated.
-    """
+    """Make deleted rows unreadable in the files; returns whether that is complete."""
     if meta.get(db, meta.SLACK) is not None:
         try:
-            rewrite_file(db)
+            is_overwritten = _overwrite_deleted(db)
         except sqlite3.OperationalError as error:  # such as a full disk; the next call finds `SLACK` and retries
             logger.warning("the file still contains traces of deleted records: %s", reason_for_log(error))
             return False
+        if not is_overwritten:
+            return False
     return truncate_log(db)
+
+
+def _overwrite_deleted(db: sqlite3.Connection) -> bool:
+    """Overwrite whatever is not live in the file and in its log; `False` if a reader of an older state prevents it.
+
+    SQLite overwrites deleted rows (`secure_delete`), but copies remain in the unused space of split pages and in the
+    log, and a file that is merely shortened leaves its end in free blocks of the disk. So the live rows are written to
+    the beginning of the log, and zeros behind them, until both files are covered to their ends; only then are they
+    shortened. SQLite does all of it: closing another descriptor of the file would drop its locks (`files.py`).
+    """
+    held = _bytes_held(db)
+    is_large = held.file > LARGEST_IN_MEMORY
+    with log_is_kept(db):
+        if not restart_log(db):
+            return False
+        rewrite_file(db, temporary="FILE" if is_large else "MEMORY")
+        _fill_with_zeros(db, max(held.file, held.log))
+        if not restart_log(db):
+            return False
+        rewrite_file(db, temporary="FILE" if is_large else "MEMORY")
+        meta.remove(db, meta.SLACK)
+    return True
+
+
+class _Held(NamedTuple):
+    """The bytes of the file and of its log."""
+
+    file: int
+    log: int
+
+
+def _bytes_held(db: sqlite3.Connection) -> _Held:
+    (_, _, path) = db.execute("PRAGMA database_list").fetchone()
+    return _Held(_size(path), _size(f"{path}-wal")) if path else _Held(0, 0)
+
+
+def _size(path: str) -> int:
+    try:
+        return Path(path).stat().st_size
+    except FileNotFoundError:
+        return 0
+
+
+def _fill_with_zeros(db: sqlite3.Connection, least: int) -> None:
+    """Let the database have so many bytes, of which all that is new are zeros in unused pages."""
+    (pages,) = db.execute("PRAGMA page_count").fetchone()
+    (page,) = db.execute("PRAGMA page_size").fetchone()
+    left = least - pages * page
+    with transaction(db, alters_schema=True):
+        db.execute("CREATE TABLE zeros (bytes)")
+        while left > 0:
+            size = min(left, _AT_ONCE)
+            db.execute("INSERT INTO zeros VALUES (zeroblob(?))", (size,))
+            left -= size
+        db.execute("DROP TABLE zeros")  # `secure_delete` writes its pages all the same

@@ -13,7 +13,7 @@ from memory_core.storage.shared.fingerprints import insist_on_embedder
 from memory_core.storage.sqlite.damage import damaged, digest
 
 SLACK: Final = "slack"
-"""Set when records were deleted and the file has not been rewritten since then, even if the process ended before."""
+"""Set when records were deleted and their traces have not been overwritten since then."""
 TOMBSTONE_KEY: Final = "tombstone_key"
 """The key of the tombstones' keyed hash."""
 

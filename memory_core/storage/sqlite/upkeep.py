@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import logging
 import sqlite3
-from typing import Final
+from collections.abc import Generator
+from contextlib import contextmanager
+from typing import Final, Literal
 
-from memory_core.storage.sqlite import meta
 from memory_core.storage.sqlite.connection import BUSY_MS
 from memory_core.storage.sqlite.transactions import transaction
 
@@ -24,27 +25,50 @@ def tidy(db: sqlite3.Connection) -> None:
 
 def vacuum(db: sqlite3.Connection) -> None:
     """Rewrite the file without unused pages and merge the write-ahead log."""
-    rewrite_file(db)
+    rewrite_file(db, temporary="FILE")  # the copy may be larger than the memory
     _update_statistics(db)
     if not truncate_log(db):
         logger.info("the write-ahead log is kept for now: another process is reading an older state of the file")
 
 
-def rewrite_file(db: sqlite3.Connection) -> None:
-    """Rewrite the file with its live rows only (SQLite's VACUUM)."""
-    db.execute("PRAGMA temp_store = FILE")  # the copy may be larger than the memory
+def rewrite_file(db: sqlite3.Connection, *, temporary: Literal["FILE", "MEMORY"]) -> None:
+    """Rewrite the file with its live rows only (SQLite's VACUUM).
+
+    Args:
+        temporary: Where the copy of these rows is made.
+    """
+    db.execute(f"PRAGMA temp_store = {temporary}")
     try:
         db.execute("VACUUM")
     finally:
         db.execute("PRAGMA temp_store = MEMORY")
-    meta.remove(db, meta.SLACK)
+
+
+def restart_log(db: sqlite3.Connection) -> bool:
+    """Merge the log into the file, so that the next write begins it again in the same place; see `truncate_log`."""
+    return _merge_log(db, "RESTART")
 
 
 def truncate_log(db: sqlite3.Connection) -> bool:
     """Merge the write-ahead log into the file and truncate it; `False` if a reader of an older state prevents it."""
+    return _merge_log(db, "TRUNCATE")
+
+
+@contextmanager
+def log_is_kept(db: sqlite3.Connection) -> Generator[None]:
+    """No commit of this connection merges the log into the file by itself."""
+    (pages,) = db.execute("PRAGMA wal_autocheckpoint").fetchone()
+    db.execute("PRAGMA wal_autocheckpoint = 0")
+    try:
+        yield
+    finally:
+        db.execute(f"PRAGMA wal_autocheckpoint = {pages}")
+
+
+def _merge_log(db: sqlite3.Connection, how: Literal["RESTART", "TRUNCATE"]) -> bool:
     db.execute(f"PRAGMA busy_timeout = {PATIENCE_MS}")
     try:
-        (busy, _, _) = db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+        (busy, _, _) = db.execute(f"PRAGMA wal_checkpoint({how})").fetchone()
     finally:
         db.execute(f"PRAGMA busy_timeout = {BUSY_MS}")
     return not busy

@@ -1,0 +1,67 @@
+"""Count what is read, so that what nobody reads can fade."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from typing import Final, Protocol, runtime_checkable
+
+from memory_core.errors import MemoryCoreError, reason_for_log
+from memory_core.models import STATES, Hit, MemoryRecord, Scope
+from memory_core.protocols import Home, ListRequest
+from memory_core.where.value import Where
+
+logger = logging.getLogger(__name__)
+
+BEST: Final = 5
+"""Lines of a block among so many best hits are read; the others only fill the room."""
+
+
+@runtime_checkable
+class _OfOneOwner(Protocol):
+    """A handle of one owner."""
+
+    @property
+    def memory(self) -> Home: ...
+
+    @property
+    def scope(self) -> Scope: ...
+
+
+@runtime_checkable
+class _OfSpaces(Protocol):
+    """A handle that reads several owners, of which the reads of one are counted."""
+
+    @property
+    def own(self) -> _OfOneOwner: ...
+
+
+async def count_reads(memory: object, records: Sequence[MemoryRecord]) -> None:
+    """Count a read of each of the owner's own records, once a day (UTC), in `accessed_at` and `access_count`.
+
+    Neither the version of a record nor what other processes know of the owner changes. A failure is logged, because the
+    read itself succeeded. A memory of somebody else's counts in its own way.
+    """
+    own = memory.own if isinstance(memory, _OfSpaces) else memory
+    if not isinstance(own, _OfOneOwner):
+        return
+    scope, today = own.scope, own.memory.clock().date()
+    unread = [
+        record.id
+        for record in records
+        if (record.app, record.user) == (scope.app, scope.user)
+        and (record.accessed_at is None or record.accessed_at.date() < today)
+    ]
+    if unread:
+        where = Where(ids=unread, states=STATES)
+        request = ListRequest(where=where, order="newest", limit=len(unread), cursor=None, touch=True)
+        try:
+            await own.memory.list_page(scope, request)
+        except MemoryCoreError as error:
+            logger.warning("reads are not counted: %s", reason_for_log(error))
+
+
+def read_in_block(best_first: Sequence[Hit], shown: Sequence[Hit]) -> list[MemoryRecord]:
+    """The records of the shown hits that are among the best ones."""
+    best = {(hit.record.user, hit.record.id) for hit in best_first[:BEST]}
+    return [hit.record for hit in shown if (hit.record.user, hit.record.id) in best]
