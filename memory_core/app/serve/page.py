@@ -179,6 +179,19 @@ async def block(found: Visited, q: Text = "", max_chars: Text = "") -> Response:
     )
 
 
+@routes.get("/o/{app}/{user}/profile")
+async def profile(found: Visited) -> Response:
+    """What every prompt gets, whatever is asked."""
+    held = await found.owner.profile()
+    return found.drawn(
+        "profile.html",
+        text=held.text,
+        tokens=-(-len(held.text) // CHARS_OF_A_TOKEN),
+        left_out=held.left_out,
+        lines=[line_of(record) for record in held.records],
+    )
+
+
 def _number(text: str) -> int:
     if not text:
         return DEFAULT_CHARS

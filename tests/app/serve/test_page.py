@@ -11,7 +11,7 @@ from pathlib import Path
 import axe_core_python
 import pytest
 
-from memory_core import Memory, Patch
+from memory_core import Draft, Memory, Patch
 from tests.app.serve.conftest import Running, filled, running
 from tests.chromium import CHROMIUM, Page, page
 
@@ -195,6 +195,35 @@ def test_the_block_that_an_agent_gets(at: Page, server: Running) -> None:
     assert at.shows("it is in the block")
 
 
+def test_the_profile_is_what_is_pinned(at: Page, server: Running, ids: dict[str, str]) -> None:
+    at.follow("nav a[href$='/profile']")
+    assert at.shows("No memory is pinned")
+    record(server, at, ids["wrong"])
+    at.follow("form[action$='/pin'] button")
+    at.follow("nav a[href$='/profile']")
+    assert "allergic to penicilin" in at.evaluate("document.querySelector('pre.block').innerText")
+
+
+def test_proposals_are_accepted_and_refused(at: Page, server: Running, tmp_path: Path) -> None:
+    texts = ("The gate code is 4711", "the gate code is 4711.", "Tea is at four", "tea is at four.")
+    with Memory(tmp_path / "m.db") as memory:
+        for text in texts:
+            memory.bind(user="ann").sync.add(Draft(text, kind="fact"))
+    at.follow("nav a[href$='/proposals']")
+    assert at.evaluate("document.querySelectorAll('.memories > li').length") == 2
+    refused = at.evaluate("document.querySelector('.memories > li').innerText")
+    at.follow("form[action$='/refuse'] button")
+    assert at.shows("not proposed again")
+    assert at.evaluate("document.querySelectorAll('.memories > li').length") == 1
+    assert at.evaluate("document.querySelector('.memories > li').innerText") != refused
+    at.follow("form[action$='/accept'] button")
+    assert at.shows("It is done")
+    assert at.shows("No proposals")
+    with Memory(tmp_path / "m.db") as memory:
+        found = memory.bind(user="ann").sync.list(limit=100)
+        assert sum("4711" in record.text for record in found) + sum("at four" in record.text for record in found) == 3
+
+
 def test_statistics_and_people(at: Page, server: Running) -> None:
     at.follow("nav a[href$='/stats']")
     assert at.shows("pending vectors")
@@ -290,6 +319,8 @@ def test_axe_finds_nothing_serious(at: Page, server: Running, ids: dict[str, str
         "stats": f"{base}/stats",
         "erase": f"{base}/erase",
         "people": f"{server.address}/owners",
+        "profile": f"{base}/profile",
+        "proposals": f"{base}/proposals",
         "missing": f"{base}/missing?q=key&words=oslo",
     }
     for dark in (False, True):
